@@ -1,0 +1,116 @@
+"""The exception tree, and the one way to suggest a nearby name.
+
+    SepsetError
+    ├── ScopeError (ValueError)          a variable that is not there, or twice there
+    ├── StateError (ValueError)          a state, code or value outside a variable's domain
+    ├── ModelError (ValueError)          a model, graph or CPD that breaks its own rules
+    ├── FileFormatError (ValueError)     a file that cannot be read, with file, line and column
+    ├── DataError (ValueError)           a frame that does not fit its variables
+    ├── ImpossibleEvidence (ValueError)  evidence of probability zero
+    ├── TooLarge (MemoryError)           work refused before anything was allocated
+    ├── NotClosed (ArithmeticError)      an operation that leaves the factor family
+    ├── NotApplicable (TypeError)        a method that cannot take this problem
+    └── MissingExtra (ImportError)       an optional library that is not installed
+
+A message says what was asked, what was found, the nearest valid thing, and what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable
+from types import ModuleType
+
+
+class SepsetError(Exception):
+    """The root of every exception this library raises on purpose."""
+
+
+class ScopeError(SepsetError, ValueError):
+    """A variable is unknown, repeated, or of the wrong kind for its place."""
+
+
+class StateError(SepsetError, ValueError):
+    """A value lies outside its variable's domain."""
+
+
+class ModelError(SepsetError, ValueError):
+    """A model, graph or CPD breaks its own rules."""
+
+
+class DataError(SepsetError, ValueError):
+    """A frame or file of rows does not fit its variables."""
+
+
+class ImpossibleEvidence(SepsetError, ValueError):
+    """The evidence has probability zero."""
+
+
+class TooLarge(SepsetError, MemoryError):
+    """The work was refused before anything was allocated."""
+
+
+class NotClosed(SepsetError, ArithmeticError):
+    """The exact result is outside the factor family (for example a mixture)."""
+
+
+class NotApplicable(SepsetError, TypeError):
+    """The method cannot take this problem; the message names one that can."""
+
+
+class MissingExtra(SepsetError, ImportError):
+    """An optional library is needed and not installed."""
+
+
+class FileFormatError(SepsetError, ValueError):
+    """A file cannot be read: `file:line:column: what was found, what was expected`."""
+
+    def __init__(self, message: str, *, file: str = "<text>", line: int = 0, column: int = 0) -> None:
+        self.message, self.file, self.line, self.column = message, file, line, column
+        place = f"{file}:{line}:{column}" if line else file
+        super().__init__(f"{place}: {message}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_file_error, (self.message, self.file, self.line, self.column)
+
+
+def _rebuild_file_error(message: str, file: str, line: int, column: int) -> FileFormatError:
+    return FileFormatError(message, file=file, line=line, column=column)
+
+
+def nearest(asked: object, valid: Iterable[object]) -> str:
+    """A clause such as ` Did you mean 'high'?`, or the empty string when nothing is close.
+
+    >>> nearest("hgih", ("low", "high"))
+    " Did you mean 'high'?"
+    """
+    by_text = {str(candidate): candidate for candidate in valid}
+    lowered = {text.lower(): text for text in by_text}
+    asked_text = str(asked)
+    if asked_text in by_text:
+        return f" Did you mean {by_text[asked_text]!r}?"
+    close = difflib.get_close_matches(asked_text.lower(), list(lowered), n=1, cutoff=0.5)
+    return f" Did you mean {by_text[lowered[close[0]]]!r}?" if close else ""
+
+
+def listing(items: Iterable[object], limit: int = 8) -> str:
+    """The items as a short readable list.
+
+    >>> listing(range(20), limit=3)
+    '0, 1, 2, ... (20 in all)'
+    """
+    shown = [repr(item) for item in items]
+    if len(shown) <= limit:
+        return ", ".join(shown)
+    return f"{', '.join(shown[:limit])}, ... ({len(shown)} in all)"
+
+
+def require(module: str, extra: str, purpose: str) -> ModuleType:
+    """The optional module, or an error that says how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtra(
+            f"{purpose} needs {module!r}, which is not installed. Install it with: pip install 'sepset[{extra}]'"
+        ) from error

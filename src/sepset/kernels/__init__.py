@@ -1,0 +1,1 @@
+"""Every compiled function. Kernels trust their arguments: callers validate."""

@@ -1,0 +1,95 @@
+"""The `kernel` decorator: Numba in nopython mode, without the GIL, cached where it is safe.
+
+Numba keys its disk cache on one source file, so that editing a callee leaves cached callers stale. Here the cache
+lives in the user's cache directory under a hash of *all* kernel sources and of the versions that compiled them;
+where nothing is writable there is no cache, and everything still works.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core import caching, config
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@cache
+def source_hash() -> str:
+    """A hash of every kernel source and of the compiler's version."""
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def cache_directory() -> Path | None:
+    """Where compiled kernels are kept, or None where nothing is writable."""
+    base = os.environ.get("SEPSET_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    try:
+        root = Path(base) if base else Path.home() / ".cache"
+        directory = root / "sepset" / source_hash()
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            return directory
+    except (OSError, RuntimeError):
+        return None
+
+
+class _Locator(caching._CacheLocator):  # type: ignore[misc]  # numba is untyped
+    """Puts every kernel's cache under the hashed directory."""
+
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        self._disambiguator = f"{Path(py_file).stem}-{py_func.__code__.co_firstlineno}"
+
+    def get_cache_path(self) -> str:
+        return str(cache_directory())
+
+    def get_source_stamp(self) -> str:
+        return source_hash()
+
+    def get_disambiguator(self) -> str:
+        return self._disambiguator
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> _Locator | None:
+        return cls(py_func, py_file) if cache_directory() is not None else None
+
+
+class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]  # numba is untyped
+    _locator_classes = (_Locator,)
+
+
+class _KernelCache(caching.FunctionCache):  # type: ignore[misc]  # numba is untyped
+    """A function cache that says, once a process, that compiling takes a moment."""
+
+    _impl_class = _Implementation
+    _noticed = False
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        found = super().load_overload(sig, target_context)
+        if found is None and not _KernelCache._noticed:
+            _KernelCache._noticed = True
+            if sys.stderr.isatty():
+                print("sepset: compiling kernels, once on this machine (a few seconds)...", file=sys.stderr)
+        return found
+
+
+def kernel(function: F) -> F:
+    """Compile `function` on first use: nopython, nogil, cached on disk. Division by zero is inf."""
+    if config.DISABLE_JIT:
+        return function
+    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    if cache_directory() is not None:
+        dispatcher._cache = _KernelCache(dispatcher.py_func)
+    return dispatcher  # type: ignore[no-any-return]

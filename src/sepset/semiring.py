@@ -1,0 +1,97 @@
+r"""Semirings: what "sum" means when a variable is eliminated.
+
+The product is always $\times$ on the non-negative reals; only the sum varies. Distributivity,
+$a \times (b \oplus c) = (a \times b) \oplus (a \times c)$, is the licence to push sums inwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Semiring:
+    r"""A commutative sum $\oplus$ on the non-negative reals that distributes over the product.
+
+    Args:
+        name: how it prints.
+        reduce: $\bigoplus$ over one axis of an array of linear values.
+        log_reduce: the same over logarithms.
+
+    >>> import numpy as np
+    >>> MAX.reduce(np.array([[1.0, 3.0], [2.0, 0.0]]), 1)
+    array([3., 2.])
+    """
+
+    name: str
+    reduce: Callable[[Array, int], Array] = field(repr=False, compare=False)
+    log_reduce: Callable[[Array, int], Array] = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def log_sum(values: Array, axis: int) -> Array:
+    r"""$\log \sum_i e^{v_i}$ without overflow; the empty or all $-\infty$ sum is $-\infty$."""
+    if values.shape[axis] == 0:
+        return np.full(np.delete(values.shape, axis), -np.inf)
+    top = values.max(axis=axis)
+    shift = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.exp(values - np.expand_dims(shift, axis)).sum(axis=axis))
+    return np.asarray(total + shift)
+
+
+def _sum(values: Array, axis: int) -> Array:
+    return np.asarray(values.sum(axis=axis))
+
+
+def _max(values: Array, axis: int) -> Array:
+    return np.asarray(values.max(axis=axis, initial=0.0))
+
+
+def _log_max(values: Array, axis: int) -> Array:
+    return np.asarray(values.max(axis=axis, initial=-np.inf))
+
+
+SUM = Semiring("sum", _sum, log_sum)
+"""The ordinary sum: marginals and partition functions."""
+
+MAX = Semiring("max", _max, _log_max)
+"""The maximum: max-marginals and most probable assignments."""
+
+BOOLEAN = Semiring(
+    "any",
+    lambda v, axis: (v > 0).any(axis=axis).astype(float),
+    lambda v, axis: np.where((v > -np.inf).any(axis=axis), 0.0, -np.inf),
+)
+r"""Satisfiability: 1 where some value is positive. It distributes over products of 0/1 factors only."""
+
+
+def temperature(t: float) -> Semiring:
+    r"""The power sum $\bigl(\sum_i v_i^{1/t}\bigr)^t$: `SUM` at $t = 1$, `MAX` in the limit $t \to 0$.
+
+    >>> round(float(temperature(0.5).reduce(np.array([3.0, 4.0]), 0)), 12)
+    5.0
+    """
+    if not 0.0 <= t < np.inf:
+        raise ValueError(f"A temperature lies in [0, inf); found {t!r}. Use MAX for zero and SUM for one.")
+    if t == 0.0:
+        return MAX
+    if t == 1.0:
+        return SUM
+
+    def log_reduce(values: Array, axis: int) -> Array:
+        return np.asarray(t * log_sum(values / t, axis))
+
+    def reduce(values: Array, axis: int) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.exp(log_reduce(np.log(values), axis))
+
+    return Semiring(f"temperature({t:g})", reduce, log_reduce)
