@@ -1,0 +1,116 @@
+"""Graphs as integer arrays: sorted pairs of node ids, compressed rows, and the plain walks over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.errors import ScopeError
+
+CSR: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int32]]
+Pairs: TypeAlias = NDArray[np.int64]
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, made read-only."""
+    array.setflags(write=False)
+    return array
+
+
+NO_PAIRS: Pairs = frozen(np.empty((0, 2), dtype=np.int64))
+
+
+def id_pairs(sources: ArrayLike, targets: ArrayLike, num_nodes: int) -> Pairs:
+    """The pairs `[m, 2]` of two columns of node ids, checked to be in range."""
+    pairs = np.stack([np.asarray(sources, dtype=np.int64), np.asarray(targets, dtype=np.int64)], axis=1)
+    if pairs.size and (pairs.min() < 0 or pairs.max() >= num_nodes):
+        raise ScopeError(f"Node numbers run from 0 to {num_nodes - 1}; found {pairs.min()} to {pairs.max()}.")
+    return pairs
+
+
+def sorted_pairs(pairs: Pairs, num_nodes: int) -> Pairs:
+    """The pairs sorted by first, then second id, each once."""
+    keys = np.unique(pairs[:, 0] * num_nodes + pairs[:, 1])
+    return frozen(np.stack(np.divmod(keys, max(num_nodes, 1)), axis=1))
+
+
+def csr(rows: NDArray[np.int64], columns: NDArray[np.int64], num_nodes: int) -> CSR:
+    """The columns of each row as `(indptr, indices)`, each row sorted."""
+    indptr = np.zeros(num_nodes + 1, dtype=np.int64)
+    np.cumsum(np.bincount(rows, minlength=num_nodes), out=indptr[1:])
+    indices = (np.sort(rows * num_nodes + columns) % max(num_nodes, 1)).astype(np.int32)
+    return frozen(indptr), frozen(indices)
+
+
+def row(csr: CSR, i: int) -> list[int]:
+    """Row `i` as a list."""
+    indptr, indices = csr
+    found: list[int] = indices[indptr[i] : indptr[i + 1]].tolist()
+    return found
+
+
+def topological(parent_csr: CSR, child_csr: CSR) -> list[int]:
+    """Kahn's order, smallest id first; shorter than the graph where there is a cycle."""
+    missing = np.diff(parent_csr[0]).tolist()
+    indptr, indices = (a.tolist() for a in child_csr)
+    ready = [i for i, count in enumerate(missing) if count == 0]
+    heapify(ready)
+    order = []
+    while ready:
+        i = heappop(ready)
+        order.append(i)
+        for j in indices[indptr[i] : indptr[i + 1]]:
+            missing[j] -= 1
+            if missing[j] == 0:
+                heappush(ready, j)
+    return order
+
+
+def cycle(parent_csr: CSR, ordered: set[int]) -> list[int]:
+    """A directed cycle among the nodes that Kahn's order left out: each of them has such a parent."""
+    node = next(i for i in range(len(parent_csr[0]) - 1) if i not in ordered)
+    seen: dict[int, int] = {}
+    walk: list[int] = []
+    while node not in seen:
+        seen[node] = len(walk)
+        walk.append(node)
+        node = next(p for p in row(parent_csr, node) if p not in ordered)
+    found = walk[seen[node] :][::-1]
+    first = found.index(min(found))
+    return [*found[first:], *found[:first], found[first]]
+
+
+def reached(csrs: Iterable[CSR], starts: Iterable[int], num_nodes: int) -> list[bool]:
+    """Whether each node can be reached from `starts` along the given rows."""
+    rows = [(indptr.tolist(), indices.tolist()) for indptr, indices in csrs]
+    found = [False] * num_nodes
+    stack = list(starts)
+    while stack:
+        i = stack.pop()
+        if not found[i]:
+            found[i] = True
+            for indptr, indices in rows:
+                stack.extend(indices[indptr[i] : indptr[i + 1]])
+    return found
+
+
+def components(csr: CSR) -> list[list[int]]:
+    """The node ids in groups that are joined; `csr` must be symmetric."""
+    indptr, indices = (a.tolist() for a in csr)
+    owner = [-1] * (len(indptr) - 1)
+    groups: list[list[int]] = []
+    for start in range(len(owner)):
+        if owner[start] < 0:
+            owner[start] = len(groups)
+            group = [start]
+            for i in group:
+                for j in indices[indptr[i] : indptr[i + 1]]:
+                    if owner[j] < 0:
+                        owner[j] = len(groups)
+                        group.append(j)
+            groups.append(sorted(group))
+    return groups

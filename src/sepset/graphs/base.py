@@ -1,0 +1,284 @@
+"""What every graph is: named nodes in order, edges as arrays of node ids, equality by value."""
+
+from __future__ import annotations
+
+import html
+import itertools
+from abc import ABC
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Protocol, Self, TypeAlias, cast
+
+import numpy as np
+
+from sepset.errors import ModelError, ScopeError, listing, nearest
+from sepset.graphs.arrays import CSR, Pairs, csr, row, sorted_pairs
+from sepset.graphs.notation import parse_statements, statements
+
+
+class Named(Protocol):
+    """Anything with a name, such as a variable."""
+
+    @property
+    def name(self) -> str:
+        """The name that a graph knows it by."""
+
+
+Node: TypeAlias = str | Named
+Nodes: TypeAlias = Node | Iterable[Node]
+Edge: TypeAlias = tuple[str, str]
+
+_SHOWN = 8
+
+
+class Graph(ABC):
+    """What the three graphs share: named nodes in order, and edges as sorted arrays of node ids.
+
+    Two graphs are equal when they are of one kind and have the same nodes and the same edges, in whatever order.
+    """
+
+    _arrows: tuple[str, ...]
+    nodes: tuple[str, ...]
+    _directed: Pairs
+    _undirected: Pairs
+
+    def _fill(self, nodes: tuple[str, ...], directed: Pairs, undirected: Pairs) -> None:
+        """Set nodes and edges, each `[m, 2]` in any order, repetitions allowed; checked here and only here."""
+        state = self.__dict__
+        state["nodes"] = nodes
+        state["_directed"] = sorted_pairs(directed, len(nodes))
+        state["_undirected"] = sorted_pairs(np.sort(undirected, axis=1), len(nodes))
+        self._check()
+
+    def _fill_named(
+        self, nodes: Iterable[Node], directed: Iterable[Sequence[Node]], undirected: Iterable[Sequence[Node]]
+    ) -> None:
+        names = unique_names(map(name_of, nodes))
+        index = {name: i for i, name in enumerate(names)}
+        arrays = [_named_pairs(edges, index) for edges in (directed, undirected)]
+        self._fill(tuple(index), *arrays)
+
+    @classmethod
+    def _of(cls, nodes: tuple[str, ...], directed: Pairs, undirected: Pairs) -> Self:
+        graph = object.__new__(cls)
+        graph._fill(nodes, directed, undirected)
+        return graph
+
+    def _check(self) -> None:
+        for pairs in (self._directed, self._undirected):
+            loops = pairs[pairs[:, 0] == pairs[:, 1]]
+            if len(loops):
+                name = self.nodes[loops[0, 0]]
+                raise ModelError(f"Node {name!r} has an edge to itself; remove it.")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The graph that `text` describes: `A -> B <- C`, `C - D`, isolated `E`; `;` or a new line ends a statement.
+
+        Names with spaces or the characters `; " < > -` go in double quotes.
+
+        >>> from sepset.graphs.graph import MixedGraph
+        >>> MixedGraph.parse('A -> B <- C; C - "my node"').undirected
+        (('C', 'my node'),)
+        """
+        stated = parse_statements(text, cls._arrows)
+        graph = object.__new__(cls)
+        graph._fill_named(stated.nodes, stated.directed, stated.undirected)
+        return graph
+
+    @cached_property
+    def index(self) -> Mapping[str, int]:
+        """Each node's position in `nodes`."""
+        return MappingProxyType({name: i for i, name in enumerate(self.nodes)})
+
+    @cached_property
+    def directed(self) -> tuple[Edge, ...]:
+        """The directed edges, sorted by node order."""
+        return self._names_of(self._directed)
+
+    @cached_property
+    def undirected(self) -> tuple[Edge, ...]:
+        """The undirected edges, each in node order, sorted by node order."""
+        return self._names_of(self._undirected)
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """Every edge: the directed ones, then the undirected ones."""
+        return self.directed + self.undirected
+
+    @property
+    def num_edges(self) -> int:
+        """The number of edges."""
+        return len(self._directed) + len(self._undirected)
+
+    @cached_property
+    def parent_csr(self) -> CSR:
+        """The parents of every node id as `(indptr, indices)`, each row sorted."""
+        return csr(self._directed[:, 1], self._directed[:, 0], len(self))
+
+    @cached_property
+    def child_csr(self) -> CSR:
+        """The children of every node id as `(indptr, indices)`, each row sorted."""
+        return csr(self._directed[:, 0], self._directed[:, 1], len(self))
+
+    @cached_property
+    def neighbor_csr(self) -> CSR:
+        """The undirected neighbors of every node id as `(indptr, indices)`, each row sorted."""
+        left, right = self._undirected.T
+        return csr(np.concatenate([left, right]), np.concatenate([right, left]), len(self))
+
+    @cached_property
+    def adjacent_csr(self) -> CSR:
+        """The nodes joined to every node id by an edge of any kind, as `(indptr, indices)`, each row sorted."""
+        left, right = np.concatenate([self._directed, self._undirected]).T
+        return csr(np.concatenate([left, right]), np.concatenate([right, left]), len(self))
+
+    def adjacent(self, node: Node) -> tuple[str, ...]:
+        """The nodes joined to `node` by an edge of any kind, in node order."""
+        return self._row(self.adjacent_csr, node)
+
+    def has_edge(self, source: Node, target: Node) -> bool:
+        """Whether `source -> target` or `source - target` is an edge."""
+        s, t = self.id(source), self.id(target)
+        return t in row(self.child_csr, s) or t in row(self.neighbor_csr, s)
+
+    def id(self, node: Node) -> int:
+        """The position of `node` in `nodes`; an unknown name raises with the nearest one."""
+        name = name_of(node)
+        found = self.index.get(name)
+        if found is None:
+            raise ScopeError(f"Unknown node {name!r}; the nodes are {listing(self.nodes)}.{nearest(name, self.nodes)}")
+        return found
+
+    def ids(self, nodes: Nodes) -> list[int]:
+        """The positions of one node or several, each once, in the order given."""
+        return list(dict.fromkeys(map(self.id, each(nodes))))
+
+    def subgraph(self, nodes: Nodes) -> Self:
+        """The induced subgraph: these nodes, in this graph's order, and every edge between them.
+
+        >>> from sepset.graphs.graph import DAG
+        >>> DAG.parse("A -> B -> C").subgraph(["C", "B"])
+        DAG(B -> C)
+        """
+        kept = np.zeros(len(self), dtype=bool)
+        kept[self.ids(nodes)] = True
+        renumber = np.cumsum(kept) - 1
+        names = tuple(itertools.compress(self.nodes, kept))
+        return self._of(names, *(renumber[p[kept[p].all(axis=1)]] for p in (self._directed, self._undirected)))
+
+    def without_edge(self, source: Node, target: Node) -> Self:
+        """The graph without the edge from `source` to `target`; raises where there is none.
+
+        >>> from sepset.graphs.graph import DAG
+        >>> DAG.parse("A -> B -> C").without_edge("A", "B")
+        DAG(B -> C; A)
+        """
+        s, t = self.id(source), self.id(target)
+        directed = self._directed[~(self._directed == (s, t)).all(axis=1)]
+        undirected = self._undirected[~(self._undirected == (min(s, t), max(s, t))).all(axis=1)]
+        if len(directed) + len(undirected) == self.num_edges:
+            raise ModelError(f"There is no edge from {self.nodes[s]!r} to {self.nodes[t]!r} to remove.")
+        return self._of(self.nodes, directed, undirected)
+
+    def _row(self, csr: CSR, node: Node) -> tuple[str, ...]:
+        return tuple(self.nodes[i] for i in row(csr, self.id(node)))
+
+    def _names_of(self, pairs: Pairs) -> tuple[Edge, ...]:
+        names = self.nodes
+        return tuple((names[a], names[b]) for a, b in pairs.tolist())
+
+    def _isolated(self) -> Iterator[str]:
+        return itertools.compress(self.nodes, np.diff(self.adjacent_csr[0]) == 0)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.nodes)
+
+    def __contains__(self, node: object) -> bool:
+        return getattr(node, "name", node) in self.index
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Graph):
+            return NotImplemented
+        if type(other) is not type(self):
+            return False
+        if self.nodes == other.nodes:
+            same = np.array_equal(self._directed, other._directed)
+            return bool(same and np.array_equal(self._undirected, other._undirected))
+        return self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    @cached_property
+    def _value(self) -> tuple[object, ...]:
+        return frozenset(self.nodes), frozenset(self.directed), frozenset(map(frozenset, self.undirected))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"A {type(self).__name__} is immutable; build a new one instead of setting {name!r}.")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self)._of, (self.nodes, self._directed, self._undirected)
+
+    def __str__(self) -> str:
+        return "; ".join(statements(self.directed, self.undirected, self._isolated()))
+
+    def __repr__(self) -> str:
+        if len(self) + self.num_edges <= 4 * _SHOWN:
+            return f"{type(self).__name__}({self})"
+        directed, undirected = (self._names_of(pairs[:_SHOWN]) for pairs in (self._directed, self._undirected))
+        shown = "; ".join(itertools.islice(statements(directed, undirected, self._isolated()), _SHOWN))
+        return f"{type(self).__name__}({shown}; ...: {len(self)} nodes, {self.num_edges} edges)"
+
+    def _repr_html_(self) -> str:
+        return f"<code>{html.escape(repr(self))}</code>"
+
+
+def each(nodes: Nodes) -> list[Node]:
+    """One node or several, as a list."""
+    if isinstance(nodes, str) or hasattr(nodes, "name"):
+        return [cast(Node, nodes)]
+    return list(nodes)
+
+
+def name_of(node: Node) -> str:
+    """The node's name."""
+    if isinstance(node, str):
+        return node
+    name = getattr(node, "name", None)
+    if not isinstance(name, str):
+        raise ScopeError(f"A node is a name or has one; found {node!r} of type {type(node).__name__}.")
+    return name
+
+
+def text_of(node: object) -> str:
+    """A foreign node as a name."""
+    name = getattr(node, "name", node)
+    return name if isinstance(name, str) else str(name)
+
+
+def unique_names(nodes: Iterable[str]) -> tuple[str, ...]:
+    """The names as a tuple; a repeated one is refused."""
+    names = tuple(nodes)
+    if len(set(names)) != len(names):
+        repeated = next(name for name, count in Counter(names).items() if count > 1)
+        raise ScopeError(f"Node {repeated!r} is listed twice; name each node once.")
+    return names
+
+
+def _named_pairs(edges: Iterable[Sequence[Node]], index: dict[str, int]) -> Pairs:
+    ids = [
+        index.setdefault(end if type(end) is str else name_of(end), len(index)) for pair in edges for end in _pair(pair)
+    ]
+    return np.array(ids, dtype=np.int64).reshape(-1, 2)
+
+
+def _pair(edge: Sequence[Node]) -> Sequence[Node]:
+    if isinstance(edge, str) or len(edge) != 2:
+        raise ModelError(f"An edge is a pair of nodes; found {edge!r}. For the notation `A -> B`, use parse.")
+    return edge

@@ -1,0 +1,403 @@
+"""Immutable graphs over names: directed acyclic, undirected, and mixed; and what follows from their edges alone."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.errors import ModelError, require
+from sepset.graphs.arrays import (
+    CSR,
+    NO_PAIRS,
+    components,
+    csr,
+    cycle,
+    frozen,
+    id_pairs,
+    reached,
+    sorted_pairs,
+    topological,
+)
+from sepset.graphs.base import Graph, Named, Node, Nodes, text_of, unique_names
+from sepset.graphs.notation import quoted
+
+__all__ = [
+    "DAG",
+    "Graph",
+    "MixedGraph",
+    "Named",
+    "Node",
+    "Nodes",
+    "UndirectedGraph",
+    "ancestors",
+    "anterior",
+    "chain_components",
+    "connected_components",
+    "descendants",
+    "moralize",
+    "skeleton",
+]
+
+
+class DAG(Graph):
+    """A directed acyclic graph.
+
+    Args:
+        nodes: names, or anything with a `.name`; nodes that only edges mention are appended in order.
+        edges: pairs `(parent, child)`. A cycle is refused and named.
+
+    Reference: Koller & Friedman, section 2.2.
+
+    >>> dag = DAG(["A"], [("A", "B"), ("C", "B")])
+    >>> dag.nodes, dag.parents("B"), dag
+    (('A', 'B', 'C'), ('A', 'C'), DAG(A -> B; C -> B))
+    """
+
+    _arrows = ("->", "<-")
+
+    def __init__(self, nodes: Iterable[Node] = (), edges: Iterable[Sequence[Node]] = ()) -> None:
+        self._fill_named(nodes, edges, ())
+
+    @classmethod
+    def from_arrays(cls, nodes: Iterable[str], sources: ArrayLike, targets: ArrayLike) -> Self:
+        """The DAG with an edge from node number `sources[i]` to `targets[i]`, built without a loop over edges.
+
+        >>> DAG.from_arrays("ABC", [0, 2], [1, 1])
+        DAG(A -> B; C -> B)
+        """
+        names = unique_names(nodes)
+        return cls._of(names, id_pairs(sources, targets, len(names)), NO_PAIRS)
+
+    @classmethod
+    def from_networkx(cls, graph: Any) -> Self:
+        """The DAG of a networkx `DiGraph`, its nodes named by `str`."""
+        return cls(map(text_of, graph.nodes), ((text_of(a), text_of(b)) for a, b in graph.edges()))
+
+    def to_networkx(self) -> Any:
+        """The graph as a networkx `DiGraph`."""
+        graph = require("networkx", "networkx", "to_networkx").DiGraph()
+        graph.add_nodes_from(self.nodes)
+        graph.add_edges_from(self.edges)
+        return graph
+
+    def _check(self) -> None:
+        super()._check()
+        self.topological_ids  # noqa: B018  # finds the cycle, if there is one
+
+    def parents(self, node: Node) -> tuple[str, ...]:
+        """The parents of `node`, in node order."""
+        return self._row(self.parent_csr, node)
+
+    def children(self, node: Node) -> tuple[str, ...]:
+        """The children of `node`, in node order."""
+        return self._row(self.child_csr, node)
+
+    @cached_property
+    def topological_ids(self) -> NDArray[np.int64]:
+        """Node ids, parents before children; among several, the first in node order comes first."""
+        if (self._directed[:, 0] < self._directed[:, 1]).all():
+            return frozen(np.arange(len(self)))
+        order = topological(self.parent_csr, self.child_csr)
+        if len(order) < len(self):
+            named = " -> ".join(quoted(self.nodes[i]) for i in cycle(self.parent_csr, set(order)))
+            raise ModelError(f"The edges contain the directed cycle {named}; remove or reverse one of its edges.")
+        return frozen(np.array(order, dtype=np.int64))
+
+    @cached_property
+    def topological_order(self) -> tuple[str, ...]:
+        """The nodes, parents before children; among several, the first in node order comes first."""
+        return tuple(self.nodes[i] for i in self.topological_ids.tolist())
+
+    def with_edge(self, source: Node, target: Node) -> Self:
+        """The DAG with `source -> target` added; raises where that closes a cycle.
+
+        >>> DAG.parse("A -> B").with_edge("B", "C")
+        DAG(A -> B; B -> C)
+        """
+        return type(self)(self.nodes, (*self.directed, (source, target)))
+
+    def reverse(self, source: Node, target: Node) -> Self:
+        """The DAG with the edge `source -> target` turned round.
+
+        >>> DAG.parse("A -> B").reverse("A", "B")
+        DAG(B -> A)
+        """
+        return self.without_edge(source, target).with_edge(target, source)
+
+
+class UndirectedGraph(Graph):
+    """An undirected graph.
+
+    Args:
+        nodes: names, or anything with a `.name`; nodes that only edges mention are appended in order.
+        edges: pairs of nodes, either way round.
+
+    Reference: Koller & Friedman, section 2.2.
+
+    >>> UndirectedGraph([], [("B", "A"), ("B", "C")]).neighbors("B")
+    ('A', 'C')
+    """
+
+    _arrows = ("-",)
+
+    def __init__(self, nodes: Iterable[Node] = (), edges: Iterable[Sequence[Node]] = ()) -> None:
+        self._fill_named(nodes, (), edges)
+
+    @classmethod
+    def from_arrays(cls, nodes: Iterable[str], sources: ArrayLike, targets: ArrayLike) -> Self:
+        """The graph that joins node number `sources[i]` and `targets[i]`, built without a loop over edges.
+
+        >>> UndirectedGraph.from_arrays("ABC", [0, 2], [1, 1])
+        UndirectedGraph(A - B; B - C)
+        """
+        names = unique_names(nodes)
+        return cls._of(names, NO_PAIRS, id_pairs(sources, targets, len(names)))
+
+    @classmethod
+    def from_networkx(cls, graph: Any) -> Self:
+        """The undirected graph of a networkx `Graph`, its nodes named by `str`."""
+        return cls(map(text_of, graph.nodes), ((text_of(a), text_of(b)) for a, b in graph.edges()))
+
+    def to_networkx(self) -> Any:
+        """The graph as a networkx `Graph`."""
+        graph = require("networkx", "networkx", "to_networkx").Graph()
+        graph.add_nodes_from(self.nodes)
+        graph.add_edges_from(self.edges)
+        return graph
+
+    def neighbors(self, node: Node) -> tuple[str, ...]:
+        """The neighbors of `node`, in node order."""
+        return self._row(self.neighbor_csr, node)
+
+    def with_edge(self, source: Node, target: Node) -> Self:
+        """The graph with `source - target` added.
+
+        >>> UndirectedGraph.parse("A - B").with_edge("B", "C")
+        UndirectedGraph(A - B; B - C)
+        """
+        return type(self)(self.nodes, (*self.undirected, (source, target)))
+
+
+class MixedGraph(Graph):
+    """A graph with directed and undirected edges, at most one between two nodes: a PDAG, or a chain graph.
+
+    Args:
+        nodes: names, or anything with a `.name`; nodes that only edges mention are appended in order.
+        directed: pairs `(parent, child)`. Directed cycles are allowed; see `is_chain_graph`.
+        undirected: pairs of nodes, either way round.
+
+    Reference: Koller & Friedman, sections 2.2 and 4.6.2.
+
+    >>> graph = MixedGraph([], directed=[("A", "B")], undirected=[("B", "C")])
+    >>> graph, graph.is_chain_graph
+    (MixedGraph(A -> B; B - C), True)
+    """
+
+    _arrows = ("->", "<-", "-")
+
+    def __init__(
+        self,
+        nodes: Iterable[Node] = (),
+        directed: Iterable[Sequence[Node]] = (),
+        undirected: Iterable[Sequence[Node]] = (),
+    ) -> None:
+        self._fill_named(nodes, directed, undirected)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        nodes: Iterable[str],
+        sources: ArrayLike = (),
+        targets: ArrayLike = (),
+        *,
+        lefts: ArrayLike = (),
+        rights: ArrayLike = (),
+    ) -> Self:
+        """The graph with edges `sources[i] -> targets[i]` and `lefts[i] - rights[i]` between node numbers.
+
+        >>> MixedGraph.from_arrays("ABC", [0], [1], lefts=[1], rights=[2])
+        MixedGraph(A -> B; B - C)
+        """
+        names = unique_names(nodes)
+        return cls._of(names, id_pairs(sources, targets, len(names)), id_pairs(lefts, rights, len(names)))
+
+    @classmethod
+    def from_networkx(cls, graph: Any) -> Self:
+        """The mixed graph of a networkx `DiGraph`, where a pair of opposite arcs is one undirected edge."""
+        arcs = [(text_of(a), text_of(b)) for a, b in graph.edges()]
+        both = set(arcs)
+        single = [(a, b) for a, b in arcs if (b, a) not in both]
+        return cls(map(text_of, graph.nodes), single, [(a, b) for a, b in arcs if (b, a) in both])
+
+    def to_networkx(self) -> Any:
+        """The graph as a networkx `DiGraph`; each undirected edge becomes two opposite arcs."""
+        graph = require("networkx", "networkx", "to_networkx").DiGraph()
+        graph.add_nodes_from(self.nodes)
+        graph.add_edges_from(self.edges)
+        graph.add_edges_from((right, left) for left, right in self.undirected)
+        return graph
+
+    def _check(self) -> None:
+        super()._check()
+        pairs = np.concatenate([np.sort(self._directed, axis=1), self._undirected])
+        unique, counts = np.unique(pairs, axis=0, return_counts=True)
+        if (counts > 1).any():
+            a, b = (self.nodes[i] for i in unique[counts > 1][0])
+            raise ModelError(f"Two edges join {a!r} and {b!r}; keep one of ->, <- and -.")
+
+    def parents(self, node: Node) -> tuple[str, ...]:
+        """The tails of directed edges into `node`, in node order."""
+        return self._row(self.parent_csr, node)
+
+    def children(self, node: Node) -> tuple[str, ...]:
+        """The heads of directed edges from `node`, in node order."""
+        return self._row(self.child_csr, node)
+
+    def neighbors(self, node: Node) -> tuple[str, ...]:
+        """The nodes joined to `node` by an undirected edge, in node order."""
+        return self._row(self.neighbor_csr, node)
+
+    @property
+    def is_chain_graph(self) -> bool:
+        """Whether no cycle follows a directed edge: the chain components are then partially ordered.
+
+        >>> MixedGraph.parse("A -> B - C -> A").is_chain_graph
+        False
+        """
+        return self._component_order is not None
+
+    @cached_property
+    def _component_order(self) -> list[list[int]] | None:
+        groups = components(self.neighbor_csr)
+        owner = np.zeros(len(self), dtype=np.int64)
+        for i, group in enumerate(groups):
+            owner[group] = i
+        sources, targets = owner[self._directed].T
+        if (sources == targets).any():
+            return None
+        pairs = sorted_pairs(np.stack([sources, targets], axis=1), len(groups))
+        into, out = csr(pairs[:, 1], pairs[:, 0], len(groups)), csr(pairs[:, 0], pairs[:, 1], len(groups))
+        order = topological(into, out)
+        return [groups[i] for i in order] if len(order) == len(groups) else None
+
+    def with_edge(self, source: Node, target: Node, *, directed: bool = True) -> Self:
+        """The graph with `source -> target` added, or `source - target` where `directed` is false.
+
+        >>> MixedGraph.parse("A -> B").with_edge("B", "C", directed=False)
+        MixedGraph(A -> B; B - C)
+        """
+        added = [(source, target)]
+        extra: tuple[Any, Any] = (added, []) if directed else ([], added)
+        return type(self)(self.nodes, (*self.directed, *extra[0]), (*self.undirected, *extra[1]))
+
+    def reverse(self, source: Node, target: Node) -> Self:
+        """The graph with the directed edge `source -> target` turned round.
+
+        >>> MixedGraph.parse("A -> B").reverse("A", "B")
+        MixedGraph(B -> A)
+        """
+        return self.without_edge(source, target).with_edge(target, source)
+
+
+def ancestors(graph: DAG | MixedGraph, nodes: Nodes, *, inclusive: bool = False) -> tuple[str, ...]:
+    """The nodes with a directed path to one of `nodes`, in node order; `nodes` themselves only where `inclusive`.
+
+    Reference: Koller & Friedman, section 2.2.3.
+
+    >>> ancestors(DAG.parse("A -> B -> C"), "C")
+    ('A', 'B')
+    """
+    return _reached_names(graph, (graph.parent_csr,), nodes, inclusive)
+
+
+def descendants(graph: DAG | MixedGraph, nodes: Nodes, *, inclusive: bool = False) -> tuple[str, ...]:
+    """The nodes that a directed path from `nodes` reaches, in node order; `nodes` themselves only where `inclusive`.
+
+    Reference: Koller & Friedman, section 2.2.3.
+
+    >>> descendants(DAG.parse("A -> B -> C"), "A")
+    ('B', 'C')
+    """
+    return _reached_names(graph, (graph.child_csr,), nodes, inclusive)
+
+
+def anterior(graph: Graph, nodes: Nodes) -> tuple[str, ...]:
+    """The smallest ancestral set with `nodes`: whatever reaches them along edges never against an arrow.
+
+    Reference: Koller & Friedman, definition 4.19 (upward closure); Lauritzen (1996), section 2.1.1.
+
+    >>> anterior(MixedGraph.parse("A -> B - C -> D"), "C")
+    ('A', 'B', 'C')
+    """
+    return _reached_names(graph, (graph.parent_csr, graph.neighbor_csr), nodes, True)
+
+
+def connected_components(graph: Graph) -> tuple[tuple[str, ...], ...]:
+    """The nodes in groups joined by paths, whatever the edges' directions; groups and members in node order.
+
+    >>> connected_components(DAG.parse("A -> B; C"))
+    (('A', 'B'), ('C',))
+    """
+    return tuple(tuple(graph.nodes[i] for i in component) for component in components(graph.adjacent_csr))
+
+
+def chain_components(graph: MixedGraph) -> tuple[tuple[str, ...], ...]:
+    """The groups joined by undirected edges, parents' groups first.
+
+    Reference: Koller & Friedman, definition 2.20.
+
+    >>> chain_components(MixedGraph.parse("A -> C - D <- B"))
+    (('A',), ('B',), ('C', 'D'))
+    """
+    order = graph._component_order
+    if order is None:
+        raise ModelError(
+            "The graph is not a chain graph: a cycle follows a directed edge. Remove one edge of that cycle."
+        )
+    return tuple(tuple(graph.nodes[i] for i in component) for component in order)
+
+
+def skeleton(graph: Graph) -> UndirectedGraph:
+    """The same edges without directions.
+
+    Reference: Koller & Friedman, definition 3.11.
+
+    >>> skeleton(DAG.parse("A -> B <- C"))
+    UndirectedGraph(A - B; B - C)
+    """
+    return UndirectedGraph._of(graph.nodes, NO_PAIRS, np.concatenate([graph._directed, graph._undirected]))
+
+
+def moralize(graph: Graph) -> UndirectedGraph:
+    """The moral graph: the skeleton, with all parents of each chain component joined (in a DAG: of each node).
+
+    $$X - Y \\iff X, Y \\text{ adjacent, or both in } \\mathrm{Pa}_{\\mathbf K} \\text{ for a component } \\mathbf K$$
+
+    Reference: Koller & Friedman, definitions 4.16 and 4.17.
+
+    >>> moralize(DAG.parse("A -> B <- C"))
+    UndirectedGraph(A - B; A - C; B - C)
+    """
+    groups = components(graph.neighbor_csr) if len(graph._undirected) else [[i] for i in range(len(graph))]
+    indptr, indices = (a.tolist() for a in graph.parent_csr)
+    married: list[tuple[int, int]] = []
+    for group in groups:
+        families = [indices[indptr[i] : indptr[i + 1]] for i in group]
+        parents = families[0] if len(families) == 1 else sorted(set().union(*families))
+        married.extend(itertools.combinations(parents, 2))
+    pairs = np.array(married, dtype=np.int64).reshape(-1, 2)
+    return UndirectedGraph._of(graph.nodes, NO_PAIRS, np.concatenate([graph._directed, graph._undirected, pairs]))
+
+
+def _reached_names(graph: Graph, csrs: Iterable[CSR], nodes: Nodes, inclusive: bool) -> tuple[str, ...]:
+    starts = graph.ids(nodes)
+    found = reached(csrs, starts, len(graph))
+    if not inclusive:
+        for i in starts:
+            found[i] = False
+    return tuple(itertools.compress(graph.nodes, found))
