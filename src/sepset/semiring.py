@@ -23,6 +23,7 @@ class Semiring:
         name: how it prints.
         reduce: $\bigoplus$ over one axis of an array of linear values.
         log_reduce: the same over logarithms.
+        scales: whether a common factor passes through, $\bigoplus c v_i = c \bigoplus v_i$.
 
     >>> import numpy as np
     >>> MAX.reduce(np.array([[1.0, 3.0], [2.0, 0.0]]), 1)
@@ -32,6 +33,7 @@ class Semiring:
     name: str
     reduce: Callable[[Array, int], Array] = field(repr=False, compare=False)
     log_reduce: Callable[[Array, int], Array] = field(repr=False, compare=False)
+    scales: bool = True
 
     def __str__(self) -> str:
         return self.name
@@ -66,11 +68,16 @@ SUM = Semiring("sum", _sum, log_sum)
 MAX = Semiring("max", _max, _log_max)
 """The maximum: max-marginals and most probable assignments."""
 
-BOOLEAN = Semiring(
-    "any",
-    lambda v, axis: (v > 0).any(axis=axis).astype(float),
-    lambda v, axis: np.where((v > -np.inf).any(axis=axis), 0.0, -np.inf),
-)
+
+def _any(values: Array, axis: int) -> Array:
+    return (values > 0).any(axis=axis).astype(np.float64)
+
+
+def _log_any(values: Array, axis: int) -> Array:
+    return np.where((values > -np.inf).any(axis=axis), 0.0, -np.inf)
+
+
+BOOLEAN = Semiring("any", _any, _log_any, scales=False)
 r"""Satisfiability: 1 where some value is positive. It distributes over products of 0/1 factors only."""
 
 

@@ -1,0 +1,1 @@
+"""Factors: the algebra over scopes on which every exact method stands."""

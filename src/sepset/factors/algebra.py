@@ -1,0 +1,187 @@
+r"""The factor protocol: what a method may ask of any factor.
+
+A factor $\phi(\mathbf x)$ is immutable, has a `scope`, and supports products, division, elimination and conditioning.
+Elimination returns the pair that back-substitution needs,
+
+$$\phi(\mathbf x, \mathbf y) = \phi(\mathbf y \mid \mathbf x)\,\tau(\mathbf x),$$
+
+so one routine answers marginals (keep $\tau$), MAP (take modes backwards) and posterior sampling (sample backwards).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import ScopeError, TooLarge, listing, nearest
+from sepset.semiring import SUM, Semiring
+from sepset.variables import Discrete, VariableLike, Vector
+
+AnyVariable: TypeAlias = Discrete | Vector
+"""A variable of any kind."""
+
+Scope: TypeAlias = tuple[AnyVariable, ...]
+"""The variables of a factor, in axis order."""
+
+Assignment: TypeAlias = Mapping[Any, Any]
+"""Variables or their names, each with a state (or a number)."""
+
+Columns: TypeAlias = dict[AnyVariable, NDArray[Any]]
+"""Many assignments at once: codes for discrete variables, floats `[n]` or `[n, size]` for continuous ones."""
+
+MAX_ENTRIES = 2**30
+"""The most entries a single dense table may have: 8 GiB."""
+
+
+@runtime_checkable
+class Conditional(Protocol):
+    r"""What elimination leaves behind: $\phi(\mathbf y \mid \mathbf x)$ over `frontal` given `parents`."""
+
+    @property
+    def frontal(self) -> Scope:
+        """The eliminated variables."""
+
+    @property
+    def parents(self) -> Scope:
+        """The variables it is conditioned on."""
+
+    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Columns:
+        """A draw of the frontal variables for each row of parents."""
+
+    def mode(self, rows: Columns, num_rows: int) -> Columns:
+        """The most probable frontal values for each row of parents."""
+
+
+@runtime_checkable
+class Factor(Protocol):
+    """A non-negative function of its scope."""
+
+    @property
+    def scope(self) -> Scope:
+        """The variables, in axis order."""
+
+    @property
+    def size(self) -> int:
+        """How many numbers it stores."""
+
+    def __mul__(self, other: Any) -> Factor: ...
+
+    def __truediv__(self, other: Any) -> Factor: ...
+
+    def __pow__(self, power: float) -> Factor: ...
+
+    def marginalize(self, out: Iterable[VariableLike], semiring: Semiring = SUM) -> Factor:
+        """The factor with `out` summed away exactly, or `NotClosed`."""
+
+    def eliminate(self, out: Iterable[VariableLike], semiring: Semiring = SUM) -> tuple[Conditional, Factor]:
+        """The conditional of `out` given the rest, and the rest."""
+
+    def collapse(self, out: Iterable[VariableLike]) -> Factor:
+        """Moment projection onto the rest: exact for tables, the first two moments for mixtures of Gaussians."""
+
+    def condition(self, assignment: Assignment) -> Factor:
+        """The factor at these values; variables outside the scope are ignored."""
+
+    def log_value(self, assignment: Assignment) -> float:
+        """The logarithm of the value at a full assignment."""
+
+    @property
+    def log_total(self) -> float:
+        """The logarithm of the sum (or integral) over the whole scope."""
+
+    def normalize(self) -> Factor:
+        """The factor divided by its total."""
+
+
+@runtime_checkable
+class Distribution(Protocol):
+    """What every answer over variables can do."""
+
+    @property
+    def scope(self) -> Scope:
+        """The variables it is about."""
+
+    def mean(self) -> Any:
+        """The expectation, where states are numbers."""
+
+    def mode(self) -> Any:
+        """The most probable value."""
+
+    def entropy(self) -> float:
+        """The entropy in nats."""
+
+    def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> Any:
+        """Independent draws."""
+
+    def interval(self, level: float = 0.95) -> Any:
+        """A central interval of this probability."""
+
+    def plot(self, ax: Any = None) -> Any:
+        """A picture."""
+
+
+def find(scope: Sequence[AnyVariable], variable: VariableLike) -> int:
+    """The axis of a variable (or its name) in a scope, -1 when absent; another variable under its name is refused.
+
+    >>> find((Discrete("a"), Discrete("b")), "b")
+    1
+    """
+    name = variable if isinstance(variable, str) else variable.name
+    for axis, mine in enumerate(scope):
+        if mine.name == name:
+            if not isinstance(variable, str) and mine != variable:
+                raise ScopeError(f"Two different variables share one name: {mine!r} and {variable!r}.")
+            return axis
+    return -1
+
+
+def axis_of(scope: Sequence[AnyVariable], variable: VariableLike) -> int:
+    """The axis of a variable that must be in the scope; an unknown one raises with the nearest name."""
+    axis = find(scope, variable)
+    if axis < 0:
+        name = variable if isinstance(variable, str) else variable.name
+        names = [v.name for v in scope]
+        raise ScopeError(f"{name!r} is not in the scope ({listing(names)}).{nearest(name, names)}")
+    return axis
+
+
+def split(scope: Scope, out: Iterable[VariableLike]) -> tuple[Scope, Scope]:
+    """The scope as (kept, removed), both in axis order; variables outside the scope are ignored."""
+    removed = {find(scope, v) for v in ([out] if isinstance(out, str | Discrete | Vector) else out)}
+    kept = tuple(v for axis, v in enumerate(scope) if axis not in removed)
+    return kept, tuple(v for axis, v in enumerate(scope) if axis in removed)
+
+
+def union(first: Scope, second: Scope) -> Scope:
+    """The variables of both scopes in order of first appearance; a name with two domains is refused."""
+    return first + tuple(v for v in second if find(first, v) < 0)
+
+
+def check_scope(scope: Iterable[AnyVariable]) -> Scope:
+    """The scope as a tuple, with repeated variables refused."""
+    result = tuple(scope)
+    names = [v.name for v in result]
+    if len(set(names)) != len(names):
+        twice = next(n for n in names if names.count(n) > 1)
+        raise ScopeError(f"{twice!r} appears twice in the scope ({listing(names)}). Each variable has one axis.")
+    return result
+
+
+def num_entries(scope: Iterable[AnyVariable]) -> int:
+    """The number of joint states of the discrete variables of a scope."""
+    return math.prod(v.num_states for v in scope if isinstance(v, Discrete))
+
+
+def check_size(scope: Sequence[AnyVariable]) -> None:
+    """Refuse a dense table over `scope` that would not fit, before anything is allocated."""
+    entries = num_entries(scope)
+    if entries > MAX_ENTRIES:
+        gib = 8 * float(min(entries, 10**300)) / 2**30
+        raise TooLarge(
+            f"A table over {len(scope)} variables would have {gib * 2**27:.3g} entries ({gib:.3g} GiB); "
+            f"the limit is {MAX_ENTRIES:.3g}. Use SparseTable, a structured CPD, or an approximate method."
+        )

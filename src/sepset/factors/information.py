@@ -1,0 +1,60 @@
+"""Entropies and divergences of tables, in nats, with $0 \\log 0 = 0$."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.factors.algebra import find
+
+if TYPE_CHECKING:
+    from sepset.factors.table import Table
+    from sepset.variables import VariableLike
+
+Array = NDArray[np.float64]
+
+
+def entropy(probabilities: Array) -> float:
+    r"""$-\sum p \log p$.
+
+    >>> round(entropy(np.array([0.5, 0.5, 0.0])), 6)
+    0.693147
+    """
+    positive = probabilities[probabilities > 0]
+    return float(-(positive * np.log(positive)).sum()) + 0.0
+
+
+def kl(log_p: Array, log_q: Array) -> float:
+    r"""$\sum p \log (p / q)$ from logarithms; inf where $q = 0 < p$."""
+    support = log_p > -np.inf
+    if (log_q[support] == -np.inf).any():
+        return float("inf")
+    return max(float((np.exp(log_p[support]) * (log_p[support] - log_q[support])).sum()), 0.0)
+
+
+def _names(table: Table, variables: Iterable[VariableLike]) -> set[int]:
+    listed = [variables] if isinstance(variables, str) or hasattr(variables, "name") else list(variables)
+    return {find(table.scope, v) for v in listed} - {-1}  # type: ignore[arg-type]
+
+
+def _entropy_of(table: Table, axes: set[int]) -> float:
+    out = [v for axis, v in enumerate(table.scope) if axis not in axes]
+    return table.marginalize(out).entropy()
+
+
+def conditional_entropy(table: Table, xs: Iterable[VariableLike], given: Iterable[VariableLike]) -> float:
+    r"""$H(X, Z) - H(Z)$."""
+    x, z = _names(table, xs), _names(table, given)
+    return max(_entropy_of(table, x | z) - _entropy_of(table, z), 0.0)
+
+
+def mutual_information(
+    table: Table, xs: Iterable[VariableLike], ys: Iterable[VariableLike], given: Iterable[VariableLike] = ()
+) -> float:
+    r"""$H(X, Z) + H(Y, Z) - H(X, Y, Z) - H(Z)$, never below zero."""
+    x, y, z = _names(table, xs), _names(table, ys), _names(table, given)
+    gain = _entropy_of(table, x | z) + _entropy_of(table, y | z) - _entropy_of(table, x | y | z)
+    return max(gain - _entropy_of(table, z), 0.0)

@@ -1,0 +1,281 @@
+"""Greedy elimination of a whole graph: one compiled pass over adjacency rows with incremental costs.
+
+The rows live in one `pool`; `rows[0]`, `rows[1]` and `rows[2]` hold each row's start, size and capacity, and
+`rows[0, n]` the first free place. When v is eliminated its row stays behind: it is then the message scope of v.
+
+For each node the pass keeps three sums over its neighbors, in `sums`: the weight $w_a w_b$ of the missing edges
+between them (the fill), their weights, and the log2 of their numbers of states. `mark[0]` stamps the members of the
+neighborhood in hand, `mark[1]` the nodes whose sums the elimination of v has changed: `touched[: touched[n]]`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.kernels.compile import kernel
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+Ints = NDArray[np.int32]
+
+
+@kernel
+def greedy_order(
+    indptr: Longs,
+    indices: Ints,
+    weight: Floats,
+    logs: Floats,
+    group: Longs,
+    mix: Floats,
+    bias: Floats,
+    tie: Floats,
+    limit: float,
+    cancel: NDArray[np.uint8],
+) -> tuple[Longs, float]:
+    """The greedy order, and log2 of the total size of its maximal cliques.
+
+    The next node is the one of least group, then of least mix[0] log2(1 + fill) + mix[1] log2(message size) + bias,
+    then of least `tie`. An order whose tables pass 2^`limit` entries, or that is cancelled, is returned unfinished with
+    an infinite total; with a limit of minus infinity it stops before the first fill edge.
+    """
+    n = len(indptr) - 1
+    rows = np.empty((3, n + 1), np.int64)
+    pool = _copy_rows(indptr, indices, rows)
+    sums = np.empty((3, n), np.float64)
+    mark = np.empty((2, n), np.int64)
+    _start_sums(pool, rows, weight, logs, sums, mark)
+    half = 1
+    while half < n:
+        half *= 2
+    rank = np.empty((3, n), np.float64)
+    tree = np.empty(2 * half, np.int64)
+    _start_tree(sums, group, mix, bias, tie, rank, tree)
+    order = np.empty(n, np.int64)
+    touched = np.empty(n + 1, np.int64)
+    stamp = n
+    spent = 0.0
+    for step in range(n):
+        v = tree[1]
+        if sums[0, v] > 0.5:
+            spent += 2.0 ** (logs[v] + sums[2, v])
+            if spent > 2.0**limit or cancel[0]:
+                return order[:step], np.inf
+        order[step] = v
+        touched[n] = 0
+        stamp = _detach(pool, rows, v, weight, logs, sums, mark, stamp, touched)
+        if sums[0, v] > 0.5:
+            pool, stamp = _connect(pool, rows, v, weight, logs, sums, mark, stamp, touched)
+        tree[half + v] = -1
+        _replay(tree, half + v, rank)
+        for i in range(touched[n]):
+            u = touched[i]
+            rank[1, u] = mix[0] * np.log2(1.0 + max(sums[0, u], 0.0)) + mix[1] * sums[2, u] + bias[u]
+            _replay(tree, half + u, rank)
+    return order, _table_total(pool, rows, order, logs)
+
+
+@kernel
+def _copy_rows(indptr: Longs, indices: Ints, rows: Longs) -> Ints:
+    n = len(indptr) - 1
+    pool = np.empty(2 * len(indices) + 16 * n + 16, np.int32)
+    top = 0
+    for v in range(n):
+        size = indptr[v + 1] - indptr[v]
+        rows[0, v] = top
+        rows[1, v] = size
+        rows[2, v] = size + 4
+        for i in range(size):
+            pool[top + i] = indices[indptr[v] + i]
+        top += size + 4
+    rows[0, n] = top
+    return pool
+
+
+@kernel
+def _append(pool: Ints, rows: Longs, a: int, b: int) -> Ints:
+    """Add b to row a; a full row moves to the end of the pool, and a full pool grows."""
+    size = rows[1, a]
+    if size == rows[2, a]:
+        n = rows.shape[1] - 1
+        top = rows[0, n]
+        if top + 2 * size + 4 > len(pool):
+            grown = np.empty(2 * top + 4 * size + 8, np.int32)
+            for i in range(top):
+                grown[i] = pool[i]
+            pool = grown
+        for i in range(size):
+            pool[top + i] = pool[rows[0, a] + i]
+        rows[0, a] = top
+        rows[2, a] = 2 * size + 4
+        rows[0, n] = top + 2 * size + 4
+    pool[rows[0, a] + size] = b
+    rows[1, a] = size + 1
+    return pool
+
+
+@kernel
+def _start_sums(pool: Ints, rows: Longs, weight: Floats, logs: Floats, sums: Floats, mark: Longs) -> None:
+    """Missing pairs are all pairs, by the square of the sum, less the present ones, each met from both ends."""
+    n = mark.shape[1]
+    for v in range(n):
+        mark[0, v] = -1
+        mark[1, v] = -1
+    for v in range(n):
+        total, squares, linked, logged = 0.0, 0.0, 0.0, 0.0
+        for i in range(rows[0, v], rows[0, v] + rows[1, v]):
+            u = pool[i]
+            mark[0, u] = v
+            total += weight[u]
+            squares += weight[u] * weight[u]
+            logged += logs[u]
+        for i in range(rows[0, v], rows[0, v] + rows[1, v]):
+            u = pool[i]
+            for j in range(rows[0, u], rows[0, u] + rows[1, u]):
+                if mark[0, pool[j]] == v:
+                    linked += weight[u] * weight[pool[j]]
+        sums[0, v] = (total * total - squares - linked) / 2
+        sums[1, v] = total
+        sums[2, v] = logged
+
+
+@kernel
+def _start_tree(sums: Floats, group: Longs, mix: Floats, bias: Floats, tie: Floats, rank: Floats, tree: Longs) -> None:
+    """A tournament: leaf half + v plays for node v, and tree[1] is the winner."""
+    n = len(group)
+    half = len(tree) // 2
+    for v in range(half):
+        tree[half + v] = v if v < n else -1
+    for v in range(n):
+        rank[0, v] = group[v]
+        rank[1, v] = mix[0] * np.log2(1.0 + max(sums[0, v], 0.0)) + mix[1] * sums[2, v] + bias[v]
+        rank[2, v] = tie[v]
+    for i in range(half - 1, 0, -1):
+        tree[i] = _winner(tree[2 * i], tree[2 * i + 1], rank)
+
+
+@kernel
+def _winner(a: int, b: int, rank: Floats) -> int:
+    if a < 0 or b < 0:
+        return max(a, b)
+    for level in range(3):
+        if rank[level, a] != rank[level, b]:
+            return a if rank[level, a] < rank[level, b] else b
+    return min(a, b)
+
+
+@kernel
+def _replay(tree: Longs, leaf: int, rank: Floats) -> None:
+    i = leaf // 2
+    while i > 0:
+        tree[i] = _winner(tree[2 * i], tree[2 * i + 1], rank)
+        i //= 2
+
+
+@kernel
+def _detach(
+    pool: Ints,
+    rows: Longs,
+    v: int,
+    weight: Floats,
+    logs: Floats,
+    sums: Floats,
+    mark: Longs,
+    stamp: int,
+    touched: Longs,
+) -> int:
+    """Take v out of its neighbors' rows, where the pairs (v, x) are no longer missing."""
+    stamp += 1
+    first, end = rows[0, v], rows[0, v] + rows[1, v]
+    for i in range(first, end):
+        mark[0, pool[i]] = stamp
+        mark[1, pool[i]] = v
+        touched[i - first] = pool[i]
+    touched[mark.shape[1]] = end - first
+    for i in range(first, end):
+        u = pool[i]
+        last = rows[0, u] + rows[1, u] - 1
+        place = last
+        shared = 0.0
+        for j in range(rows[0, u], last + 1):
+            x = pool[j]
+            if x == v:
+                place = j
+            elif mark[0, x] == stamp:
+                shared += weight[x]
+        pool[place] = pool[last]
+        rows[1, u] -= 1
+        sums[1, u] -= weight[v]
+        sums[2, u] -= logs[v]
+        sums[0, u] -= weight[v] * (sums[1, u] - shared)
+    return stamp
+
+
+@kernel
+def _connect(
+    pool: Ints,
+    rows: Longs,
+    v: int,
+    weight: Floats,
+    logs: Floats,
+    sums: Floats,
+    mark: Longs,
+    stamp: int,
+    touched: Longs,
+) -> tuple[Ints, int]:
+    """Make the neighbors of v a clique. A fill edge a - b serves the common neighbors of a and b, and gives a (and b)
+    the new missing pairs of b with those neighbors of a that b does not have."""
+    first, end = rows[0, v], rows[0, v] + rows[1, v]
+    n = mark.shape[1]
+    for i in range(first, end):
+        a = pool[i]
+        stamp += 1
+        for k in range(rows[0, a], rows[0, a] + rows[1, a]):
+            mark[0, pool[k]] = stamp
+        for j in range(i + 1, end):
+            b = pool[j]
+            if mark[0, b] == stamp:
+                continue
+            common = 0.0
+            for k in range(rows[0, b], rows[0, b] + rows[1, b]):
+                c = pool[k]
+                if mark[0, c] == stamp:
+                    common += weight[c]
+                    sums[0, c] -= weight[a] * weight[b]
+                    if mark[1, c] != v:
+                        mark[1, c] = v
+                        touched[touched[n]] = c
+                        touched[n] += 1
+            sums[0, a] += weight[b] * (sums[1, a] - common)
+            sums[0, b] += weight[a] * (sums[1, b] - common)
+            sums[1, a] += weight[b]
+            sums[1, b] += weight[a]
+            sums[2, a] += logs[b]
+            sums[2, b] += logs[a]
+            pool = _append(pool, rows, a, b)
+            pool = _append(pool, rows, b, a)
+            mark[0, b] = stamp
+    return pool, stamp
+
+
+@kernel
+def _table_total(pool: Ints, rows: Longs, order: Longs, logs: Floats) -> float:
+    """log2 of the entries of all maximal cliques: that of v is part of another where an earlier message fills it."""
+    n = len(order)
+    position = np.empty(n, np.int64)
+    absorbed = np.zeros(n, np.bool_)
+    for i in range(n):
+        position[order[i]] = i
+    top, total = 0.0, 0.0
+    for v in order:
+        parent = n
+        size = logs[v]
+        for i in range(rows[0, v], rows[0, v] + rows[1, v]):
+            parent = min(parent, position[pool[i]])
+            size += logs[pool[i]]
+        if parent < n and rows[1, order[parent]] == rows[1, v] - 1:
+            absorbed[parent] = True
+        if not absorbed[position[v]]:
+            total = total * 2.0 ** min(top - size, 0.0) + 2.0 ** min(size - top, 0.0)
+            top = max(top, size)
+    return top + np.log2(total)
