@@ -1,0 +1,370 @@
+"""Laws of the repository: layers, mirrored tests, module sizes, start-up, the public surface, what files may say."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "sepset"
+TESTS = ROOT / "tests"
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+# Each row imports only rows above it in this list. Sides of a row never import each other; within a side, a later
+# step may import an earlier one, and members of one step each other, as long as loading them makes no cycle.
+LAYERS: tuple[tuple[tuple[frozenset[str], ...], ...], ...] = (
+    ((frozenset({"semiring", "errors", "kernels"}),),),
+    ((frozenset({"variables", "arrays", "universe", "evidence"}),),),
+    ((frozenset({"factors"}),), (frozenset({"graphs"}),)),
+    ((frozenset({"problem"}),), (frozenset({"data"}),)),
+    ((frozenset({"cpds"}), frozenset({"models"})), (frozenset({"inference"}),)),
+    ((frozenset({"learning"}),),),
+    ((frozenset({"api"}),),),
+    ((frozenset({"io"}),),),
+    ((frozenset({"datasets", "plotting", "sklearn", "testing"}),),),
+    ((frozenset({"cli", "studio", "__main__"}),),),
+)
+PLACE = {
+    name: (row, side, step)
+    for row, sides in enumerate(LAYERS)
+    for side, steps in enumerate(sides)
+    for step, names in enumerate(steps)
+    for name in names
+}
+ROOT_PACKAGE = "sepset"  # `import sepset` itself: the collected public names, for the edges only
+EDGES = 8
+
+HEAVY = ("pandas", "polars", "matplotlib", "torch", "numba", "networkx", "duckdb")
+LARGEST_MODULE = 600
+COMPILING = {"njit", "jit", "vectorize", "guvectorize", "kernel"}
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def dotted(path: Path) -> tuple[str, ...]:
+    """The module's name in parts: ("sepset", "graphs", "separation"); a package's `__init__` is the package."""
+    parts = (ROOT_PACKAGE, *path.relative_to(SOURCE).with_suffix("").parts)
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def package(name: tuple[str, ...]) -> str:
+    """The row's member a module belongs to; the root package stands for itself."""
+    return name[1] if len(name) > 1 else ROOT_PACKAGE
+
+
+def exists(name: tuple[str, ...]) -> bool:
+    path = SOURCE.joinpath(*name[1:])
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def import_from(node: ast.ImportFrom, path: Path) -> Iterator[tuple[str, ...]]:
+    if node.level:
+        here = dotted(path) if path.name == "__init__.py" else dotted(path)[:-1]
+        base = (*here[: len(here) - node.level + 1], *(node.module.split(".") if node.module else ()))
+    else:
+        base = tuple((node.module or "").split("."))
+    if base[0] != ROOT_PACKAGE:
+        return
+    for alias in node.names:
+        yield (*base, alias.name) if exists((*base, alias.name)) else base
+
+
+def named(nodes: Iterable[ast.AST], path: Path) -> Iterator[tuple[str, ...]]:
+    """Every module of ours that these statements and calls import."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (tuple(a.name.split(".")) for a in node.names if a.name.split(".")[0] == ROOT_PACKAGE)
+        elif isinstance(node, ast.ImportFrom):
+            yield from import_from(node, path)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            for argument in node.args[:1]:
+                if isinstance(argument, ast.Constant) and str(argument.value).split(".")[0] == ROOT_PACKAGE:
+                    yield tuple(str(argument.value).split("."))
+
+
+def loaded(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a module that run when it is imported: not functions, and not what only type checkers read."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
+            continue
+        yield child
+        yield from loaded(child)
+
+
+def imports(path: Path) -> set[tuple[str, ...]]:
+    """What a file imports anywhere in it: at the top, in functions, for types, or by name."""
+    return set(named(ast.walk(parsed(path)), path))
+
+
+def imports_on_loading(path: Path) -> set[tuple[str, ...]]:
+    return set(named(loaded(parsed(path)), path))
+
+
+def lawful(importer: str, imported: str) -> bool:
+    if importer == imported:
+        return True
+    row, side, step = PLACE[importer]
+    if imported == ROOT_PACKAGE:
+        return row >= EDGES
+    other_row, other_side, other_step = PLACE[imported]
+    return other_row < row or (other_row == row and other_side == side and other_step <= step)
+
+
+def cycle_in(graph: dict[str, set[str]]) -> list[str]:
+    """One cycle of a directed graph, or nothing."""
+    done: set[str] = set()
+
+    def visit(node: str, trail: list[str]) -> list[str]:
+        if node in trail:
+            return [*trail[trail.index(node) :], node]
+        if node in done:
+            return []
+        done.add(node)
+        return next((found for after in sorted(graph.get(node, ())) if (found := visit(after, [*trail, node]))), [])
+
+    return next((found for node in sorted(graph) if (found := visit(node, []))), [])
+
+
+def test_every_package_has_a_layer():
+    members = {package(dotted(path)) for path in MODULES} - {ROOT_PACKAGE}
+    assert members <= set(PLACE), f"no layer for {sorted(members - set(PLACE))}"
+
+
+def test_imports_go_down_only():
+    offences = [
+        f"{path.relative_to(ROOT)} imports {'.'.join(target)}"
+        for path in MODULES
+        if (importer := package(dotted(path))) != ROOT_PACKAGE
+        for target in sorted(imports(path))
+        if not lawful(importer, package(target))
+    ]
+    assert not offences, "\n".join(offences)
+
+
+def test_loading_makes_no_cycle():
+    graph = {".".join(dotted(path)): {".".join(target) for target in imports_on_loading(path)} for path in MODULES}
+    assert cycle_in(graph) == []
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported", "expected"),
+    [
+        ("graphs", "errors", True),
+        ("graphs", "factors", False),
+        ("factors", "graphs", False),
+        ("models", "cpds", True),
+        ("cpds", "models", False),
+        ("inference", "models", False),
+        ("models", "inference", False),
+        ("evidence", "variables", True),
+        ("variables", "factors", False),
+        ("problem", "data", False),
+        ("api", "inference", True),
+        ("io", "sepset", False),
+        ("cli", "sepset", True),
+    ],
+)
+def test_the_layer_law_itself(importer, imported, expected):
+    assert lawful(importer, imported) is expected
+
+
+SNIPPET = """
+import numpy, sepset.errors
+from sepset import semiring
+from . import graph
+from ..factors.table import Table
+if TYPE_CHECKING:
+    from sepset.models import BayesNet
+def late():
+    from sepset.kernels import ordering
+    importlib.import_module("sepset.cli")
+"""
+
+
+def test_the_reading_of_imports_itself():
+    here = SOURCE / "graphs" / "separation.py"
+    late = {"sepset.models", "sepset.kernels.ordering", "sepset.cli"}
+    early = {"sepset.errors", "sepset.semiring", "sepset.graphs.graph", "sepset.factors.table"}
+    assert {".".join(name) for name in named(ast.walk(ast.parse(SNIPPET)), here)} == early | late
+    assert {".".join(name) for name in named(loaded(ast.parse(SNIPPET)), here)} == early
+
+
+def test_the_cycle_law_itself():
+    assert cycle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert cycle_in({"a": {"b", "c"}, "b": {"c"}}) == []
+
+
+def test_every_module_has_a_test_of_its_name():
+    missing = [
+        str(expected.relative_to(ROOT))
+        for path in MODULES
+        if not path.stem.startswith("__")
+        and not (expected := TESTS / path.relative_to(SOURCE).with_name(f"test_{path.stem}.py")).is_file()
+    ]
+    assert not missing, "no test file: " + ", ".join(missing)
+
+
+def test_modules_are_short():
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    long = {str(path.relative_to(ROOT)): lines for path, lines in lengths.items() if lines > LARGEST_MODULE}
+    assert not long
+
+
+def decorators(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        for decorator in getattr(node, "decorator_list", ()):
+            called = decorator.func if isinstance(decorator, ast.Call) else decorator
+            yield ast.unparse(called).rsplit(".", 1)[-1]
+
+
+def imported_roots(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield (node.module or "").split(".")[0]
+
+
+def test_compiled_functions_live_in_kernels():
+    offences = []
+    for path in MODULES:
+        if "kernels" in dotted(path):
+            continue
+        tree = parsed(path)
+        offences += [f"{path.relative_to(ROOT)}: @{name}" for name in decorators(tree) if name in COMPILING]
+        offences += [f"{path.relative_to(ROOT)}: import numba" for name in imported_roots(tree) if name == "numba"]
+    assert not offences, "\n".join(offences)
+
+
+def test_the_oracle_knows_nothing_of_the_library():
+    allowed = set(sys.stdlib_module_names) | {"numpy"}
+    assert set(imported_roots(parsed(TESTS / "oracle.py"))) <= allowed
+
+
+def fresh(code: str) -> str:
+    """What a new interpreter prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+IMPORT_TIME = """
+import json, sys, time
+start = time.perf_counter()
+import sepset
+seconds = time.perf_counter() - start
+print(json.dumps({"seconds": seconds, "roots": sorted({name.partition(".")[0] for name in sys.modules})}))
+"""
+
+
+def test_import_is_quick_and_light():
+    runs = [json.loads(fresh(IMPORT_TIME)) for _ in range(3)]
+    assert not set(HEAVY) & set(runs[0]["roots"])
+    assert min(run["seconds"] for run in runs) < 0.3
+
+
+SURFACE = """
+import inspect, json, sys, types
+import sepset
+def public(names):
+    ours = [name for name in names if not name.startswith("_") and name not in ("annotations", "TYPE_CHECKING")]
+    return sorted(name for name in ours if not isinstance(getattr(sepset, name), types.ModuleType))
+def documented(name):
+    value = getattr(sepset, name)
+    described = value if inspect.isclass(value) or inspect.isroutine(value) else type(value)
+    text = (described.__doc__ or "").strip()
+    written = text and not text.startswith(f"{getattr(described, '__name__', name)}(")  # a dataclass writes its own
+    return bool(written) and (described is value or described.__module__.startswith("sepset"))
+print(json.dumps({
+    "all": list(sepset.__all__),
+    "dir": public(dir(sepset)),
+    "bare": [name for name in public(sepset.__all__) if not documented(name)],
+    "vars": public(list(vars(sepset))),
+    "modules": [n for n in sepset.__all__ if isinstance(getattr(sepset, n), types.ModuleType)],
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def surface() -> dict[str, list[str]]:
+    return json.loads(fresh(SURFACE))
+
+
+def linted(name: str) -> tuple[int, str]:
+    """The order the linter gives a literal list: constants, then classes, then the rest."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
+
+
+def test_public_names_are_sorted_and_complete(surface):
+    names = surface["all"]
+    assert names in (sorted(names), sorted(names, key=linted))
+    assert len(names) == len(set(names))
+    values = [name for name in names if name not in surface["modules"] and not name.startswith("_")]
+    assert surface["dir"] == sorted(values)
+    assert set(surface["vars"]) <= set(values)
+
+
+def test_public_names_are_documented(surface):
+    assert surface["bare"] == []
+
+
+def test_the_promised_names_are_public(surface):
+    values = "BayesNet DAG Discrete Likelihood MarkovNet Not Real Soft Table TableCPD Vector"
+    verbs = "cpdag d_separated log_probability map_assignment marginals plan query read sample write"
+    promised = [*values.split(" "), *verbs.split(" ")]
+    assert set(promised) <= set(surface["all"])
+
+
+def repository_files() -> list[Path]:
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        capture_output=True,
+        check=False,
+        cwd=ROOT,
+    )
+    if listing.returncode:  # an unpacked source distribution
+        return [path for folder in ("src", "tests", "docs") for path in (ROOT / folder).rglob("*") if path.is_file()]
+    return [path for name in listing.stdout.decode().split("\0") if name and (path := ROOT / name).is_file()]
+
+
+# Written so that this file does not match itself.
+WORKPLACE = re.compile(r"(?<![\w/])/[w]ork(?![\w-])|\bissue [#]", re.IGNORECASE)
+
+
+def test_no_file_mentions_the_workplace():
+    mentions = []
+    for path in repository_files():
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue
+        mentions += [
+            f"{path.relative_to(ROOT)}:{i}: {s.strip()}" for i, s in enumerate(lines, 1) if WORKPLACE.search(s)
+        ]
+    assert not mentions, "\n".join(mentions)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("see /" + "work/main", True),
+        ("Issue " + "#12", True),
+        (".github/workflows/ci.yml", False),
+        ("the tissue sample", False),
+    ],
+)
+def test_the_mention_law_itself(text, expected):
+    assert bool(WORKPLACE.search(text)) is expected
