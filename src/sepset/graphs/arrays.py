@@ -84,14 +84,16 @@ def cycle(parent_csr: CSR, ordered: set[int]) -> list[int]:
     return [*found[first:], *found[:first], found[first]]
 
 
-def reached(csrs: Iterable[CSR], starts: Iterable[int], num_nodes: int) -> list[bool]:
-    """Whether each node can be reached from `starts` along the given rows."""
+def reached(csrs: Iterable[CSR], starts: Iterable[int], num_nodes: int, blocked: Iterable[int] = ()) -> list[bool]:
+    """Whether each node can be reached from `starts` along the given rows without entering `blocked`."""
     rows = [(indptr.tolist(), indices.tolist()) for indptr, indices in csrs]
-    found = [False] * num_nodes
+    found, closed = [False] * num_nodes, [False] * num_nodes
+    for i in blocked:
+        closed[i] = True
     stack = list(starts)
     while stack:
         i = stack.pop()
-        if not found[i]:
+        if not (found[i] or closed[i]):
             found[i] = True
             for indptr, indices in rows:
                 stack.extend(indices[indptr[i] : indptr[i + 1]])

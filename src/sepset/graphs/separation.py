@@ -1,0 +1,316 @@
+"""What a graph says about independence: d-separation, separation, chain and context-specific separation.
+
+Every question about a DAG is one walk of the Bayes ball, linear in the size of the graph.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import ModelError, ScopeError, listing
+from sepset.graphs.arrays import reached, row
+from sepset.graphs.base import name_of
+from sepset.graphs.graph import DAG, Graph, MixedGraph, Node, Nodes, UndirectedGraph, anterior, moralize
+from sepset.graphs.notation import quoted
+
+__all__ = [
+    "Requisite",
+    "Trail",
+    "active_trail",
+    "barren_nodes",
+    "chain_separated",
+    "csi_separated",
+    "d_separated",
+    "markov_blanket",
+    "reachable",
+    "requisite_nodes",
+    "separated",
+]
+
+N = TypeVar("N", bound=Node)
+Context: TypeAlias = Mapping[str, object]
+Irrelevant: TypeAlias = Mapping[str, Iterable[Node]] | Callable[[str, Context], Iterable[Node]]
+
+
+@dataclass(frozen=True, slots=True)
+class Trail(Sequence[str]):
+    """An active trail: its nodes in order, and what makes it active. Prints with its arrows.
+
+    Args:
+        nodes: the nodes from one end to the other.
+        arrows: between each two nodes, `->` or `<-`.
+        opened: each collider of the trail with the observed node, itself or a descendant, that activates it.
+    """
+
+    nodes: tuple[str, ...]
+    arrows: tuple[str, ...]
+    opened: tuple[tuple[str, str], ...] = ()
+
+    @overload
+    def __getitem__(self, position: int) -> str: ...
+    @overload
+    def __getitem__(self, position: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, position: int | slice) -> str | tuple[str, ...]:
+        return self.nodes[position]
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __str__(self) -> str:
+        steps = itertools.chain.from_iterable(zip(self.arrows, map(quoted, self.nodes[1:]), strict=True))
+        return " ".join([quoted(self.nodes[0]), *steps])
+
+    @property
+    def explanation(self) -> str:
+        """The trail, and why each of its colliders lets influence through.
+
+        >>> active_trail(DAG.parse("A -> B <- C; B -> D"), "A", "C", given="D").explanation
+        'A -> B <- C, where B is open because its descendant D is observed'
+        """
+        reasons = [
+            f"{quoted(c)} is observed"
+            if c == o
+            else f"{quoted(c)} is open because its descendant {quoted(o)} is observed"
+            for c, o in self.opened
+        ]
+        return f"{self}, where {' and '.join(reasons)}" if reasons else str(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Requisite:
+    """What a query needs: the nodes whose CPDs it needs, and the observed nodes whose values it needs."""
+
+    probabilities: tuple[str, ...]
+    observations: tuple[str, ...]
+
+
+def d_separated(dag: DAG, xs: Nodes, ys: Nodes, given: Nodes = ()) -> bool:
+    r"""Whether `given` d-separates every node of `xs` from every node of `ys`.
+
+    $$\mathrm{dsep}(\mathbf X; \mathbf Y \mid \mathbf Z) \iff \text{no trail between them is active given } \mathbf Z$$
+
+    Cost: linear in the graph. Reference: Koller & Friedman, section 3.3 and algorithm 3.1; Shachter (1998).
+
+    >>> dag = DAG.parse("A -> B <- C")
+    >>> d_separated(dag, "A", "C"), d_separated(dag, "A", "C", given="B")
+    (True, False)
+    """
+    sources, targets, observed = _disjoint(dag, xs, ys, given)
+    before = _bayes_ball(dag, sources, observed).before
+    return bool((before.reshape(-1, 2)[targets] < 0).all())
+
+
+def reachable(dag: DAG, xs: Nodes, given: Nodes = ()) -> tuple[str, ...]:
+    """The unobserved nodes that an active trail joins to `xs`, `xs` included, in node order.
+
+    Reference: Koller & Friedman, algorithm 3.1.
+
+    >>> reachable(DAG.parse("A -> B <- C; B -> D"), "A")
+    ('A', 'B', 'D')
+    """
+    sources, _, observed = _disjoint(dag, xs, (), given)
+    ball = _bayes_ball(dag, sources, observed)
+    found = ball.from_child | ball.from_parent
+    return tuple(itertools.compress(dag.nodes, found & (ball.observed == 0)))
+
+
+def active_trail(dag: DAG, x: Nodes, y: Nodes, given: Nodes = ()) -> Trail | None:
+    """A shortest active trail from `x` to `y`, or None where `given` d-separates them.
+
+    Reference: Koller & Friedman, definition 3.6.
+
+    >>> print(active_trail(DAG.parse("A -> B <- C; B -> D"), "A", "C", given="D"))
+    A -> B <- C
+    """
+    sources, targets, observed = _disjoint(dag, x, y, given)
+    before = _bayes_ball(dag, sources, observed).before
+    trails = [_walk_back(before, state) for t in targets for state in (2 * t, 2 * t + 1) if before[state] >= 0]
+    if not trails:
+        return None
+    states = min(trails, key=len)
+    arrows = tuple("->" if state % 2 else "<-" for state in states[1:])
+    ids = [state // 2 for state in states]
+    colliders = [ids[k + 1] for k, pair in enumerate(itertools.pairwise(arrows)) if pair == ("->", "<-")]
+    opened = tuple((dag.nodes[c], dag.nodes[_nearest_observed(dag, c, observed)]) for c in colliders)
+    return Trail(tuple(dag.nodes[i] for i in ids), arrows, opened)
+
+
+def separated(graph: UndirectedGraph, xs: Nodes, ys: Nodes, given: Nodes = ()) -> bool:
+    """Whether every path between `xs` and `ys` passes through `given`.
+
+    Reference: Koller & Friedman, definition 4.8.
+
+    >>> separated(UndirectedGraph.parse("A - B - C"), "A", "C", given="B")
+    True
+    """
+    sources, targets, blocked = _disjoint(graph, xs, ys, given)
+    found = reached((graph.neighbor_csr,), sources, len(graph), blocked)
+    return not any(found[t] for t in targets)
+
+
+def chain_separated(graph: MixedGraph, xs: Nodes, ys: Nodes, given: Nodes = ()) -> bool:
+    r"""Whether `given` separates `xs` from `ys` in a chain graph (the Lauritzen-Wermuth-Frydenberg reading).
+
+    $$\mathrm{sep}_{\mathcal M[\mathcal K[\mathrm{An}(\mathbf X \cup \mathbf Y \cup \mathbf Z)]]}
+      (\mathbf X; \mathbf Y \mid \mathbf Z)$$
+
+    where the set is closed under boundaries: parents and neighbors.
+
+    Reference: Koller & Friedman, definition 4.19; Lauritzen (1996), section 3.2.3.
+
+    >>> chain = MixedGraph.parse("A -> C - D <- B")
+    >>> chain_separated(chain, "A", "B"), chain_separated(chain, "A", "B", given=["C", "D"])
+    (True, False)
+    """
+    if not graph.is_chain_graph:
+        raise ModelError("chain_separated needs a chain graph; here a cycle follows a directed edge. Break that cycle.")
+    involved = [graph.nodes[i] for part in _disjoint(graph, xs, ys, given) for i in part]
+    return separated(moralize(graph.subgraph(anterior(graph, involved))), xs, ys, given)
+
+
+def csi_separated(
+    dag: DAG, xs: Nodes, ys: Nodes, given: Nodes = (), *, context: Mapping[N, object], irrelevant: Irrelevant
+) -> bool:
+    r"""Whether `xs` and `ys` are separated given `given` in a context, where some parents no longer matter.
+
+    The edges from parents that are irrelevant in context $\mathbf c$ are removed; then
+    $\mathrm{dsep}(\mathbf X; \mathbf Y \mid \mathbf Z, \mathbf C)$ is asked in what remains.
+
+    Args:
+        dag: the graph.
+        xs, ys, given: as in `d_separated`.
+        context: the values of the context's variables, which count as observed.
+        irrelevant: for each child the parents that drop out: a mapping, or a function of (child, context).
+
+    Reference: Koller & Friedman, algorithm 5.2.
+
+    >>> dag = DAG.parse("A -> C <- S -> D; B -> C; A -> B")
+    >>> csi_separated(dag, "C", "A", "B", context={"S": 0}, irrelevant={"C": ["A"]})
+    True
+    """
+    values = {dag.nodes[dag.id(node)]: value for node, value in context.items()}
+    spurious = set(_spurious_edges(dag, values, irrelevant))
+    kept = DAG(dag.nodes, [edge for edge in dag.edges if edge not in spurious])
+    observed = [dag.nodes[i] for i in dag.ids(given)]
+    return d_separated(kept, xs, ys, [*observed, *values])
+
+
+def markov_blanket(graph: Graph, node: Node) -> tuple[str, ...]:
+    r"""The nodes that make `node` independent of all others: its neighbors in the moral graph.
+
+    In a DAG: parents, children and the children's other parents. In an undirected graph: the neighbors.
+
+    Reference: Koller & Friedman, definitions 4.12 and 4.18.
+
+    >>> markov_blanket(DAG.parse("A -> B <- C; B -> D"), "A")
+    ('B', 'C')
+    """
+    if not isinstance(graph, DAG):
+        return moralize(graph).neighbors(node)
+    i = graph.id(node)
+    children = row(graph.child_csr, i)
+    members = {*row(graph.parent_csr, i), *children}.union(*(row(graph.parent_csr, c) for c in children))
+    return tuple(graph.nodes[j] for j in sorted(members - {i}))
+
+
+def barren_nodes(dag: DAG, targets: Nodes, observed: Nodes = ()) -> tuple[str, ...]:
+    """The nodes that are no ancestor of a target or an observed node: their CPDs sum to one and drop out.
+
+    Reference: Koller & Friedman, section 9.3.2 and exercise 9.15; Shachter (1986).
+
+    >>> barren_nodes(DAG.parse("A -> B -> C"), "A", observed="B")
+    ('C',)
+    """
+    needed = set(anterior(dag, [dag.nodes[i] for part in (targets, observed) for i in dag.ids(part)]))
+    return tuple(node for node in dag.nodes if node not in needed)
+
+
+def requisite_nodes(dag: DAG, targets: Nodes, observed: Nodes = ()) -> Requisite:
+    r"""The CPDs and the observations that $P(\text{targets} \mid \text{observed})$ may depend on.
+
+    Cost: linear in the graph. Reference: Shachter (1998), Bayes-Ball; Koller & Friedman, section 3.3 and exercise 3.12.
+
+    >>> requisite_nodes(DAG.parse("A -> B -> C; B -> D"), "C", observed="B")
+    Requisite(probabilities=('C',), observations=('B',))
+    """
+    ball = _bayes_ball(dag, dag.ids(targets), dag.ids(observed))
+    known = ball.observed == 1
+    needed = (ball.from_child & ~known) | (ball.from_parent & (ball.opened == 1))
+    visited = (ball.from_child | ball.from_parent) & known
+    return Requisite(tuple(itertools.compress(dag.nodes, needed)), tuple(itertools.compress(dag.nodes, visited)))
+
+
+class _Ball(NamedTuple):
+    """Where the Bayes ball has been: states as `kernels.reachability` numbers them."""
+
+    before: NDArray[np.int64]
+    observed: NDArray[np.uint8]
+    opened: NDArray[np.uint8]
+
+    @property
+    def from_child(self) -> NDArray[np.bool_]:
+        return self.before[0::2] >= 0
+
+    @property
+    def from_parent(self) -> NDArray[np.bool_]:
+        return self.before[1::2] >= 0
+
+
+def _bayes_ball(dag: DAG, sources: list[int], observed: list[int]) -> _Ball:
+    from sepset.kernels import reachability
+
+    seen = np.zeros(len(dag), dtype=np.uint8)
+    seen[observed] = 1
+    opened = reachability.mark_ancestors(*dag.parent_csr, np.array(observed, dtype=np.int64))
+    starts = np.array(sources, dtype=np.int64)
+    before = reachability.active_states(*dag.parent_csr, *dag.child_csr, starts, seen, opened)
+    return _Ball(before, seen, opened)
+
+
+def _walk_back(before: NDArray[np.int64], state: int) -> list[int]:
+    states = [state]
+    while before[states[-1]] != states[-1]:
+        states.append(int(before[states[-1]]))
+    return states[::-1]
+
+
+def _nearest_observed(dag: DAG, collider: int, observed: list[int]) -> int:
+    wanted, queue, seen = set(observed), [collider], {collider}
+    for i in queue:
+        if i in wanted:
+            return i
+        fresh = [j for j in row(dag.child_csr, i) if j not in seen]
+        seen.update(fresh)
+        queue.extend(fresh)
+    raise AssertionError("an open collider has an observed descendant")
+
+
+def _spurious_edges(dag: DAG, context: Context, irrelevant: Irrelevant) -> Iterator[tuple[str, str]]:
+    if isinstance(irrelevant, Mapping):
+        dropped = {dag.nodes[dag.id(child)]: parents for child, parents in irrelevant.items()}
+    else:
+        dropped = {child: irrelevant(child, context) for child in dag.nodes}
+    for child, parents in dropped.items():
+        for parent in parents:
+            if not dag.has_edge(parent, child):
+                raise ScopeError(
+                    f"{name_of(parent)!r} cannot drop out for {child!r}: its parents are {listing(dag.parents(child))}."
+                )
+            yield name_of(parent), child
+
+
+def _disjoint(graph: Graph, *groups: Nodes) -> list[list[int]]:
+    """The ids of each group; a node in two groups is refused."""
+    parts = [graph.ids(group) for group in groups]
+    for first, second in itertools.combinations(parts, 2):
+        both = set(first) & set(second)
+        if both:
+            names = listing(graph.nodes[i] for i in sorted(both))
+            raise ScopeError(f"The sets of a separation must be disjoint; {names} is in two of them.")
+    return parts

@@ -1,0 +1,78 @@
+"""Walks over directed graphs in compressed rows: the Bayes ball."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.kernels.compile import kernel
+
+
+@kernel
+def mark_ancestors(
+    parent_indptr: NDArray[np.int64], parent_indices: NDArray[np.int32], starts: NDArray[np.int64]
+) -> NDArray[np.uint8]:
+    """1 for `starts` and all their ancestors, else 0."""
+    marks = np.zeros(parent_indptr.size - 1, dtype=np.uint8)
+    stack = np.empty(marks.size, dtype=np.int64)
+    height = 0
+    for i in starts:
+        if marks[i] == 0:
+            marks[i] = 1
+            stack[height] = i
+            height += 1
+    while height > 0:
+        height -= 1
+        i = stack[height]
+        for k in range(parent_indptr[i], parent_indptr[i + 1]):
+            j = parent_indices[k]
+            if marks[j] == 0:
+                marks[j] = 1
+                stack[height] = j
+                height += 1
+    return marks
+
+
+@kernel
+def active_states(
+    parent_indptr: NDArray[np.int64],
+    parent_indices: NDArray[np.int32],
+    child_indptr: NDArray[np.int64],
+    child_indices: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    observed: NDArray[np.uint8],
+    opened: NDArray[np.uint8],
+) -> NDArray[np.int64]:
+    """The state before each state on a shortest active trail from `starts`; itself at a start, -1 where none leads.
+
+    State `2 i` is node `i` entered from a child (or as a start), `2 i + 1` entered from a parent. A trail passes a
+    collider where `opened` (the observed nodes and their ancestors), and any other node where not `observed`.
+    """
+    before = np.full(2 * observed.size, -1, dtype=np.int64)
+    queue = np.empty(before.size, dtype=np.int64)
+    head = tail = 0
+    for i in starts:
+        if before[2 * i] < 0:
+            before[2 * i] = 2 * i
+            queue[tail] = 2 * i
+            tail += 1
+    while head < tail:
+        state = queue[head]
+        head += 1
+        i = state >> 1
+        from_parent = state & 1
+        if (from_parent == 0 and observed[i] == 0) or (from_parent == 1 and opened[i] == 1):
+            for k in range(parent_indptr[i], parent_indptr[i + 1]):
+                j = 2 * np.int64(parent_indices[k])
+                if before[j] < 0:
+                    before[j] = state
+                    queue[tail] = j
+                    tail += 1
+        if observed[i] == 0:
+            for k in range(child_indptr[i], child_indptr[i + 1]):
+                j = 2 * np.int64(child_indices[k]) + 1
+                if before[j] < 0:
+                    before[j] = state
+                    queue[tail] = j
+                    tail += 1
+    return before
