@@ -1,0 +1,199 @@
+r"""The normal form every model produces: variables, blocks of factors, and which factors are conditionals.
+
+$$\tilde P(\mathbf x) = \prod_i \phi_i(\mathbf x_{D_i})$$
+
+A method knows problems, never model classes. Factors are numbered through the blocks in order; variables by position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from sepset.factors.algebra import Factor
+from sepset.universe import Variables
+
+Ids = NDArray[np.int64]
+
+
+class Block(Protocol):
+    """Several factors of one shape: `FactorBlock`, or `Single` for one factor of any family."""
+
+    @property
+    def scopes(self) -> NDArray[np.integer]:
+        """Variable positions, one row a factor."""
+
+    def __len__(self) -> int: ...
+
+    def factor(self, i: int, variables: Variables) -> Factor:
+        """Factor `i` of the block."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalGroup:
+    r"""Factors whose product, summed over `child` and `auxiliaries`, is one for every state of `parents`."""
+
+    child: int
+    parents: tuple[int, ...]
+    factors: tuple[int, ...]
+    auxiliaries: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Relevant:
+    """What a question needs: factor numbers, and the unobserved variables they touch, both sorted."""
+
+    factors: tuple[int, ...]
+    variables: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Variables, blocks of factors, and conditionals; without evidence and unpruned.
+
+    Args:
+        variables: the model's own variables first, then auxiliaries.
+        blocks: the factors.
+        conditionals: which factors jointly sum to one over which variable; empty for undirected models.
+        num_visible: how many variables are the model's own.
+    """
+
+    variables: Variables
+    blocks: tuple[Block, ...]
+    conditionals: tuple[ConditionalGroup, ...] = ()
+    num_visible: int = -1
+
+    def __post_init__(self) -> None:
+        if self.num_visible < 0:
+            object.__setattr__(self, "num_visible", len(self.variables))
+
+    @cached_property
+    def offsets(self) -> Ids:
+        """Where each block's factors start in the numbering; the last entry is the number of factors."""
+        return np.concatenate([[0], np.cumsum([len(b) for b in self.blocks])]).astype(np.int64)
+
+    @property
+    def num_factors(self) -> int:
+        """The number of factors in all blocks."""
+        return int(self.offsets[-1])
+
+    def factor(self, number: int) -> Factor:
+        """The factor with this number, as a single factor."""
+        block = int(np.searchsorted(self.offsets, number, "right")) - 1
+        return self.blocks[block].factor(number - int(self.offsets[block]), self.variables)
+
+    def factors(self, numbers: Iterable[int] | None = None) -> Iterator[Factor]:
+        """The factors with these numbers, or all."""
+        return (self.factor(i) for i in (range(self.num_factors) if numbers is None else numbers))
+
+    @cached_property
+    def incidence(self) -> sparse.csr_array:
+        """The factors by variables 0/1 matrix."""
+        rows = [
+            np.repeat(np.arange(len(b)) + o, b.scopes.shape[1]) for b, o in zip(self.blocks, self.offsets, strict=False)
+        ]
+        columns = [b.scopes.reshape(-1) for b in self.blocks]
+        row = np.concatenate(rows) if rows else np.zeros(0, np.int64)
+        column = np.concatenate(columns) if columns else np.zeros(0, np.int64)
+        ones = np.ones(len(row), np.int8)
+        return sparse.csr_array((ones, (row, column)), shape=(self.num_factors, len(self.variables)))
+
+    def scope(self, number: int) -> tuple[int, ...]:
+        """The variable positions of one factor."""
+        block = int(np.searchsorted(self.offsets, number, "right")) - 1
+        return tuple(self.blocks[block].scopes[number - int(self.offsets[block])].tolist())
+
+    def relevant(
+        self,
+        targets: Iterable[int],
+        observed: Iterable[int] = (),
+        *,
+        touched: Iterable[int] = (),
+        constants: bool = False,
+        prune: bool = True,
+    ) -> Relevant:
+        """The factors and variables that a question about `targets` given `observed` needs.
+
+        Barren conditionals sum to one and go. Parts separated from every target by the observed variables only scale
+        the answer and go too, unless `constants` asks for them (the probability of evidence does).
+
+        Args:
+            targets: positions asked about.
+            observed: positions with one known value; they leave the graph.
+            touched: positions with likelihood evidence; they stay, and are not barren.
+            constants: keep separated parts, whose product is a constant.
+            prune: False keeps everything, so that tests can compare.
+        """
+        observed, targets = np.asarray(list(observed), np.int64), np.asarray(list(targets), np.int64)
+        kept = np.ones(self.num_factors, bool)
+        if prune:
+            kept = self._not_barren({*targets.tolist(), *observed.tolist(), *touched})
+            if not constants:
+                kept &= self._connected(kept, targets, observed)
+        return self._read(kept, targets, observed)
+
+    def _not_barren(self, seeds: set[int]) -> NDArray[np.bool_]:
+        """Conditionals whose child has no needed descendant are dropped: the closure of `seeds` under parents stays."""
+        kept = np.ones(self.num_factors, bool)
+        if not self.conditionals:
+            return kept
+        group_of = self._group_of
+        needed = set(seeds) | self._ungrouped_variables
+        stack = list(needed)
+        while stack:
+            group = group_of.get(stack.pop())
+            if group is not None:
+                new = {group.child, *group.parents, *group.auxiliaries} - needed
+                needed |= new
+                stack.extend(new)
+        for group in self.conditionals:
+            if group.child not in needed:
+                kept[list(group.factors)] = False
+        return kept
+
+    @cached_property
+    def _group_of(self) -> dict[int, ConditionalGroup]:
+        return {v: group for group in self.conditionals for v in (group.child, *group.auxiliaries)}
+
+    @cached_property
+    def _ungrouped_variables(self) -> set[int]:
+        """The variables of factors that belong to no conditional: their parts are never barren."""
+        free = np.ones(self.num_factors, bool)
+        for group in self.conditionals:
+            free[list(group.factors)] = False
+        return set(np.unique(self.incidence[np.flatnonzero(free)].indices).tolist())
+
+    def _connected(self, kept: NDArray[np.bool_], targets: Ids, observed: Ids) -> NDArray[np.bool_]:
+        """The kept factors in the same component as a target once observed variables are removed."""
+        num_variables = len(self.variables)
+        open_variable = np.ones(num_variables, bool)
+        open_variable[observed] = False
+        links = self.incidence.tocoo()
+        use = kept[links.row] & open_variable[links.col]
+        size = self.num_factors + num_variables
+        shape = (size, size)
+        graph = sparse.coo_array((links.data[use], (links.row[use], links.col[use] + self.num_factors)), shape=shape)
+        _, label = connected_components(graph, directed=False)
+        wanted = np.unique(label[targets + self.num_factors])
+        return np.asarray(np.isin(label[: self.num_factors], wanted))
+
+    def _read(self, kept: NDArray[np.bool_], targets: Ids, observed: Ids) -> Relevant:
+        numbers = np.flatnonzero(kept)
+        used = np.union1d(self.incidence[numbers].indices if self.num_factors else [], targets)
+        variables = np.setdiff1d(used, observed)
+        return Relevant(tuple(numbers.tolist()), tuple(variables.astype(int).tolist()))
+
+    def __repr__(self) -> str:
+        return f"Problem({len(self.variables)} variables, {self.num_factors} factors in {len(self.blocks)} blocks)"
+
+
+def positions(variables: Variables, scope: Sequence[object]) -> NDArray[np.int64]:
+    """The positions of a factor's scope as one row, for a block of length one."""
+    return variables.ids(scope).reshape(1, -1)  # type: ignore[arg-type]
