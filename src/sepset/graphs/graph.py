@@ -307,7 +307,7 @@ class MixedGraph(Graph):
 def ancestors(graph: DAG | MixedGraph, nodes: Nodes, *, inclusive: bool = False) -> tuple[str, ...]:
     """The nodes with a directed path to one of `nodes`, in node order; `nodes` themselves only where `inclusive`.
 
-    Reference: Koller & Friedman, section 2.2.3.
+    Reference: Koller & Friedman, section 2.2.
 
     >>> ancestors(DAG.parse("A -> B -> C"), "C")
     ('A', 'B')
@@ -318,7 +318,7 @@ def ancestors(graph: DAG | MixedGraph, nodes: Nodes, *, inclusive: bool = False)
 def descendants(graph: DAG | MixedGraph, nodes: Nodes, *, inclusive: bool = False) -> tuple[str, ...]:
     """The nodes that a directed path from `nodes` reaches, in node order; `nodes` themselves only where `inclusive`.
 
-    Reference: Koller & Friedman, section 2.2.3.
+    Reference: Koller & Friedman, section 2.2.
 
     >>> descendants(DAG.parse("A -> B -> C"), "A")
     ('B', 'C')
@@ -329,7 +329,7 @@ def descendants(graph: DAG | MixedGraph, nodes: Nodes, *, inclusive: bool = Fals
 def anterior(graph: Graph, nodes: Nodes) -> tuple[str, ...]:
     """The smallest ancestral set with `nodes`: whatever reaches them along edges never against an arrow.
 
-    Reference: Koller & Friedman, definition 4.19 (upward closure); Lauritzen (1996), section 2.1.1.
+    Reference: Koller & Friedman, section 4.6.2; Lauritzen (1996), section 2.1.1.
 
     >>> anterior(MixedGraph.parse("A -> B - C -> D"), "C")
     ('A', 'B', 'C')
@@ -349,7 +349,7 @@ def connected_components(graph: Graph) -> tuple[tuple[str, ...], ...]:
 def chain_components(graph: MixedGraph) -> tuple[tuple[str, ...], ...]:
     """The groups joined by undirected edges, parents' groups first.
 
-    Reference: Koller & Friedman, definition 2.20.
+    Reference: Koller & Friedman, section 4.6.2.
 
     >>> chain_components(MixedGraph.parse("A -> C - D <- B"))
     (('A',), ('B',), ('C', 'D'))
@@ -365,7 +365,7 @@ def chain_components(graph: MixedGraph) -> tuple[tuple[str, ...], ...]:
 def skeleton(graph: Graph) -> UndirectedGraph:
     """The same edges without directions.
 
-    Reference: Koller & Friedman, definition 3.11.
+    Reference: Koller & Friedman, section 3.3.4.
 
     >>> skeleton(DAG.parse("A -> B <- C"))
     UndirectedGraph(A - B; B - C)
@@ -378,7 +378,7 @@ def moralize(graph: Graph) -> UndirectedGraph:
 
     $$X - Y \\iff X, Y \\text{ adjacent, or both in } \\mathrm{Pa}_{\\mathbf K} \\text{ for a component } \\mathbf K$$
 
-    Reference: Koller & Friedman, definitions 4.16 and 4.17.
+    Reference: Koller & Friedman, sections 4.5.1 and 4.6.2.
 
     >>> moralize(DAG.parse("A -> B <- C"))
     UndirectedGraph(A - B; A - C; B - C)

@@ -1,7 +1,7 @@
 """Graphs and independence oracles: the statements a graph makes, minimal I-maps, and perfect maps.
 
-An oracle answers `independent(x, ys, given)`: whether $(X \\perp \\mathbf Y \\mid \\mathbf Z)$ holds. Oracles are taken to be
-semi-graphoids, as every distribution's independences are; so statements about single nodes determine all others.
+An oracle answers `independent(x, ys, given)`: whether $(X \\perp \\mathbf Y \\mid \\mathbf Z)$ holds. Oracles are taken
+to be semi-graphoids, as every distribution's independences are; so statements about single nodes determine all others.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def independences(graph: Graph, *, max_given: int | None = None) -> tuple[Indepe
         graph: a DAG (d-separation), an undirected graph, or a chain graph.
         max_given: the largest $|\mathbf Z|$ to list; by default every size.
 
-    Cost: one walk per node and set, so for small graphs only. Reference: Koller & Friedman, definition 3.7.
+    Cost: one walk per node and set, so for small graphs only. Reference: Koller & Friedman, section 3.3.1.
 
     >>> print(*independences(DAG.parse("A -> B -> C")))
     (A ⊥ C | B)
@@ -91,10 +91,10 @@ def minimal_imap_undirected(
     Args:
         nodes: the nodes.
         independent: the oracle.
-        form: `pairwise` joins $X - Y$ unless $(X \perp Y \mid \text{all others})$; `blanket` joins each node to a minimal
-            set that separates it from all others. For positive distributions the two agree.
+        form: `pairwise` joins $X - Y$ unless $(X \perp Y \mid \text{all others})$; `blanket` joins each node to a
+            minimal set that separates it from all others. For positive distributions the two agree.
 
-    Cost: about $n^2$ calls of the oracle. Reference: Koller & Friedman, theorems 4.5 and 4.6.
+    Cost: about $n^2$ calls of the oracle. Reference: Koller & Friedman, section 4.3.3.
 
     >>> truth = UndirectedGraph.parse("A - B - C")
     >>> minimal_imap_undirected("ABC", lambda x, ys, given: separated(truth, x, ys, given))
@@ -116,7 +116,7 @@ def is_imap(graph: Graph, independent: Oracle) -> bool:
     r"""Whether every separation in the graph holds: $\mathcal I(\mathcal G) \subseteq \mathcal I(P)$.
 
     Cost: $n$ calls of the oracle for a DAG (each node against its predecessors given its parents); for other
-    graphs, every separated pair and set. Reference: Koller & Friedman, section 3.2.3 and definition 3.3.
+    graphs, every separated pair and set. Reference: Koller & Friedman, section 3.2.3.
 
     >>> truth = DAG.parse("A -> B; C")
     >>> is_imap(DAG.parse("A -> B -> C"), lambda x, ys, given: d_separated(truth, x, ys, given))
@@ -136,7 +136,7 @@ def is_imap(graph: Graph, independent: Oracle) -> bool:
 def is_perfect_map(graph: Graph, independent: Oracle) -> bool:
     r"""Whether the graph states exactly the independences that hold: $\mathcal I(\mathcal G) = \mathcal I(P)$.
 
-    Cost: every pair and set of nodes, so for small graphs only. Reference: Koller & Friedman, definition 3.10.
+    Cost: every pair and set of nodes, so for small graphs only. Reference: Koller & Friedman, section 3.4.2.
 
     >>> diamond = UndirectedGraph.parse("A - B - C - D - A")
     >>> is_perfect_map(DAG.parse("A -> B -> C <- D <- A"), lambda x, ys, given: separated(diamond, x, ys, given))

@@ -123,7 +123,7 @@ def reachable(dag: DAG, xs: Nodes, given: Nodes = ()) -> tuple[str, ...]:
 def active_trail(dag: DAG, x: Nodes, y: Nodes, given: Nodes = ()) -> Trail | None:
     """A shortest active trail from `x` to `y`, or None where `given` d-separates them.
 
-    Reference: Koller & Friedman, definition 3.6.
+    Reference: Koller & Friedman, section 3.3.1.
 
     >>> print(active_trail(DAG.parse("A -> B <- C; B -> D"), "A", "C", given="D"))
     A -> B <- C
@@ -144,7 +144,7 @@ def active_trail(dag: DAG, x: Nodes, y: Nodes, given: Nodes = ()) -> Trail | Non
 def separated(graph: UndirectedGraph, xs: Nodes, ys: Nodes, given: Nodes = ()) -> bool:
     """Whether every path between `xs` and `ys` passes through `given`.
 
-    Reference: Koller & Friedman, definition 4.8.
+    Reference: Koller & Friedman, section 4.3.1.
 
     >>> separated(UndirectedGraph.parse("A - B - C"), "A", "C", given="B")
     True
@@ -162,7 +162,7 @@ def chain_separated(graph: MixedGraph, xs: Nodes, ys: Nodes, given: Nodes = ()) 
 
     where the set is closed under boundaries: parents and neighbors.
 
-    Reference: Koller & Friedman, definition 4.19; Lauritzen (1996), section 3.2.3.
+    Reference: Koller & Friedman, section 4.6.2; Lauritzen (1996), section 3.2.3.
 
     >>> chain = MixedGraph.parse("A -> C - D <- B")
     >>> chain_separated(chain, "A", "B"), chain_separated(chain, "A", "B", given=["C", "D"])
@@ -206,7 +206,7 @@ def markov_blanket(graph: Graph, node: Node) -> tuple[str, ...]:
 
     In a DAG: parents, children and the children's other parents. In an undirected graph: the neighbors.
 
-    Reference: Koller & Friedman, definitions 4.12 and 4.18.
+    Reference: Koller & Friedman, sections 4.3.2 and 4.5.1.
 
     >>> markov_blanket(DAG.parse("A -> B <- C; B -> D"), "A")
     ('B', 'C')
@@ -222,7 +222,7 @@ def markov_blanket(graph: Graph, node: Node) -> tuple[str, ...]:
 def barren_nodes(dag: DAG, targets: Nodes, observed: Nodes = ()) -> tuple[str, ...]:
     """The nodes that are no ancestor of a target or an observed node: their CPDs sum to one and drop out.
 
-    Reference: Koller & Friedman, section 9.3.2 and exercise 9.15; Shachter (1986).
+    Reference: Shachter (1986), barren nodes.
 
     >>> barren_nodes(DAG.parse("A -> B -> C"), "A", observed="B")
     ('C',)
@@ -234,7 +234,7 @@ def barren_nodes(dag: DAG, targets: Nodes, observed: Nodes = ()) -> tuple[str, .
 def requisite_nodes(dag: DAG, targets: Nodes, observed: Nodes = ()) -> Requisite:
     r"""The CPDs and the observations that $P(\text{targets} \mid \text{observed})$ may depend on.
 
-    Cost: linear in the graph. Reference: Shachter (1998), Bayes-Ball; Koller & Friedman, section 3.3 and exercise 3.12.
+    Cost: linear in the graph. Reference: Shachter (1998), Bayes-Ball; Koller & Friedman, section 3.3.3.
 
     >>> requisite_nodes(DAG.parse("A -> B -> C; B -> D"), "C", observed="B")
     Requisite(probabilities=('C',), observations=('B',))

@@ -1,0 +1,275 @@
+"""I-equivalence: which DAGs state the same independences, and the graph that stands for all of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from sepset.errors import ModelError, listing
+from sepset.graphs.arrays import CSR
+from sepset.graphs.base import name_of
+from sepset.graphs.elimination import eliminate_graph
+from sepset.graphs.graph import DAG, MixedGraph, Node, UndirectedGraph, moralize, skeleton
+
+__all__ = [
+    "bayes_to_markov",
+    "consistent_extension",
+    "covered_edges",
+    "cpdag",
+    "i_equivalent",
+    "immoralities",
+    "is_cpdag",
+    "markov_to_bayes",
+    "meek_rules",
+    "pdag_to_dag",
+]
+
+
+def immoralities(graph: DAG | MixedGraph) -> tuple[tuple[str, str, str], ...]:
+    r"""The immoralities $X \to Z \leftarrow Y$ with $X$ and $Y$ not adjacent, as triples $(X, Z, Y)$ in node order.
+
+    Reference: Koller & Friedman, section 3.3.4.
+
+    >>> immoralities(DAG.parse("A -> B <- C; B -> D"))
+    (('A', 'B', 'C'),)
+    """
+    edges = _Edges(graph)
+    names = graph.nodes
+    return tuple((names[x], names[z], names[y]) for x, z, y in edges.immoralities())
+
+
+def i_equivalent(first: DAG, second: DAG) -> bool:
+    """Whether two DAGs state the same independences: they have the same skeleton and the same immoralities.
+
+    Reference: Koller & Friedman, section 3.3.4; Verma & Pearl (1990).
+
+    >>> i_equivalent(DAG.parse("A -> B -> C"), DAG.parse("A <- B <- C"))
+    True
+    """
+    if skeleton(first) != skeleton(second):
+        return False
+    return _unordered(immoralities(first)) == _unordered(immoralities(second))
+
+
+def covered_edges(dag: DAG) -> tuple[tuple[str, str], ...]:
+    r"""The covered edges $X \to Y$, $\mathrm{Pa}_Y = \mathrm{Pa}_X \cup \{X\}$: reversing one keeps I-equivalence.
+
+    Reference: Koller & Friedman, section 3.3.4; Chickering (1995).
+
+    >>> covered_edges(DAG.parse("A -> B -> C"))
+    (('A', 'B'),)
+    """
+    parents = _Edges(dag).parents
+    covered = [(x, y) for y in range(len(dag)) for x in sorted(parents[y]) if parents[y] == parents[x] | {x}]
+    return tuple((dag.nodes[x], dag.nodes[y]) for x, y in sorted(covered))
+
+
+def cpdag(dag: DAG) -> MixedGraph:
+    """The class PDAG: an edge is directed where all I-equivalent DAGs direct it alike, and undirected elsewhere.
+
+    Reference: Koller & Friedman, section 3.4.3 and algorithm 3.5.
+
+    >>> cpdag(DAG.parse("A -> B <- C; B -> D; D -> E; A -> F"))
+    MixedGraph(A -> B; B -> D; C -> B; D -> E; A - F)
+    """
+    fixed = dict.fromkeys(edge for x, z, y in immoralities(dag) for edge in ((x, z), (y, z)))
+    return meek_rules(MixedGraph(dag.nodes, fixed, [edge for edge in dag.edges if edge not in fixed]))
+
+
+def meek_rules(pdag: MixedGraph) -> MixedGraph:
+    r"""The PDAG with every undirected edge directed that Meek's four rules direct, until none applies.
+
+    An edge $X - Y$ becomes $X \to Y$ where
+
+    1. $Z \to X$, and $Z, Y$ are not adjacent;
+    2. $X \to Z \to Y$;
+    3. $X - Z \to Y$ and $X - W \to Y$, and $Z, W$ are not adjacent;
+    4. $X - Z \to W \to Y$, and $X, W$ are adjacent but $Z, Y$ are not.
+
+    The first three suffice where the arrows are the immoralities; the fourth is for background knowledge.
+
+    Reference: Meek (1995); Koller & Friedman, section 3.4.3.
+
+    >>> meek_rules(MixedGraph.parse("A -> B - C"))
+    MixedGraph(A -> B; B -> C)
+    """
+    edges = _Edges(pdag)
+    pending = deque(edges.undirected())
+    while pending:
+        x, y = pending.popleft()
+        if y not in edges.neighbors[x]:
+            continue
+        for tail, head in ((x, y), (y, x)):
+            if edges.compelled(tail, head):
+                edges.direct(tail, head)
+                pending.extend(edges.affected(tail, head))
+                break
+    return edges.graph(pdag.nodes)
+
+
+def consistent_extension(pdag: MixedGraph) -> DAG:
+    r"""A DAG with the skeleton, the arrows and the immoralities of `pdag`, and no others; refused where there is none.
+
+    A node without children whose neighbors are adjacent to all that is adjacent to it can be the last node: direct its
+    undirected edges into it, remove it, and go on.
+
+    Reference: Dor & Tarsi (1992).
+
+    >>> consistent_extension(MixedGraph.parse("A - B - C"))
+    DAG(B -> A; C -> B)
+    """
+    edges = _Edges(pdag)
+    directed: list[tuple[int, int]] = []
+    left = dict.fromkeys(range(len(pdag)))
+    pending = deque(left)
+    while pending:
+        x = pending.popleft()
+        if x in left and edges.can_be_last(x):
+            del left[x]
+            around = sorted(edges.adjacent(x))
+            directed += [(y, x) for y in around]
+            edges.remove(x)
+            pending.extend(around)
+    if left:
+        stuck = listing(pdag.nodes[i] for i in left)
+        raise ModelError(
+            f"The PDAG has no consistent extension: among {stuck} every choice of a last node closes a cycle "
+            "or adds an immorality. Check the directions of the edges between them."
+        )
+    return DAG.from_arrays(pdag.nodes, *(_column(directed, k) for k in (0, 1)))
+
+
+def pdag_to_dag(pdag: MixedGraph) -> DAG:
+    """A DAG of the class that `pdag` stands for: its consistent extension.
+
+    >>> pdag_to_dag(MixedGraph.parse("A -> B <- C; B -> D"))
+    DAG(A -> B; B -> D; C -> B)
+    """
+    return consistent_extension(pdag)
+
+
+def is_cpdag(graph: MixedGraph) -> bool:
+    """Whether the graph is the class PDAG of some DAG.
+
+    Reference: Koller & Friedman, section 3.4.3.
+
+    >>> is_cpdag(MixedGraph.parse("A - B - C")), is_cpdag(MixedGraph.parse("A -> B"))
+    (True, False)
+    """
+    try:
+        member = consistent_extension(graph)
+    except ModelError:
+        return False
+    return cpdag(member) == graph
+
+
+def bayes_to_markov(dag: DAG) -> UndirectedGraph:
+    """The undirected minimal I-map of a DAG: its moral graph.
+
+    Reference: Koller & Friedman, section 4.5.1.
+
+    >>> bayes_to_markov(DAG.parse("A -> B <- C"))
+    UndirectedGraph(A - B; A - C; B - C)
+    """
+    return moralize(dag)
+
+
+def markov_to_bayes(graph: UndirectedGraph, order: Iterable[Node] | None = None) -> DAG:
+    """A DAG that is a minimal I-map of an undirected graph; its skeleton is chordal.
+
+    The parents of a node are its neighbors when the nodes are eliminated backwards along `order`.
+
+    Args:
+        graph: the undirected graph.
+        order: the order of the DAG, parents first; by default the reverse of a min-fill elimination order.
+
+    Reference: Koller & Friedman, section 4.5.2.
+
+    >>> markov_to_bayes(UndirectedGraph.parse("A - B - C - D - A"), order="ABCD")
+    DAG(A -> B; A -> C; A -> D; B -> C; C -> D)
+    """
+    if order is None:
+        from sepset.graphs.triangulation import MinFill, elimination_order
+
+        eliminated = elimination_order(graph, method=MinFill())
+    else:
+        eliminated = eliminate_graph(graph, [name_of(node) for node in order][::-1])
+    return DAG(graph.nodes, [(parent, clique[0]) for clique in eliminated.cliques for parent in clique[1:]])
+
+
+def _unordered(triples: Iterable[tuple[str, str, str]]) -> set[tuple[frozenset[str], str]]:
+    return {(frozenset((x, y)), z) for x, z, y in triples}
+
+
+def _column(pairs: list[tuple[int, int]], k: int) -> list[int]:
+    return [pair[k] for pair in pairs]
+
+
+def _row_sets(csr: CSR) -> list[set[int]]:
+    indptr, indices = (array.tolist() for array in csr)
+    return [set(indices[start:stop]) for start, stop in itertools.pairwise(indptr)]
+
+
+class _Edges:
+    """A mutable workbench: the parents, children and neighbors of each node id."""
+
+    def __init__(self, graph: DAG | MixedGraph) -> None:
+        self.parents = _row_sets(graph.parent_csr)
+        self.children = _row_sets(graph.child_csr)
+        self.neighbors = _row_sets(graph.neighbor_csr)
+
+    def adjacent(self, x: int) -> set[int]:
+        return self.parents[x] | self.children[x] | self.neighbors[x]
+
+    def are_adjacent(self, x: int, y: int) -> bool:
+        return y in self.parents[x] or y in self.children[x] or y in self.neighbors[x]
+
+    def undirected(self) -> list[tuple[int, int]]:
+        return [(x, y) for x, others in enumerate(self.neighbors) for y in sorted(others) if x < y]
+
+    def immoralities(self) -> Iterator[tuple[int, int, int]]:
+        for z, parents in enumerate(self.parents):
+            for x, y in itertools.combinations(sorted(parents), 2):
+                if not self.are_adjacent(x, y):
+                    yield x, z, y
+
+    def compelled(self, x: int, y: int) -> bool:
+        """Whether one of Meek's rules directs x -> y."""
+        if self.children[x] & self.parents[y] or any(not self.are_adjacent(z, y) for z in self.parents[x]):
+            return True
+        between = sorted(self.neighbors[x] & self.parents[y])
+        if any(not self.are_adjacent(z, w) for z, w in itertools.combinations(between, 2)):
+            return True
+        far = [z for z in self.neighbors[x] if z != y and not self.are_adjacent(z, y)]
+        return any(self.are_adjacent(x, w) for z in far for w in self.children[z] & self.parents[y])
+
+    def affected(self, x: int, y: int) -> list[tuple[int, int]]:
+        """The undirected edges that x -> y may direct: at x, at y, and (rule 4) at the children of y."""
+        touched = (x, y, *sorted(self.children[y]))
+        return [(z, w) for z in touched for w in sorted(self.neighbors[z])]
+
+    def direct(self, x: int, y: int) -> None:
+        self.neighbors[x].remove(y)
+        self.neighbors[y].remove(x)
+        self.children[x].add(y)
+        self.parents[y].add(x)
+
+    def can_be_last(self, x: int) -> bool:
+        if self.children[x]:
+            return False
+        around = self.adjacent(x)
+        return all(z == y or self.are_adjacent(y, z) for y in self.neighbors[x] for z in around)
+
+    def remove(self, x: int) -> None:
+        for y in self.parents[x]:
+            self.children[y].discard(x)
+        for y in self.neighbors[x]:
+            self.neighbors[y].discard(x)
+        self.parents[x], self.neighbors[x] = set(), set()
+
+    def graph(self, nodes: tuple[str, ...]) -> MixedGraph:
+        directed = [(x, y) for x, children in enumerate(self.children) for y in children]
+        joined = self.undirected()
+        columns = [_column(pairs, k) for pairs in (directed, joined) for k in (0, 1)]
+        return MixedGraph.from_arrays(nodes, columns[0], columns[1], lefts=columns[2], rights=columns[3])
