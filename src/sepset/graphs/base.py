@@ -14,7 +14,7 @@ from typing import Protocol, Self, TypeAlias, cast
 import numpy as np
 
 from sepset.errors import ModelError, ScopeError, listing, nearest
-from sepset.graphs.arrays import CSR, Pairs, csr, row, sorted_pairs
+from sepset.graphs.csr import CSR, Pairs, csr, row, sorted_pairs
 from sepset.graphs.notation import parse_statements, statements
 
 

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from sepset.errors import ModelError, listing
-from sepset.graphs.arrays import CSR
 from sepset.graphs.base import name_of
+from sepset.graphs.csr import CSR
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import DAG, MixedGraph, Node, UndirectedGraph, moralize, skeleton
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepset.errors import ModelError, require
-from sepset.graphs.arrays import (
+from sepset.graphs.base import Graph, Named, Node, Nodes, text_of, unique_names
+from sepset.graphs.csr import (
     CSR,
     NO_PAIRS,
     components,
@@ -23,7 +24,6 @@ from sepset.graphs.arrays import (
     sorted_pairs,
     topological,
 )
-from sepset.graphs.base import Graph, Named, Node, Nodes, text_of, unique_names
 from sepset.graphs.notation import quoted
 
 __all__ = [

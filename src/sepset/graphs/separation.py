@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.errors import ModelError, ScopeError, listing
-from sepset.graphs.arrays import reached, row
 from sepset.graphs.base import name_of
+from sepset.graphs.csr import reached, row
 from sepset.graphs.graph import DAG, Graph, MixedGraph, Node, Nodes, UndirectedGraph, anterior, moralize
 from sepset.graphs.notation import quoted
 
