@@ -278,4 +278,4 @@ def _table_total(pool: Ints, rows: Longs, order: Longs, logs: Floats) -> float:
         if not absorbed[position[v]]:
             total = total * 2.0 ** min(top - size, 0.0) + 2.0 ** min(size - top, 0.0)
             top = max(top, size)
-    return top + np.log2(total)
+    return float(top + np.log2(total))

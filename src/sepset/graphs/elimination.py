@@ -1,0 +1,250 @@
+"""Graph elimination: the cliques, messages, fill edges and cost that an elimination order induces.
+
+Eliminating a node joins its remaining neighbors and removes it. The node with those neighbors is its *elimination
+clique*: the scope that variable elimination multiplies together; the neighbors alone are the scope of its message.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from sepset.errors import ScopeError, StateError, listing, nearest
+from sepset.graphs.graph import Node, UndirectedGraph
+
+__all__ = ["Cards", "EliminationOrder", "card_list", "eliminate_graph", "fill_in", "induced_width"]
+
+Cards: TypeAlias = Mapping[str, int] | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EliminationOrder:
+    r"""What eliminating `order` does to a graph.
+
+    $$\mathbf C_i = \{X_i\} \cup \mathrm{Nb}_i, \qquad
+      \text{width} = \max_i |\mathbf C_i| - 1, \qquad
+      \text{total size} = \sum_{\mathbf C \text{ maximal}} \prod_{X \in \mathbf C} |\mathrm{Val}(X)|$$
+
+    Attributes:
+        order: the names, first eliminated first.
+        cliques: for each name its elimination clique: the name itself, then the others in node order.
+        sizes: the number of table entries of each elimination clique.
+        fill_edges: the pairs that elimination joined, sorted by node order.
+        parents: for each position the position that receives its message, or -1 where nobody does.
+        absorbed: for each position that of a maximal clique that contains its clique: itself where it is maximal.
+
+    Reference: Koller & Friedman, sections 9.4.2 and 9.4.3.
+
+    >>> order = eliminate_graph(UndirectedGraph.parse("A - B - C - D - A"), "ABCD")
+    >>> print(order)
+    4 variables, width 2; 16 table entries in 2 maximal cliques, the largest 8; 1 fill edge
+    order: A, B, C, D
+    """
+
+    order: tuple[str, ...]
+    cliques: tuple[tuple[str, ...], ...] = field(repr=False)
+    sizes: tuple[int, ...] = field(repr=False)
+    fill_edges: tuple[tuple[str, str], ...] = field(repr=False)
+    parents: tuple[int, ...] = field(repr=False)
+    absorbed: tuple[int, ...] = field(repr=False)
+
+    @property
+    def messages(self) -> tuple[tuple[str, ...], ...]:
+        """The scope of the message that each elimination sends: its clique without the eliminated name."""
+        return tuple(clique[1:] for clique in self.cliques)
+
+    @property
+    def maximal(self) -> tuple[int, ...]:
+        """The positions whose elimination clique is maximal: those that a clique tree keeps."""
+        return tuple(i for i, keeper in enumerate(self.absorbed) if keeper == i)
+
+    @property
+    def width(self) -> int:
+        """The induced width: the number of names in the largest clique, less one."""
+        return max((len(clique) - 1 for clique in self.cliques), default=0)
+
+    @property
+    def total_size(self) -> int:
+        """The number of table entries of all maximal cliques together."""
+        return sum(self.sizes[i] for i in self.maximal)
+
+    @property
+    def largest(self) -> int:
+        """The number of table entries of the largest clique."""
+        return max(self.sizes, default=1)
+
+    def cost(self, scopes: Iterable[Iterable[str]] | None = None) -> int:
+        r"""The number of multiplications of variable elimination in this order.
+
+        $$\sum_i k_i \prod_{X \in \mathbf C_i} |\mathrm{Val}(X)|$$
+
+        where $k_i$ is the number of factors multiplied in step i: messages that arrive, and factors of `scopes` that are
+        first met there. The eliminated variable counts in the product.
+
+        Args:
+            scopes: the scopes of the factors; without them every step is given one factor of its own.
+
+        Reference: Koller & Friedman, section 9.4.2.
+
+        >>> chain = eliminate_graph(UndirectedGraph.parse("A - B - C"), "ABC")
+        >>> chain.cost([("A",), ("A", "B"), ("B", "C")])
+        18
+        """
+        position = {name: i for i, name in enumerate(self.order)}
+        counts = [int(scopes is None)] * len(self.order)
+        for scope in scopes or ():
+            first = min((position[name] for name in scope if name in position), default=-1)
+            if first >= 0:
+                counts[first] += 1
+        for parent in self.parents:
+            if parent >= 0:
+                counts[parent] += 1
+        return sum(count * size for count, size in zip(counts, self.sizes, strict=True))
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __repr__(self) -> str:
+        return f"EliminationOrder({len(self)} variables, width {self.width}, total size {self.total_size:,})"
+
+    def __str__(self) -> str:
+        fill, cliques = len(self.fill_edges), len(self.maximal)
+        shown = ", ".join(self.order[:20]) + (", ..." if len(self) > 20 else "")
+        return (
+            f"{len(self)} variables, width {self.width}; {self.total_size:,} table entries in {cliques} maximal "
+            f"clique{'s' * (cliques != 1)}, the largest {self.largest:,}; {fill} fill edge{'s' * (fill != 1)}\n"
+            f"order: {shown}"
+        )
+
+
+def eliminate_graph(
+    graph: UndirectedGraph, order: Iterable[Node], cards: Cards = None, *, keep: Iterable[Node] = ()
+) -> EliminationOrder:
+    """What eliminating `order` from `graph` does: cliques, messages, fill edges, width and table sizes.
+
+    Args:
+        graph: an undirected graph, such as a moral graph.
+        order: every node once, except those of `keep`.
+        cards: the number of states by name, or one number for all; two each by default.
+        keep: nodes that are never eliminated, such as query variables.
+
+    Cost: linear in the total size of the cliques.
+    Reference: Koller & Friedman, section 9.4.2.
+
+    >>> eliminate_graph(UndirectedGraph.parse("A - B - C"), ["C", "B"], keep=["A"]).messages
+    (('B',), ('A',))
+    """
+    kept = graph.ids(list(keep))
+    ids = _checked_order(graph, order, kept)
+    return _result(graph, ids, kept, card_list(graph.nodes, cards))
+
+
+def induced_width(graph: UndirectedGraph, order: Iterable[Node]) -> int:
+    """The induced width of `order`: the largest number of neighbors that a node has when it is eliminated.
+
+    Reference: Koller & Friedman, section 9.4.2.
+
+    >>> induced_width(UndirectedGraph.parse("A - B - C - D - A"), "ABCD")
+    2
+    """
+    return eliminate_graph(graph, order).width
+
+
+def fill_in(graph: UndirectedGraph, order: Iterable[Node]) -> tuple[tuple[str, str], ...]:
+    """The fill edges that eliminating `order` adds, sorted by node order.
+
+    Reference: Koller & Friedman, section 9.4.2.
+
+    >>> fill_in(UndirectedGraph.parse("A - B - C - D - A"), "ABCD")
+    (('B', 'D'),)
+    """
+    return eliminate_graph(graph, order).fill_edges
+
+
+def card_list(nodes: Sequence[str], cards: Cards) -> list[int]:
+    """The number of states of each node, checked: a positive integer for every name."""
+    if cards is None or isinstance(cards, int):
+        found = [2 if cards is None else cards] * len(nodes)
+    else:
+        missing = [name for name in nodes if name not in cards]
+        if missing:
+            raise ScopeError(
+                f"No number of states for {listing(missing)}; give one for every node."
+                f"{nearest(missing[0], list(cards))}"
+            )
+        found = [int(cards[name]) for name in nodes]
+    for name, card in zip(nodes, found, strict=True):
+        if card < 1:
+            raise StateError(f"A variable has at least one state; found {card} for {name!r}.")
+    return found
+
+
+def _checked_order(graph: UndirectedGraph, order: Iterable[Node], kept: Sequence[int]) -> list[int]:
+    ids = [graph.id(node) for node in order]
+    seen = set(kept)
+    for i in ids:
+        if i in seen:
+            both = "also in `keep`" if i in kept else "there twice"
+            raise ScopeError(f"Node {graph.nodes[i]!r} of the elimination order is {both}; eliminate each node once.")
+        seen.add(i)
+    if len(seen) < len(graph):
+        missing = [name for i, name in enumerate(graph.nodes) if i not in seen]
+        raise ScopeError(
+            f"The elimination order leaves out {listing(missing)}; eliminate them too, or name them in `keep`."
+        )
+    return ids
+
+
+def _result(graph: UndirectedGraph, ids: list[int], kept: list[int], cards: list[int]) -> EliminationOrder:
+    indptr, indices = (array.tolist() for array in graph.neighbor_csr)
+    rows = [set(indices[start:stop]) for start, stop in itertools.pairwise(indptr)]
+    position = dict(zip([*ids, *kept], range(len(graph)), strict=True))
+    scopes, parents = _messages(ids, rows, position)
+    names = graph.nodes
+    return EliminationOrder(
+        order=tuple(names[v] for v in ids),
+        cliques=tuple((names[v], *(names[u] for u in scopes[i])) for i, v in enumerate(ids)),
+        sizes=tuple(cards[v] * math.prod(cards[u] for u in scopes[i]) for i, v in enumerate(ids)),
+        fill_edges=tuple((names[a], names[b]) for a, b in _fill(ids, scopes, rows)),
+        parents=tuple(parents),
+        absorbed=_absorbed(scopes, parents),
+    )
+
+
+def _messages(ids: list[int], rows: list[set[int]], position: dict[int, int]) -> tuple[list[list[int]], list[int]]:
+    """Each message scope is the later neighbors with the messages that arrive; it goes to its first member."""
+    arriving: list[list[int]] = [[] for _ in ids]
+    scopes: list[list[int]] = []
+    parents: list[int] = []
+    for i, v in enumerate(ids):
+        scope = {u for u in rows[v] if position[u] > i}
+        for child in arriving[i]:
+            scope.update(scopes[child])
+        scope.discard(v)
+        scopes.append(sorted(scope))
+        parent = min((position[u] for u in scope), default=len(ids))
+        parents.append(parent if parent < len(ids) else -1)
+        if parent < len(ids):
+            arriving[parent].append(i)
+    return scopes, parents
+
+
+def _fill(ids: list[int], scopes: list[list[int]], rows: list[set[int]]) -> list[tuple[int, int]]:
+    pairs = {(min(u, v), max(u, v)) for v, scope in zip(ids, scopes, strict=True) for u in scope if u not in rows[v]}
+    eliminated = set(ids)
+    for scope in scopes:
+        if scope and eliminated.isdisjoint(scope):
+            pairs.update((a, b) for a, b in itertools.combinations(scope, 2) if b not in rows[a])
+    return sorted(pairs)
+
+
+def _absorbed(scopes: list[list[int]], parents: list[int]) -> tuple[int, ...]:
+    """A clique is part of another exactly where it equals a message that arrives."""
+    keeper = list(range(len(scopes)))
+    for i, parent in enumerate(parents):
+        if parent >= 0 and keeper[parent] == parent and len(scopes[i]) == len(scopes[parent]) + 1:
+            keeper[parent] = keeper[i]
+    return tuple(keeper)

@@ -1,0 +1,371 @@
+"""Elimination orders: the greedy heuristics, and the portfolio that tries many and keeps the smallest tables.
+
+Each method is a frozen value with one operation, `arrange(task)`; any object that has it can be passed as `method=`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import ModelError, ScopeError, nearest
+from sepset.graphs.elimination import Cards, EliminationOrder, card_list, eliminate_graph
+from sepset.graphs.graph import Node, UndirectedGraph
+
+__all__ = [
+    "GivenOrder",
+    "MaxCardinality",
+    "MinFill",
+    "MinNeighbors",
+    "MinWeight",
+    "OrderingMethod",
+    "OrderingTask",
+    "Portfolio",
+    "WeightedMinFill",
+    "elimination_order",
+]
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderingTask:
+    """What an ordering method is given: a graph as compressed rows, states, and the group of each node.
+
+    Attributes:
+        nodes: the names.
+        indptr: where each node's neighbors begin in `indices`.
+        indices: the neighbors.
+        cards: the number of states of each node.
+        group: nodes of a smaller group are eliminated before those of a larger.
+    """
+
+    nodes: tuple[str, ...]
+    indptr: Longs
+    indices: NDArray[np.int32]
+    cards: Floats
+    group: Longs
+
+    @property
+    def logs(self) -> Floats:
+        """log2 of the number of states, rounded so that sums are exact and equal costs tie."""
+        return np.round(np.log2(self.cards) * 2.0**20) / 2.0**20
+
+
+class OrderingMethod(Protocol):
+    """Anything that can arrange the nodes of a task."""
+
+    def arrange(self, task: OrderingTask) -> Sequence[int]:
+        """The node numbers, first eliminated first; groups in ascending order."""
+
+
+@dataclass(frozen=True, slots=True)
+class MinFill:
+    """Eliminates the node that adds the fewest fill edges.
+
+    Reference: Koller & Friedman, section 9.4.3.2.
+
+    >>> elimination_order(UndirectedGraph.parse("A - B - C - D - A; A - C"), method=MinFill()).order
+    ('B', 'A', 'C', 'D')
+    """
+
+    def arrange(self, task: OrderingTask) -> Sequence[int]:
+        """The node numbers, first eliminated first."""
+        return _greedy(task, np.ones(len(task.nodes)), task.logs, (1.0, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedMinFill:
+    r"""Eliminates the node whose fill edges weigh least, $\sum_{A - B} |\mathrm{Val}(A)|\,|\mathrm{Val}(B)|$.
+
+    Reference: Koller & Friedman, section 9.4.3.2.
+
+    >>> square = UndirectedGraph.parse("A - B - C - D - A")
+    >>> elimination_order(square, {"A": 9, "B": 2, "C": 9, "D": 2}, method=WeightedMinFill()).order[0]
+    'A'
+    """
+
+    def arrange(self, task: OrderingTask) -> Sequence[int]:
+        """The node numbers, first eliminated first."""
+        return _greedy(task, task.cards, task.logs, (1.0, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class MinWeight:
+    r"""Eliminates the node with the smallest message, $\prod_{A \in \mathrm{Nb}} |\mathrm{Val}(A)|$.
+
+    Reference: Koller & Friedman, section 9.4.3.2.
+
+    >>> star = UndirectedGraph.parse("A - B; A - C")
+    >>> elimination_order(star, {"A": 9, "B": 2, "C": 2}, method=MinWeight()).order
+    ('A', 'B', 'C')
+    """
+
+    def arrange(self, task: OrderingTask) -> Sequence[int]:
+        """The node numbers, first eliminated first."""
+        return _greedy(task, np.ones(len(task.nodes)), task.logs, (0.0, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class MinNeighbors:
+    """Eliminates the node with the fewest neighbors.
+
+    Reference: Koller & Friedman, section 9.4.3.2.
+
+    >>> elimination_order(UndirectedGraph.parse("A - B; A - C"), method=MinNeighbors()).order
+    ('B', 'A', 'C')
+    """
+
+    def arrange(self, task: OrderingTask) -> Sequence[int]:
+        """The node numbers, first eliminated first."""
+        ones = np.ones(len(task.nodes))
+        return _greedy(task, ones, ones, (0.0, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class MaxCardinality:
+    """Numbers next the node with most numbered neighbors, and eliminates in reverse: perfect on chordal graphs.
+
+    Reference: Koller & Friedman, section 9.4.3.1.
+
+    >>> elimination_order(UndirectedGraph.parse("A - B - C"), method=MaxCardinality()).order
+    ('C', 'B', 'A')
+    """
+
+    def arrange(self, task: OrderingTask) -> Sequence[int]:
+        """The node numbers, first eliminated first."""
+        rows = task.indptr.tolist(), task.indices.tolist()
+        order: list[int] = []
+        seen = [0] * len(task.nodes)
+        for group in np.unique(task.group)[::-1].tolist():
+            members = np.flatnonzero(task.group == group).tolist()
+            order += _cardinality_search(rows, members, seen)
+        return order[::-1]
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class GivenOrder:
+    """The order given, every node once.
+
+    >>> elimination_order(UndirectedGraph.parse("A - B"), method=GivenOrder(["B", "A"])).order
+    ('B', 'A')
+    """
+
+    order: tuple[str, ...]
+
+    def __init__(self, order: Iterable[Node]) -> None:
+        names = (node if isinstance(node, str) else node.name for node in order)
+        object.__setattr__(self, "order", tuple(names))
+
+    def arrange(self, task: OrderingTask) -> Sequence[int]:
+        """The node numbers, first eliminated first."""
+        index = {name: i for i, name in enumerate(task.nodes)}
+        for name in self.order:
+            if name not in index:
+                raise ScopeError(f"Unknown node {name!r} in the given order.{nearest(name, task.nodes)}")
+        ids = [index[name] for name in self.order]
+        for first, second in itertools.pairwise(ids):
+            if task.group[first] > task.group[second]:
+                raise ModelError(
+                    f"The given order eliminates {task.nodes[first]!r} before {task.nodes[second]!r}, "
+                    "which belongs to an earlier group; eliminate group by group."
+                )
+        return ids
+
+
+@dataclass(frozen=True, slots=True)
+class Portfolio:
+    r"""The best of many greedy orders, by the total size of the maximal cliques' tables.
+
+    Simplicial nodes go first: some clique of every triangulation contains each of them with its neighbors, so this is
+    safe. The rest is ordered again and again by fill, weighted fill, message size and blends of them, each with noise on
+    the costs; and the best so far is varied. A run stops as soon as its tables pass the best. The result depends on the
+    seed alone, unless `seconds` sets the budget.
+
+    Args:
+        restarts: the number of orders tried; by default up to 128, and fewer where the graph is small or large.
+        seconds: try orders until this time is over, `restarts` at least.
+        seed: of the noise.
+
+    Reference: Koller & Friedman, section 9.4.3.2.
+
+    >>> elimination_order(UndirectedGraph.parse("A - B - C - D - A"), method=Portfolio(seed=1)).width
+    2
+    """
+
+    restarts: int | None = None
+    seconds: float | None = field(default=None, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+
+    def arrange(self, task: OrderingTask) -> Sequence[int]:
+        """The node numbers, first eliminated first."""
+        first = simplicial_prefix(task)
+        rest = np.setdiff1d(np.arange(len(task.nodes)), first)
+        if not len(rest):
+            return first.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
+        core = _subtask(task, rest)
+        return [*first.tolist(), *rest[self._search(core)].tolist()]
+
+    def _search(self, task: OrderingTask) -> Longs:
+        restarts = self.restarts or max(6, min(128, 8 * len(task.nodes), 40_000 // len(task.nodes)))
+        search = _Search(task, np.random.default_rng(self.seed))
+        end = time.monotonic() + (self.seconds or 0.0)
+        step = 0
+        while step < restarts or (self.seconds is not None and time.monotonic() < end):
+            search.try_one(step)
+            step += 1
+        return search.order
+
+
+# Each row: edges weighted by states or not; factors of the log fill, of the log message size, of the node's log states.
+_BLENDS = (
+    (True, 1.0, 0.0, 0.0),
+    (False, 1.0, 0.0, 0.0),
+    (True, 1.0, 0.0, -1.0),
+    (True, 1.0, 1.0, 1.0),
+    (False, 1.0, 1.0, 0.0),
+    (False, 0.0, 1.0, 1.0),
+)
+_NOISES = (0.0, 0.3, 0.1, 0.6)
+_SPREADS = (1.0, 0.3, 0.1, 0.03)
+
+
+class _Search:
+    """The best order so far, with the costs that led to it."""
+
+    def __init__(self, task: OrderingTask, rng: np.random.Generator) -> None:
+        self.task, self.rng, self.logs = task, rng, task.logs
+        self.weights = {True: task.cards, False: np.ones(len(task.nodes))}
+        self.order = np.empty(0, np.int64)
+        self.total = np.inf
+        self.blend = _BLENDS[0]
+        self.bias = np.zeros(len(task.nodes))
+
+    def try_one(self, step: int) -> None:
+        blend, bias = self._fresh(step) if step < 2 * len(_BLENDS) or step % 4 == 3 else self._varied(step)
+        tie = self.rng.random(len(bias))
+        order, total = run_greedy(self.task, self.weights[blend[0]], self.logs, blend[1:3], bias, tie, self.total)
+        if len(order) == len(bias) and (total <= self.total or not len(self.order)):
+            self.order, self.total, self.blend, self.bias = order, total, blend, bias
+
+    def _fresh(self, step: int) -> tuple[tuple[bool, float, float, float], Floats]:
+        blend = _BLENDS[step % len(_BLENDS)]
+        noise = _NOISES[step // len(_BLENDS) % len(_NOISES)]
+        return blend, blend[3] * self.logs + noise * self.rng.standard_normal(len(self.logs))
+
+    def _varied(self, step: int) -> tuple[tuple[bool, float, float, float], Floats]:
+        n = len(self.bias)
+        chosen = self.rng.random(n) < _SPREADS[step % len(_SPREADS)]
+        size = (0.3, 1.0)[step // len(_SPREADS) % 2]
+        return self.blend, self.bias + size * self.rng.standard_normal(n) * chosen
+
+
+def elimination_order(
+    graph: UndirectedGraph,
+    cards: Cards = None,
+    *,
+    method: OrderingMethod | None = None,
+    last: Iterable[Node] = (),
+    groups: Iterable[Iterable[Node]] = (),
+) -> EliminationOrder:
+    """A good elimination order of `graph`, with its cliques, width and table sizes.
+
+    Args:
+        graph: an undirected graph, such as a moral graph.
+        cards: the number of states by name, or one number for all; two each by default.
+        method: the heuristic; `Portfolio()` by default.
+        last: nodes eliminated after all others, as the query or the maximized variables of marginal MAP.
+        groups: nodes eliminated group by group, those in no group first and `last` at the end.
+
+    Reference: Koller & Friedman, section 9.4.3; for constrained orders sections 13.2.3 and 14.3.4.3.
+
+    >>> elimination_order(UndirectedGraph.parse("A - B - C"), last="B").order
+    ('A', 'C', 'B')
+    """
+    found = card_list(graph.nodes, cards)
+    group = _groups(graph, [*groups, last])
+    # Kernels get writable arrays, so that each is compiled once.
+    indptr, indices = (np.array(array) for array in graph.neighbor_csr)
+    weights = np.array([min(card, 2**1000) for card in found], dtype=np.float64)
+    ids = (method or Portfolio()).arrange(OrderingTask(graph.nodes, indptr, indices, weights, group))
+    return eliminate_graph(graph, [graph.nodes[i] for i in ids], cards)
+
+
+def _groups(graph: UndirectedGraph, groups: list[Iterable[Node]]) -> Longs:
+    group = np.zeros(len(graph), np.int64)
+    for number, members in enumerate(groups, start=1):
+        for i in graph.ids(members):
+            if group[i]:
+                raise ScopeError(f"Node {graph.nodes[i]!r} is in two groups of the order; name it in one.")
+            group[i] = number
+    return group
+
+
+def run_greedy(
+    task: OrderingTask,
+    weight: Floats,
+    logs: Floats,
+    mix: tuple[float, float],
+    bias: Floats,
+    tie: Floats,
+    limit: float,
+) -> tuple[Longs, float]:
+    """One compiled greedy pass: the order and log2 of its total table size; see `kernels.ordering.greedy_order`."""
+    from sepset.kernels.ordering import greedy_order
+
+    never = np.zeros(1, np.uint8)
+    return greedy_order(task.indptr, task.indices, weight, logs, task.group, np.array(mix), bias, tie, limit, never)
+
+
+def simplicial_prefix(task: OrderingTask) -> Longs:
+    """Nodes that can be eliminated first without a fill edge, one after the other, as far as that goes."""
+    n = len(task.nodes)
+    blank = np.zeros(n)
+    return run_greedy(task, np.ones(n), task.logs, (1.0, 0.0), blank, blank, -np.inf)[0]
+
+
+def _greedy(task: OrderingTask, weight: Floats, logs: Floats, mix: tuple[float, float]) -> Sequence[int]:
+    n = len(task.nodes)
+    order, _ = run_greedy(task, weight, logs, mix, np.zeros(n), np.arange(n, dtype=np.float64), np.inf)
+    return order.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
+
+
+def _subtask(task: OrderingTask, kept: Longs) -> OrderingTask:
+    """The task on the induced subgraph of the `kept` node numbers."""
+    number = np.full(len(task.nodes), -1, np.int64)
+    number[kept] = np.arange(len(kept))
+    sources = np.repeat(number, np.diff(task.indptr))
+    targets = number[task.indices]
+    inside = (sources >= 0) & (targets >= 0)
+    indptr = np.zeros(len(kept) + 1, np.int64)
+    np.cumsum(np.bincount(sources[inside], minlength=len(kept)), out=indptr[1:])
+    names = tuple(task.nodes[i] for i in kept.tolist())
+    return OrderingTask(names, indptr, targets[inside].astype(np.int32), task.cards[kept], task.group[kept])
+
+
+def _cardinality_search(rows: tuple[list[int], list[int]], members: list[int], seen: list[int]) -> list[int]:
+    """The members, next always one with most numbered neighbors; `seen` counts these and is kept current."""
+    indptr, indices = rows
+    waiting = set(members)
+    heap = [(-seen[v], v) for v in members]
+    heapify(heap)
+    found = []
+    while heap:
+        count, v = heappop(heap)
+        if v not in waiting or -count != seen[v]:
+            continue
+        waiting.remove(v)
+        found.append(v)
+        for u in indices[indptr[v] : indptr[v + 1]]:
+            seen[u] += 1
+            if u in waiting:
+                heappush(heap, (-seen[u], u))
+    return found

@@ -1,0 +1,103 @@
+"""Exact search for an elimination order of bounded width, over sets of eliminated nodes held as bit masks."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.kernels.compile import kernel
+
+Longs = NDArray[np.int64]
+
+
+@kernel
+def has_width(neighbors: Longs, k: int, seen: NDArray[np.uint8], cancel: NDArray[np.uint8]) -> int:
+    """1 where some elimination order has width at most k, 0 where none has, -1 where the search was cancelled.
+
+    The graph that remains depends only on the set eliminated, so every set is tried once; `seen` has a bit for each.
+    """
+    n = len(neighbors)
+    rows = np.empty((n + 1, n), np.int64)
+    gone = np.zeros(n + 1, np.int64)
+    choices = np.zeros(n + 1, np.int64)
+    for v in range(n):
+        rows[0, v] = neighbors[v]
+    if n <= k + 1:
+        return 1
+    choices[0] = _choices(rows[0], 0, k)
+    depth = 0
+    while depth >= 0:
+        if cancel[0]:
+            return -1
+        if choices[depth] == 0:
+            depth -= 1
+            continue
+        bit = choices[depth] & -choices[depth]
+        choices[depth] ^= bit
+        after = gone[depth] | bit
+        if seen[after >> 3] & (1 << (after & 7)):
+            continue
+        seen[after >> 3] |= 1 << (after & 7)
+        if n - depth - 1 <= k + 1:
+            return 1
+        _eliminate(rows[depth], rows[depth + 1], bit)
+        depth += 1
+        gone[depth] = after
+        choices[depth] = _choices(rows[depth], after, k)
+    return 0
+
+
+@kernel
+def _eliminate(before: Longs, after: Longs, bit: int) -> None:
+    v = 0
+    while (bit >> v) != 1:
+        v += 1
+    for u in range(len(before)):
+        if before[u] & bit:
+            after[u] = (before[u] | before[v]) & ~bit & ~(1 << u)
+        else:
+            after[u] = before[u]
+
+
+@kernel
+def _choices(rows: Longs, gone: int, k: int) -> int:
+    """The nodes of degree at most k as a mask; only one where it is simplicial or almost so, for that one is safe."""
+    found = 0
+    for v in range(len(rows)):
+        if (gone >> v) & 1:
+            continue
+        degree = 0
+        rest = rows[v]
+        while rest:
+            rest &= rest - 1
+            degree += 1
+        if degree <= k:
+            if _almost_simplicial(rows, v):
+                return 1 << v
+            found |= 1 << v
+    return found
+
+
+@kernel
+def _almost_simplicial(rows: Longs, v: int) -> bool:
+    """Whether the neighbors of v, but for one at most, are a clique: that one is the first found to miss an edge, or is
+    the only one it misses."""
+    first, other = -1, 0
+    for u in range(len(rows)):
+        if (rows[v] >> u) & 1:
+            missing = rows[v] & ~rows[u] & ~(1 << u)
+            if missing and first < 0:
+                first, other = 1 << u, missing
+    if first < 0:
+        return True
+    return _clique_without(rows, rows[v] & ~first) or (
+        other & (other - 1) == 0 and _clique_without(rows, rows[v] & ~other)
+    )
+
+
+@kernel
+def _clique_without(rows: Longs, members: int) -> bool:
+    for u in range(len(rows)):
+        if (members >> u) & 1 and members & ~rows[u] & ~(1 << u):
+            return False
+    return True
