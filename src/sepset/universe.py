@@ -144,7 +144,7 @@ class Variables(Sequence[Discrete | Vector]):
         return self._position(base, index)
 
     def _find_structured(self, variable: Discrete | Vector) -> int | None:
-        if variable.index and not variable.lag and variable.base in self._arrays:
+        if variable.index and not (variable.lag or variable.part) and variable.base in self._arrays:
             return self._position(variable.base, variable.index)
         return self._single.get(variable.name)
 

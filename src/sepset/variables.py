@@ -1,6 +1,7 @@
 """Variables: a name and a domain, compared by value and by the types of their states.
 
-Names of array elements and of time slices are structured (`base`, `index`, `lag`); `name` is only how they print.
+Names of array elements, time slices and hidden parts are structured (`base`, `index`, `lag`, `part`); `name` is only
+how they print.
 """
 
 from __future__ import annotations
@@ -59,6 +60,14 @@ class Domain:
         types = tuple(type(s) for s in given)
         return cls(given, MappingProxyType(codes), types, hash((given, types)))  # type: ignore[arg-type]
 
+    def find(self, state: object) -> int | None:
+        """The code of `state`, or None where it is not a state."""
+        value = plain(state)
+        try:
+            return self.codes.get((_kind(value), value))  # type: ignore[arg-type]  # other types are simply not found
+        except TypeError:
+            return None
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
@@ -91,15 +100,16 @@ def check_name(name: object) -> None:
         raise ModelError(f"A variable's name is a non-empty string; found {name!r}.")
 
 
-def display_name(base: str, index: tuple[int, ...] = (), lag: int = 0) -> str:
+def display_name(base: str, index: tuple[int, ...] = (), lag: int = 0, part: str = "") -> str:
     """How a structured name prints.
 
-    >>> display_name("pixel", (3, 4)), display_name("rain", (), 1)
-    ('pixel[3,4]', 'rain[t-1]')
+    >>> display_name("pixel", (3, 4)), display_name("rain", (), 1), display_name("fever", part="max 2")
+    ('pixel[3,4]', 'rain[t-1]', 'fever(max 2)')
     """
     element = f"[{','.join(map(str, index))}]" if index else ""
     moment = f"[t{-lag:+d}]" if lag else ""
-    return f"{base}{element}{moment}"
+    hidden = f"({part})" if part else ""
+    return f"{base}{element}{hidden}{moment}"
 
 
 @runtime_checkable
@@ -130,21 +140,23 @@ class Variable(Protocol):
 class _Named:
     """Structured names, equality, hashing and slices, shared by the three kinds of variable."""
 
-    __slots__ = ("_hash", "base", "index", "lag", "name")
+    __slots__ = ("_hash", "base", "index", "lag", "name", "part")
     base: str
     index: tuple[int, ...]
     lag: int
+    part: str
     name: str
     _hash: int
 
-    def _init(self, base: str, index: tuple[int, ...], lag: int, domain: object) -> None:
+    def _init(self, base: str, index: tuple[int, ...], lag: int, domain: object, part: str = "") -> None:
         check_name(base)
         put = object.__setattr__
         put(self, "base", base)
         put(self, "index", index)
         put(self, "lag", lag)
-        put(self, "name", display_name(base, index, lag))
-        put(self, "_hash", hash((type(self).__name__, base, index, lag, domain)))
+        put(self, "part", part)
+        put(self, "name", display_name(base, index, lag, part))
+        put(self, "_hash", hash((type(self).__name__, base, index, lag, part, domain)))
 
     def _domain_key(self) -> object:
         raise NotImplementedError
@@ -163,8 +175,8 @@ class _Named:
             return True
         if type(self) is not type(other) or not isinstance(other, _Named) or self._hash != other._hash:
             return False
-        mine = (self.base, self.index, self.lag, self._domain_key())
-        return mine == (other.base, other.index, other.lag, other._domain_key())
+        mine = (self.base, self.index, self.lag, self.part, self._domain_key())
+        return mine == (other.base, other.index, other.lag, other.part, other._domain_key())
 
 
 class Discrete(_Named):
@@ -183,11 +195,17 @@ class Discrete(_Named):
     domain: Domain
 
     def __init__(
-        self, name: str, states: int | Iterable[State] | Domain = 2, *, index: tuple[int, ...] = (), lag: int = 0
+        self,
+        name: str,
+        states: int | Iterable[State] | Domain = 2,
+        *,
+        index: tuple[int, ...] = (),
+        lag: int = 0,
+        part: str = "",
     ) -> None:
         domain = states if isinstance(states, Domain) else Domain.of(states, str(name))
         object.__setattr__(self, "domain", domain)
-        self._init(name, index, lag, domain)
+        self._init(name, index, lag, domain, part)
 
     @staticmethod
     def array(name: str, shape: int | Sequence[int], states: int | Iterable[State] = 2) -> VariableArray:
@@ -219,20 +237,25 @@ class Discrete(_Named):
     @property
     def prev(self) -> Discrete:
         """The same variable one slice earlier."""
-        return Discrete(self.base, self.domain, index=self.index, lag=self.lag + 1)
+        return self.at_lag(self.lag + 1)
 
     def at_lag(self, lag: int) -> Discrete:
         """The same variable `lag` slices before the current one."""
-        return Discrete(self.base, self.domain, index=self.index, lag=lag)
+        return Discrete(self.base, self.domain, index=self.index, lag=lag, part=self.part)
+
+    def hidden(self, part: str, states: int | Iterable[State] | Domain) -> Discrete:
+        """A hidden variable that belongs to this one, under a structured name no ordinary variable equals.
+
+        >>> Discrete("fever").hidden("max 2", 2)
+        Discrete('fever(max 2)', (0, 1))
+        """
+        return Discrete(self.base, states, index=self.index, lag=self.lag, part=part)
 
     def code(self, state: object) -> int:
         """The code of `state`; an unknown state raises with the nearest valid one."""
-        value = plain(state)
-        try:
-            found = self.domain.codes.get((_kind(value), value))  # type: ignore[arg-type]
-        except TypeError:
-            found = None
+        found = self.domain.find(state)
         if found is None:
+            value = plain(state)
             hint = nearest(value, self.states)
             raise StateError(f"Unknown state {value!r} for {self.name}; states are {listing(self.states)}.{hint}")
         return found
@@ -247,7 +270,7 @@ class Discrete(_Named):
         return self.domain
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild_discrete, (self.base, self.states, self.index, self.lag)
+        return _rebuild_discrete, (self.base, self.states, self.index, self.lag, self.part)
 
     def __repr__(self) -> str:
         return f"Discrete({self.name!r}, {short_states(self.states)})"
@@ -260,8 +283,10 @@ def short_states(states: tuple[State, ...], limit: int = 6) -> str:
     return f"({', '.join(map(repr, states[:3]))}, ..., {states[-1]!r})"
 
 
-def _rebuild_discrete(base: str, states: tuple[State, ...], index: tuple[int, ...], lag: int) -> Discrete:
-    return Discrete(base, states, index=index, lag=lag)
+def _rebuild_discrete(
+    base: str, states: tuple[State, ...], index: tuple[int, ...], lag: int, part: str = ""
+) -> Discrete:
+    return Discrete(base, states, index=index, lag=lag, part=part)
 
 
 class Vector(_Named):
