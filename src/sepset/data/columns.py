@@ -1,0 +1,237 @@
+"""Columns of cells as arrays: codes into distinct values, or numbers with a mask.
+
+Every backend's column is first brought to one of two plain forms, `Levels` or `Cells`; all that follows is NumPy. Work
+in Python is done once for each distinct value, never once for each cell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import DataError
+from sepset.variables import plain
+
+MISSING = -1
+"""The code of a missing cell."""
+
+Codes: TypeAlias = NDArray[np.signedinteger[Any]]
+"""Signed integer codes with -1 for missing."""
+
+Values: TypeAlias = NDArray[np.float64]
+"""Real numbers with NaN for missing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """A column as codes into its distinct values; -1 is missing.
+
+    `fixed` says that the column's type declares the values and their order: categorical, enum or boolean columns.
+
+    >>> from_objects(["b", None, "a", "b"])
+    Levels(codes=array([ 0, -1,  1,  0], dtype=int32), values=('b', 'a'), fixed=False)
+    """
+
+    codes: Codes
+    values: tuple[object, ...]
+    fixed: bool = False
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """A column of booleans, integers or floats, with an optional mask of missing cells.
+
+    >>> import numpy as np
+    >>> len(Cells(np.array([1, 2, 3])))
+    3
+    """
+
+    values: NDArray[Any]
+    missing: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+Column: TypeAlias = Levels | Cells
+"""The two plain forms of a column."""
+
+
+def code_dtype(num_states: int) -> np.dtype[Any]:
+    """The smallest signed integer type whose codes reach `num_states - 1`.
+
+    >>> code_dtype(128), code_dtype(129)
+    (dtype('int8'), dtype('int16'))
+    """
+    for kind in (np.int8, np.int16):
+        if num_states - 1 <= np.iinfo(kind).max:
+            return np.dtype(kind)
+    return np.dtype(np.int32)
+
+
+def is_missing(value: object) -> bool:
+    """Whether a cell is None, NaN, NaT or pandas' NA.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing("")
+    (True, True, False)
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and math.isnan(value)
+
+
+def from_array(values: NDArray[Any]) -> Column:
+    """The plain form of a one-dimensional NumPy array; a masked array's mask means missing."""
+    if values.ndim != 1:
+        raise DataError(f"A column has one dimension; found an array of shape {values.shape}.")
+    missing = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+    if values.dtype.kind in "biuf":
+        return Cells(np.asarray(values), missing)
+    if values.dtype.kind == "M":
+        values = values.astype("datetime64[us]")
+    cells = values.tolist()
+    if missing is not None:
+        cells = [None if absent else cell for cell, absent in zip(cells, missing.tolist(), strict=True)]
+    return from_objects(cells)
+
+
+def from_objects(cells: Sequence[object]) -> Levels:
+    """The distinct values of a sequence of Python objects, in order of first appearance."""
+    keys: Sequence[object] = cells
+    if not {bool, np.bool_}.isdisjoint(map(type, cells)):
+        keys = [(isinstance(cell, bool | np.bool_), cell) for cell in cells]  # True == 1 in Python; states differ
+    try:
+        distinct = list(dict.fromkeys(keys))
+    except TypeError:
+        raise DataError(_unhashable(cells)) from None
+    index = {key: code for code, key in enumerate(distinct)}
+    codes = np.fromiter(map(index.__getitem__, keys), np.int32, len(cells))
+    values = distinct if keys is cells else [key[1] for key in distinct]  # type: ignore[index]  # pairs, as made above
+    return drop_missing(codes, [plain(value) for value in values])
+
+
+def _unhashable(cells: Sequence[object]) -> str:
+    for row, cell in enumerate(cells):
+        try:
+            hash(cell)
+        except TypeError:
+            return f"Row {row} holds {cell!r} ({type(cell).__name__}). A cell is a string, an int, a bool or a float."
+    return "A cell is a string, an int, a bool or a float."
+
+
+def drop_missing(codes: Codes, values: Sequence[object], fixed: bool = False) -> Levels:
+    """The same column with missing values among `values` turned into the code -1."""
+    kept = [not is_missing(value) for value in values]
+    if all(kept):
+        return Levels(codes, tuple(values), fixed)
+    table = np.full(len(values) + 1, MISSING, np.int32)
+    table[:-1][kept] = np.arange(sum(kept), dtype=np.int32)
+    return Levels(table[codes], tuple(v for v, keep in zip(values, kept, strict=True) if keep), fixed)
+
+
+def levels_of(column: Column) -> Levels:
+    """The column as codes into its distinct values, sorted where it held numbers.
+
+    >>> import numpy as np
+    >>> levels_of(Cells(np.array([3.0, np.nan, 1.0]))).values
+    (1, 3)
+    """
+    if isinstance(column, Levels):
+        return column
+    values, missing = column.values, column.missing
+    if values.dtype.kind == "b":
+        return _masked(Levels(values.astype(np.int8), (False, True), fixed=True), missing)
+    if values.dtype.kind == "f":
+        return _float_levels(values, missing)
+    return _masked(_integer_levels(values), missing, prune=True)
+
+
+def _masked(levels: Levels, missing: NDArray[np.bool_] | None, prune: bool = False) -> Levels:
+    if missing is None or not missing.any():
+        return levels
+    codes = np.where(missing, MISSING, levels.codes)
+    if not prune:
+        return Levels(codes, levels.values, levels.fixed)
+    present = np.zeros(len(levels.values) + 1, np.bool_)
+    present[codes] = True
+    return drop_missing(codes, [v if p else None for v, p in zip(levels.values, present.tolist(), strict=False)])
+
+
+def _float_levels(values: NDArray[Any], missing: NDArray[np.bool_] | None) -> Levels:
+    absent = np.isnan(values) if missing is None else np.isnan(values) | missing
+    known = values[~absent]
+    whole = bool(np.all(np.abs(known) < 2**53)) and bool(np.all(known == np.trunc(known)))
+    levels = _integer_levels(known.astype(np.int64)) if whole else _sorted_levels(known)
+    codes = np.full(len(values), MISSING, np.int32)
+    codes[~absent] = levels.codes
+    return Levels(codes, levels.values)
+
+
+def _integer_levels(values: NDArray[Any]) -> Levels:
+    """Distinct integers by counting where their range is small, else by sorting."""
+    if not len(values):
+        return Levels(np.zeros(0, np.int32), ())
+    low, high = int(values.min()), int(values.max())
+    if high - low > max(2 * len(values), 1 << 16) or high > np.iinfo(np.int64).max:
+        return _sorted_levels(values)
+    offsets = values.astype(np.int64) - low
+    present = np.zeros(high - low + 1, np.bool_)
+    present[offsets] = True
+    distinct = np.flatnonzero(present)
+    codes = offsets if len(distinct) == len(present) else (np.cumsum(present, dtype=np.int32) - 1)[offsets]
+    return Levels(codes, tuple((distinct + low).tolist()))
+
+
+def _sorted_levels(values: NDArray[Any]) -> Levels:
+    distinct, codes = np.unique(values, return_inverse=True)
+    return Levels(codes.reshape(-1), tuple(distinct.tolist()))
+
+
+def numbers_of(column: Column) -> Values:
+    """The column as float64 with NaN for missing; text and booleans are refused with their row.
+
+    >>> numbers_of(from_objects([1, None, 2.5])).tolist()
+    [1.0, nan, 2.5]
+    """
+    if isinstance(column, Levels):
+        return _level_numbers(column)
+    if column.values.dtype.kind == "b":
+        return _level_numbers(levels_of(column))
+    values = np.array(column.values, np.float64)
+    if column.missing is not None:
+        values[column.missing] = np.nan
+    return values
+
+
+def _level_numbers(levels: Levels) -> Values:
+    numeric = [is_number(value) for value in levels.values]
+    table = [float(v) if n else math.nan for v, n in zip(levels.values, numeric, strict=True)]  # type: ignore[arg-type]  # numbers
+    if not all(numeric):
+        row = first_row(levels, [code for code, ok in enumerate(numeric) if not ok])
+        if row is not None:
+            value = levels.values[int(levels.codes[row])]
+            raise DataError(f"row {row} holds {value!r} ({type(value).__name__}), which is not a number.")
+    return np.array([*table, math.nan])[levels.codes]
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is an int, a float or another real number, and not a bool."""
+    if isinstance(value, bool | str):
+        return False
+    return hasattr(value, "__float__")
+
+
+def first_row(levels: Levels, codes: Sequence[int]) -> int | None:
+    """The first row whose code is among `codes`, or None."""
+    wanted = np.zeros(len(levels.values) + 1, np.bool_)
+    wanted[list(codes)] = True
+    hits = wanted[levels.codes]
+    return int(np.argmax(hits)) if hits.any() else None

@@ -1,0 +1,208 @@
+"""Frames of any library, opened through Narwhals, as plain columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sepset.data.columns import Cells, Column, Levels, drop_missing, from_array, from_objects
+from sepset.errors import DataError, listing
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """Named columns of equal length; a column is brought to its plain form when it is read.
+
+    >>> frame = open_frame({"a": [1, 2], "b": ["x", None]})
+    >>> frame.names, frame.num_rows, frame.read("b").values
+    (('a', 'b'), 2, ('x',))
+    """
+
+    names: tuple[str, ...]
+    num_rows: int
+    cells: Callable[[str], Column]
+
+    def read(self, name: str) -> Column:
+        """The plain form of one column; errors name it."""
+        try:
+            return self.cells(name)
+        except DataError as error:
+            raise DataError(f"Column {name!r}: {error}") from error
+
+
+def open_frame(frame: Any, wanted: Iterable[str] | None = None) -> Frame:
+    """The columns of a pandas, polars, Arrow or DuckDB frame, or of a mapping of columns.
+
+    Args:
+        frame: eager or lazy; a lazy one is collected.
+        wanted: the only columns that will be read, so that a lazy frame computes nothing else.
+    """
+    if isinstance(frame, Mapping):
+        return _mapping_frame(frame)
+    import narwhals.stable.v2 as nw
+
+    try:
+        opened = nw.from_native(frame)
+    except TypeError:
+        raise DataError(
+            f"A frame was expected; found {type(frame).__name__}. Give a pandas, polars, Arrow or DuckDB frame, "
+            "or a mapping from names to columns."
+        ) from None
+    except nw.exceptions.NarwhalsError as error:
+        raise DataError(f"The frame cannot be opened: {error}") from error
+    if isinstance(opened, nw.LazyFrame):
+        opened = _collected(_narrowed(opened, wanted))
+        if isinstance(opened, Mapping):
+            return _mapping_frame(opened)
+    return Frame(_names(opened.columns), len(opened), lambda name: _series_column(opened[name]))
+
+
+def _narrowed(lazy: Any, wanted: Iterable[str] | None) -> Any:
+    if wanted is None:
+        return lazy
+    chosen = set(wanted)
+    kept = [name for name in lazy.collect_schema().names() if name in chosen]
+    return lazy.select(kept) if kept else lazy
+
+
+def _collected(lazy: Any) -> Any:
+    """The lazy frame in memory; DuckDB goes through Arrow where it is installed, else through NumPy."""
+    if not lazy.implementation.is_duckdb():
+        return lazy.collect()
+    try:
+        import pyarrow  # noqa: F401  # only asked whether it is there
+    except ImportError:
+        return lazy.to_native().fetchnumpy()
+    return lazy.collect()
+
+
+def _names(names: Iterable[object]) -> tuple[str, ...]:
+    given = tuple(names)
+    strange = [name for name in given if not isinstance(name, str) or not name]
+    if strange:
+        raise DataError(f"Columns are named by non-empty strings; found {listing(strange)}. Rename those columns.")
+    return given  # type: ignore[return-value]  # strings, as checked
+
+
+def _mapping_frame(columns: Mapping[Any, object]) -> Frame:
+    names = _names(columns)
+    plain = {name: _checked_column(name, columns[name]) for name in names}
+    sizes = {name: len(column) for name, column in plain.items()}
+    if len(set(sizes.values())) > 1:
+        found = ", ".join(f"{name!r}: {size}" for name, size in list(sizes.items())[:8])
+        raise DataError(f"Columns must have one length; found {found}.")
+    return Frame(names, next(iter(sizes.values()), 0), plain.__getitem__)
+
+
+def _checked_column(name: str, cells: object) -> Column:
+    try:
+        return _loose_column(cells)
+    except DataError as error:
+        raise DataError(f"Column {name!r}: {error}") from error
+
+
+def _loose_column(cells: object) -> Column:
+    """The plain form of a column given on its own: an array, a list, or any library's series."""
+    if isinstance(cells, Levels | Cells):
+        return cells
+    if isinstance(cells, np.ndarray):
+        return from_array(cells)
+    if isinstance(cells, str | bytes) or not isinstance(cells, Iterable):
+        raise DataError(f"a column is a sequence of cells; found {cells!r}.")
+    if isinstance(cells, list | tuple | range):
+        return from_objects(cells)
+    import narwhals.stable.v2 as nw
+
+    try:
+        return _series_column(nw.from_native(cells, series_only=True))
+    except TypeError:
+        return from_objects(cells.to_pylist() if hasattr(cells, "to_pylist") else list(cells))
+
+
+def _series_column(series: Any) -> Column:
+    kind = series.implementation
+    if kind.is_polars():
+        return _polars_column(series.to_native())
+    if kind.is_pyarrow():
+        return _arrow_column(series.to_native())
+    if kind.is_pandas_like():
+        return _pandas_column(series.to_pandas())
+    return from_objects(series.to_list())
+
+
+def _pandas_column(series: Any) -> Column:
+    import pandas as pd
+
+    dtype: Any = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return Levels(series.cat.codes.to_numpy(), tuple(dtype.categories.tolist()), fixed=True)
+    if isinstance(dtype, np.dtype):
+        return from_array(series.to_numpy())
+    if pd.api.types.is_string_dtype(dtype):
+        codes, values = pd.factorize(series)
+        return drop_missing(codes, values.tolist())
+    if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype):
+        missing = series.isna().to_numpy()
+        return Cells(series.fillna(0).to_numpy(dtype=_numeric_dtype(dtype)), missing)
+    return from_objects(series.to_numpy(dtype=object, na_value=None).tolist())
+
+
+def _numeric_dtype(dtype: Any) -> np.dtype[Any]:
+    """The NumPy type under a nullable or Arrow type; decimals become floats."""
+    under = np.dtype(getattr(dtype, "numpy_dtype", np.float64))
+    return under if under.kind in "biuf" else np.dtype(np.float64)
+
+
+def _polars_column(series: pl.Series) -> Column:
+    import polars as pl
+
+    dtype = series.dtype
+    if isinstance(dtype, pl.Enum):
+        return Levels(_polars_codes(series), tuple(dtype.categories.to_list()), fixed=True)
+    if dtype in (pl.String, pl.Categorical):
+        text = series.cast(pl.String)
+        values = text.drop_nulls().unique().sort()
+        return Levels(_polars_codes(text.cast(pl.Enum(values))), tuple(values.to_list()))
+    if dtype.is_decimal():
+        series, dtype = series.cast(pl.Float64), pl.Float64()
+    if dtype == pl.Boolean or (dtype.is_numeric() and dtype not in (pl.Int128,)):
+        missing = series.is_null().to_numpy() if series.null_count() else None
+        return Cells(series.fill_null(False if dtype == pl.Boolean else 0).to_numpy(), missing)
+    return from_objects(series.to_list())
+
+
+def _polars_codes(series: pl.Series) -> Any:
+    import polars as pl
+
+    return series.to_physical().cast(pl.Int32).fill_null(-1).to_numpy()
+
+
+def _arrow_column(series: pa.ChunkedArray) -> Column:
+    import pyarrow as pa
+    from pyarrow import compute, types
+
+    kind = series.type
+    if types.is_dictionary(kind):
+        return _arrow_levels(series.unify_dictionaries().combine_chunks(), fixed=True)
+    if types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
+        return _arrow_levels(series.cast(pa.large_string()).dictionary_encode().combine_chunks(), fixed=False)
+    if types.is_decimal(kind):
+        series, kind = compute.cast(series, pa.float64()), pa.float64()
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
+        missing = compute.is_null(series).to_numpy() if series.null_count else None
+        return Cells(series.fill_null(False if types.is_boolean(kind) else 0).to_numpy(), missing)
+    return from_objects(series.to_pylist())
+
+
+def _arrow_levels(encoded: Any, *, fixed: bool) -> Levels:
+    import pyarrow as pa
+
+    indices = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    return drop_missing(indices, encoded.dictionary.to_pylist(), fixed)
