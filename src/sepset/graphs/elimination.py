@@ -81,7 +81,7 @@ class EliminationOrder:
 
         $$\sum_i k_i \prod_{X \in \mathbf C_i} |\mathrm{Val}(X)|$$
 
-        where $k_i$ is the number of factors multiplied in step i: messages that arrive, and factors of `scopes` that are
+        where $k_i$ is the number of factors multiplied in step i: messages that arrive, and factors of `scopes`
         first met there. The eliminated variable counts in the product.
 
         Args:

@@ -186,8 +186,8 @@ class Portfolio:
     r"""The best of many greedy orders, by the total size of the maximal cliques' tables.
 
     Simplicial nodes go first: some clique of every triangulation contains each of them with its neighbors, so this is
-    safe. The rest is ordered again and again by fill, weighted fill, message size and blends of them, each with noise on
-    the costs; and the best so far is varied. A run stops as soon as its tables pass the best. The result depends on the
+    safe. The rest is ordered again and again by fill, weighted fill, message size and blends of them, with noise on the
+    costs; and the best so far is varied. A run stops as soon as its tables pass the best. The result depends on the
     seed alone, unless `seconds` sets the budget.
 
     Args:

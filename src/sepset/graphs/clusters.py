@@ -1,0 +1,401 @@
+"""Cluster graphs and clique trees: clusters of names, edges with sepsets, and the running intersection property."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sepset.errors import ModelError, ScopeError, listing
+from sepset.graphs.elimination import Cards, EliminationOrder
+from sepset.graphs.graph import Node, UndirectedGraph
+from sepset.graphs.ordering import OrderingMethod, elimination_order
+from sepset.graphs.triangulation import resolve
+
+__all__ = ["CliqueTree", "ClusterGraph", "Message", "clique_tree", "strong_order", "strong_root"]
+
+Scope = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One step of a schedule: the cluster `source` sends to `target` over their `sepset`."""
+
+    source: int
+    target: int
+    sepset: Scope
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class ClusterGraph:
+    """Clusters of names, and edges between clusters that carry sepsets.
+
+    Args:
+        clusters: the scope of each cluster.
+        edges: pairs of cluster numbers.
+        sepsets: the scope of each edge, part of both its clusters; by default all that these share.
+
+    Reference: Koller & Friedman, definitions 10.1 and 11.1.
+
+    >>> graph = ClusterGraph([("A", "B"), ("B", "C"), ("C", "A")], [(0, 1), (1, 2), (2, 0)])
+    >>> graph.sepsets
+    (('B',), ('C',), ('A',))
+    >>> graph.check_running_intersection()
+    """
+
+    clusters: tuple[Scope, ...]
+    edges: tuple[tuple[int, int], ...]
+    sepsets: tuple[Scope, ...]
+
+    def __init__(
+        self,
+        clusters: Iterable[Iterable[str]],
+        edges: Iterable[tuple[int, int]] = (),
+        sepsets: Iterable[Iterable[str]] | None = None,
+    ) -> None:
+        scopes = tuple(tuple(cluster) for cluster in clusters)
+        pairs = tuple((int(a), int(b)) for a, b in edges)
+        _check_edges(pairs, len(scopes))
+        shared = (_shared(scopes[a], scopes[b]) for a, b in pairs) if sepsets is None else map(tuple, sepsets)
+        object.__setattr__(self, "clusters", scopes)
+        object.__setattr__(self, "edges", pairs)
+        object.__setattr__(self, "sepsets", tuple(shared))
+        self._check()
+
+    def _check(self) -> None:
+        for scope in self.clusters:
+            if len(set(scope)) != len(scope):
+                raise ScopeError(f"The cluster {listing(scope)} names a variable twice.")
+        if len(self.sepsets) != len(self.edges):
+            raise ModelError(f"{len(self.edges)} edges need as many sepsets; found {len(self.sepsets)}.")
+        for (a, b), sepset in zip(self.edges, self.sepsets, strict=True):
+            outside = set(sepset) - set(_shared(self.clusters[a], self.clusters[b]))
+            if outside:
+                raise ModelError(
+                    f"The sepset of clusters {a} and {b} holds {listing(sorted(outside))}, which they do not share; "
+                    f"they share {listing(_shared(self.clusters[a], self.clusters[b])) or 'nothing'}."
+                )
+
+    @property
+    def variables(self) -> Scope:
+        """Every name, in order of first appearance."""
+        return tuple(dict.fromkeys(name for cluster in self.clusters for name in cluster))
+
+    @property
+    def neighbors(self) -> tuple[tuple[int, ...], ...]:
+        """For each cluster the clusters that an edge joins to it, in the order of the edges."""
+        rows: list[list[int]] = [[] for _ in self.clusters]
+        for a, b in self.edges:
+            rows[a].append(b)
+            rows[b].append(a)
+        return tuple(map(tuple, rows))
+
+    @property
+    def is_forest(self) -> bool:
+        """Whether the edges close no loop."""
+        return _loop(len(self.clusters), self.edges) is None
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a path between any two clusters."""
+        return _num_parts(len(self.clusters), self.edges) <= 1
+
+    @property
+    def has_running_intersection(self) -> bool:
+        """Whether each variable's clusters are joined by exactly one path of sepsets that hold it."""
+        return self._offence() is None
+
+    def check_running_intersection(self) -> None:
+        """Raise `ModelError`, naming the variable, where the running intersection property fails.
+
+        Wherever X is in two clusters there is exactly one path between them whose sepsets all hold X.
+
+        Reference: Koller & Friedman, definitions 10.2 and 11.2.
+
+        >>> ClusterGraph([("A", "B"), ("B", "C"), ("B",)], [(0, 1)]).check_running_intersection()
+        Traceback (most recent call last):
+            ...
+        sepset.errors.ModelError: Running intersection fails for 'B': no path of sepsets that hold it joins its clusters 0, 1, 2.
+        """
+        offence = self._offence()
+        if offence:
+            raise ModelError(f"Running intersection fails for {offence}")
+
+    def _offence(self) -> str | None:
+        homes: dict[str, list[int]] = {name: [] for name in self.variables}
+        for i, cluster in enumerate(self.clusters):
+            for name in cluster:
+                homes[name].append(i)
+        links: dict[str, list[tuple[int, int]]] = {name: [] for name in homes}
+        for edge, sepset in zip(self.edges, self.sepsets, strict=True):
+            for name in sepset:
+                links[name].append(edge)
+        for name, members in homes.items():
+            number = {cluster: i for i, cluster in enumerate(members)}
+            pairs = [(number[a], number[b]) for a, b in links[name]]
+            loop = _loop(len(members), pairs)
+            if loop is not None:
+                a, b = (members[i] for i in loop)
+                return f"{name!r}: the edge between clusters {a} and {b} closes a loop of sepsets that hold it."
+            if len(pairs) < len(members) - 1:
+                return f"{name!r}: no path of sepsets that hold it joins its clusters {listing(members)}."
+        return None
+
+    def family(self, scope: Iterable[str]) -> int:
+        """The number of the smallest cluster that holds `scope`: where a factor of that scope is assigned.
+
+        >>> ClusterGraph([("A", "B", "C"), ("B", "C")]).family(["C"])
+        1
+        """
+        return self.families([scope])[0]
+
+    def families(self, scopes: Iterable[Iterable[str]]) -> tuple[int, ...]:
+        r"""For each scope the number of the smallest cluster that holds it: the family preserving map $\alpha(\phi)$.
+
+        Reference: Koller & Friedman, definition 10.1.
+
+        >>> ClusterGraph([("A", "B"), ("B", "C")]).families([("C",), ("B", "A"), ()])
+        (1, 0, 0)
+        """
+        homes: dict[str, set[int]] = {}
+        for i, cluster in enumerate(self.clusters):
+            for name in cluster:
+                homes.setdefault(name, set()).add(i)
+        return tuple(self._family(tuple(scope), homes) for scope in scopes)
+
+    def _family(self, scope: Scope, homes: dict[str, set[int]]) -> int:
+        rows = [homes.get(name, set()) for name in scope]
+        holders = set.intersection(*rows) if rows else set(range(len(self.clusters)))
+        if not holders:
+            raise ScopeError(
+                f"No cluster holds {listing(scope)}; a cluster graph is family preserving where each factor's scope "
+                "lies in a cluster."
+            )
+        return min(holders, key=lambda i: (len(self.clusters[i]), i))
+
+    def __len__(self) -> int:
+        return len(self.clusters)
+
+    def __str__(self) -> str:
+        lines = [f"{i}: {', '.join(cluster)}" for i, cluster in enumerate(self.clusters)]
+        joined = zip(self.edges, self.sepsets, strict=True)
+        lines += [f"{a} - {b}: {', '.join(sepset) or 'nothing'}" for (a, b), sepset in joined]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        largest = max(map(len, self.clusters), default=0)
+        return f"{type(self).__name__}({len(self)} clusters of up to {largest}, {len(self.edges)} edges)"
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class CliqueTree(ClusterGraph):
+    """A cluster graph without loops, with running intersection: a tree, or one for each connected part.
+
+    Reference: Koller & Friedman, definition 10.3.
+
+    >>> tree = CliqueTree([("A", "B"), ("B", "C")], [(0, 1)])
+    >>> tree.schedule(root=0)
+    (Message(source=1, target=0, sepset=('B',)),)
+    """
+
+    def _check(self) -> None:
+        ClusterGraph._check(self)
+        loop = _loop(len(self.clusters), self.edges)
+        if loop is not None:
+            raise ModelError(
+                f"A clique tree has no loops; the edge between clusters {loop[0]} and {loop[1]} closes one."
+            )
+        self.check_running_intersection()
+
+    @property
+    def separators(self) -> tuple[Scope, ...]:
+        """The sepsets; each separates, in the graph the tree was built from, the names on its two sides."""
+        return self.sepsets
+
+    @property
+    def root(self) -> int:
+        """The default root of the first part: its last cluster."""
+        return self.roots()[0] if self.clusters else -1
+
+    def roots(self, root: int | None = None) -> tuple[int, ...]:
+        """One cluster for each connected part, `root` among them: otherwise the part's last."""
+        part = _parts(len(self.clusters), self.edges)
+        last = {label: i for i, label in enumerate(part)}
+        if root is not None:
+            if not 0 <= root < len(self):
+                raise ModelError(f"There is no cluster {root} to be the root; clusters run from 0 to {len(self) - 1}.")
+            last[part[root]] = root
+        return tuple(last[label] for label in dict.fromkeys(part))
+
+    def schedule(self, root: int | None = None) -> tuple[Message, ...]:
+        """The collect pass: each cluster's message towards the root, after all that it receives.
+
+        The distribute pass is the same in reverse, with source and target exchanged.
+
+        Reference: Koller & Friedman, algorithm 10.1.
+
+        >>> CliqueTree([("A",), ("A", "B"), ("B",)], [(0, 1), (1, 2)]).schedule(1)[0].source
+        2
+        """
+        rows: list[list[tuple[int, Scope]]] = [[] for _ in self.clusters]
+        for (a, b), sepset in zip(self.edges, self.sepsets, strict=True):
+            rows[a].append((b, sepset))
+            rows[b].append((a, sepset))
+        messages: list[Message] = []
+        reached = [(top, -1) for top in self.roots(root)]
+        for i, parent in reached:
+            for j, sepset in rows[i]:
+                if j != parent:
+                    messages.append(Message(j, i, sepset))
+                    reached.append((j, i))
+        return tuple(reversed(messages))
+
+
+def clique_tree(
+    graph: UndirectedGraph, order: EliminationOrder | Iterable[Node] | None = None, *, joined: bool = False
+) -> CliqueTree:
+    """The clique tree of the chordal graph that an elimination order induces: its maximal cliques.
+
+    Each maximal clique is linked to the one that receives its message; this is a maximum spanning tree of the cliques
+    weighted by what they share. The clique eliminated last is the last cluster, and the default root.
+
+    Args:
+        graph: an undirected graph, such as a moral graph.
+        order: names, or the result of `elimination_order`, which is also the default.
+        joined: link unconnected parts by empty sepsets, so that the forest is one tree.
+
+    Cost: linear in the total size of the cliques, after the order.
+    Reference: Koller & Friedman, sections 10.4.1 and 10.4.2.
+
+    >>> print(clique_tree(UndirectedGraph.parse("A - B - C; C - D"), "ABCD"))
+    0: A, B
+    1: B, C
+    2: C, D
+    0 - 1: B
+    1 - 2: C
+    """
+    found = resolve(graph, order)
+    number = {i: k for k, i in enumerate(found.maximal)}
+    home = [number[keeper] for keeper in found.absorbed]
+    clusters = [sorted(found.cliques[i], key=graph.index.__getitem__) for i in found.maximal]
+    edges: list[tuple[int, int]] = []
+    sepsets: list[Scope] = []
+    for i, parent in enumerate(found.parents):
+        if parent >= 0 and home[i] != home[parent]:
+            edges.append((home[i], home[parent]))
+            sepsets.append(found.cliques[i][1:])
+    if joined:
+        last = {label: k for k, label in enumerate(_parts(len(clusters), edges))}
+        links = list(itertools.pairwise(last.values()))
+        edges += links
+        sepsets += [()] * len(links)
+    return CliqueTree(clusters, edges, sepsets)
+
+
+def strong_root(tree: CliqueTree, continuous: Iterable[Node]) -> int | None:
+    r"""The first cluster that is a strong root of the tree, or None where there is none.
+
+    Towards a strong root discrete variables are summed out only where no continuous ones are left: for each clique
+    $\mathbf C_1$ with upward neighbor $\mathbf C_2$,
+
+    $$\mathbf C_1 - \mathbf C_2 \subseteq \Gamma \quad\text{or}\quad \mathbf C_1 \cap \mathbf C_2 \subseteq \Delta$$
+
+    Args:
+        tree: a connected clique tree.
+        continuous: the names in $\Gamma$; all others are discrete, $\Delta$.
+
+    Reference: Koller & Friedman, definition 14.4, with the direction of the difference corrected.
+
+    >>> strong_root(CliqueTree([("A", "X"), ("X", "Y")], [(0, 1)]), ["X", "Y"])
+    0
+    """
+    if not tree.clusters:
+        return None
+    if not tree.is_connected:
+        raise ModelError("A strong root is that of one tree; join the parts first: clique_tree(graph, joined=True).")
+    gamma = frozenset(node if isinstance(node, str) else node.name for node in continuous)
+    sets = [frozenset(cluster) for cluster in tree.clusters]
+
+    def weak(lower: int, upper: int) -> bool:
+        return not (sets[lower] - sets[upper] <= gamma or gamma.isdisjoint(sets[lower] & sets[upper]))
+
+    messages = tree.schedule(0)
+    offences = {0: sum(weak(m.source, m.target) for m in messages)}
+    for m in reversed(messages):
+        offences[m.source] = offences[m.target] - weak(m.source, m.target) + weak(m.target, m.source)
+    return min((i for i, count in offences.items() if not count), default=None)
+
+
+def strong_order(
+    graph: UndirectedGraph,
+    continuous: Iterable[Node],
+    cards: Cards = None,
+    *,
+    method: OrderingMethod | None = None,
+) -> EliminationOrder:
+    """An elimination order with every continuous node before every discrete one: its clique tree has a strong root.
+
+    Args:
+        graph: a moral graph.
+        continuous: the continuous nodes; they count as one state in table sizes.
+        cards: the number of states of the discrete nodes, by name or one number for all; two each by default.
+        method: the heuristic; `Portfolio()` by default.
+
+    Reference: Koller & Friedman, section 14.3.4.3.
+
+    >>> strong_order(UndirectedGraph.parse("A - X - B"), "X").order
+    ('X', 'A', 'B')
+    """
+    gamma = [graph.nodes[i] for i in graph.ids(continuous)]
+    delta = [name for name in graph.nodes if name not in set(gamma)]
+    states = {name: 2 if cards is None else cards if isinstance(cards, int) else cards.get(name) for name in delta}
+    known = {name: card for name, card in states.items() if card is not None}
+    return elimination_order(graph, {**known, **dict.fromkeys(gamma, 1)}, method=method, groups=[gamma, delta])
+
+
+def _shared(a: Scope, b: Scope) -> Scope:
+    inside = set(b)
+    return tuple(name for name in a if name in inside)
+
+
+def _check_edges(edges: Sequence[tuple[int, int]], count: int) -> None:
+    seen = set()
+    for a, b in edges:
+        if not (0 <= a < count and 0 <= b < count):
+            raise ModelError(f"The edge ({a}, {b}) needs clusters from 0 to {count - 1}.")
+        if a == b:
+            raise ModelError(f"Cluster {a} has an edge to itself; remove it.")
+        if (min(a, b), max(a, b)) in seen:
+            raise ModelError(f"Two edges join clusters {a} and {b}; keep one.")
+        seen.add((min(a, b), max(a, b)))
+
+
+def _merge(count: int, edges: Iterable[tuple[int, int]]) -> tuple[list[int], tuple[int, int] | None]:
+    """A label for each node, equal within connected parts, and the first edge that closes a loop."""
+    label = list(range(count))
+
+    def find(i: int) -> int:
+        while label[i] != i:
+            label[i] = label[label[i]]
+            i = label[i]
+        return i
+
+    loop = None
+    for a, b in edges:
+        x, y = find(a), find(b)
+        if x == y:
+            loop = loop or (a, b)
+        label[max(x, y)] = min(x, y)
+    return [find(i) for i in range(count)], loop
+
+
+def _parts(count: int, edges: Iterable[tuple[int, int]]) -> list[int]:
+    return _merge(count, edges)[0]
+
+
+def _loop(count: int, edges: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
+    return _merge(count, edges)[1]
+
+
+def _num_parts(count: int, edges: Iterable[tuple[int, int]]) -> int:
+    return len(set(_parts(count, edges)))

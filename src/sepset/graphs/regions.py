@@ -1,0 +1,202 @@
+"""Cluster graphs for approximate inference: the Bethe graph, join graphs, and region graphs with counting numbers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sepset.errors import ModelError, ScopeError, listing, nearest
+from sepset.graphs.clusters import ClusterGraph
+
+__all__ = ["RegionGraph", "bethe_graph", "join_graph", "region_graph"]
+
+Scope = tuple[str, ...]
+
+
+def bethe_graph(scopes: Iterable[Iterable[str]], variables: Iterable[str] | None = None) -> ClusterGraph:
+    """The Bethe cluster graph: a cluster for each scope, then one for each variable, joined where the scope holds it.
+
+    Args:
+        scopes: the factors' scopes, one cluster each, also where two are equal.
+        variables: every name, in the order of their clusters; by default those of the scopes, as they appear.
+
+    Reference: Koller & Friedman, section 11.3.5.2.
+
+    >>> print(bethe_graph([("A", "B")]))
+    0: A, B
+    1: A
+    2: B
+    0 - 1: A
+    0 - 2: B
+    """
+    large = [tuple(scope) for scope in scopes]
+    names = _names(large, variables)
+    number = {name: len(large) + i for i, name in enumerate(names)}
+    links = [(i, number[name], (name,)) for i, scope in enumerate(large) for name in scope]
+    clusters = [*large, *((name,) for name in names)]
+    return ClusterGraph(clusters, [(a, b) for a, b, _ in links], [sepset for *_, sepset in links])
+
+
+def join_graph(scopes: Iterable[Iterable[str]], order: Iterable[str], *, bound: int) -> ClusterGraph:
+    """A cluster graph with running intersection whose clusters hold at most `bound` names.
+
+    The scopes go through the buckets of an elimination order; a bucket is split into mini-buckets of at most `bound` names,
+    which are linked by their variable, and each sends what is left to a later bucket. With a bound above the width of
+    the order nothing is split and the graph is a tree.
+
+    Args:
+        scopes: the factors' scopes.
+        order: every name once, first eliminated first.
+        bound: the largest number of names in a cluster; at least that of the largest scope.
+
+    Reference: Koller & Friedman, section 11.3.5; Mateescu, Kask, Gogate & Dechter (2010), join-graph structuring.
+
+    >>> square = [("A", "B"), ("B", "C"), ("C", "D"), ("D", "A")]
+    >>> join_graph(square, "ABCD", bound=3).is_forest, join_graph(square, "ABCD", bound=2).is_forest
+    (True, False)
+    """
+    names = list(order)
+    large = [tuple(scope) for scope in scopes]
+    position = {name: i for i, name in enumerate(_names(large, names))}
+    widest = max(large, key=len, default=())
+    if bound < max(1, len(widest)):
+        raise ModelError(
+            f"A bound of {bound} cannot hold the scope {listing(widest)}; use at least {max(1, len(widest))}."
+        )
+    return _mini_buckets(large, names, position, bound)
+
+
+def _mini_buckets(scopes: list[Scope], names: list[str], position: dict[str, int], bound: int) -> ClusterGraph:
+    buckets: list[list[tuple[Scope, int]]] = [[((name,), -1)] for name in names]
+    for scope in scopes:
+        if scope:
+            buckets[min(position[name] for name in scope)].append((scope, -1))
+    clusters: list[Scope] = []
+    edges: list[tuple[int, int]] = []
+    sepsets: list[Scope] = []
+    for i, name in enumerate(names):
+        first = len(clusters)
+        for union, senders in _packed(buckets[i], bound):
+            here = len(clusters)
+            clusters.append(tuple(sorted(union, key=position.__getitem__)))
+            edges += [(sender, here) for _, sender in senders]
+            sepsets += [scope for scope, _ in senders]
+            rest = tuple(sorted(union - {name}, key=position.__getitem__))
+            if rest:
+                buckets[position[rest[0]]].append((rest, here))
+        chain = list(itertools.pairwise(range(first, len(clusters))))
+        edges += chain
+        sepsets += [(name,)] * len(chain)
+    return ClusterGraph(clusters, edges, sepsets)
+
+
+def _packed(items: list[tuple[Scope, int]], bound: int) -> list[tuple[set[str], list[tuple[Scope, int]]]]:
+    """Mini-buckets, each with its names and the messages it receives: widest scope first, into the first that has room."""
+    packed: list[tuple[set[str], list[tuple[Scope, int]]]] = []
+    for scope, sender in sorted(items, key=lambda item: -len(item[0])):
+        for union, senders in packed:
+            if len(union.union(scope)) <= bound:
+                break
+        else:
+            union, senders = set(), []
+            packed.append((union, senders))
+        union.update(scope)
+        if sender >= 0:
+            senders.append((scope, sender))
+    return packed
+
+
+@dataclass(frozen=True, slots=True)
+class RegionGraph:
+    r"""Regions ordered by inclusion, with counting numbers.
+
+    Attributes:
+        regions: the scopes, larger before smaller.
+        edges: pairs (parent, child) of region numbers: the child is part of the parent, with no region between.
+        counting: $\kappa_r$; an approximate entropy is $\sum_r \kappa_r H_r$.
+
+    Reference: Koller & Friedman, section 11.3.7.
+
+    >>> region_graph([("A", "B"), ("B", "C")]).counting
+    (1, 1, -1)
+    """
+
+    regions: tuple[Scope, ...]
+    edges: tuple[tuple[int, int], ...]
+    counting: tuple[int, ...]
+
+    def check_counting(self) -> None:
+        r"""Raise `ModelError` unless each variable is counted once: $\sum_{r \ni X} \kappa_r = 1$.
+
+        >>> region_graph([("A", "B"), ("B", "C")]).check_counting()
+        """
+        totals: dict[str, int] = {}
+        for region, count in zip(self.regions, self.counting, strict=True):
+            for name in region:
+                totals[name] = totals.get(name, 0) + count
+        wrong = [name for name, total in totals.items() if total != 1]
+        if wrong:
+            raise ModelError(
+                f"The counting numbers of the regions with {wrong[0]!r} sum to {totals[wrong[0]]}; they must sum to 1."
+            )
+
+    def __len__(self) -> int:
+        return len(self.regions)
+
+
+def region_graph(scopes: Iterable[Iterable[str]], variables: Iterable[str] | None = None) -> RegionGraph:
+    r"""The region graph of the cluster variation method: the largest scopes and all their intersections.
+
+    $$\kappa_r = 1 - \sum_{s \supset r} \kappa_s$$
+
+    Args:
+        scopes: the factors' scopes, or larger clusters (cycles of a grid, say); those inside another are dropped.
+        variables: every name; one in no scope becomes a region of its own.
+
+    Cost: quadratic in the number of regions, which can be exponential for scopes that overlap in many ways.
+    Reference: Koller & Friedman, section 11.3.7; Yedidia, Freeman & Weiss (2005).
+
+    >>> print(*region_graph([("A", "B", "C"), ("B", "C", "D")]).regions)
+    ('A', 'B', 'C') ('B', 'C', 'D') ('B', 'C')
+    """
+    given = [tuple(scope) for scope in scopes]
+    names = _names(given, variables)
+    covered = {name for scope in given for name in scope}
+    sets = [frozenset(scope) for scope in given if scope] + [frozenset((n,)) for n in names if n not in covered]
+    position = {name: i for i, name in enumerate(names)}
+    closed = _closed_under_intersection(sets)
+    ordered = sorted(closed, key=lambda region: (-len(region), sorted(position[name] for name in region)))
+    above = [[s for s in range(r) if ordered[r] < ordered[s]] for r in range(len(ordered))]
+    counting: list[int] = []
+    for supersets in above:
+        counting.append(1 - sum(counting[s] for s in supersets))
+    edges = [(s, r) for r in range(len(ordered)) for s in above[r] if not any(s in above[t] for t in above[r])]
+    regions = tuple(tuple(sorted(region, key=position.__getitem__)) for region in ordered)
+    return RegionGraph(regions, tuple(sorted(edges)), tuple(counting))
+
+
+def _closed_under_intersection(sets: list[frozenset[str]]) -> list[frozenset[str]]:
+    maximal = [s for s in dict.fromkeys(sets) if not any(s < other for other in sets)]
+    found = dict.fromkeys(maximal)
+    fresh = maximal
+    while fresh:
+        meets = dict.fromkeys(a & b for a in fresh for b in maximal)
+        fresh = [region for region in meets if region and region not in found]
+        found.update(dict.fromkeys(fresh))
+    return list(found)
+
+
+def _names(scopes: list[Scope], variables: Iterable[str] | None) -> Scope:
+    """The variables, checked against the scopes, or those of the scopes in order of appearance."""
+    appearing = dict.fromkeys(name for scope in scopes for name in scope)
+    if variables is None:
+        return tuple(appearing)
+    names = tuple(variables)
+    if len(set(names)) != len(names):
+        raise ScopeError(f"The variables {listing(names)} name one twice.")
+    known = set(names)
+    for name in appearing:
+        if name not in known:
+            raise ScopeError(f"A scope holds {name!r}, which is not among the variables.{nearest(name, names)}")
+    return names
