@@ -115,7 +115,7 @@ class ClusterGraph:
         >>> ClusterGraph([("A", "B"), ("B", "C"), ("B",)], [(0, 1)]).check_running_intersection()
         Traceback (most recent call last):
             ...
-        sepset.errors.ModelError: Running intersection fails for 'B': no path of sepsets that hold it joins its clusters 0, 1, 2.
+        sepset.errors.ModelError: Running intersection fails for 'B': no path of sepsets with it joins clusters 0, 1, 2.
         """
         offence = self._offence()
         if offence:
@@ -136,9 +136,9 @@ class ClusterGraph:
             loop = _loop(len(members), pairs)
             if loop is not None:
                 a, b = (members[i] for i in loop)
-                return f"{name!r}: the edge between clusters {a} and {b} closes a loop of sepsets that hold it."
+                return f"{name!r}: the edge between clusters {a} and {b} closes a loop of sepsets with it."
             if len(pairs) < len(members) - 1:
-                return f"{name!r}: no path of sepsets that hold it joins its clusters {listing(members)}."
+                return f"{name!r}: no path of sepsets with it joins clusters {listing(members)}."
         return None
 
     def family(self, scope: Iterable[str]) -> int:

@@ -41,8 +41,8 @@ def bethe_graph(scopes: Iterable[Iterable[str]], variables: Iterable[str] | None
 def join_graph(scopes: Iterable[Iterable[str]], order: Iterable[str], *, bound: int) -> ClusterGraph:
     """A cluster graph with running intersection whose clusters hold at most `bound` names.
 
-    The scopes go through the buckets of an elimination order; a bucket is split into mini-buckets of at most `bound` names,
-    which are linked by their variable, and each sends what is left to a later bucket. With a bound above the width of
+    The scopes go through the buckets of an elimination order; a bucket is split into mini-buckets of at most `bound`
+    names, which are linked by their variable, and each sends what is left to a later bucket. With a bound above the width of
     the order nothing is split and the graph is a tree.
 
     Args:
@@ -92,15 +92,14 @@ def _mini_buckets(scopes: list[Scope], names: list[str], position: dict[str, int
 
 
 def _packed(items: list[tuple[Scope, int]], bound: int) -> list[tuple[set[str], list[tuple[Scope, int]]]]:
-    """Mini-buckets, each with its names and the messages it receives: widest scope first, into the first that has room."""
+    """Mini-buckets, each its names and the messages it receives: widest scope first, into the first that has room."""
     packed: list[tuple[set[str], list[tuple[Scope, int]]]] = []
     for scope, sender in sorted(items, key=lambda item: -len(item[0])):
-        for union, senders in packed:
-            if len(union.union(scope)) <= bound:
-                break
-        else:
-            union, senders = set(), []
-            packed.append((union, senders))
+        roomy = (i for i, (union, _) in enumerate(packed) if len(union.union(scope)) <= bound)
+        place = next(roomy, len(packed))
+        if place == len(packed):
+            packed.append((set(), []))
+        union, senders = packed[place]
         union.update(scope)
         if sender >= 0:
             senders.append((scope, sender))
