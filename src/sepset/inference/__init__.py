@@ -1,0 +1,1 @@
+"""Methods: frozen values that answer questions about problems and say how far the answers can be trusted."""

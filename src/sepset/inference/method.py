@@ -1,0 +1,70 @@
+"""The shape of direct methods: prepare once, ask many times. Variables travel as positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.evidence import Evidence
+from sepset.inference.plan import Plan
+from sepset.inference.result import Guarantees
+from sepset.problem import Problem
+
+
+class Answer(NamedTuple):
+    """A normalized distribution over the targets and the logarithm of the evidence's probability."""
+
+    distribution: Any
+    log_partition: float
+
+
+class Best(NamedTuple):
+    """An assignment from position to code (or value), and the logarithm of its unnormalized value."""
+
+    values: Mapping[int, Any]
+    log_value: float
+
+
+@runtime_checkable
+class Prepared(Protocol):
+    """A method bound to a problem."""
+
+    @property
+    def problem(self) -> Problem:
+        """The problem it answers questions about."""
+
+    @property
+    def method(self) -> Method:
+        """The settings it was made with."""
+
+    def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
+        """The joint of `targets` given the evidence; the log partition is -inf where that is impossible."""
+
+    def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
+        """A reader of single marginals, and the log partition."""
+
+    def log_partition(self, evidence: Evidence) -> float:
+        """The logarithm of the total weight consistent with the evidence."""
+
+    def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
+        """The most probable values of `over`, all other variables summed out."""
+
+    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, NDArray[Any]]:
+        """Independent draws of every unobserved variable."""
+
+    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
+        """What a question would cost."""
+
+
+@runtime_checkable
+class Method(Protocol):
+    """A frozen value of settings."""
+
+    def prepare(self, problem: Problem) -> Prepared:
+        """The method bound to a problem."""
+
+    def promises(self, problem: Problem) -> Guarantees:
+        """What its answers about this problem guarantee."""

@@ -1,0 +1,237 @@
+"""What comes back: a value, how it was obtained, and what is guaranteed about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.arrays import VariableArray
+from sepset.errors import ScopeError, nearest
+from sepset.factors.algebra import Scope
+from sepset.variables import Discrete, VariableLike, Vector
+
+
+class Guarantee(Enum):
+    """How far one part of an answer can be trusted, decided for that run."""
+
+    EXACT = "exact"
+    EXACT_ON_TREES = "exact on trees"
+    UPPER_BOUND = "upper bound"
+    LOWER_BOUND = "lower bound"
+    ESTIMATE = "estimate"
+    STATIONARY = "stationary"
+    LOCAL_OPTIMUM = "local optimum"
+    HEURISTIC = "heuristic"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Status(Enum):
+    """How a run ended."""
+
+    COMPLETED = "completed"
+    CONVERGED = "converged"
+    STEP_LIMIT = "step limit"
+    TIME_LIMIT = "time limit"
+    INTERRUPTED = "interrupted"
+    DIVERGED = "diverged"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Guarantees = Mapping[str, Guarantee]
+"""From `log_partition`, `marginals`, `moments` or `assignment` to what is guaranteed about it."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What every answer carries.
+
+    Attributes:
+        method: the settings that produced it.
+        guarantees: what is guaranteed, by part.
+        status: how the run ended.
+        info: figures for a human: widths, steps, times.
+    """
+
+    method: object = field(kw_only=True, repr=False)
+    guarantees: Guarantees = field(kw_only=True, repr=False)
+    status: Status = field(default=Status.COMPLETED, kw_only=True, repr=False)
+    info: Mapping[str, object] = field(default_factory=dict, kw_only=True, repr=False)
+
+
+@dataclass(frozen=True)
+class QueryResult(Result):
+    """One joint distribution over the targets; indexing, `values` and `scope` go to it.
+
+    Attributes:
+        distribution: the normalized answer.
+        log_partition: the logarithm of the probability of the evidence (the partition function, if undirected).
+    """
+
+    distribution: Any
+    log_partition: float
+
+    @property
+    def scope(self) -> Scope:
+        """The targets, in the order asked."""
+        return tuple(self.distribution.scope)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The probabilities, one axis a target."""
+        return np.asarray(self.distribution.values)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.distribution[key]
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else a distribution can do: `mean`, `mode`, `entropy`, `sample`, `interval`, `plot`."""
+        if name.startswith("_") or name == "distribution":
+            raise AttributeError(name)
+        return getattr(self.distribution, name)
+
+    def __rich__(self) -> Any:
+        return self.distribution.__rich__() if hasattr(self.distribution, "__rich__") else repr(self)
+
+    def _repr_html_(self) -> str:
+        return self.distribution._repr_html_() if hasattr(self.distribution, "_repr_html_") else repr(self)
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{part}: {guarantee.value}" for part, guarantee in self.guarantees.items())
+        return f"QueryResult({self.distribution!r}; {parts})"
+
+
+class Marginals(Mapping[str, Any]):
+    """The marginal of every variable, computed when read; found by name or variable."""
+
+    def __init__(self, names: Iterable[str], read: Callable[[str], Any], **about: Any) -> None:
+        self._names = dict.fromkeys(names)
+        self._read = read
+        self._known: dict[str, Any] = {}
+        self.about = Result(**about)
+
+    @property
+    def guarantees(self) -> Guarantees:
+        """What is guaranteed, by part."""
+        return self.about.guarantees
+
+    @property
+    def status(self) -> Status:
+        """How the run ended."""
+        return self.about.status
+
+    def __getitem__(self, key: VariableLike) -> Any:
+        name = key.name if isinstance(key, Discrete | Vector) else key
+        if name not in self._names:
+            raise ScopeError(f"There is no marginal of {name!r}.{nearest(name, self._names)}")
+        if name not in self._known:
+            self._known[name] = self._read(name)
+        return self._known[name]
+
+    def __contains__(self, key: object) -> bool:
+        return (key.name if isinstance(key, Discrete | Vector) else key) in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"Marginals({len(self)} variables)"
+
+
+@dataclass(frozen=True)
+class LogProbability(Result):
+    """A logarithm of a probability (or partition function) with bounds; `float()` gives the value."""
+
+    value: float
+    lower: float = -math.inf
+    upper: float = math.inf
+
+    @property
+    def gap(self) -> float:
+        """The distance between the bounds; zero for an exact answer."""
+        return 0.0 if self.lower == self.upper else self.upper - self.lower
+
+    @property
+    def probability(self) -> float:
+        """The value out of the logarithm."""
+        return math.exp(self.value)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __repr__(self) -> str:
+        return f"LogProbability({self.value:.10g}; {self.guarantees['log_partition'].value})"
+
+
+@dataclass(frozen=True)
+class MapResult(Result):
+    """The most probable assignments, best first.
+
+    Attributes:
+        assignments: the k best, each from name to state.
+        log_values: the logarithm of each one's unnormalized value, evidence included.
+        upper: a bound that no assignment exceeds; equal to the best value where it is exact.
+    """
+
+    assignments: tuple[Mapping[str, Any], ...]
+    log_values: tuple[float, ...]
+    log_partition_of: Callable[[], float] = field(repr=False)
+    upper: float = math.inf
+
+    @property
+    def assignment(self) -> Mapping[str, Any]:
+        """The best assignment, from name to state."""
+        return self.assignments[0]
+
+    @property
+    def log_value(self) -> float:
+        """The logarithm of the best value, evidence included."""
+        return self.log_values[0]
+
+    @property
+    def gap(self) -> float:
+        """How far the best value may lie below the optimum."""
+        return 0.0 if self.upper == self.log_value else self.upper - self.log_value
+
+    @cached_property
+    def probability(self) -> float:
+        """The probability of the best assignment given the evidence."""
+        return math.exp(self.log_value - self.log_partition_of())
+
+    def __getitem__(self, key: VariableLike | VariableArray) -> Any:
+        if isinstance(key, VariableArray):
+            codes = [v.code(self.assignment[v.name]) for v in key]
+            return np.array(codes, dtype=np.int64).reshape(key.shape)
+        name = key.name if isinstance(key, Discrete | Vector) else key
+        if name not in self.assignment:
+            raise ScopeError(f"The assignment does not cover {name!r}.{nearest(name, self.assignment)}")
+        return self.assignment[name]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={state!r}" for name, state in list(self.assignment.items())[:6])
+        more = f", ... {len(self.assignment)} variables" if len(self.assignment) > 6 else ""
+        return f"MapResult({shown}{more}; log value {self.log_value:.6g}; {self.guarantees['assignment'].value})"
+
+    def __rich__(self) -> Any:
+        from rich.table import Table as RichTable
+
+        table = RichTable(title=f"log value {self.log_value:.6g}, {self.guarantees['assignment'].value}")
+        table.add_column("variable")
+        for rank in range(len(self.assignments)):
+            table.add_column("state" if rank == 0 else f"#{rank + 1}")
+        for name in self.assignment:
+            table.add_row(name, *(str(one[name]) for one in self.assignments))
+        return table
