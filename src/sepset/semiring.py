@@ -70,7 +70,7 @@ MAX = Semiring("max", _max, _log_max)
 
 
 def _any(values: Array, axis: int) -> Array:
-    return (values > 0).any(axis=axis).astype(np.float64)
+    return np.asarray((values > 0).any(axis=axis), dtype=np.float64)
 
 
 def _log_any(values: Array, axis: int) -> Array:

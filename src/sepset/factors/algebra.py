@@ -11,8 +11,8 @@ so one routine answers marginals (keep $\tau$), MAP (take modes backwards) and p
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ Assignment: TypeAlias = Mapping[Any, Any]
 
 Columns: TypeAlias = dict[AnyVariable, NDArray[Any]]
 """Many assignments at once: codes for discrete variables, floats `[n]` or `[n, size]` for continuous ones."""
+
+V = TypeVar("V", bound=AnyVariable)
 
 MAX_ENTRIES = 2**30
 """The most entries a single dense table may have: 8 GiB."""
@@ -149,19 +151,55 @@ def axis_of(scope: Sequence[AnyVariable], variable: VariableLike) -> int:
     return axis
 
 
-def split(scope: Scope, out: Iterable[VariableLike]) -> tuple[Scope, Scope]:
-    """The scope as (kept, removed), both in axis order; variables outside the scope are ignored."""
-    removed = {find(scope, v) for v in ([out] if isinstance(out, str | Discrete | Vector) else out)}
+def _as_list(variables: Iterable[VariableLike]) -> Iterable[VariableLike]:
+    return [variables] if isinstance(variables, (str, Discrete, Vector)) else variables
+
+
+def _finder(scope: Sequence[AnyVariable]) -> Callable[[VariableLike], int]:
+    """`find` on one scope, through a dictionary where the scope is long enough to repay it."""
+    if len(scope) <= 8:
+        return lambda variable: find(scope, variable)
+    places = {v.name: axis for axis, v in enumerate(scope)}
+
+    def place(variable: VariableLike) -> int:
+        axis = places.get(variable if isinstance(variable, str) else variable.name, -1)
+        return axis if axis < 0 else axis + find(scope[axis : axis + 1], variable)
+
+    return place
+
+
+def split(scope: tuple[V, ...], out: Iterable[VariableLike]) -> tuple[tuple[V, ...], tuple[V, ...]]:
+    """The scope as (kept, removed), both in axis order; variables outside the scope are ignored.
+
+    >>> split((Discrete("a"), Discrete("b")), ["b", "elsewhere"])
+    ((Discrete('a', (0, 1)),), (Discrete('b', (0, 1)),))
+    """
+    place = _finder(scope)
+    removed = {place(v) for v in _as_list(out)}
     kept = tuple(v for axis, v in enumerate(scope) if axis not in removed)
     return kept, tuple(v for axis, v in enumerate(scope) if axis in removed)
 
 
-def union(first: Scope, second: Scope) -> Scope:
-    """The variables of both scopes in order of first appearance; a name with two domains is refused."""
-    return first + tuple(v for v in second if find(first, v) < 0)
+def union(first: tuple[V, ...], second: tuple[V, ...]) -> tuple[V, ...]:
+    """The variables of both scopes in order of first appearance; a name with two domains is refused.
+
+    >>> [v.name for v in union((Discrete("b"), Discrete("a")), (Discrete("c"), Discrete("b")))]
+    ['b', 'a', 'c']
+    """
+    place = _finder(first)
+    return first + tuple(v for v in second if place(v) < 0)
 
 
-def check_scope(scope: Iterable[AnyVariable]) -> Scope:
+def arrange(scope: tuple[V, ...], order: Iterable[VariableLike]) -> tuple[V, ...]:
+    """The scope in another order, which must name every variable once."""
+    chosen = check_scope(scope[axis_of(scope, v)] for v in _as_list(order))
+    if len(chosen) != len(scope):
+        missing = [v.name for v in scope if v not in chosen]
+        raise ScopeError(f"The order must name every variable of the scope; missing {listing(missing)}.")
+    return chosen
+
+
+def check_scope(scope: Iterable[V]) -> tuple[V, ...]:
     """The scope as a tuple, with repeated variables refused."""
     result = tuple(scope)
     names = [v.name for v in result]
@@ -169,6 +207,15 @@ def check_scope(scope: Iterable[AnyVariable]) -> Scope:
         twice = next(n for n in names if names.count(n) > 1)
         raise ScopeError(f"{twice!r} appears twice in the scope ({listing(names)}). Each variable has one axis.")
     return result
+
+
+def discrete_scope(scope: Iterable[Discrete] | Discrete) -> tuple[Discrete, ...]:
+    """The scope of a table as a tuple; repeated and continuous variables are refused."""
+    variables = check_scope((scope,) if isinstance(scope, Discrete) else scope)
+    for variable in variables:
+        if not isinstance(variable, Discrete):
+            raise ScopeError(f"A table is over discrete variables; {variable!r} is not. Use CanonicalTable.")
+    return variables
 
 
 def num_entries(scope: Iterable[AnyVariable]) -> int:

@@ -19,7 +19,19 @@ Array = NDArray[np.float64]
 
 
 class TableConditional:
-    """What eliminating variables from a table leaves behind: sample or take modes of `frontal` given `parents`."""
+    r"""What eliminating variables from a table leaves behind: $\phi(\mathbf y \mid \mathbf x)$.
+
+    Args:
+        frontal: the eliminated variables $\mathbf Y$.
+        parents: the others, $\mathbf X$.
+        table: the factor before elimination, unnormalized.
+
+    >>> from sepset.factors.table import Table
+    >>> a, b = Discrete("a"), Discrete("b")
+    >>> conditional, rest = Table((a, b), [[1, 3], [5, 2]]).eliminate("b")
+    >>> conditional, conditional.mode({a: np.array([0, 1])}, 2)[b].tolist()
+    (Conditional(b[2] | a[2]), [1, 0])
+    """
 
     __slots__ = ("frontal", "parents", "table")
 
@@ -27,36 +39,41 @@ class TableConditional:
         self.frontal, self.parents, self.table = frontal, parents, table
 
     def _rows(self, rows: Columns, num_rows: int) -> tuple[Array, NDArray[np.int64]]:
-        """The distinct parent rows as unnormalized weights, and which of them each row has."""
+        """The distinct parent rows as the table stores them, and which of them each row has."""
         place = np.zeros(num_rows, np.int64)
         for variable in self.parents:
             place = place * variable.num_states + rows[variable]
         used, which = np.unique(place, return_inverse=True)
-        matrix = self.table._rows(self.parents, self.frontal)[used]
-        if self.table.space == "log":
-            top = matrix.max(axis=1, keepdims=True)
-            matrix = np.exp(matrix - np.where(np.isfinite(top), top, 0.0))
-        return matrix, which
+        return self.table._rows(self.parents, self.frontal)[used], which
+
+    def _weights(self, matrix: Array) -> Array:
+        """Each stored row as linear weights whose largest is one."""
+        top = matrix.max(axis=1, keepdims=True)
+        zero = -np.inf if self.table.space == "log" else 0.0
+        if (top == zero).any():
+            raise NotClosed(f"{self!r} has no positive value for some parent states; nothing can be drawn.")
+        return np.asarray(np.exp(matrix - top) if self.table.space == "log" else matrix / top)
 
     def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Columns:
         """A draw of the frontal variables for each row of parent codes."""
-        weights, which = self._rows(rows, num_rows)
+        if not num_rows:
+            return self._decode(np.zeros(0, np.int64))
+        matrix, which = self._rows(rows, num_rows)
+        weights = self._weights(matrix)
         cumulative = np.cumsum(weights, axis=1)
-        totals = cumulative[:, -1]
-        if num_rows and not (totals > 0).all():
-            raise NotClosed(f"{self!r} has no positive value for some parent states; nothing can be drawn.")
-        uniform = rng.random(num_rows)
-        # Row i of the cumulative table lies in (i, i + 1], so one sorted search serves every row.
-        scaled = (cumulative / totals[:, None] if num_rows else cumulative) + np.arange(len(weights))[:, None]
-        flat = np.searchsorted(scaled.reshape(-1), uniform + which, side="right")
-        joint = np.minimum(flat - which * weights.shape[1], weights.shape[1] - 1)
-        joint = _skip_zeros(joint, weights, which)
-        return self._decode(joint)
+        cumulative /= cumulative[:, -1:]
+        # Row i of the cumulative table lies in [i, i + 1], so one sorted search serves every row.
+        cumulative += np.arange(len(weights))[:, None]
+        flat = np.searchsorted(cumulative.reshape(-1), rng.random(num_rows) + which, side="right")
+        joint = np.clip(flat - which * weights.shape[1], 0, weights.shape[1] - 1)
+        return self._decode(_skip_zeros(joint, weights, which))
 
     def mode(self, rows: Columns, num_rows: int) -> Columns:
         """The most probable frontal codes for each row of parent codes; the lowest on ties."""
-        weights, which = self._rows(rows, num_rows)
-        return self._decode(weights.argmax(axis=1)[which])
+        if not num_rows:
+            return self._decode(np.zeros(0, np.int64))
+        matrix, which = self._rows(rows, num_rows)
+        return self._decode(matrix.argmax(axis=1)[which])
 
     def _decode(self, joint: NDArray[np.int64]) -> Columns:
         columns: Columns = {}

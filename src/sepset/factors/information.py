@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.factors.algebra import find
+from sepset.factors.algebra import axis_of
+from sepset.variables import Discrete
 
 if TYPE_CHECKING:
-    from sepset.factors.table import Table
+    from sepset.factors.discrete import DiscreteFactor
     from sepset.variables import VariableLike
 
 Array = NDArray[np.float64]
@@ -35,26 +36,26 @@ def kl(log_p: Array, log_q: Array) -> float:
     return max(float((np.exp(log_p[support]) * (log_p[support] - log_q[support])).sum()), 0.0)
 
 
-def _names(table: Table, variables: Iterable[VariableLike]) -> set[int]:
-    listed = [variables] if isinstance(variables, str) or hasattr(variables, "name") else list(variables)
-    return {find(table.scope, v) for v in listed} - {-1}  # type: ignore[arg-type]
+def _axes(table: DiscreteFactor, variables: Iterable[VariableLike]) -> set[int]:
+    listed = [variables] if isinstance(variables, (str, Discrete)) else variables
+    return {axis_of(table.scope, v) for v in listed}
 
 
-def _entropy_of(table: Table, axes: set[int]) -> float:
+def _entropy_of(table: DiscreteFactor, axes: set[int]) -> float:
     out = [v for axis, v in enumerate(table.scope) if axis not in axes]
     return table.marginalize(out).entropy()
 
 
-def conditional_entropy(table: Table, xs: Iterable[VariableLike], given: Iterable[VariableLike]) -> float:
+def conditional_entropy(table: DiscreteFactor, xs: Iterable[VariableLike], given: Iterable[VariableLike]) -> float:
     r"""$H(X, Z) - H(Z)$."""
-    x, z = _names(table, xs), _names(table, given)
+    x, z = _axes(table, xs), _axes(table, given)
     return max(_entropy_of(table, x | z) - _entropy_of(table, z), 0.0)
 
 
 def mutual_information(
-    table: Table, xs: Iterable[VariableLike], ys: Iterable[VariableLike], given: Iterable[VariableLike] = ()
+    table: DiscreteFactor, xs: Iterable[VariableLike], ys: Iterable[VariableLike], given: Iterable[VariableLike] = ()
 ) -> float:
     r"""$H(X, Z) + H(Y, Z) - H(X, Y, Z) - H(Z)$, never below zero."""
-    x, y, z = _names(table, xs), _names(table, ys), _names(table, given)
+    x, y, z = _axes(table, xs), _axes(table, ys), _axes(table, given)
     gain = _entropy_of(table, x | z) + _entropy_of(table, y | z) - _entropy_of(table, x | y | z)
     return max(gain - _entropy_of(table, z), 0.0)

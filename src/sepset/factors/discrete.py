@@ -1,0 +1,222 @@
+"""What dense and sparse tables share: indexing by name, answers about probabilities, and how they look."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import NotClosed, ScopeError, StateError, listing
+from sepset.factors import information, presentation
+from sepset.factors.algebra import Assignment, Conditional, axis_of, find, num_entries
+from sepset.semiring import MAX, SUM, Semiring
+from sepset.variables import Discrete, State, VariableLike
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+
+class DiscreteFactor(ABC):
+    """A factor over discrete variables, whatever its storage: `Table` or `SparseTable`."""
+
+    __slots__ = ()
+    scope: tuple[Discrete, ...]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Factors are immutable; cannot set {name!r} on {self!r}.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Factors are immutable; cannot delete {name!r} of {self!r}.")
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many entries it stores."""
+
+    @property
+    @abstractmethod
+    def values(self) -> Array:
+        """The stored values; entries outside float64 become 0 or inf."""
+
+    @property
+    @abstractmethod
+    def log_values(self) -> Array:
+        """The logarithms of the stored values; zeros are -inf."""
+
+    @property
+    @abstractmethod
+    def log_total(self) -> float:
+        """The logarithm of the sum of all values."""
+
+    @abstractmethod
+    def cells(self, limit: int | None = None) -> tuple[Codes, Array]:
+        """The first `limit` stored entries in C order, as codes `[m, arity]` and values `[m]`."""
+
+    @abstractmethod
+    def log_at(self, codes: NDArray[np.integer]) -> Array:
+        """The logarithm of the value at each row of codes, one column a variable of the scope."""
+
+    @abstractmethod
+    def marginalize(self, out: Iterable[VariableLike], semiring: Semiring = SUM) -> Self:
+        """The factor with `out` summed (or maximized) away."""
+
+    @abstractmethod
+    def eliminate(self, out: Iterable[VariableLike], semiring: Semiring = SUM) -> tuple[Conditional, Self]:
+        """The conditional of `out` given the rest, and the rest."""
+
+    @abstractmethod
+    def align(self, scope: Iterable[VariableLike]) -> Self:
+        """The same factor with its axes in another order."""
+
+    @abstractmethod
+    def condition(self, assignment: Assignment) -> Self:
+        """The factor at these states; variables outside the scope are ignored."""
+
+    @abstractmethod
+    def normalize(self, over: Iterable[VariableLike] | None = None) -> Self:
+        """The factor divided by its sum, or by its sums over `over` given the rest."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of states along each axis."""
+        return tuple(v.num_states for v in self.scope)
+
+    def collapse(self, out: Iterable[VariableLike]) -> Self:
+        """The marginal: tables are closed under summation."""
+        return self.marginalize(out)
+
+    def project(self, kept: Iterable[VariableLike], semiring: Semiring = SUM) -> Self:
+        """The marginal over `kept`, in that order."""
+        names = [kept] if isinstance(kept, (str, Discrete)) else list(kept)
+        keep = tuple(self.scope[axis_of(self.scope, v)] for v in names)
+        inside = {v.name for v in keep}
+        return self.marginalize([v for v in self.scope if v.name not in inside], semiring).align(keep)
+
+    def _codes(self, assignment: Assignment) -> dict[str, int]:
+        """The codes of an assignment's variables that are in the scope, by name."""
+        codes: dict[str, int] = {}
+        for key, state in assignment.items():
+            axis = find(self.scope, key)
+            if axis >= 0:
+                variable = self.scope[axis]
+                codes[variable.name] = variable.code(state)
+        return codes
+
+    def _point(self, assignment: Assignment) -> Codes:
+        """The assignment of the whole scope as one row of codes."""
+        codes = self._codes(assignment)
+        missing = [v.name for v in self.scope if v.name not in codes]
+        if missing:
+            raise ScopeError(f"A value needs every variable of the scope; missing {listing(missing)}.")
+        return np.array([[codes[v.name] for v in self.scope]], np.int64)
+
+    def log_value(self, assignment: Assignment) -> float:
+        """The logarithm of the value at an assignment of the whole scope; -inf for a zero."""
+        return float(self.log_at(self._point(assignment))[0])
+
+    def value(self, assignment: Assignment) -> float:
+        """The value at an assignment of the whole scope."""
+        self._point(assignment)
+        return float(self.condition(assignment))
+
+    def __getitem__(self, key: State | Mapping[Any, Any]) -> Any:
+        """The value at a state (one variable) or assignment; a partial assignment gives the factor of the rest."""
+        if isinstance(key, Mapping):
+            for variable in key:
+                axis_of(self.scope, variable)
+            part = self.condition(key)
+            return part if part.scope else float(part)
+        if len(self.scope) != 1:
+            names = ", ".join(v.name for v in self.scope)
+            raise ScopeError(
+                f"A bare state needs a table of one variable; this one has ({names}). Index with a mapping."
+            )
+        return self.value({self.scope[0]: key})
+
+    def __float__(self) -> float:
+        if num_entries(self.scope) != 1:
+            raise TypeError(f"Only a table with one entry is a number; {self!r} has {num_entries(self.scope)}.")
+        return float(self.values.sum())
+
+    def _probabilities(self) -> Array:
+        """The stored values divided by their sum, flat."""
+        return self.normalize().values.reshape(-1)
+
+    def entropy(self) -> float:
+        r"""$H = -\sum p \log p$ of the normalized factor, in nats."""
+        return information.entropy(self._probabilities())
+
+    def mutual_information(
+        self, xs: Iterable[VariableLike], ys: Iterable[VariableLike], given: Iterable[VariableLike] = ()
+    ) -> float:
+        r"""$I(X; Y \mid Z) = H(X, Z) + H(Y, Z) - H(X, Y, Z) - H(Z)$ of the normalized factor."""
+        return information.mutual_information(self, xs, ys, given)
+
+    def conditional_entropy(self, xs: Iterable[VariableLike], given: Iterable[VariableLike]) -> float:
+        r"""$H(X \mid Z) = H(X, Z) - H(Z)$ of the normalized factor."""
+        return information.conditional_entropy(self, xs, given)
+
+    def _numeric(self) -> tuple[Array, Array]:
+        """The numeric states and probabilities of a factor over one variable, in increasing order of state."""
+        if len(self.scope) != 1:
+            raise ScopeError(f"This needs a table of one variable; {self!r} has {len(self.scope)}. Use project first.")
+        variable = self.scope[0]
+        if any(isinstance(s, str) for s in variable.states):
+            raise StateError(f"{variable.name} has states {listing(variable.states)}, which are not numbers.")
+        codes, values = self.normalize().cells()
+        states = np.array(variable.states, dtype=np.float64)[codes[:, 0]]
+        order = np.argsort(states, kind="stable")
+        return states[order], values[order]
+
+    def mean(self) -> float:
+        """The expectation of a factor over one variable with numeric states."""
+        states, probabilities = self._numeric()
+        return float(probabilities @ states)
+
+    def interval(self, level: float = 0.95) -> tuple[State, State]:
+        """The central interval of states of one numeric variable with at least this probability."""
+        states, probabilities = self._numeric()
+        cumulative = np.cumsum(probabilities)
+        tail = (1.0 - level) / 2.0
+        # Rounding must not push an end past a state that the tail reaches exactly.
+        low = int(np.searchsorted(cumulative, tail + 1e-15))
+        high = int(np.searchsorted(cumulative, 1.0 - tail - 1e-15))
+        by_number = {float(s): s for s in self.scope[0].states}
+        last = len(states) - 1
+        return by_number[states[min(low, last)]], by_number[states[min(high, last)]]
+
+    def mode(self) -> State | dict[str, State]:
+        """The most probable state (of one variable) or assignment; the first on ties."""
+        if self.log_total == -np.inf:
+            raise NotClosed(f"{self!r} is zero everywhere and has no mode. Check the evidence or the factors.")
+        best = self.eliminate(self.scope, MAX)[0].mode({}, 1)
+        states = {v.name: v.states[int(best[v][0])] for v in self.scope}
+        return next(iter(states.values())) if len(states) == 1 else states
+
+    def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, list[State]]:
+        """Independent draws of the scope, as lists of states by name."""
+        drawn = self.eliminate(self.scope)[0].sample({}, num_rows, np.random.default_rng(seed))
+        return {v.name: [v.states[code] for code in drawn[v].tolist()] for v in self.scope}
+
+    def plot(self, ax: Any = None) -> Any:
+        """A bar chart of a factor over one variable, or a heat map over two, on matplotlib axes."""
+        return presentation.plot(self, ax)
+
+    def to_frame(self, kind: str = "pandas") -> Any:
+        """One row a stored entry: a column a variable, and `value`."""
+        return presentation.to_frame(self, kind)
+
+    def __repr__(self) -> str:
+        return presentation.short(self)
+
+    def __rich__(self) -> RichTable:
+        return presentation.rich_table(self)
+
+    def _repr_html_(self) -> str:
+        return presentation.html(self)
