@@ -10,6 +10,7 @@ from sepset.errors import FileFormatError
 
 _TOKEN = re.compile(r'\s*(?:(?P<edge>->|<-|-)|(?P<end>;)|"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s;"<>-]+))')
 _BARE = re.compile(r'[^\s;"<>-]+')
+_ESCAPE = re.compile(r"\\(.)")
 
 
 class Token(NamedTuple):
@@ -73,10 +74,14 @@ def _tokens(text: str) -> Iterator[Token]:
                 raise _unreadable(line, position, number)
             kind = match.lastgroup or ""
             column = match.start(kind) + (kind != "quoted")
-            name = re.sub(r"\\(.)", r"\1", match["quoted"]) if kind == "quoted" else match[kind]
+            name = _ESCAPE.sub(_unescaped, match["quoted"]) if kind == "quoted" else match[kind]
             yield Token("name" if kind in ("quoted", "bare") else kind, name, number, column)
             position = match.end()
         yield Token("end", "", number, len(line) + 1)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return "\n" if match[1] == "n" else match[1]
 
 
 def _unreadable(line: str, position: int, number: int) -> FileFormatError:
@@ -94,7 +99,7 @@ def quoted(name: str) -> str:
     """
     if _BARE.fullmatch(name):
         return name
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
 

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sepset.errors import ModelError
+from sepset.graphs.equivalence import (
+    bayes_to_markov,
+    consistent_extension,
+    covered_edges,
+    cpdag,
+    i_equivalent,
+    immoralities,
+    is_cpdag,
+    markov_to_bayes,
+    meek_rules,
+    pdag_to_dag,
+)
+from sepset.graphs.graph import DAG, MixedGraph, UndirectedGraph, moralize, skeleton
+from sepset.graphs.separation import d_separated, separated
+from small_graphs import all_dags, d_separated_by_paths, dags, names, pairs_and_sets, undirected
+
+
+def independence_set(nodes, edges):
+    """What the definition says a DAG states, by listing paths."""
+    statements = pairs_and_sets(nodes)
+    return frozenset((x, y, frozenset(z)) for x, y, z in statements if d_separated_by_paths(nodes, edges, x, y, z))
+
+
+def classes(size):
+    """The DAGs over `size` nodes, grouped by the independences they state."""
+    groups = defaultdict(list)
+    for edges in all_dags(names(size)):
+        groups[independence_set(names(size), edges)].append(edges)
+    return list(groups.values())
+
+
+@pytest.fixture(scope="module")
+def four():
+    return classes(4)
+
+
+@pytest.mark.parametrize(("size", "num_dags", "num_classes"), [(1, 1, 1), (2, 3, 2), (3, 25, 11)])
+def test_counts_of_small_dags_and_classes(size, num_dags, num_classes):
+    groups = classes(size)
+    assert sum(map(len, groups)) == num_dags
+    assert len(groups) == num_classes
+    assert len({cpdag(DAG(names(size), edges)) for group in groups for edges in group}) == num_classes
+
+
+def test_a_class_has_one_cpdag_and_its_edges_are_what_all_members_share(four):
+    assert (sum(map(len, four)), len(four)) == (543, 185)
+    seen = set()
+    for group in four:
+        members = [DAG(names(4), edges) for edges in group]
+        shared = set.intersection(*(set(edges) for edges in group))
+        (found,) = {cpdag(member) for member in members}
+        assert set(found.directed) == shared
+        assert skeleton(found) == skeleton(members[0])
+        assert is_cpdag(found)
+        assert found.is_chain_graph
+        assert consistent_extension(found) in members
+        assert all(i_equivalent(members[0], member) for member in members)
+        seen.add(found)
+    assert len(seen) == 185
+
+
+def test_dags_of_different_classes_are_not_equivalent(four):
+    firsts = [DAG(names(4), group[0]) for group in four[:60]]
+    assert not any(i_equivalent(a, b) for a, b in itertools.combinations(firsts, 2))
+    assert not i_equivalent(DAG.parse("A -> B"), DAG.parse("A -> C"))
+    assert i_equivalent(DAG.parse("A -> C <- B"), DAG.parse("B -> C <- A"))
+
+
+def test_covered_edges_are_those_whose_reversal_stays_in_the_class(four):
+    for group in four:
+        members = {frozenset(edges) for edges in group}
+        for edges in group[:6]:
+            covered = {(a, b) for a, b in edges if frozenset({*(e for e in edges if e != (a, b)), (b, a)}) in members}
+            assert set(covered_edges(DAG(names(4), edges))) == covered
+
+
+def test_meek_rules_find_all_that_background_knowledge_implies(four):
+    """Every edge that all members consistent with two known directions share, and no other (Meek's completeness)."""
+    rng = np.random.default_rng(0)
+    for group in four:
+        pattern = cpdag(DAG(names(4), group[0]))
+        if len(pattern.undirected) < 2:
+            continue
+        for _ in range(3):
+            member = group[rng.integers(len(group))]
+            loose = [e for e in member if e not in pattern.directed]
+            known = [loose[i] for i in rng.permutation(len(loose))[: rng.integers(1, 3)]]
+            told = MixedGraph(
+                names(4),
+                [*pattern.directed, *known],
+                [e for e in pattern.undirected if e not in known and e[::-1] not in known],
+            )
+            agreeing = [set(edges) for edges in group if set(known) <= set(edges)]
+            assert set(meek_rules(told).directed) == set.intersection(*agreeing)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Z -> X - Y", "Z -> X -> Y"),
+        ("X -> Z -> Y; X - Y", "X -> Z -> Y; X -> Y"),
+        ("X - Z -> Y; X - W -> Y; X - Y", "X - Z -> Y; X - W -> Y; X -> Y"),
+        ("X - Z -> W -> Y; X - W; X - Y", "X - Z -> W -> Y; X - W; X -> Y"),
+        ("X - Y - Z", "X - Y - Z"),
+    ],
+)
+def test_each_meek_rule(before, after):
+    assert meek_rules(MixedGraph.parse(before)) == MixedGraph.parse(after)
+
+
+def test_meek_rules_run_along_chains_both_ways():
+    nodes = names(2000)
+    forward = MixedGraph(nodes, [(nodes[0], nodes[1])], list(itertools.pairwise(nodes[1:])))
+    assert meek_rules(forward).undirected == ()
+    backward = MixedGraph(nodes, [(nodes[-1], nodes[-2])], list(itertools.pairwise(nodes[:-1])))
+    assert meek_rules(backward).directed == tuple((b, a) for a, b in itertools.pairwise(nodes))
+
+
+@given(dags(6), st.data())
+@settings(max_examples=80)
+def test_extensions_keep_skeleton_arrows_and_immoralities(drawn, data):
+    dag = DAG(*drawn)
+    pattern = cpdag(dag)
+    known = [e for e in dag.edges if e in pattern.directed or data.draw(st.booleans())]
+    pdag = MixedGraph(dag.nodes, known, [e for e in dag.edges if e not in known])
+    extension = pdag_to_dag(pdag)
+    assert skeleton(extension) == skeleton(dag)
+    assert set(known) <= set(extension.edges)
+    assert immoralities(extension) == immoralities(dag)
+    assert cpdag(extension) == pattern
+
+
+def test_small_pdags_extend_exactly_when_some_dag_does():
+    nodes = names(3)
+    pairs = list(itertools.combinations(nodes, 2))
+    every = [DAG(nodes, edges) for edges in all_dags(nodes)]
+    for kinds in itertools.product(range(4), repeat=3):
+        directed = [(a, b) if k == 1 else (b, a) for (a, b), k in zip(pairs, kinds, strict=True) if k in (1, 2)]
+        pdag = MixedGraph(nodes, directed, [p for p, k in zip(pairs, kinds, strict=True) if k == 3])
+        fits = [
+            dag
+            for dag in every
+            if skeleton(dag) == skeleton(pdag)
+            and set(directed) <= set(dag.edges)
+            and immoralities(dag) == immoralities(pdag)
+        ]
+        if fits:
+            assert consistent_extension(pdag) in fits
+        else:
+            with pytest.raises(ModelError, match="no consistent extension"):
+                consistent_extension(pdag)
+
+
+def test_what_has_no_extension_is_refused_and_is_no_cpdag():
+    square = MixedGraph.parse("A - B - C - D - A")
+    with pytest.raises(ModelError, match="no consistent extension: among 'A', 'B', 'C', 'D'"):
+        consistent_extension(square)
+    assert not is_cpdag(square)
+    assert not is_cpdag(MixedGraph.parse("A -> B -> C -> A"))
+    assert not is_cpdag(MixedGraph.parse("A -> B"))
+    assert is_cpdag(MixedGraph())
+
+
+def test_student_class():
+    """Koller & Friedman, section 3.4.3: the student network's class leaves only I - S undirected."""
+    student = DAG.parse("D -> G <- I -> S; G -> L")
+    assert immoralities(student) == (("D", "G", "I"),)
+    assert cpdag(student) == MixedGraph.parse("D -> G <- I - S; G -> L")
+    assert covered_edges(student) == (("I", "S"),)
+
+
+@given(undirected(6), st.data())
+@settings(max_examples=60)
+def test_markov_to_bayes_is_a_minimal_imap(drawn, data):
+    nodes, edges = drawn
+    graph = UndirectedGraph(nodes, edges)
+    order = data.draw(st.one_of(st.none(), st.permutations(nodes)))
+    dag = markov_to_bayes(graph, order)
+    assert set(dag.nodes) == set(nodes)
+    assert immoralities(dag) == ()
+    if order is not None:
+        assert all(order.index(a) < order.index(b) for a, b in dag.edges)
+    if nodes:
+        assert nx.is_chordal(skeleton(dag).to_networkx())
+    for x, y, given_ in itertools.islice(pairs_and_sets(nodes), 80):
+        if d_separated(dag, x, y, given_):
+            assert separated(graph, x, y, given_)
+    for a, b in dag.edges:
+        assert not separated(graph, a, b, [p for p in dag.parents(b) if p != a])
+
+
+def test_chordal_graphs_need_no_new_edges():
+    chordal = UndirectedGraph.parse("A - B - C - A; C - D; E")
+    dag = markov_to_bayes(chordal)
+    assert skeleton(dag) == chordal == bayes_to_markov(dag)
+
+
+@given(dags(5))
+def test_bayes_to_markov_is_the_moral_graph(drawn):
+    dag = DAG(*drawn)
+    assert bayes_to_markov(dag) == moralize(dag)
