@@ -48,7 +48,8 @@ def infer_variable(name: str, column: Column) -> Discrete | Real:
     _refuse_strange(name, levels)
     if not levels.values:
         raise DataError(f"Column {name!r} has no values, so its states are unknown. Give the variables.")
-    states: list[State] = list(dict.fromkeys(levels.values))  # type: ignore[arg-type]  # states, as checked
+    distinct = {(isinstance(value, bool), value): value for value in levels.values}
+    states: list[State] = list(distinct.values())  # type: ignore[arg-type]  # states, as checked
     if not levels.fixed:
         states.sort(key=lambda state: (isinstance(state, str), state))
     try:

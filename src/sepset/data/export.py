@@ -53,7 +53,7 @@ def _pandas_cells(pd: Any, dataset: Dataset, variable: Any) -> Any:
         return dataset.values(variable).copy()
     codes = dataset.codes(variable)
     if is_text(variable.states):
-        return pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(list(variable.states)))
+        return pd.Categorical.from_codes(codes.copy(), dtype=pd.CategoricalDtype(list(variable.states)))
     table = state_array(variable.states)
     if table is None:
         return pd.Series(dataset.states(variable), dtype=object)

@@ -148,9 +148,10 @@ def _pandas_column(series: Any) -> Column:
     if pd.api.types.is_string_dtype(dtype):
         codes, values = pd.factorize(series)
         return drop_missing(codes, values.tolist())
-    if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype):
-        missing = series.isna().to_numpy()
-        return Cells(series.fillna(0).to_numpy(dtype=_numeric_dtype(dtype)), missing)
+    truth = pd.api.types.is_bool_dtype(dtype)
+    if truth or pd.api.types.is_numeric_dtype(dtype):
+        missing = series.isna().to_numpy(np.bool_)
+        return Cells(series.fillna(False if truth else 0).to_numpy(dtype=_numeric_dtype(dtype)), missing)
     return from_objects(series.to_numpy(dtype=object, na_value=None).tolist())
 
 

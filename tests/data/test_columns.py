@@ -1,0 +1,152 @@
+import datetime
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sepset.data.columns import (
+    Cells,
+    Levels,
+    code_dtype,
+    drop_missing,
+    first_row,
+    from_array,
+    from_objects,
+    is_missing,
+    is_number,
+    levels_of,
+    numbers_of,
+)
+from sepset.errors import DataError
+
+cell = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.floats(), st.sampled_from(["", "1", "True", "é"]))
+
+
+def decoded(levels: Levels) -> list[object]:
+    """Every cell back again, one at a time."""
+    return [None if code < 0 else levels.values[code] for code in levels.codes.tolist()]
+
+
+def same_state(a: object, b: object) -> bool:
+    return (isinstance(a, bool) is isinstance(b, bool)) and a == b
+
+
+@given(st.lists(cell))
+def test_objects_come_back_with_true_apart_from_one(cells):
+    expected = [None if c is None or (isinstance(c, float) and math.isnan(c)) else c for c in cells]
+    levels = from_objects(cells)
+    assert all(same_state(a, b) for a, b in zip(decoded(levels), expected, strict=True))
+    assert len(levels) == len(cells)
+    pairs = [(isinstance(v, bool), v) for v in levels.values]
+    assert len(set(pairs)) == len(pairs)
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-5, 5)), st.data())
+def test_integers_come_back_sorted_and_only_those_present(cells, data):
+    missing = np.array(data.draw(st.lists(st.booleans(), min_size=len(cells), max_size=len(cells))), bool)
+    levels = levels_of(Cells(np.array(cells, np.int64), missing))
+    expected = [None if m else c for c, m in zip(cells, missing.tolist(), strict=True)]
+    assert decoded(levels) == expected
+    assert list(levels.values) == sorted({c for c in expected if c is not None})
+
+
+@given(st.lists(st.floats(width=64) | st.integers(-4, 4).map(float)))
+def test_floats_come_back_and_nan_is_missing(cells):
+    levels = levels_of(from_array(np.array(cells, np.float64)))
+    assert decoded(levels) == [None if math.isnan(c) else c for c in cells]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint32, np.uint64, np.int64])
+def test_extreme_integers_of_every_type(dtype):
+    info = np.iinfo(dtype)
+    cells = np.array([info.max, info.min, info.max, 1], dtype)
+    assert decoded(levels_of(from_array(cells))) == [int(c) for c in cells]
+
+
+def test_booleans_declare_both_states():
+    levels = levels_of(Cells(np.array([True, True, False]), np.array([False, True, False])))
+    assert (decoded(levels), levels.values, levels.fixed) == ([True, None, False], (False, True), True)
+
+
+def test_numpy_scalars_become_python_objects():
+    values = from_objects([np.int64(3), np.str_("a"), np.bool_(True), np.float32(0.5)]).values
+    assert [type(v) for v in values] == [int, str, bool, float]
+
+
+@pytest.mark.parametrize("value", [None, math.nan, np.float32("nan"), pd.NA, pd.NaT])
+def test_every_kind_of_missing(value):
+    assert is_missing(value)
+    assert from_objects([value, "a", value]).codes.tolist() == [-1, 0, -1]
+
+
+@pytest.mark.parametrize("value", ["", 0, False, "nan", "NA"])
+def test_values_that_only_look_missing(value):
+    assert not is_missing(value)
+
+
+def test_masked_arrays_and_text_arrays():
+    text = np.ma.array(np.array(["a", "b", "a"]), mask=[False, True, False])
+    assert decoded(from_array(text)) == ["a", None, "a"]
+    assert decoded(levels_of(from_array(np.ma.array([1, 2, 3], mask=[True, False, False])))) == [None, 2, 3]
+
+
+def test_dates_keep_their_type_and_nat_is_missing():
+    levels = from_array(np.array(["2020-01-02", "NaT"], "datetime64[ns]"))
+    assert decoded(levels) == [datetime.datetime(2020, 1, 2), None]
+
+
+def test_arrays_of_other_shapes_are_refused():
+    with pytest.raises(DataError, match=r"one dimension.*\(2, 2\)"):
+        from_array(np.zeros((2, 2)))
+
+
+def test_cells_that_cannot_be_states_are_named_by_row():
+    with pytest.raises(DataError, match=r"Row 1 holds \[2\] \(list\)"):
+        from_objects([1, [2]])
+
+
+def test_drop_missing_renumbers():
+    levels = drop_missing(np.array([2, 0, 1, -1]), ["a", None, "b"], fixed=True)
+    assert (decoded(levels), levels.fixed) == (["b", "a", None, None], True)
+
+
+@given(st.lists(st.none() | st.floats(allow_nan=False) | st.integers(-(2**53), 2**53)))
+def test_numbers_of_objects(cells):
+    expected = [math.nan if c is None else float(c) for c in cells]
+    np.testing.assert_array_equal(numbers_of(from_objects(cells)), np.array(expected, np.float64))
+
+
+def test_numbers_of_arrays_are_copies_with_nan_for_missing():
+    source = np.array([1, 2, 3], np.int16)
+    numbers = numbers_of(Cells(source, np.array([False, True, False])))
+    source[0] = 9
+    np.testing.assert_array_equal(numbers, [1.0, np.nan, 3.0])
+
+
+@pytest.mark.parametrize(("column", "row"), [(["x"], 0), ([1.5, "2"], 1), ([None, True], 1)])
+def test_text_and_truth_values_are_not_numbers(column, row):
+    with pytest.raises(DataError, match=f"row {row} holds"):
+        numbers_of(from_objects(column))
+    with pytest.raises(DataError, match="not a number"):
+        numbers_of(Cells(np.array([True])))
+
+
+def test_unused_text_does_not_stop_numbers():
+    assert numbers_of(Levels(np.array([1, -1]), ("x", 2.0))).tolist()[0] == 2.0
+
+
+@given(st.integers(1, 100_000))
+def test_code_dtype_is_the_smallest_that_fits(k):
+    dtype = code_dtype(k)
+    assert np.iinfo(dtype).max >= k - 1
+    smaller = {np.dtype(np.int16): np.int8, np.dtype(np.int32): np.int16}.get(dtype)
+    assert smaller is None or np.iinfo(smaller).max < k - 1
+
+
+def test_first_row_and_is_number():
+    levels = Levels(np.array([0, -1, 1, 1]), ("a", "b"))
+    assert (first_row(levels, [1]), first_row(levels, [])) == (2, None)
+    assert [is_number(v) for v in (1, 1.5, True, "1", np.float32(2))] == [True, True, False, False, True]

@@ -1,0 +1,138 @@
+import decimal
+import sys
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from sepset.data.columns import Levels, levels_of
+from sepset.data.frames import open_frame
+from sepset.errors import DataError
+
+
+def decoded(column) -> list[object]:
+    levels = levels_of(column)
+    return [None if code < 0 else levels.values[code] for code in levels.codes.tolist()]
+
+
+CELLS = {
+    "text": ["b", None, "a", "b"],
+    "whole": [3, None, -1, 3],
+    "truth": [True, None, False, True],
+    "number": [0.5, None, 2.0, 0.5],
+    "nothing": [None, None, None, None],
+}
+
+
+def frames() -> dict[str, object]:
+    arrow = pa.table({name: pa.array(cells) for name, cells in CELLS.items()})
+    return {
+        "mapping": CELLS,
+        "pandas": pd.DataFrame(CELLS),
+        "pandas nullable": pd.DataFrame(CELLS).convert_dtypes(),
+        "pandas arrow": arrow.to_pandas(types_mapper=pd.ArrowDtype),
+        "pandas objects": pd.DataFrame(CELLS, dtype=object),
+        "polars": pl.DataFrame(CELLS),
+        "polars lazy": pl.LazyFrame(CELLS),
+        "pyarrow": arrow,
+        "pyarrow chunks": pa.concat_tables([arrow[:1], arrow[1:]]),
+        "duckdb": duckdb.connect().from_arrow(arrow),
+        "mapping of series": {name: pl.Series(cells, strict=False) for name, cells in CELLS.items()},
+        "mapping of arrow arrays": {name: pa.array(cells) for name, cells in CELLS.items()},
+    }
+
+
+@pytest.mark.parametrize("kind", list(frames()))
+def test_every_library_gives_the_same_cells(kind):
+    frame = open_frame(frames()[kind])
+    assert (frame.names, frame.num_rows) == (tuple(CELLS), 4)
+    for name, cells in CELLS.items():
+        found = decoded(frame.read(name))
+        assert found == cells
+        assert [type(f) for f in found if not isinstance(f, float | int) or isinstance(f, bool)] == [
+            type(c) for c in cells if not isinstance(c, float | int) or isinstance(c, bool)
+        ]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(pd.Categorical(["b", None, "b"], ["c", "b"])),
+        pl.Series(["b", None, "b"], dtype=pl.Enum(["c", "b"])),
+        pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array([1, None, 1], pa.uint8()), ["c", "b"])]),
+    ],
+    ids=["pandas", "polars", "pyarrow"],
+)
+def test_categories_keep_their_order(column):
+    levels = open_frame({"x": column}).read("x")
+    assert isinstance(levels, Levels)
+    assert (levels.values, levels.fixed, levels.codes.tolist()) == (("c", "b"), True, [1, -1, 1])
+
+
+def test_other_types_of_text_and_number():
+    text = pl.Series(["b", "a", None], dtype=pl.Categorical)
+    wide = pa.chunked_array([pa.array(["b", "a", None], pa.large_string())])
+    exact = [decimal.Decimal("1.5"), None, decimal.Decimal("2.0")]
+    assert decoded(open_frame({"x": text}).read("x")) == ["b", "a", None]
+    assert decoded(open_frame({"x": wide}).read("x")) == ["b", "a", None]
+    for column in (pl.Series(exact), pa.chunked_array([pa.array(exact)]), exact):
+        assert decoded(open_frame({"x": column}).read("x")) == [1.5, None, 2.0]
+
+
+def test_chunks_with_different_dictionaries():
+    chunks = [pa.array(["a", "b"]).dictionary_encode(), pa.array(["c", "b"]).dictionary_encode()]
+    assert decoded(open_frame(pa.table({"x": pa.chunked_array(chunks)})).read("x")) == ["a", "b", "c", "b"]
+
+
+def test_lazy_frames_compute_only_what_is_wanted():
+    def refuse(_):
+        raise AssertionError("computed a column nobody wanted")
+
+    lazy = pl.LazyFrame({"a": [1], "b": [2]}).with_columns(pl.col("b").map_batches(refuse, return_dtype=pl.Int64))
+    frame = open_frame(lazy, wanted=["a", "absent"])
+    assert (frame.names, frame.num_rows) == (("a",), 1)
+    assert open_frame(pl.LazyFrame({"a": [1, 2]}), wanted=["absent"]).num_rows == 2
+
+
+def test_duckdb_without_arrow(monkeypatch):
+    relation = duckdb.connect().sql("SELECT * FROM (VALUES ('x', 1, true), (NULL, NULL, NULL)) t(a, b, c)")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    frame = open_frame(relation)
+    assert [decoded(frame.read(name)) for name in frame.names] == [["x", None], [1, None], [True, None]]
+
+
+def test_empty_frames():
+    assert open_frame({}).num_rows == 0
+    assert open_frame(pd.DataFrame(index=range(3))).num_rows == 3
+    for empty in (pd.DataFrame({"a": []}), pl.DataFrame({"a": []}), pa.table({"a": pa.array([], pa.string())})):
+        frame = open_frame(empty)
+        assert (frame.num_rows, decoded(frame.read("a"))) == (0, [])
+
+
+@pytest.mark.parametrize("frame", [42, "text.csv", None, [1, 2], np.zeros((2, 2))], ids=repr)
+def test_other_objects_are_refused(frame):
+    with pytest.raises(DataError, match="A frame was expected"):
+        open_frame(frame)
+
+
+def test_names_must_be_distinct_strings():
+    with pytest.raises(DataError, match="non-empty strings; found 1"):
+        open_frame(pd.DataFrame({1: [0]}))
+    with pytest.raises(DataError, match="non-empty strings; found ''"):
+        open_frame({"": [0]})
+    with pytest.raises(DataError, match="cannot be opened"):
+        open_frame(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+
+
+def test_columns_must_be_sequences_of_one_length():
+    with pytest.raises(DataError, match="one length; found 'a': 1, 'b': 2"):
+        open_frame({"a": [1], "b": [1, 2]})
+    with pytest.raises(DataError, match="Column 'a': a column is a sequence of cells; found 'text'"):
+        open_frame({"a": "text"})
+    with pytest.raises(DataError, match="Column 'a': Row 0 holds"):
+        open_frame({"a": [{}]})
+    with pytest.raises(DataError, match="Column 'a': Row 0 holds"):
+        open_frame(pd.DataFrame({"a": [[1]]})).read("a")
