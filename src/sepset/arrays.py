@@ -120,7 +120,9 @@ def grid_pairs(shape: tuple[int, ...], connectivity: int = 1) -> NDArray[np.int3
     if connectivity == 2:
         steps += [{a: 1, b: sign} for a in axes for b in range(a + 1, len(shape)) for sign in (1, -1)]
     parts = [_shifted_pairs(cells, step) for step in steps]
-    return np.concatenate(parts) if parts else np.zeros((0, 2), np.int32)
+    pairs = np.concatenate(parts) if parts else np.zeros((0, 2), np.int32)
+    pairs.setflags(write=False)
+    return pairs
 
 
 def _shifted_pairs(cells: NDArray[np.int32], step: Mapping[int, int]) -> NDArray[np.int32]:

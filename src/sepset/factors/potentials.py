@@ -1,0 +1,251 @@
+r"""Named potentials: functions of codes that need no table.
+
+A potential is a frozen value that says $\log \phi$ at any codes. Weights are in log space: a larger $\log \phi$ is
+more probable, so `Potts(1.5)` with a positive weight favors equal neighbors.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import ModelError, TooLarge
+from sepset.factors.algebra import MAX_ENTRIES
+
+Array: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.integer]
+
+CHUNK = 1 << 16
+
+
+class Potential(ABC):
+    r"""A named function $\log \phi(x_1, \dots, x_k)$ of the codes of its variables."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def check(self, cards: Sequence[int]) -> None:
+        """Refuse numbers of states that this potential is not defined on."""
+
+    @abstractmethod
+    def log_values(self, codes: Codes) -> Array:
+        r"""$\log \phi$ at codes `[..., arity]`, without a table."""
+
+    def log_table(self, cards: Sequence[int]) -> Array:
+        r"""$\log \phi$ at every joint state, of shape `cards`.
+
+        >>> Potts(2.0).log_table((2, 2)).tolist()
+        [[2.0, 0.0], [0.0, 2.0]]
+        """
+        self.check(cards)
+        size = math.prod(cards)
+        if size > MAX_ENTRIES:
+            raise TooLarge(f"{self!r} over {len(cards)} variables has a table of {size:.3g} entries; use log_values.")
+        logs = np.empty(size)
+        for start in range(0, size, CHUNK):
+            place = np.arange(start, min(start + CHUNK, size))
+            logs[start : start + CHUNK] = self.log_values(np.stack(np.unravel_index(place, tuple(cards)), axis=-1))
+        return logs.reshape(tuple(cards))
+
+    def table(self, cards: Sequence[int]) -> Array:
+        r"""$\phi$ at every joint state, of shape `cards`.
+
+        >>> Parity().table((2, 2)).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
+        return np.exp(self.log_table(cards))
+
+
+class _Pairwise(Potential):
+    """A potential of two variables with the same states."""
+
+    __slots__ = ()
+
+    def check(self, cards: Sequence[int]) -> None:
+        """Refuse anything but two variables with equally many states."""
+        if len(cards) != 2 or cards[0] != cards[1]:
+            raise ModelError(
+                f"{self!r} is a function of two variables with equally many states; found {_shape(cards)}."
+            )
+
+
+class _Constraint(Potential):
+    """A potential that is one where a condition holds and zero elsewhere."""
+
+    __slots__ = ()
+
+    def check(self, cards: Sequence[int]) -> None:
+        """Refuse an empty scope."""
+        if not cards:
+            raise ModelError(f"{self!r} needs at least one variable.")
+
+    @abstractmethod
+    def holds(self, codes: Codes) -> NDArray[np.bool_]:
+        """Where the condition holds, at codes `[..., arity]`."""
+
+    def log_values(self, codes: Codes) -> Array:
+        r"""$0$ where the condition holds and $-\infty$ elsewhere, at codes `[..., arity]`."""
+        return np.where(self.holds(np.asarray(codes)), 0.0, -np.inf)
+
+
+class _Binary(_Constraint):
+    __slots__ = ()
+
+    def check(self, cards: Sequence[int]) -> None:
+        """Refuse an empty scope and variables that are not binary."""
+        super().check(cards)
+        if any(card != 2 for card in cards):
+            raise ModelError(f"{self!r} is a function of binary variables; found {_shape(cards)}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Potts(_Pairwise):
+    r"""$\log \phi(x, y) = w \, 1[x = y]$: a positive weight favors equal states, a negative one unequal.
+
+    Reference: Koller & Friedman, section 4.4.1.1 (there as an energy, with the opposite sign).
+
+    >>> Potts(1.5).log_values(np.array([[0, 0], [0, 2]])).tolist()
+    [1.5, 0.0]
+    """
+
+    weight: float
+
+    def __post_init__(self) -> None:
+        _finite(self, weight=self.weight)
+
+    def log_values(self, codes: Codes) -> Array:
+        r"""$w \, 1[x = y]$ at codes `[..., 2]`."""
+        return np.where(np.equal(codes[..., 0], codes[..., 1]), self.weight, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Ising(_Pairwise):
+    r"""$\log \phi(x, y) = w \, s_x s_y$ with spins $s = 2x - 1$: `Potts(2 w)` up to the constant $-w$.
+
+    Reference: Koller & Friedman, box 4.C.
+
+    >>> Ising(0.5).log_table((2, 2)).tolist()
+    [[0.5, -0.5], [-0.5, 0.5]]
+    """
+
+    weight: float
+
+    def __post_init__(self) -> None:
+        _finite(self, weight=self.weight)
+
+    def check(self, cards: Sequence[int]) -> None:
+        """Refuse anything but two binary variables."""
+        if tuple(cards) != (2, 2):
+            raise ModelError(f"{self!r} is a function of two binary variables; found {_shape(cards)}.")
+
+    def log_values(self, codes: Codes) -> Array:
+        r"""$w \, s_x s_y$ at codes `[..., 2]`."""
+        return np.where(np.equal(codes[..., 0], codes[..., 1]), self.weight, -self.weight)
+
+
+@dataclass(frozen=True, slots=True)
+class TruncatedLinear(_Pairwise):
+    r"""$\log \phi(x, y) = -w \min(|x - y|, L)$: a positive weight favors near codes, and jumps cost at most $w L$.
+
+    Reference: Koller & Friedman, box 4.B.
+
+    >>> TruncatedLinear(2.0, limit=2).log_table((4, 4))[0].tolist()
+    [0.0, -2.0, -4.0, -4.0]
+    """
+
+    weight: float
+    limit: float = math.inf
+
+    def __post_init__(self) -> None:
+        _finite(self, weight=self.weight)
+        _limit(self, self.limit)
+
+    def log_values(self, codes: Codes) -> Array:
+        r"""$-w \min(|x - y|, L)$ at codes `[..., 2]`."""
+        return np.asarray(0.0 - self.weight * np.minimum(_distance(codes), self.limit))
+
+
+@dataclass(frozen=True, slots=True)
+class TruncatedQuadratic(_Pairwise):
+    r"""$\log \phi(x, y) = -w \min((x - y)^2, L)$: as `TruncatedLinear`, with squared distance.
+
+    >>> TruncatedQuadratic(1.0, limit=5).log_table((4, 4))[0].tolist()
+    [0.0, -1.0, -4.0, -5.0]
+    """
+
+    weight: float
+    limit: float = math.inf
+
+    def __post_init__(self) -> None:
+        _finite(self, weight=self.weight)
+        _limit(self, self.limit)
+
+    def log_values(self, codes: Codes) -> Array:
+        r"""$-w \min((x - y)^2, L)$ at codes `[..., 2]`."""
+        return np.asarray(0.0 - self.weight * np.minimum(_distance(codes) ** 2, self.limit))
+
+
+@dataclass(frozen=True, slots=True)
+class Parity(_Binary):
+    r"""$\phi(\mathbf x) = 1[\sum_i x_i \text{ is even}]$ over any number of binary variables: a parity check.
+
+    >>> Parity().log_values(np.array([[1, 0, 1], [1, 1, 1]])).tolist()
+    [0.0, -inf]
+    """
+
+    def holds(self, codes: Codes) -> NDArray[np.bool_]:
+        """Where the sum of codes `[..., arity]` is even."""
+        return np.asarray((codes & 1).sum(axis=-1) % 2 == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeastOne(_Binary):
+    r"""$\phi(\mathbf x) = 1[\text{some } x_i = 1]$ over any number of binary variables.
+
+    >>> AtLeastOne().table((2, 2)).tolist()
+    [[0.0, 1.0], [1.0, 1.0]]
+    """
+
+    def holds(self, codes: Codes) -> NDArray[np.bool_]:
+        """Where some code of `[..., arity]` is not zero."""
+        return np.asarray((codes != 0).any(axis=-1))
+
+
+@dataclass(frozen=True, slots=True)
+class AllDifferent(_Constraint):
+    r"""$\phi(\mathbf x) = 1[x_i \ne x_j \text{ for all } i \ne j]$, comparing codes.
+
+    >>> AllDifferent().log_values(np.array([[2, 0, 1], [2, 0, 2]])).tolist()
+    [0.0, -inf]
+    """
+
+    def holds(self, codes: Codes) -> NDArray[np.bool_]:
+        """Where the codes `[..., arity]` are all different."""
+        ordered = np.sort(codes, axis=-1)
+        return np.asarray((ordered[..., 1:] != ordered[..., :-1]).all(axis=-1))
+
+
+def _distance(codes: Codes) -> Array:
+    return np.abs(codes[..., 0].astype(np.float64) - codes[..., 1])
+
+
+def _shape(cards: Sequence[int]) -> str:
+    shown = ", ".join(map(str, cards[:6])) + (", ..." if len(cards) > 6 else "")
+    return f"{len(cards)} with ({shown}) states"
+
+
+def _finite(potential: Potential, **numbers: float) -> None:
+    for name, number in numbers.items():
+        if not math.isfinite(number):
+            raise ModelError(f"{type(potential).__name__} needs a finite {name}; found {number!r}.")
+
+
+def _limit(potential: Potential, limit: float) -> None:
+    if not limit >= 0:
+        raise ModelError(f"{type(potential).__name__} needs a limit >= 0; found {limit!r}.")
