@@ -1,1 +1,457 @@
 """Probabilistic graphical models: fast, exact where possible, and every answer with its guarantee."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sepset import datasets as datasets
+    from sepset.api.auto import Auto as Auto
+    from sepset.api.compare import kl_divergence as kl_divergence
+    from sepset.api.compare import to_bayes_net as to_bayes_net
+    from sepset.api.engine import Engine as Engine
+    from sepset.api.verbs import log_partition as log_partition
+    from sepset.api.verbs import log_probability as log_probability
+    from sepset.api.verbs import map_assignment as map_assignment
+    from sepset.api.verbs import marginals as marginals
+    from sepset.api.verbs import plan as plan
+    from sepset.api.verbs import prepare as prepare
+    from sepset.api.verbs import query as query
+    from sepset.api.verbs import sample as sample
+    from sepset.arrays import VariableArray as VariableArray
+    from sepset.cpds.cpd import CPD as CPD
+    from sepset.cpds.cpd import ParameterBlock as ParameterBlock
+    from sepset.cpds.linear import LinearGaussian as LinearGaussian
+    from sepset.cpds.priors import Dirichlet as Dirichlet
+    from sepset.cpds.table import TableCPD as TableCPD
+    from sepset.data.dataset import Dataset as Dataset
+    from sepset.data.files import read_dataset as read_dataset
+    from sepset.data.files import write_dataset as write_dataset
+    from sepset.errors import DataError as DataError
+    from sepset.errors import FileFormatError as FileFormatError
+    from sepset.errors import ImpossibleEvidence as ImpossibleEvidence
+    from sepset.errors import MissingExtra as MissingExtra
+    from sepset.errors import ModelError as ModelError
+    from sepset.errors import NotApplicable as NotApplicable
+    from sepset.errors import NotClosed as NotClosed
+    from sepset.errors import ScopeError as ScopeError
+    from sepset.errors import SepsetError as SepsetError
+    from sepset.errors import StateError as StateError
+    from sepset.errors import TooLarge as TooLarge
+    from sepset.evidence import Evidence as Evidence
+    from sepset.evidence import Likelihood as Likelihood
+    from sepset.evidence import Not as Not
+    from sepset.evidence import Soft as Soft
+    from sepset.factors.algebra import Conditional as Conditional
+    from sepset.factors.algebra import Distribution as Distribution
+    from sepset.factors.algebra import Factor as Factor
+    from sepset.factors.block import FactorBlock as FactorBlock
+    from sepset.factors.gaussian import CanonicalGaussian as CanonicalGaussian
+    from sepset.factors.hybrid import CanonicalTable as CanonicalTable
+    from sepset.factors.moments import Gaussian as Gaussian
+    from sepset.factors.moments import GaussianMixture as GaussianMixture
+    from sepset.factors.potentials import AllDifferent as AllDifferent
+    from sepset.factors.potentials import AtLeastOne as AtLeastOne
+    from sepset.factors.potentials import Parity as Parity
+    from sepset.factors.potentials import Potts as Potts
+    from sepset.factors.potentials import TruncatedLinear as TruncatedLinear
+    from sepset.factors.potentials import TruncatedQuadratic as TruncatedQuadratic
+    from sepset.factors.sparse import SparseTable as SparseTable
+    from sepset.factors.table import Table as Table
+    from sepset.graphs.clusters import ClusterGraph as ClusterGraph
+    from sepset.graphs.clusters import clique_tree as clique_tree
+    from sepset.graphs.clusters import strong_order as strong_order
+    from sepset.graphs.clusters import strong_root as strong_root
+    from sepset.graphs.elimination import EliminationOrder as EliminationOrder
+    from sepset.graphs.elimination import eliminate_graph as eliminate_graph
+    from sepset.graphs.elimination import fill_in as fill_in
+    from sepset.graphs.elimination import induced_width as induced_width
+    from sepset.graphs.equivalence import bayes_to_markov as bayes_to_markov
+    from sepset.graphs.equivalence import consistent_extension as consistent_extension
+    from sepset.graphs.equivalence import covered_edges as covered_edges
+    from sepset.graphs.equivalence import cpdag as cpdag
+    from sepset.graphs.equivalence import i_equivalent as i_equivalent
+    from sepset.graphs.equivalence import immoralities as immoralities
+    from sepset.graphs.equivalence import is_cpdag as is_cpdag
+    from sepset.graphs.equivalence import markov_to_bayes as markov_to_bayes
+    from sepset.graphs.equivalence import meek_rules as meek_rules
+    from sepset.graphs.equivalence import pdag_to_dag as pdag_to_dag
+    from sepset.graphs.graph import DAG as DAG
+    from sepset.graphs.graph import MixedGraph as MixedGraph
+    from sepset.graphs.graph import UndirectedGraph as UndirectedGraph
+    from sepset.graphs.graph import ancestors as ancestors
+    from sepset.graphs.graph import chain_components as chain_components
+    from sepset.graphs.graph import connected_components as connected_components
+    from sepset.graphs.graph import descendants as descendants
+    from sepset.graphs.graph import moralize as moralize
+    from sepset.graphs.graph import skeleton as skeleton
+    from sepset.graphs.imaps import independences as independences
+    from sepset.graphs.imaps import is_imap as is_imap
+    from sepset.graphs.imaps import is_perfect_map as is_perfect_map
+    from sepset.graphs.imaps import minimal_imap as minimal_imap
+    from sepset.graphs.imaps import minimal_imap_undirected as minimal_imap_undirected
+    from sepset.graphs.ordering import GivenOrder as GivenOrder
+    from sepset.graphs.ordering import MaxCardinality as MaxCardinality
+    from sepset.graphs.ordering import MinFill as MinFill
+    from sepset.graphs.ordering import MinNeighbors as MinNeighbors
+    from sepset.graphs.ordering import MinWeight as MinWeight
+    from sepset.graphs.ordering import Portfolio as Portfolio
+    from sepset.graphs.ordering import WeightedMinFill as WeightedMinFill
+    from sepset.graphs.ordering import elimination_order as elimination_order
+    from sepset.graphs.regions import RegionGraph as RegionGraph
+    from sepset.graphs.regions import bethe_graph as bethe_graph
+    from sepset.graphs.regions import join_graph as join_graph
+    from sepset.graphs.regions import region_graph as region_graph
+    from sepset.graphs.separation import active_trail as active_trail
+    from sepset.graphs.separation import barren_nodes as barren_nodes
+    from sepset.graphs.separation import chain_separated as chain_separated
+    from sepset.graphs.separation import csi_separated as csi_separated
+    from sepset.graphs.separation import d_separated as d_separated
+    from sepset.graphs.separation import markov_blanket as markov_blanket
+    from sepset.graphs.separation import reachable as reachable
+    from sepset.graphs.separation import requisite_nodes as requisite_nodes
+    from sepset.graphs.separation import separated as separated
+    from sepset.graphs.treewidth import treewidth as treewidth
+    from sepset.graphs.treewidth import treewidth_bounds as treewidth_bounds
+    from sepset.graphs.triangulation import is_chordal as is_chordal
+    from sepset.graphs.triangulation import maximal_cliques as maximal_cliques
+    from sepset.graphs.triangulation import perfect_elimination_order as perfect_elimination_order
+    from sepset.graphs.triangulation import triangulate as triangulate
+    from sepset.inference.bruteforce import BruteForce as BruteForce
+    from sepset.inference.cliquetree import CliqueTree as CliqueTree
+    from sepset.inference.elimination import VariableElimination as VariableElimination
+    from sepset.inference.plan import Plan as Plan
+    from sepset.inference.result import Guarantee as Guarantee
+    from sepset.inference.result import LogProbability as LogProbability
+    from sepset.inference.result import MapResult as MapResult
+    from sepset.inference.result import Marginals as Marginals
+    from sepset.inference.result import QueryResult as QueryResult
+    from sepset.inference.result import Status as Status
+    from sepset.io.files import read as read
+    from sepset.io.files import write as write
+    from sepset.models.bayesnet import BayesNet as BayesNet
+    from sepset.models.blocks import pairwise as pairwise
+    from sepset.models.blocks import unary as unary
+    from sepset.models.chaingraph import ChainGraph as ChainGraph
+    from sepset.models.factorgraph import FactorGraph as FactorGraph
+    from sepset.models.features import Feature as Feature
+    from sepset.models.markovnet import MarkovNet as MarkovNet
+    from sepset.models.model import Model as Model
+    from sepset.problem import Problem as Problem
+    from sepset.semiring import BOOLEAN as BOOLEAN
+    from sepset.semiring import MAX as MAX
+    from sepset.semiring import SUM as SUM
+    from sepset.semiring import Semiring as Semiring
+    from sepset.semiring import temperature as temperature
+    from sepset.universe import Variables as Variables
+    from sepset.variables import Discrete as Discrete
+    from sepset.variables import Real as Real
+    from sepset.variables import Vector as Vector
+
+_HOMES = {
+    "AllDifferent": "factors.potentials",
+    "AtLeastOne": "factors.potentials",
+    "Auto": "api.auto",
+    "BOOLEAN": "semiring",
+    "BayesNet": "models.bayesnet",
+    "BruteForce": "inference.bruteforce",
+    "CPD": "cpds.cpd",
+    "CanonicalGaussian": "factors.gaussian",
+    "CanonicalTable": "factors.hybrid",
+    "ChainGraph": "models.chaingraph",
+    "CliqueTree": "inference.cliquetree",
+    "ClusterGraph": "graphs.clusters",
+    "Conditional": "factors.algebra",
+    "DAG": "graphs.graph",
+    "DataError": "errors",
+    "Dataset": "data.dataset",
+    "Dirichlet": "cpds.priors",
+    "Discrete": "variables",
+    "Distribution": "factors.algebra",
+    "EliminationOrder": "graphs.elimination",
+    "Engine": "api.engine",
+    "Evidence": "evidence",
+    "Factor": "factors.algebra",
+    "FactorBlock": "factors.block",
+    "FactorGraph": "models.factorgraph",
+    "Feature": "models.features",
+    "FileFormatError": "errors",
+    "Gaussian": "factors.moments",
+    "GaussianMixture": "factors.moments",
+    "GivenOrder": "graphs.ordering",
+    "Guarantee": "inference.result",
+    "ImpossibleEvidence": "errors",
+    "Likelihood": "evidence",
+    "LinearGaussian": "cpds.linear",
+    "LogProbability": "inference.result",
+    "MAX": "semiring",
+    "MapResult": "inference.result",
+    "Marginals": "inference.result",
+    "MarkovNet": "models.markovnet",
+    "MaxCardinality": "graphs.ordering",
+    "MinFill": "graphs.ordering",
+    "MinNeighbors": "graphs.ordering",
+    "MinWeight": "graphs.ordering",
+    "MissingExtra": "errors",
+    "MixedGraph": "graphs.graph",
+    "Model": "models.model",
+    "ModelError": "errors",
+    "Not": "evidence",
+    "NotApplicable": "errors",
+    "NotClosed": "errors",
+    "ParameterBlock": "cpds.cpd",
+    "Parity": "factors.potentials",
+    "Plan": "inference.plan",
+    "Portfolio": "graphs.ordering",
+    "Potts": "factors.potentials",
+    "Problem": "problem",
+    "QueryResult": "inference.result",
+    "Real": "variables",
+    "RegionGraph": "graphs.regions",
+    "SUM": "semiring",
+    "ScopeError": "errors",
+    "Semiring": "semiring",
+    "SepsetError": "errors",
+    "Soft": "evidence",
+    "SparseTable": "factors.sparse",
+    "StateError": "errors",
+    "Status": "inference.result",
+    "Table": "factors.table",
+    "TableCPD": "cpds.table",
+    "TooLarge": "errors",
+    "TruncatedLinear": "factors.potentials",
+    "TruncatedQuadratic": "factors.potentials",
+    "UndirectedGraph": "graphs.graph",
+    "VariableArray": "arrays",
+    "VariableElimination": "inference.elimination",
+    "Variables": "universe",
+    "Vector": "variables",
+    "WeightedMinFill": "graphs.ordering",
+    "active_trail": "graphs.separation",
+    "ancestors": "graphs.graph",
+    "barren_nodes": "graphs.separation",
+    "bayes_to_markov": "graphs.equivalence",
+    "bethe_graph": "graphs.regions",
+    "chain_components": "graphs.graph",
+    "chain_separated": "graphs.separation",
+    "clique_tree": "graphs.clusters",
+    "connected_components": "graphs.graph",
+    "consistent_extension": "graphs.equivalence",
+    "covered_edges": "graphs.equivalence",
+    "cpdag": "graphs.equivalence",
+    "csi_separated": "graphs.separation",
+    "d_separated": "graphs.separation",
+    "descendants": "graphs.graph",
+    "eliminate_graph": "graphs.elimination",
+    "elimination_order": "graphs.ordering",
+    "fill_in": "graphs.elimination",
+    "i_equivalent": "graphs.equivalence",
+    "immoralities": "graphs.equivalence",
+    "independences": "graphs.imaps",
+    "induced_width": "graphs.elimination",
+    "is_chordal": "graphs.triangulation",
+    "is_cpdag": "graphs.equivalence",
+    "is_imap": "graphs.imaps",
+    "is_perfect_map": "graphs.imaps",
+    "join_graph": "graphs.regions",
+    "kl_divergence": "api.compare",
+    "log_partition": "api.verbs",
+    "log_probability": "api.verbs",
+    "map_assignment": "api.verbs",
+    "marginals": "api.verbs",
+    "markov_blanket": "graphs.separation",
+    "markov_to_bayes": "graphs.equivalence",
+    "maximal_cliques": "graphs.triangulation",
+    "meek_rules": "graphs.equivalence",
+    "minimal_imap": "graphs.imaps",
+    "minimal_imap_undirected": "graphs.imaps",
+    "moralize": "graphs.graph",
+    "pairwise": "models.blocks",
+    "pdag_to_dag": "graphs.equivalence",
+    "perfect_elimination_order": "graphs.triangulation",
+    "plan": "api.verbs",
+    "prepare": "api.verbs",
+    "query": "api.verbs",
+    "reachable": "graphs.separation",
+    "read": "io.files",
+    "read_dataset": "data.files",
+    "region_graph": "graphs.regions",
+    "requisite_nodes": "graphs.separation",
+    "sample": "api.verbs",
+    "separated": "graphs.separation",
+    "skeleton": "graphs.graph",
+    "strong_order": "graphs.clusters",
+    "strong_root": "graphs.clusters",
+    "temperature": "semiring",
+    "to_bayes_net": "api.compare",
+    "treewidth": "graphs.treewidth",
+    "treewidth_bounds": "graphs.treewidth",
+    "triangulate": "graphs.triangulation",
+    "unary": "models.blocks",
+    "write": "io.files",
+    "write_dataset": "data.files",
+}
+
+__all__ = [
+    "BOOLEAN",
+    "CPD",
+    "DAG",
+    "MAX",
+    "SUM",
+    "AllDifferent",
+    "AtLeastOne",
+    "Auto",
+    "BayesNet",
+    "BruteForce",
+    "CanonicalGaussian",
+    "CanonicalTable",
+    "ChainGraph",
+    "CliqueTree",
+    "ClusterGraph",
+    "Conditional",
+    "DataError",
+    "Dataset",
+    "Dirichlet",
+    "Discrete",
+    "Distribution",
+    "EliminationOrder",
+    "Engine",
+    "Evidence",
+    "Factor",
+    "FactorBlock",
+    "FactorGraph",
+    "Feature",
+    "FileFormatError",
+    "Gaussian",
+    "GaussianMixture",
+    "GivenOrder",
+    "Guarantee",
+    "ImpossibleEvidence",
+    "Likelihood",
+    "LinearGaussian",
+    "LogProbability",
+    "MapResult",
+    "Marginals",
+    "MarkovNet",
+    "MaxCardinality",
+    "MinFill",
+    "MinNeighbors",
+    "MinWeight",
+    "MissingExtra",
+    "MixedGraph",
+    "Model",
+    "ModelError",
+    "Not",
+    "NotApplicable",
+    "NotClosed",
+    "ParameterBlock",
+    "Parity",
+    "Plan",
+    "Portfolio",
+    "Potts",
+    "Problem",
+    "QueryResult",
+    "Real",
+    "RegionGraph",
+    "ScopeError",
+    "Semiring",
+    "SepsetError",
+    "Soft",
+    "SparseTable",
+    "StateError",
+    "Status",
+    "Table",
+    "TableCPD",
+    "TooLarge",
+    "TruncatedLinear",
+    "TruncatedQuadratic",
+    "UndirectedGraph",
+    "VariableArray",
+    "VariableElimination",
+    "Variables",
+    "Vector",
+    "WeightedMinFill",
+    "active_trail",
+    "ancestors",
+    "barren_nodes",
+    "bayes_to_markov",
+    "bethe_graph",
+    "chain_components",
+    "chain_separated",
+    "clique_tree",
+    "connected_components",
+    "consistent_extension",
+    "covered_edges",
+    "cpdag",
+    "csi_separated",
+    "d_separated",
+    "datasets",
+    "descendants",
+    "eliminate_graph",
+    "elimination_order",
+    "fill_in",
+    "i_equivalent",
+    "immoralities",
+    "independences",
+    "induced_width",
+    "is_chordal",
+    "is_cpdag",
+    "is_imap",
+    "is_perfect_map",
+    "join_graph",
+    "kl_divergence",
+    "log_partition",
+    "log_probability",
+    "map_assignment",
+    "marginals",
+    "markov_blanket",
+    "markov_to_bayes",
+    "maximal_cliques",
+    "meek_rules",
+    "minimal_imap",
+    "minimal_imap_undirected",
+    "moralize",
+    "pairwise",
+    "pdag_to_dag",
+    "perfect_elimination_order",
+    "plan",
+    "prepare",
+    "query",
+    "reachable",
+    "read",
+    "read_dataset",
+    "region_graph",
+    "requisite_nodes",
+    "sample",
+    "separated",
+    "skeleton",
+    "strong_order",
+    "strong_root",
+    "temperature",
+    "to_bayes_net",
+    "treewidth",
+    "treewidth_bounds",
+    "triangulate",
+    "unary",
+    "write",
+    "write_dataset",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used, so that `import sepset` stays light."""
+    if name in _HOMES:
+        value = getattr(import_module(f"sepset.{_HOMES[name]}"), name)
+    elif name == "datasets":
+        value = import_module("sepset.datasets")
+    else:
+        from sepset.errors import nearest
+
+        raise AttributeError(f"module 'sepset' has no attribute {name!r}.{nearest(name, __all__)}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

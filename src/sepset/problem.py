@@ -79,6 +79,11 @@ class Problem:
         """Where each block's factors start in the numbering; the last entry is the number of factors."""
         return np.concatenate([[0], np.cumsum([len(b) for b in self.blocks])]).astype(np.int64)
 
+    @cached_property
+    def is_normalized(self) -> bool:
+        """Whether every factor belongs to a conditional, so that the total is one."""
+        return sum(len(group.factors) for group in self.conditionals) == self.num_factors
+
     @property
     def num_factors(self) -> int:
         """The number of factors in all blocks."""

@@ -5,8 +5,8 @@ towards the root; distributing sends each belief back, divided by what the sepse
 
 $$\beta_j \leftarrow \beta_j \, \frac{\sigma_{i \to j}}{\mu_{ij}}, \qquad \mu_{ij} \leftarrow \sigma_{i \to j}.$$
 
-The same pass serves tables, Gaussians and conditional linear Gaussians. In the last case the tree is strongly rooted: the
-way up is exact, and the way down collapses mixtures to their first two moments.
+The same pass serves tables, Gaussians and conditional linear Gaussians. In the last case the tree is strongly rooted:
+the way up is exact, and the way down collapses mixtures to their first two moments.
 """
 
 from __future__ import annotations
@@ -164,9 +164,7 @@ class PreparedCliqueTree:
             return None
         root = clusters.strong_root(tree, continuous)
         if root is None:
-            raise NotApplicable(
-                "No strong root in this clique tree. Let CliqueTree choose the order (continuous first)."
-            )
+            raise NotApplicable("This clique tree has no strong root. Let CliqueTree choose the order itself.")
         return root
 
     def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:

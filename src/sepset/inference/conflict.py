@@ -29,7 +29,7 @@ def restrict(evidence: Evidence, positions: Iterable[int]) -> Evidence:
     """The evidence on these positions only."""
     kept = set(positions)
     parts = (evidence.codes, evidence.weights, evidence.soft, evidence.reals)
-    return Evidence(*({v: x for v, x in part.items() if v in kept} for part in parts))  # type: ignore[attr-defined, arg-type]
+    return Evidence(*({v: x for v, x in part.items() if v in kept} for part in parts))  # type: ignore[arg-type]
 
 
 def impossible(prepared: Prepared, evidence: Evidence) -> ImpossibleEvidence:
@@ -37,7 +37,7 @@ def impossible(prepared: Prepared, evidence: Evidence) -> ImpossibleEvidence:
     conflict = minimal_conflict(prepared, evidence)
     if not conflict:
         return ImpossibleEvidence(
-            "The model gives probability zero to every assignment: its factors contradict each other."
+            "The model gives every assignment probability zero: its factors contradict each other."
         )
     findings = ", ".join(_describe(prepared, evidence, v) for v in conflict)
     alone = "is impossible under the model" if len(conflict) == 1 else "contradict each other"

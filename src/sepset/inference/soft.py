@@ -1,7 +1,10 @@
 r"""Soft evidence by iterative proportional fitting: posteriors are made to match given probabilities, all at once.
 
-Each step multiplies one variable's likelihood by target over current, $\lambda_i(x) \leftarrow \lambda_i(x)\, q_i(x) / P(x \mid e,
-\lambda)$; the fixed point is the distribution nearest to the prior (in KL) that has all the given marginals.
+Each step multiplies one variable's likelihood by target over current,
+
+$$\lambda_i(x) \leftarrow \lambda_i(x)\, q_i(x) / P(x \mid e, \lambda);$$
+
+the fixed point is the distribution nearest to the prior (in KL) that has all the given marginals.
 """
 
 from __future__ import annotations
@@ -13,9 +16,7 @@ from sepset.evidence import Array, Evidence
 from sepset.inference.method import Prepared
 
 
-def with_soft_resolved(
-    prepared: Prepared, evidence: Evidence, *, tolerance: float = 1e-12, steps: int = 2000
-) -> Evidence:
+def resolve_soft(prepared: Prepared, evidence: Evidence, *, tolerance: float = 1e-12, steps: int = 2000) -> Evidence:
     """The evidence with its soft part turned into likelihoods that produce it.
 
     Reference: Jeffrey's rule; Vomlel (2004) for several findings at once.
@@ -34,8 +35,8 @@ def with_soft_resolved(
             return _hard(evidence, weights)
     names = [prepared.problem.variables[v].name for v in sorted(evidence.soft)]
     raise ImpossibleEvidence(
-        f"Soft evidence on {names} cannot be met together: after {steps} rounds of fitting the posterior still differs by "
-        f"{worst:.2g}. Check that the findings agree with each other."
+        f"Soft evidence on {names} cannot be met together: after {steps} rounds of fitting the posterior still "
+        f"differs by {worst:.2g}. Check that the findings agree with each other."
     )
 
 
@@ -57,7 +58,7 @@ def _scaled(weights: Array, target: Array, current: Array, prepared: Prepared, v
         found = prepared.problem.variables[variable]
         state = found.states[int(np.flatnonzero(impossible)[0])]  # type: ignore[union-attr]
         raise ImpossibleEvidence(
-            f"Soft evidence gives {found.name}={state!r} a positive probability, but it is impossible under the other findings."
+            f"Soft evidence gives {found.name}={state!r} a positive probability, but the other findings rule it out."
         )
     scaled = np.divide(weights * target, current, out=np.zeros_like(weights), where=current > 0)
     return np.asarray(scaled / scaled.max())

@@ -1,0 +1,40 @@
+"""Which method answers when none is named: a small table, open to reading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sepset.graphs.ordering import OrderingMethod, Portfolio
+from sepset.inference.cliquetree import CliqueTree
+from sepset.inference.elimination import VariableElimination
+from sepset.inference.method import Method, Prepared
+from sepset.inference.result import Guarantees
+from sepset.problem import Problem
+
+Task = Literal["query", "marginals", "log_partition", "map", "sample", "plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Auto:
+    """Chooses by the question: one calibrated tree for all marginals, elimination for everything else.
+
+    >>> Auto().select("marginals").__class__.__name__
+    'CliqueTree'
+    """
+
+    order: OrderingMethod = field(default_factory=Portfolio)
+    memory: int = 8 * 2**30
+
+    def select(self, task: Task) -> Method:
+        """The method that answers this kind of question."""
+        chosen = CliqueTree if task == "marginals" else VariableElimination
+        return chosen(order=self.order, memory=self.memory)
+
+    def prepare(self, problem: Problem) -> Prepared:
+        """A clique tree, which hands single queries to elimination."""
+        return CliqueTree(order=self.order, memory=self.memory).prepare(problem)
+
+    def promises(self, problem: Problem) -> Guarantees:
+        """What the chosen methods promise: everything exact."""
+        return self.select("query").promises(problem)

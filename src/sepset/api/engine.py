@@ -1,0 +1,188 @@
+"""A model with a method prepared for it: pay once, ask many times. Names and states in, results out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.data.dataset import Dataset
+from sepset.errors import ImpossibleEvidence, ScopeError
+from sepset.evidence import Evidence, Given, resolve
+from sepset.factors.algebra import Factor
+from sepset.factors.moments import Gaussian
+from sepset.factors.table import Table
+from sepset.inference.conflict import impossible
+from sepset.inference.kbest import k_best
+from sepset.inference.method import Best, Method
+from sepset.inference.plan import Plan
+from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
+from sepset.inference.soft import resolve_soft
+from sepset.models.model import Model
+from sepset.variables import Discrete, VariableLike, Vector
+
+
+class Engine:
+    """Answers questions about one model with one method; immutable, and safe to share between threads.
+
+    >>> import sepset as ss
+    >>> engine = ss.prepare(ss.datasets.load("student"))
+    >>> round(engine.query("intelligence", given={"grade": "C", "sat": "high"})["high"], 4)
+    0.5783
+    """
+
+    def __init__(self, model: Model, method: Method) -> None:
+        self.model = model
+        self.method = method
+        self.prepared = method.prepare(model.problem())
+        self._promises = dict(method.promises(model.problem()))
+
+    def query(self, targets: VariableLike | Iterable[VariableLike], given: Given = None) -> QueryResult:
+        """The joint distribution of the targets given the evidence, axes in the order asked."""
+        evidence = self._evidence(given)
+        positions = self._positions(targets)
+        observed = set(evidence.observed)
+        free = [v for v in positions if v not in observed]
+        answer = self.prepared.query(free, evidence)
+        if answer.log_partition == -np.inf:
+            raise impossible(self.prepared, evidence)
+        distribution = self._with_observed(answer.distribution, positions, evidence)
+        return QueryResult(
+            distribution,
+            answer.log_partition,
+            method=self.method,
+            guarantees={k: self._promises[k] for k in ("marginals", "log_partition")},
+        )
+
+    def _with_observed(self, free: Any, positions: Sequence[int], evidence: Evidence) -> Any:
+        """The answer over the free targets with a point mass for each observed one."""
+        fixed = [v for v in positions if v in set(evidence.observed)]
+        if not fixed:
+            return free
+        if len(positions) == 1:
+            return self._point(positions[0], evidence)
+        continuous = [self.model.variables[v].name for v in positions if not self.model.variables[v].is_discrete]
+        if continuous:
+            raise ScopeError(f"A joint with an observed variable needs discrete targets; {continuous} are continuous.")
+        for v in fixed:
+            free = free * self._point(v, evidence)
+        return free.align([self.model.variables[v] for v in positions])
+
+    def _point(self, position: int, evidence: Evidence) -> Factor | Gaussian:
+        variable = self.model.variables[position]
+        if isinstance(variable, Discrete):
+            return Table.indicator(variable, variable.states[evidence.codes[position]])
+        value = evidence.reals[position]
+        return Gaussian((variable,), value, np.zeros((len(value), len(value))))
+
+    def marginals(self, given: Given = None) -> Marginals:
+        """The marginal of every variable given the evidence; observed ones are point masses."""
+        evidence = self._evidence(given)
+        read, log_partition = self.prepared.marginals(evidence)
+        if log_partition == -np.inf:
+            raise impossible(self.prepared, evidence)
+        observed = set(evidence.observed)
+        place = {name: i for i, name in enumerate(self.model.variables.names)}
+
+        def lookup(name: str) -> Any:
+            return self._point(place[name], evidence) if place[name] in observed else read(place[name])
+
+        return Marginals(place, lookup, method=self.method, guarantees=self._promises)
+
+    def log_partition(self, given: Given = None) -> LogProbability:
+        r"""$\log \sum_{\mathbf x} \prod_i \phi_i$ over the assignments consistent with the evidence."""
+        evidence = self._evidence(given)
+        return self._log(self.prepared.log_partition(evidence))
+
+    def log_probability(self, given: Given = None) -> LogProbability:
+        """The logarithm of the probability of the evidence; -inf where it is impossible."""
+        try:
+            evidence = self._evidence(given)
+        except ImpossibleEvidence:
+            return self._log(-np.inf)
+        value = self.prepared.log_partition(evidence)
+        if not self.prepared.problem.is_normalized:
+            total = self.prepared.log_partition(Evidence())
+            if total == -np.inf:
+                raise impossible(self.prepared, Evidence())
+            value -= total
+        return self._log(value)
+
+    def _log(self, value: float) -> LogProbability:
+        guarantee = {"log_partition": self._promises["log_partition"]}
+        return LogProbability(float(value), float(value), float(value), method=self.method, guarantees=guarantee)
+
+    def map_assignment(
+        self, given: Given = None, *, over: VariableLike | Iterable[VariableLike] | None = None, k: int = 1
+    ) -> MapResult:
+        """The most probable assignment of `over` (every unobserved variable by default), the rest summed out."""
+        if k < 1:
+            raise ScopeError(f"k={k!r} asks for no assignment. Give a positive number.")
+        evidence = self._evidence(given)
+        observed = set(evidence.observed)
+        asked = range(len(self.model.variables)) if over is None else self._positions(over)
+        found = k_best(self.prepared, evidence, [v for v in asked if v not in observed], k)
+        if found[0].log_value == -np.inf:
+            raise impossible(self.prepared, evidence)
+        return MapResult(
+            tuple(self._assignment(best, asked, evidence, over is not None) for best in found),
+            tuple(best.log_value for best in found),
+            lambda: self.prepared.log_partition(evidence),
+            upper=found[0].log_value,
+            method=self.method,
+            guarantees={"assignment": self._promises["assignment"]},
+        )
+
+    def _assignment(self, best: Best, asked: Iterable[int], evidence: Evidence, fixed: bool) -> dict[str, Any]:
+        """States by name; observed variables only where they were asked for."""
+        values = {**best.values, **evidence.codes, **evidence.reals} if fixed else best.values
+        return {
+            self.model.variables[v].name: _readable(self.model.variables[v], values[v]) for v in asked if v in values
+        }
+
+    def sample(self, num_rows: int, given: Given = None, *, seed: int | np.random.Generator = 0) -> Dataset:
+        """Independent draws of all variables from the posterior, observed ones at their values."""
+        evidence = self._evidence(given)
+        if self.prepared.log_partition(evidence) == -np.inf:
+            raise impossible(self.prepared, evidence)
+        columns = self.prepared.sample(num_rows, evidence, np.random.default_rng(seed))
+        variables = self.model.variables
+        drawn = {variables[v].name: columns[v] for v in range(len(variables)) if v in columns}
+        drawn.update((variables[v].name, np.full(num_rows, code)) for v, code in evidence.codes.items())
+        drawn.update((variables[v].name, _repeated(value, num_rows)) for v, value in evidence.reals.items())
+        return Dataset.from_codes(variables.parts, drawn)
+
+    def plan(
+        self, targets: VariableLike | Iterable[VariableLike] = (), given: Given | Iterable[VariableLike] = None
+    ) -> Plan:
+        """What a query would cost; `given` may be evidence or only the names of what will be observed."""
+        observed = [] if given is None else [self.model.variables.id(v) for v in given]
+        return self.prepared.plan(self._positions(targets), sorted(set(observed)))
+
+    def _evidence(self, given: Given) -> Evidence:
+        return resolve_soft(self.prepared, resolve(given, self.model.variables))
+
+    def _positions(self, targets: VariableLike | Iterable[VariableLike]) -> list[int]:
+        asked = [targets] if isinstance(targets, str | Discrete | Vector) else list(targets)
+        positions = [self.model.variables.id(v) for v in asked]
+        if len(set(positions)) != len(positions):
+            twice = next(v for v in positions if positions.count(v) > 1)
+            raise ScopeError(f"{self.model.variables[twice].name} is asked for twice. Name each target once.")
+        return positions
+
+    def __repr__(self) -> str:
+        return f"Engine({self.model!r}, {type(self.method).__name__})"
+
+
+def _readable(variable: Discrete | Vector, value: Any) -> Any:
+    if isinstance(variable, Discrete):
+        return variable.states[int(value)]
+    number = np.asarray(value, dtype=np.float64)
+    return float(number.reshape(-1)[0]) if variable.size == 1 else number
+
+
+def _repeated(value: NDArray[np.float64], num_rows: int) -> NDArray[np.float64]:
+    rows = np.tile(value, (num_rows, 1))
+    return rows[:, 0] if rows.shape[1] == 1 else rows
