@@ -16,7 +16,7 @@ from sepset.variables import Discrete, Real, Vector
     [
         (["b", "a", None], Discrete("x", ("a", "b"))),
         ([3, None, 1], Discrete("x", (1, 3))),
-        ([True, True], Discrete("x", (True,))),
+        ([True, True], Discrete("x", (False, True))),
         ([1.0, 2.0], Real("x")),
         ([1, 2.5, None], Real("x")),
         (["b", 2, 1], Discrete("x", (1, 2, "b"))),

@@ -46,6 +46,8 @@ def infer_variable(name: str, column: Column) -> Discrete | Real:
     if not levels.fixed and any(isinstance(v, float) for v in levels.values) and all(map(is_number, levels.values)):
         return Real(name)
     _refuse_strange(name, levels)
+    if not levels.fixed and levels.values and all(isinstance(value, bool) for value in levels.values):
+        return Discrete(name, (False, True))
     if not levels.values:
         raise DataError(f"Column {name!r} has no values, so its states are unknown. Give the variables.")
     distinct = {(isinstance(value, bool), value): value for value in levels.values}

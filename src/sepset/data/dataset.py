@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
-    from rich.table import Table
+    from rich.console import Group
 
 FrameKind = Literal["pandas", "polars", "pyarrow"]
 """The libraries a dataset can be handed to."""
@@ -262,7 +262,7 @@ class Dataset:
         rows, variables = _count(self.num_rows, "row"), _count(len(self.variables), "variable")
         return f"Dataset({rows}, {variables}{_short_names(self.variables)})"
 
-    def __rich__(self) -> Table:
+    def __rich__(self) -> Group:
         from sepset.data.show import rich_table
 
         return rich_table(self)

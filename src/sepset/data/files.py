@@ -12,6 +12,7 @@ import gzip
 import os
 import re
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _BOOLEANS = {"true": True, "false": False}
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+_PADDED = re.compile(r"[+-]?0[0-9]")
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,99})")
 
 
 def read_dataset(
@@ -130,11 +132,13 @@ def _text_columns(
 ) -> dict[str, Column]:
     header = _header(file, delimiter)
     query = """
-        FROM read_csv(?, columns=?, delim=?, nullstr=?, auto_detect=false, header=true, quote='"', escape='"',
-                      comment='', allow_quoted_nulls=false, strict_mode=true, max_line_size=16000000)
+        FROM read_csv(?, columns=?, delim=?, nullstr=?, compression=?, auto_detect=false, header=true,
+                      quote='"', escape='"', comment='', allow_quoted_nulls=false, strict_mode=true, max_line_size=16000000)
     """
     places = {f"c{place}": "VARCHAR" for place in range(len(header))}
-    frame = open_frame(connection.sql(query, params=[glob.escape(str(file)), places, delimiter, missing]))
+    frame = open_frame(
+        connection.sql(query, params=[glob.escape(str(file)), places, delimiter, missing, _compression(file)])
+    )
     wanted = None if scope is None else {v.name: v for v in scope}
     columns: dict[str, Column] = {}
     for place, name in enumerate(header):
@@ -143,6 +147,11 @@ def _text_columns(
         elif name in wanted:
             columns[name] = _matched(_levels(frame.read(f"c{place}")), wanted[name])
     return columns if columns else {name: frame.read(f"c{place}") for place, name in enumerate(header)}
+
+
+def _compression(file: Path) -> str:
+    """Said outright, since DuckDB takes what follows a question mark in a path for no part of the name."""
+    return "gzip" if file.suffix.lower() == ".gz" else "none"
 
 
 def _levels(column: Column) -> Levels:
@@ -157,7 +166,8 @@ def _header(file: Path, delimiter: str) -> list[str]:
     try:
         with _text(file) as lines:
             names = next(csv.reader(lines, delimiter=delimiter, strict=True), [])
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        "".join(names).encode()
+    except (OSError, EOFError, zlib.error, UnicodeEncodeError, csv.Error) as error:
         raise FileFormatError(f"the first line cannot be read: {error}.", file=str(file), line=1, column=1) from error
     bad = [name for place, name in enumerate(names) if not name or name in names[:place]]
     if bad or not names:
@@ -168,8 +178,8 @@ def _header(file: Path, delimiter: str) -> list[str]:
 
 def _text(file: Path) -> IO[str]:
     if file.suffix.lower() == ".gz":
-        return gzip.open(file, "rt", encoding="utf-8-sig", newline="")
-    return file.open(encoding="utf-8-sig", newline="")
+        return gzip.open(file, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="")
+    return file.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
 def _typed(levels: Levels) -> Column:
@@ -179,7 +189,7 @@ def _typed(levels: Levels) -> Column:
         return Levels(levels.codes, tuple(int(text) for text in texts))
     if texts and all(text.lower() in _BOOLEANS for text in texts):
         return Levels(_merged(levels, [int(_BOOLEANS[text.lower()]) for text in texts]), (False, True), fixed=True)
-    if any(_NUMBER.fullmatch(text) for text in texts) and all(_number(text) is not None for text in texts):
+    if any(map(_NUMBER.fullmatch, texts)) and all(_number(t) is not None and not _PADDED.match(t) for t in texts):
         return Cells(numbers_of(Levels(levels.codes, tuple(_number(text) for text in texts))))
     return levels
 
@@ -245,10 +255,9 @@ def write_dataset(dataset: Dataset, path: str | os.PathLike[str], *, delimiter: 
             connection.sql(query, params=states).write_parquet(str(partial))
         else:
             query, states = _text_query(dataset, file)
-            zipped = "gzip" if file.suffix.lower() == ".gz" else "none"
-            connection.sql(query, params=states).write_csv(
-                str(partial), sep=delimiter or _DELIMITERS[kind], header=False, compression=zipped
-            )
+            separator = delimiter or _DELIMITERS[kind]
+            rows = connection.sql(query, params=states)
+            rows.write_csv(str(partial), sep=separator, header=False, compression=_compression(file))
 
 
 @contextmanager

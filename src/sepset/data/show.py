@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Group
 
     from sepset.data.dataset import Dataset
 
@@ -22,18 +22,19 @@ def _corner(dataset: Dataset) -> tuple[list[str], list[list[str]]]:
     return names + more, rows
 
 
-def rich_table(dataset: Dataset) -> Table:
-    """The first rows as a Rich table."""
+def rich_table(dataset: Dataset) -> Group:
+    """The size, and the first rows as a Rich table."""
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     names, rows = _corner(dataset)
-    table = Table(title=Text(repr(dataset)))
+    table = Table()
     for name in names:
         table.add_column(Text(name))
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    return table
+    return Group(Text(repr(dataset)), table) if names else Group(Text(repr(dataset)))
 
 
 def html_table(dataset: Dataset) -> str:

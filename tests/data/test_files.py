@@ -1,0 +1,215 @@
+import gzip
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from random_rows import NAMES, datasets, one_type
+from sepset.data import Dataset, read_dataset, write_dataset
+from sepset.errors import DataError, FileFormatError, SepsetError
+from sepset.universe import Variables
+from sepset.variables import Discrete, Real
+
+SUFFIXES = [".csv", ".tsv", ".csv.gz", ".parquet"]
+ONE_CASE = tuple(name for name in NAMES if name != "A")
+
+
+def put(folder: Path, text: str | bytes, name: str = "rows.csv") -> Path:
+    file = folder / name
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return file
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@settings(max_examples=25, deadline=None)
+@given(dataset=datasets(states=one_type, min_variables=1, names=ONE_CASE))
+def test_round_trip(suffix, dataset):
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / f"it's a[1]*?{suffix}"
+        write_dataset(dataset, file)
+        assert os.listdir(folder) == [file.name]
+        assert dataset.equals(read_dataset(file, dataset.variables))
+
+
+def test_names_that_differ_by_case_alone(tmp_path):
+    dataset = Dataset({"a": ["x"], "A": ["y"]})
+    write_dataset(dataset, tmp_path / "rows.csv")
+    assert read_dataset(tmp_path / "rows.csv").equals(dataset)
+    with pytest.raises(DataError, match=r"differ by case alone.*'a', 'A'.*Use CSV"):
+        write_dataset(dataset, tmp_path / "rows.parquet")
+    pa.parquet.write_table(pa.table({"a": ["x"], "A": ["y"]}), tmp_path / "other.parquet")
+    assert read_dataset(tmp_path / "other.parquet").equals(dataset)
+
+
+def test_suggested_types(tmp_path):
+    file = put(tmp_path, 'i,f,b,s,z,q\n1,1,TRUE,x,007,""\n-20,2.5,false,3,1,\n,,,,,a\n')
+    dataset = read_dataset(file)
+    assert [*dataset.variables] == [
+        Discrete("i", (-20, 1)),
+        Real("f"),
+        Discrete("b", (False, True)),
+        Discrete("s", ("3", "x")),
+        Discrete("z", ("007", "1")),
+        Discrete("q", ("", "a")),
+    ]
+    assert dataset.row(0) == {"i": 1, "f": 1.0, "b": True, "s": "x", "z": "007", "q": ""}
+    assert dataset.row(2) == {"i": None, "f": None, "b": None, "s": None, "z": None, "q": "a"}
+
+
+def test_states_are_matched_by_how_they_print(tmp_path):
+    file = put(tmp_path, "i,f,b,s,t\n1,1,true,3.0,True\n2,2.50,FALSE,<0.5,False\n")
+    variables = [
+        Discrete("i", (1, 2)),
+        Discrete("f", (1.0, 2.5)),
+        Discrete("b", (False, True)),
+        Discrete("s", ("<0.5", "3.0")),
+        Discrete("t", ("True", "False")),
+    ]
+    dataset = read_dataset(file, variables)
+    assert dataset.matrix().tolist() == [[0, 0, 1, 1, 0], [1, 1, 0, 0, 1]]
+
+
+def test_text_wins_where_a_string_and_a_number_print_alike(tmp_path):
+    both = Discrete("x", (1, "1"))
+    assert read_dataset(put(tmp_path, "x\n1\n"), [both]).states("x").tolist() == ["1"]
+    with pytest.raises(DataError, match="print alike"):
+        write_dataset(Dataset({"x": [1, "1"]}, [both]), tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_missing_texts_and_delimiters(tmp_path):
+    file = put(tmp_path, 'a;b\nNA;1,5\n"NA";?\n')
+    dataset = read_dataset(file, delimiter=";", missing=("NA", "?"))
+    assert list(dataset.rows()) == [{"a": None, "b": "1,5"}, {"a": "NA", "b": None}]
+    with pytest.raises(DataError, match="one character"):
+        read_dataset(file, delimiter="||")
+
+
+def test_unwanted_columns_are_ignored_and_absent_ones_refused(tmp_path):
+    file = put(tmp_path, "grade,other\nA,junk\n")
+    assert read_dataset(file, [Discrete("grade", ("A",))]).variables.names == ("grade",)
+    with pytest.raises(DataError, match=r"rows\.csv: No column for variable 'grades'.*Did you mean 'grade'"):
+        read_dataset(file, [Discrete("grades", ("A",))])
+    absent = read_dataset(file, [Real("r")], missing_columns="allow")
+    assert (absent.num_rows, absent.row(0)) == (1, {"r": None})
+
+
+def test_unknown_states_name_file_column_and_row(tmp_path):
+    file = put(tmp_path, "g,r\nlow,1\nhgih,x\n")
+    with pytest.raises(DataError, match=r"rows\.csv: Column 'g', row 1: unknown state 'hgih'.*Did you mean 'high'"):
+        read_dataset(file, [Discrete("g", ("low", "high"))])
+    with pytest.raises(DataError, match=r"rows\.csv: Column 'r': row 1 holds 'x'"):
+        read_dataset(file, [Real("r")])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "names the columns; found no names"),
+        (b"a,a\n1,2\n", "repeated names 'a'"),
+        (b"a,\n1,2\n", "empty or repeated names ''"),
+        (b"a,b\n1,2\n3\n", r"rows\.csv:3:1: .*Expected Number of Columns: 2 Found: 1"),
+        (b"a,b\n1,2\n3,4,5\n", r"rows\.csv:3:1: .*Found: 3"),
+        (b'a,b\n1,2\n"3,4\n', r"rows\.csv:3:1: .*unterminated quote"),
+        (b"a,b\n1,\xff\n", r"rows\.csv:2:1: .*utf-8"),
+        (b"\xff,b\n1,2\n", "first line cannot be read"),
+    ],
+)
+def test_malformed_text(tmp_path, content, message):
+    with pytest.raises(FileFormatError, match=message):
+        read_dataset(put(tmp_path, content))
+
+
+def test_malformed_files(tmp_path):
+    with pytest.raises(FileFormatError, match=r"bad\.parquet"):
+        read_dataset(put(tmp_path, b"PAR1 not really", "bad.parquet"))
+    with pytest.raises(FileFormatError, match=r"bad\.csv\.gz"):
+        read_dataset(put(tmp_path, b"a\n1\n", "bad.csv.gz"))
+    whole = gzip.compress(b"a\n" + b"".join(b"%d\n" % i for i in range(5000)))
+    with pytest.raises(FileFormatError, match=r"cut\.csv\.gz"):
+        read_dataset(put(tmp_path, whole[:10], "cut.csv.gz"))
+    with pytest.raises(FileFormatError, match="no such file"):
+        read_dataset(tmp_path / "absent.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(FileFormatError, match="not a regular file"):
+        read_dataset(tmp_path / "folder.csv")
+    for name in ("rows.xls", "rows", "rows.parquet.gz"):
+        with pytest.raises(FileFormatError, match="names no format"):
+            read_dataset(tmp_path / name)
+
+
+@settings(max_examples=60, deadline=None)
+@given(content=st.binary(max_size=40))
+def test_any_bytes_give_rows_or_one_clear_error(content):
+    with TemporaryDirectory() as folder:
+        for name in ("rows.csv", "rows.parquet"):
+            try:
+                assert read_dataset(put(Path(folder), content, name)).num_rows >= 0
+            except SepsetError as error:
+                message = str(error)
+            else:
+                message = name
+            assert name in message
+
+
+def test_patterns_in_names_are_not_expanded(tmp_path):
+    put(tmp_path, "a\n1\n", "rows1.csv")
+    file = put(tmp_path, "a\n2\n", "rows[1].csv")
+    assert read_dataset(file).states("a").tolist() == [2]
+    with pytest.raises(FileFormatError, match="no such file"):
+        read_dataset(tmp_path / "rows?.csv")
+
+
+def test_windows_lines_marks_and_quotes(tmp_path):
+    file = put(tmp_path, "\ufeffa,b\r\nx,1\r\n#y,2\r\n")
+    assert list(read_dataset(file).rows()) == [{"a": "x", "b": 1}, {"a": "#y", "b": 2}]
+
+
+def test_header_alone(tmp_path):
+    file = put(tmp_path, "a,b\n")
+    assert read_dataset(file, [Discrete("a"), Real("b")]).num_rows == 0
+    with pytest.raises(DataError, match="Column 'a' has no values"):
+        read_dataset(file)
+
+
+def test_parquet_keeps_types_and_refuses_mixtures(tmp_path):
+    dataset = Dataset({"i": [3, None], "b": [True, None], "r": [0.5, None], "s": ["x", None]})
+    write_dataset(dataset, tmp_path / "rows.parquet")
+    assert read_dataset(tmp_path / "rows.parquet").variables == dataset.variables
+    with pytest.raises(DataError, match="no common column type"):
+        write_dataset(Dataset({"x": ["a", 1]}), tmp_path / "mixed.parquet")
+    write_dataset(Dataset({"x": ["a", 1]}), tmp_path / "mixed.csv")
+    assert read_dataset(tmp_path / "mixed.csv", [Discrete("x", (1, "a"))]).states("x").tolist() == ["a", 1]
+
+
+def test_writing_is_all_or_nothing(tmp_path):
+    file = put(tmp_path, "old")
+    with pytest.raises(DataError, match="nothing to write"):
+        write_dataset(Dataset({}), file)
+    with pytest.raises(DataError, match="print alike"):
+        write_dataset(Dataset({"x": [1, "1"]}), file)
+    assert (file.read_text(), os.listdir(tmp_path)) == ("old", ["rows.csv"])
+    with pytest.raises(FileFormatError, match="cannot be written"):
+        write_dataset(Dataset({"x": [1]}), tmp_path / "absent" / "rows.csv")
+
+
+def test_rows_keep_their_order_in_large_files(tmp_path):
+    codes = np.random.default_rng(0).integers(-1, 4, (300_000, 1))
+    dataset = Dataset.from_codes([Discrete("a", 4)], codes)
+    for suffix in (".csv", ".parquet"):
+        write_dataset(dataset, tmp_path / f"rows{suffix}")
+        assert dataset.equals(read_dataset(tmp_path / f"rows{suffix}", dataset.variables))
+
+
+def test_states_are_data_not_commands(tmp_path):
+    hostile = "'); DROP TABLE codes; --"
+    dataset = Dataset({hostile: [hostile, '"']}, Variables([Discrete(hostile, (hostile, '"'))]))
+    for suffix in SUFFIXES:
+        write_dataset(dataset, tmp_path / f"rows{suffix}")
+        assert dataset.equals(read_dataset(tmp_path / f"rows{suffix}", dataset.variables))
