@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sepset.errors import ModelError, ScopeError, listing
+from sepset.graphs.base import each, name_of
 from sepset.graphs.elimination import Cards, EliminationOrder
-from sepset.graphs.graph import Node, UndirectedGraph
+from sepset.graphs.graph import Node, Nodes, UndirectedGraph
 from sepset.graphs.ordering import OrderingMethod, elimination_order
 from sepset.graphs.triangulation import resolve
 
@@ -49,14 +50,14 @@ class ClusterGraph:
 
     def __init__(
         self,
-        clusters: Iterable[Iterable[str]],
+        clusters: Iterable[Nodes],
         edges: Iterable[tuple[int, int]] = (),
-        sepsets: Iterable[Iterable[str]] | None = None,
+        sepsets: Iterable[Nodes] | None = None,
     ) -> None:
-        scopes = tuple(tuple(cluster) for cluster in clusters)
+        scopes = tuple(map(scope_of, clusters))
         pairs = tuple((int(a), int(b)) for a, b in edges)
         _check_edges(pairs, len(scopes))
-        shared = (_shared(scopes[a], scopes[b]) for a, b in pairs) if sepsets is None else map(tuple, sepsets)
+        shared = (_shared(scopes[a], scopes[b]) for a, b in pairs) if sepsets is None else map(scope_of, sepsets)
         object.__setattr__(self, "clusters", scopes)
         object.__setattr__(self, "edges", pairs)
         object.__setattr__(self, "sepsets", tuple(shared))
@@ -141,15 +142,15 @@ class ClusterGraph:
                 return f"{name!r}: no path of sepsets with it joins clusters {listing(members)}."
         return None
 
-    def family(self, scope: Iterable[str]) -> int:
+    def family(self, scope: Nodes) -> int:
         """The number of the smallest cluster that holds `scope`: where a factor of that scope is assigned.
 
-        >>> ClusterGraph([("A", "B", "C"), ("B", "C")]).family(["C"])
+        >>> ClusterGraph([("A", "B", "C"), ("B", "C")]).family("C")
         1
         """
         return self.families([scope])[0]
 
-    def families(self, scopes: Iterable[Iterable[str]]) -> tuple[int, ...]:
+    def families(self, scopes: Iterable[Nodes]) -> tuple[int, ...]:
         r"""For each scope the number of the smallest cluster that holds it: the family preserving map $\alpha(\phi)$.
 
         Reference: Koller & Friedman, definition 10.1.
@@ -161,7 +162,7 @@ class ClusterGraph:
         for i, cluster in enumerate(self.clusters):
             for name in cluster:
                 homes.setdefault(name, set()).add(i)
-        return tuple(self._family(tuple(scope), homes) for scope in scopes)
+        return tuple(self._family(scope_of(scope), homes) for scope in scopes)
 
     def _family(self, scope: Scope, homes: dict[str, set[int]]) -> int:
         rows = [homes.get(name, set()) for name in scope]
@@ -292,7 +293,7 @@ def clique_tree(
     return CliqueTree(clusters, edges, sepsets)
 
 
-def strong_root(tree: CliqueTree, continuous: Iterable[Node]) -> int | None:
+def strong_root(tree: CliqueTree, continuous: Nodes) -> int | None:
     r"""The first cluster that is a strong root of the tree, or None where there is none.
 
     Towards a strong root discrete variables are summed out only where no continuous ones are left: for each clique
@@ -313,7 +314,7 @@ def strong_root(tree: CliqueTree, continuous: Iterable[Node]) -> int | None:
         return None
     if not tree.is_connected:
         raise ModelError("A strong root is that of one tree; join the parts first: clique_tree(graph, joined=True).")
-    gamma = frozenset(node if isinstance(node, str) else node.name for node in continuous)
+    gamma = frozenset(scope_of(continuous))
     sets = [frozenset(cluster) for cluster in tree.clusters]
 
     def weak(lower: int, upper: int) -> bool:
@@ -328,7 +329,7 @@ def strong_root(tree: CliqueTree, continuous: Iterable[Node]) -> int | None:
 
 def strong_order(
     graph: UndirectedGraph,
-    continuous: Iterable[Node],
+    continuous: Nodes,
     cards: Cards = None,
     *,
     method: OrderingMethod | None = None,
@@ -351,6 +352,11 @@ def strong_order(
     states = {name: 2 if cards is None else cards if isinstance(cards, int) else cards.get(name) for name in delta}
     known = {name: card for name, card in states.items() if card is not None}
     return elimination_order(graph, {**known, **dict.fromkeys(gamma, 1)}, method=method, groups=[gamma, delta])
+
+
+def scope_of(nodes: Nodes) -> Scope:
+    """The names of one node or of several."""
+    return tuple(map(name_of, each(nodes)))
 
 
 def _shared(a: Scope, b: Scope) -> Scope:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from sepset.errors import ScopeError, StateError, listing, nearest
-from sepset.graphs.graph import Node, UndirectedGraph
+from sepset.graphs.graph import Node, Nodes, UndirectedGraph
 
 __all__ = ["Cards", "EliminationOrder", "card_list", "eliminate_graph", "fill_in", "induced_width"]
 
@@ -121,7 +121,7 @@ class EliminationOrder:
 
 
 def eliminate_graph(
-    graph: UndirectedGraph, order: Iterable[Node], cards: Cards = None, *, keep: Iterable[Node] = ()
+    graph: UndirectedGraph, order: Iterable[Node], cards: Cards = None, *, keep: Nodes = ()
 ) -> EliminationOrder:
     """What eliminating `order` from `graph` does: cliques, messages, fill edges, width and table sizes.
 
@@ -137,7 +137,7 @@ def eliminate_graph(
     >>> eliminate_graph(UndirectedGraph.parse("A - B - C"), ["C", "B"], keep=["A"]).messages
     (('B',), ('A',))
     """
-    kept = graph.ids(list(keep))
+    kept = graph.ids(keep)
     ids = _checked_order(graph, order, kept)
     return _result(graph, ids, kept, card_list(graph.nodes, cards))
 

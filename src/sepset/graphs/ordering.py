@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.errors import ModelError, ScopeError, nearest
+from sepset.graphs.base import name_of
 from sepset.graphs.elimination import Cards, EliminationOrder, card_list, eliminate_graph
-from sepset.graphs.graph import Node, UndirectedGraph
+from sepset.graphs.graph import Node, Nodes, UndirectedGraph
 
 __all__ = [
     "GivenOrder",
@@ -162,8 +163,7 @@ class GivenOrder:
     order: tuple[str, ...]
 
     def __init__(self, order: Iterable[Node]) -> None:
-        names = (node if isinstance(node, str) else node.name for node in order)
-        object.__setattr__(self, "order", tuple(names))
+        object.__setattr__(self, "order", tuple(map(name_of, order)))
 
     def arrange(self, task: OrderingTask) -> Sequence[int]:
         """The node numbers, first eliminated first."""
@@ -186,9 +186,9 @@ class Portfolio:
     r"""The best of many greedy orders, by the total size of the maximal cliques' tables.
 
     Simplicial nodes go first: some clique of every triangulation contains each of them with its neighbors, so this is
-    safe. The rest is ordered again and again by fill, weighted fill, message size and blends of them, with noise on the
-    costs; and the best so far is varied. A run stops as soon as its tables pass the best. The result depends on the
-    seed alone, unless `seconds` sets the budget.
+    safe (among variables of two states or more). The rest is ordered again and again by fill, weighted fill, message
+    size and blends of them, with noise on the costs; and the best so far is varied. A run stops as soon as its tables
+    pass the best. The result depends on the seed alone, unless `seconds` sets the budget.
 
     Args:
         restarts: the number of orders tried; by default up to 128, and fewer where the graph is small or large.
@@ -273,8 +273,8 @@ def elimination_order(
     cards: Cards = None,
     *,
     method: OrderingMethod | None = None,
-    last: Iterable[Node] = (),
-    groups: Iterable[Iterable[Node]] = (),
+    last: Nodes = (),
+    groups: Iterable[Nodes] = (),
 ) -> EliminationOrder:
     """A good elimination order of `graph`, with its cliques, width and table sizes.
 
@@ -299,7 +299,7 @@ def elimination_order(
     return eliminate_graph(graph, [graph.nodes[i] for i in ids], cards)
 
 
-def _groups(graph: UndirectedGraph, groups: list[Iterable[Node]]) -> Longs:
+def _groups(graph: UndirectedGraph, groups: list[Nodes]) -> Longs:
     group = np.zeros(len(graph), np.int64)
     for number, members in enumerate(groups, start=1):
         for i in graph.ids(members):

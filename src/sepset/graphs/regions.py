@@ -7,14 +7,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sepset.errors import ModelError, ScopeError, listing, nearest
-from sepset.graphs.clusters import ClusterGraph
+from sepset.graphs.clusters import ClusterGraph, scope_of
+from sepset.graphs.graph import Node, Nodes
 
 __all__ = ["RegionGraph", "bethe_graph", "join_graph", "region_graph"]
 
 Scope = tuple[str, ...]
 
 
-def bethe_graph(scopes: Iterable[Iterable[str]], variables: Iterable[str] | None = None) -> ClusterGraph:
+def bethe_graph(scopes: Iterable[Nodes], variables: Iterable[Node] | None = None) -> ClusterGraph:
     """The Bethe cluster graph: a cluster for each scope, then one for each variable, joined where the scope holds it.
 
     Args:
@@ -30,7 +31,7 @@ def bethe_graph(scopes: Iterable[Iterable[str]], variables: Iterable[str] | None
     0 - 1: A
     0 - 2: B
     """
-    large = [tuple(scope) for scope in scopes]
+    large = [scope_of(scope) for scope in scopes]
     names = _names(large, variables)
     number = {name: len(large) + i for i, name in enumerate(names)}
     links = [(i, number[name], (name,)) for i, scope in enumerate(large) for name in scope]
@@ -38,12 +39,12 @@ def bethe_graph(scopes: Iterable[Iterable[str]], variables: Iterable[str] | None
     return ClusterGraph(clusters, [(a, b) for a, b, _ in links], [sepset for *_, sepset in links])
 
 
-def join_graph(scopes: Iterable[Iterable[str]], order: Iterable[str], *, bound: int) -> ClusterGraph:
+def join_graph(scopes: Iterable[Nodes], order: Iterable[Node], *, bound: int) -> ClusterGraph:
     """A cluster graph with running intersection whose clusters hold at most `bound` names.
 
     The scopes go through the buckets of an elimination order; a bucket is split into mini-buckets of at most `bound`
-    names, which are linked by their variable, and each sends what is left to a later bucket. With a bound above the width of
-    the order nothing is split and the graph is a tree.
+    names, which are linked by their variable, and each sends what is left to a later bucket. With a bound above the
+    width of the order nothing is split and the graph is a tree.
 
     Args:
         scopes: the factors' scopes.
@@ -56,8 +57,8 @@ def join_graph(scopes: Iterable[Iterable[str]], order: Iterable[str], *, bound: 
     >>> join_graph(square, "ABCD", bound=3).is_forest, join_graph(square, "ABCD", bound=2).is_forest
     (True, False)
     """
-    names = list(order)
-    large = [tuple(scope) for scope in scopes]
+    names = list(scope_of(list(order)))
+    large = [scope_of(scope) for scope in scopes]
     position = {name: i for i, name in enumerate(_names(large, names))}
     widest = max(large, key=len, default=())
     if bound < max(1, len(widest)):
@@ -144,7 +145,7 @@ class RegionGraph:
         return len(self.regions)
 
 
-def region_graph(scopes: Iterable[Iterable[str]], variables: Iterable[str] | None = None) -> RegionGraph:
+def region_graph(scopes: Iterable[Nodes], variables: Iterable[Node] | None = None) -> RegionGraph:
     r"""The region graph of the cluster variation method: the largest scopes and all their intersections.
 
     $$\kappa_r = 1 - \sum_{s \supset r} \kappa_s$$
@@ -159,7 +160,7 @@ def region_graph(scopes: Iterable[Iterable[str]], variables: Iterable[str] | Non
     >>> print(*region_graph([("A", "B", "C"), ("B", "C", "D")]).regions)
     ('A', 'B', 'C') ('B', 'C', 'D') ('B', 'C')
     """
-    given = [tuple(scope) for scope in scopes]
+    given = [scope_of(scope) for scope in scopes]
     names = _names(given, variables)
     covered = {name for scope in given for name in scope}
     sets = [frozenset(scope) for scope in given if scope] + [frozenset((n,)) for n in names if n not in covered]
@@ -186,12 +187,12 @@ def _closed_under_intersection(sets: list[frozenset[str]]) -> list[frozenset[str
     return list(found)
 
 
-def _names(scopes: list[Scope], variables: Iterable[str] | None) -> Scope:
+def _names(scopes: list[Scope], variables: Iterable[Node] | None) -> Scope:
     """The variables, checked against the scopes, or those of the scopes in order of appearance."""
     appearing = dict.fromkeys(name for scope in scopes for name in scope)
     if variables is None:
         return tuple(appearing)
-    names = tuple(variables)
+    names = scope_of(list(variables))
     if len(set(names)) != len(names):
         raise ScopeError(f"The variables {listing(names)} name one twice.")
     known = set(names)

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import plain_elimination as plain
+from sepset.errors import ModelError, ScopeError
+from sepset.graphs.graph import UndirectedGraph
+from sepset.graphs.ordering import (
+    GivenOrder,
+    MaxCardinality,
+    MinFill,
+    MinNeighbors,
+    MinWeight,
+    Portfolio,
+    WeightedMinFill,
+    elimination_order,
+)
+from small_graphs import undirected
+
+GREEDY = [MinFill(), WeightedMinFill(), MinWeight(), MinNeighbors()]
+EVERY = [*GREEDY, MaxCardinality(), Portfolio(restarts=8)]
+
+
+def plain_cost(method, node, near, cards):
+    """What a heuristic pays for a node, by its definition."""
+    around = sorted(near[node])
+    missing = [(a, b) for i, a in enumerate(around) for b in around[i + 1 :] if b not in near[a]]
+    return {
+        "MinFill": len(missing),
+        "WeightedMinFill": sum(cards[a] * cards[b] for a, b in missing),
+        "MinWeight": int(np.prod([cards[a] for a in around])),
+        "MinNeighbors": len(around),
+    }[type(method).__name__]
+
+
+@pytest.mark.parametrize("method", GREEDY, ids=repr)
+@given(drawn=undirected(max_nodes=9), data=st.data())
+@settings(max_examples=60)
+def test_greedy_takes_the_cheapest_node_each_time(method, drawn, data):
+    nodes, edges = drawn
+    cards = {node: data.draw(st.integers(1, 5)) for node in nodes}
+    order = elimination_order(UndirectedGraph(nodes, edges), cards, method=method).order
+    near = {node: set() for node in nodes}
+    for a, b in edges:
+        near[a].add(b)
+        near[b].add(a)
+    for node in order:
+        costs = {other: plain_cost(method, other, near, cards) for other in near}
+        assert node == min(near, key=lambda other: (costs[other], nodes.index(other)))
+        around = near.pop(node)
+        for a in around:
+            near[a] = (near[a] | around) - {a, node}
+
+
+@pytest.mark.parametrize("method", EVERY, ids=repr)
+@given(drawn=undirected(), data=st.data())
+@settings(max_examples=40)
+def test_groups_are_eliminated_one_after_the_other(method, drawn, data):
+    nodes, edges = drawn
+    group = {node: data.draw(st.integers(0, 3)) for node in nodes}
+    members = [[node for node in nodes if group[node] == k] for k in (1, 2, 3)]
+    graph = UndirectedGraph(nodes, edges)
+    found = elimination_order(graph, method=method, groups=members[:2], last=members[2])
+    assert sorted(found.order) == sorted(nodes)
+    assert [group[node] for node in found.order] == sorted(group.values())
+
+
+@given(undirected(max_nodes=8))
+@settings(max_examples=40)
+def test_max_cardinality_is_perfect_on_chordal_graphs(drawn):
+    nodes, edges = drawn
+    graph = nx.Graph(edges)
+    graph.add_nodes_from(nodes)
+    fill = elimination_order(UndirectedGraph(nodes, edges), method=MaxCardinality()).fill_edges
+    assert (not fill) == nx.is_chordal(graph)
+
+
+@given(undirected(max_nodes=8), st.data())
+@settings(max_examples=40)
+def test_the_portfolio_is_never_worse_than_its_members(drawn, data):
+    nodes, edges = drawn
+    cards = {node: data.draw(st.integers(2, 5)) for node in nodes}
+    graph = UndirectedGraph(nodes, edges)
+    best = elimination_order(graph, cards, method=Portfolio(restarts=60))
+    for method in GREEDY[:2]:
+        assert best.total_size <= elimination_order(graph, cards, method=method).total_size
+
+
+@given(undirected(max_nodes=5), st.data())
+@settings(max_examples=40)
+def test_the_portfolio_is_optimal_on_the_smallest_graphs(drawn, data):
+    nodes, edges = drawn
+    cards = {node: data.draw(st.integers(2, 5)) for node in nodes}
+    sizes = []
+    for order in itertools.permutations(nodes):
+        cliques = plain.maximal(plain.eliminate(nodes, edges, order)[0])
+        sizes.append(sum(math.prod(cards[name] for name in clique) for clique in cliques))
+    best = elimination_order(UndirectedGraph(nodes, edges), cards, method=Portfolio(restarts=60))
+    assert best.total_size == min(sizes)
+
+
+def grid(k: int) -> UndirectedGraph:
+    return UndirectedGraph.from_networkx(nx.grid_2d_graph(k, k))
+
+
+def test_the_portfolio_depends_on_its_seed_alone():
+    first, second = (elimination_order(grid(9), method=Portfolio(seed=3)) for _ in range(2))
+    assert first == second
+    assert elimination_order(grid(9)).total_size <= elimination_order(grid(9), method=MinFill()).total_size
+
+
+def test_more_restarts_never_hurt():
+    few, many = (elimination_order(grid(8), 3, method=Portfolio(restarts=n)).total_size for n in (12, 200))
+    assert many <= few
+
+
+def test_a_time_budget_adds_restarts():
+    base = elimination_order(grid(7), method=Portfolio(restarts=1)).total_size
+    assert elimination_order(grid(7), method=Portfolio(restarts=1, seconds=0.05)).total_size <= base
+
+
+def test_very_wide_graphs_have_no_overflow():
+    names = [f"N{i}" for i in range(40)]
+    pairs = [(a, b) for a in names[:20] for b in names[20:]]
+    found = elimination_order(UndirectedGraph(names, pairs), 10**30)
+    assert found.width == 20
+    assert found.largest == 10 ** (30 * 21)
+
+
+def test_a_large_sparse_graph_is_ordered():
+    n = 20_000
+    rng = np.random.default_rng(0)
+    parents = np.array([rng.integers(max(0, i - 50), i) for i in range(1, n)])
+    tree = UndirectedGraph.from_arrays([f"N{i}" for i in range(n)], np.arange(1, n), parents)
+    assert elimination_order(tree).width == 1
+    assert elimination_order(tree, method=MinNeighbors()).width == 1
+
+
+def test_empty_graph():
+    for method in EVERY:
+        assert elimination_order(UndirectedGraph(), method=method).order == ()
+
+
+def test_given_orders():
+    graph = UndirectedGraph.parse("A - B - C")
+    assert elimination_order(graph, method=GivenOrder("CAB")).order == ("C", "A", "B")
+    with pytest.raises(ScopeError, match=r"Unknown node 'b' in the given order\. Did you mean 'B'\?"):
+        elimination_order(graph, method=GivenOrder("AbC"))
+    with pytest.raises(ScopeError, match="leaves out 'C'"):
+        elimination_order(graph, method=GivenOrder("AB"))
+    with pytest.raises(ModelError, match="eliminates 'A' before 'B', which belongs to an earlier group"):
+        elimination_order(graph, method=GivenOrder("ABC"), last="A")
+
+
+def test_groups_are_checked():
+    graph = UndirectedGraph.parse("A - B - C")
+    with pytest.raises(ScopeError, match="'A' is in two groups"):
+        elimination_order(graph, groups=["A", ["B", "A"]])
+    with pytest.raises(ScopeError, match="Unknown node 'X'"):
+        elimination_order(graph, last="X")
+
+
+def test_any_object_that_arranges_is_a_method():
+    @dataclass(frozen=True)
+    class Reversed:
+        def arrange(self, task):
+            return range(len(task.nodes) - 1, -1, -1)
+
+    assert elimination_order(UndirectedGraph.parse("A - B - C"), method=Reversed()).order == ("C", "B", "A")
