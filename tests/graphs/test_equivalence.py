@@ -106,6 +106,53 @@ def test_meek_rules_find_all_that_background_knowledge_implies(four):
             assert set(meek_rules(told).directed) == set.intersection(*agreeing)
 
 
+def closed_under_meek(arrows, lines):
+    """Meek's four rules, tried on every line until nothing changes."""
+    arrows, lines = set(arrows), {frozenset(line) for line in lines}
+
+    def touch(a, b):
+        return (a, b) in arrows or (b, a) in arrows or frozenset((a, b)) in lines
+
+    def forced(x, y):
+        others = sorted({n for pair in [*arrows, *lines] for n in pair} - {x, y})
+        return (
+            any((z, x) in arrows and not touch(z, y) for z in others)
+            or any((x, z) in arrows and (z, y) in arrows for z in others)
+            or any(
+                {frozenset((x, z)), frozenset((x, w))} <= lines and {(z, y), (w, y)} <= arrows and not touch(z, w)
+                for z, w in itertools.combinations(others, 2)
+            )
+            or any(
+                frozenset((x, z)) in lines and {(z, w), (w, y)} <= arrows and touch(x, w) and not touch(z, y)
+                for z, w in itertools.permutations(others, 2)
+            )
+        )
+
+    while found := next(((x, y) for line in lines for x, y in itertools.permutations(line) if forced(x, y)), None):
+        arrows.add(found)
+        lines.remove(frozenset(found))
+    return arrows, lines
+
+
+@given(dags(8), st.data())
+@settings(max_examples=150)
+def test_meek_rules_close_larger_graphs(drawn, data):
+    dag = DAG(*drawn)
+    pattern = cpdag(dag)
+    assert (set(pattern.directed), {frozenset(e) for e in pattern.undirected}) == closed_under_meek(
+        *_arrows_and_lines(dag, {e for x, z, y in immoralities(dag) for e in ((x, z), (y, z))})
+    )
+    loose = [e for e in dag.edges if e not in pattern.directed]
+    known = [e for e in loose if data.draw(st.integers(0, 4)) == 0]
+    arrows, lines = _arrows_and_lines(dag, {*pattern.directed, *known})
+    found = meek_rules(MixedGraph(dag.nodes, arrows, lines))
+    assert (set(found.directed), {frozenset(e) for e in found.undirected}) == closed_under_meek(arrows, lines)
+
+
+def _arrows_and_lines(dag, arrows):
+    return sorted(arrows), [e for e in dag.edges if e not in arrows]
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -114,6 +161,8 @@ def test_meek_rules_find_all_that_background_knowledge_implies(four):
         ("X - Z -> Y; X - W -> Y; X - Y", "X - Z -> Y; X - W -> Y; X -> Y"),
         ("X - Z -> W -> Y; X - W; X - Y", "X - Z -> W -> Y; X - W; X -> Y"),
         ("X - Y - Z", "X - Y - Z"),
+        # Rule 4 applies to A - B only after rule 1 has directed C -> D.
+        ("A - B; A - C; A - D; D -> B; E -> C; A - E; C - D", "A -> B; A - C; A - D; D -> B; E -> C; A - E; C -> D"),
     ],
 )
 def test_each_meek_rule(before, after):

@@ -68,7 +68,8 @@ def minimal_imap(order: Iterable[Node], independent: Oracle) -> DAG:
     $$\mathrm{Pa}_{X_i} = \text{a minimal } \mathbf U \subseteq \{X_1, \dots, X_{i-1}\}
       \text{ with } (X_i \perp \{X_1, \dots, X_{i-1}\} - \mathbf U \mid \mathbf U)$$
 
-    Predecessors are dropped one at a time; by weak union what survives is minimal.
+    A predecessor is dropped when it is independent of $X_i$ given those still kept: by contraction all that were
+    dropped are then independent of it together, and by weak union what survives is minimal.
 
     Cost: $n (n - 1) / 2$ calls of the oracle. Reference: Koller & Friedman, algorithm 3.2.
 
@@ -152,7 +153,7 @@ def _boundary(x: str, others: Sequence[str], independent: Oracle) -> list[str]:
     kept = list(others)
     for y in others:
         given = [z for z in kept if z != y]
-        if independent(x, [z for z in others if z not in given], given):
+        if independent(x, (y,), given):
             kept = given
     return kept
 
