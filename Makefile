@@ -1,0 +1,48 @@
+# Everything below creates what it needs: a machine with Python 3.11 and make is enough.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+JOBS ?= auto
+
+.PHONY: demo test crosscheck bench check format clean
+
+demo: .venv/.installed
+	@$(BIN)/python examples/demo.py
+
+test: .venv/.dev
+	$(BIN)/pytest -n $(JOBS) --ignore=tests/crosscheck
+
+crosscheck: .venv/.peers
+	$(BIN)/pytest -n $(JOBS) tests/crosscheck
+
+bench: .venv/.peers
+	$(BIN)/python -m benchmarks
+
+check: .venv/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n $(JOBS) tests/test_repository.py tests/test_documents.py tests/test_catalogue.py
+
+format: .venv/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("sepset needs Python 3.11 or newer; found " + sys.version) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+.venv/.installed: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/.dev: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@ .venv/.installed
+
+.venv/.peers: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev,peers]'
+	@touch $@ .venv/.dev .venv/.installed
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,332 @@
+"""The command line: questions to a model file, as tables for people or JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sepset.errors import ScopeError, SepsetError, StateError, nearest
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from sepset.evidence import Finding
+    from sepset.inference.method import Method
+    from sepset.models.model import Model
+    from sepset.universe import Variables
+    from sepset.variables import Discrete, State
+
+app = typer.Typer(
+    help="Probabilistic graphical models: ask a model file questions, with every answer's guarantee.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+class MethodName(StrEnum):
+    """The algorithms the command line offers."""
+
+    auto = "auto"
+    elimination = "elimination"
+    clique_tree = "clique-tree"
+    brute_force = "brute-force"
+
+
+File = Annotated[
+    str, typer.Argument(help="A model file (.bif .xmlbif .uai .net .xdsl .json, also .gz) or a built-in network.")
+]
+Given = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--given", "-g", help="Evidence: NAME=STATE, NAME!=STATE, or NAME=STATE|STATE for a subset. Repeatable."
+    ),
+]
+Target = Annotated[list[str] | None, typer.Option("--target", "-t", help="A target variable. Repeatable.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Chosen = Annotated[MethodName, typer.Option("--method", "-m", help="The algorithm.")]
+
+
+@app.command()
+def info(file: File, as_json: AsJson = False) -> None:
+    """What is in a model: variables, states, factors, and what inference would cost."""
+    model = _load(file)
+    from sepset.api.verbs import plan
+
+    cost = plan(model)
+    facts = {
+        "name": model.name or Path(file).name,
+        "kind": type(model).__name__,
+        "variables": len(model.variables),
+        "factors": model.problem().num_factors,
+        "largest domain": int(model.variables.cards.max(initial=0)),
+        "width": cost.width,
+        "table entries": cost.total_size,
+        "notes": list(model.notes),
+    }
+    states = {v.name: list(getattr(v, "states", ())) for v in model.variables}
+    _show({**facts, "states": states}, as_json, lambda: _facts_and_states(facts, states))
+
+
+@app.command()
+def convert(
+    source: File, target: Annotated[Path, typer.Argument(help="The file to write; its suffix says the format.")]
+) -> None:
+    """Read a model in one format and write it in another."""
+    from sepset.io.files import write
+
+    write(_load(source), target)
+
+
+@app.command()
+def query(
+    file: File, target: Target = None, given: Given = None, method: Chosen = MethodName.auto, as_json: AsJson = False
+) -> None:
+    """The joint distribution of the targets given the evidence; every marginal without a target."""
+    from sepset.api import verbs
+
+    model = _load(file)
+    evidence = _evidence(model, given)
+    if not target:
+        answers = verbs.marginals(model, given=evidence, method=_method(method))
+        tables = [answers[name] for name in answers]
+        payload: dict[str, Any] = {"marginals": [_table_json(t) for t in tables]}
+        _show(payload, as_json, lambda: _marginals_table(tables))
+        return
+    answer = verbs.query(model, target, given=evidence, method=_method(method))
+    guarantees = {part: guarantee.value for part, guarantee in answer.guarantees.items()}
+    payload = {**_table_json(answer.distribution), "log_partition": answer.log_partition, "guarantees": guarantees}
+    _show(payload, as_json, answer.__rich__)
+
+
+@app.command(name="map")
+def map_(
+    file: File,
+    given: Given = None,
+    over: Annotated[
+        list[str] | None, typer.Option("--over", help="Variables to choose; the rest are summed out.")
+    ] = None,
+    k: Annotated[int, typer.Option("--best", "-k", min=1, help="How many of the best assignments.")] = 1,
+    method: Chosen = MethodName.auto,
+    as_json: AsJson = False,
+) -> None:
+    """The most probable assignment given the evidence."""
+    from sepset.api import verbs
+
+    model = _load(file)
+    best = verbs.map_assignment(model, given=_evidence(model, given), over=over or None, k=k, method=_method(method))
+    payload = {
+        "assignments": [dict(one) for one in best.assignments],
+        "log_values": list(best.log_values),
+        "probability": best.probability,
+        "guarantees": {part: guarantee.value for part, guarantee in best.guarantees.items()},
+    }
+    _show(payload, as_json, best.__rich__)
+
+
+@app.command()
+def sample(
+    file: File,
+    rows: Annotated[int, typer.Option("--rows", "-n", min=0, help="How many rows.")] = 10,
+    given: Given = None,
+    seed: Annotated[int, typer.Option("--seed", "-s", help="The same seed gives the same rows.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="A .csv or .parquet file; a table on the terminal without.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Independent draws from the model given the evidence."""
+    from sepset.api import verbs
+
+    model = _load(file)
+    drawn = verbs.sample(model, rows, given=_evidence(model, given), seed=seed)
+    if out is not None:
+        from sepset.data.files import write_dataset
+
+        write_dataset(drawn, out)
+        return
+    _show(
+        {"rows": list(drawn.rows())} if as_json else {},
+        as_json,
+        lambda: _rows_table(list(drawn.rows()), model.variables.names),
+    )
+
+
+@app.command()
+def plan(
+    file: File,
+    target: Target = None,
+    given: Annotated[
+        list[str] | None, typer.Option("--given", "-g", help="A variable that will be observed. Repeatable.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What a question would cost; nothing is computed."""
+    from sepset.api import verbs
+
+    model = _load(file)
+    observed = [_split_finding(model.variables, g)[0] if "=" in g else g for g in given or ()]
+    found = verbs.plan(model, target or (), given=observed)
+    payload = {
+        "width": found.width,
+        "largest": found.largest,
+        "total_size": found.total_size,
+        "memory_bytes": found.memory,
+        "cost": found.cost,
+        "order": list(found.order),
+    }
+    _show(payload, as_json, lambda: str(found))
+
+
+def _load(file: str) -> Model:
+    """The model in a file, or the built-in network of that name."""
+    path = Path(file)
+    if not path.exists():
+        from sepset import datasets
+
+        if file in datasets.names():
+            return datasets.load(file)
+        raise ScopeError(
+            f"There is no file {file!r} and no built-in network of that name.{nearest(file, datasets.names())}"
+        )
+    from sepset.io.files import read
+
+    return read(path)
+
+
+def _method(name: MethodName) -> Method | None:
+    from sepset.inference.bruteforce import BruteForce
+    from sepset.inference.cliquetree import CliqueTree
+    from sepset.inference.elimination import VariableElimination
+
+    makers: dict[MethodName, Callable[[], Method]] = {
+        MethodName.elimination: VariableElimination,
+        MethodName.clique_tree: CliqueTree,
+        MethodName.brute_force: BruteForce,
+    }
+    return makers[name]() if name in makers else None
+
+
+def _evidence(model: Model, given: Sequence[str] | None) -> dict[str, Finding]:
+    """`NAME=STATE` texts as evidence; states are matched by how they print."""
+    from sepset.evidence import Not
+
+    found: dict[str, Finding] = {}
+    for text in given or ():
+        name, excluded, value = _split_finding(model.variables, text)
+        variable: Any = model.variables[name]
+        if not variable.is_discrete:
+            found[name] = _number(value, name)
+            continue
+        whole = {str(s): s for s in variable.states}
+        states = [whole[value]] if value in whole else [_state(variable, part) for part in value.split("|")]
+        found[name] = Not(*states) if excluded else (states[0] if len(states) == 1 else frozenset(states))
+    return found
+
+
+def _split_finding(variables: Variables, text: str) -> tuple[str, bool, str]:
+    """A finding as (name, excluded, value): the first `=` after which the left side is a known name."""
+    for place, char in enumerate(text):
+        name = text[:place].removesuffix("!")
+        if char == "=" and (name in variables or text[:place] in variables):
+            known = text[:place] in variables
+            return (text[:place] if known else name), not known, text[place + 1 :]
+    name = text.partition("=")[0].removesuffix("!")
+    if "=" in text:
+        variables.id(name)
+    raise ScopeError(f"Evidence reads NAME=STATE; found {text!r}.")
+
+
+def _state(variable: Discrete, text: str) -> State:
+    for state in variable.states:
+        if str(state) == text:
+            return state
+    variable.code(text)
+    raise StateError(f"Unknown state {text!r} for {variable.name}.")
+
+
+def _number(text: str, name: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise StateError(f"{name} is continuous and was given {text!r}. Give a number.") from None
+
+
+def _table_json(table: Any) -> dict[str, Any]:
+    return {
+        "variables": [v.name for v in table.scope],
+        "states": [list(v.states) for v in table.scope],
+        "values": table.values.tolist(),
+    }
+
+
+def _show(payload: dict[str, Any], as_json: bool, render: Callable[[], RenderableType]) -> None:
+    if as_json:
+        typer.echo(json.dumps(payload, ensure_ascii=False, default=str))
+        return
+    from rich.console import Console
+
+    Console().print(render())
+
+
+def _facts_and_states(facts: dict[str, Any], states: dict[str, list[Any]]) -> RenderableType:
+    from rich.console import Group
+    from rich.table import Table
+
+    lines = "\n".join(f"{key:<15} {value}" for key, value in facts.items() if value not in ("", []))
+    table = Table("variable", "states")
+    for name, values in list(states.items())[:50]:
+        shown = ", ".join(map(str, values[:8]))
+        table.add_row(name, shown + (f", ... ({len(values)})" if len(values) > 8 else "") or "real")
+    if len(states) > 50:
+        table.caption = f"first 50 of {len(states)} variables"
+    return Group(lines, table)
+
+
+def _marginals_table(tables: Sequence[Any]) -> RenderableType:
+    from rich.table import Table
+
+    result = Table("variable", "state", "probability", "")
+    for table in tables:
+        for state, value in zip(table.scope[0].states, table.values.tolist(), strict=True):
+            result.add_row(table.scope[0].name, str(state), f"{value:.6g}", "█" * round(20 * value))
+    return result
+
+
+def _rows_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> RenderableType:
+    from rich.table import Table
+
+    table = Table(*names)
+    for row in rows[:50]:
+        table.add_row(*(str(row[name]) for name in names))
+    if len(rows) > 50:
+        table.caption = f"first 50 of {len(rows)} rows; use --out for all"
+    return table
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    """Bad input ends with one line on standard error and exit code 2."""
+    try:
+        yield
+    except (SepsetError, OSError) as error:
+        text = " ".join(str(error).split())
+        print(f"sepset: {text}", file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+def main() -> None:
+    """Run the command line."""
+    with _one_line_errors():
+        app()
+
+
+if __name__ == "__main__":
+    main()
