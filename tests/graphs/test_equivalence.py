@@ -161,12 +161,17 @@ def _arrows_and_lines(dag, arrows):
         ("X - Z -> Y; X - W -> Y; X - Y", "X - Z -> Y; X - W -> Y; X -> Y"),
         ("X - Z -> W -> Y; X - W; X - Y", "X - Z -> W -> Y; X - W; X -> Y"),
         ("X - Y - Z", "X - Y - Z"),
-        # Rule 4 applies to A - B only after rule 1 has directed C -> D.
-        ("A - B; A - C; A - D; D -> B; E -> C; A - E; C - D", "A -> B; A - C; A - D; D -> B; E -> C; A - E; C -> D"),
+        # Rule 1 directs C -> D, then rule 4 A -> D, then rule 2 A -> B.
+        ("A - B; A - C; A - D; D -> B; E -> C; A - E; C - D", "A -> B; A - C; A -> D; D -> B; E -> C; A - E; C -> D"),
     ],
 )
 def test_each_meek_rule(before, after):
-    assert meek_rules(MixedGraph.parse(before)) == MixedGraph.parse(after)
+    start, end = MixedGraph.parse(before), MixedGraph.parse(after)
+    assert meek_rules(start) == end
+    assert closed_under_meek(start.directed, start.undirected) == (
+        set(end.directed),
+        set(map(frozenset, end.undirected)),
+    )
 
 
 def test_meek_rules_run_along_chains_both_ways():
