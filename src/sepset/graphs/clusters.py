@@ -355,7 +355,11 @@ def strong_order(
 
 
 def scope_of(nodes: Nodes) -> Scope:
-    """The names of one node or of several."""
+    """The names of one node or of several.
+
+    >>> scope_of("rain"), scope_of(["rain", "wind"])
+    (('rain',), ('rain', 'wind'))
+    """
     return tuple(map(name_of, each(nodes)))
 
 

@@ -165,7 +165,11 @@ def fill_in(graph: UndirectedGraph, order: Iterable[Node]) -> tuple[tuple[str, s
 
 
 def card_list(nodes: Sequence[str], cards: Cards) -> list[int]:
-    """The number of states of each node, checked: a positive integer for every name."""
+    """The number of states of each node, checked: a positive integer for every name.
+
+    >>> card_list(["A", "B"], {"B": 3, "A": 2})
+    [2, 3]
+    """
     if cards is None or isinstance(cards, int):
         found = [2 if cards is None else cards] * len(nodes)
     else:

@@ -207,7 +207,7 @@ class Portfolio:
 
     def arrange(self, task: OrderingTask) -> Sequence[int]:
         """The node numbers, first eliminated first."""
-        first = simplicial_prefix(task)
+        first = _simplicial(task)
         rest = np.setdiff1d(np.arange(len(task.nodes)), first)
         if not len(rest):
             return first.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
@@ -252,7 +252,7 @@ class _Search:
     def try_one(self, step: int) -> None:
         blend, bias = self._fresh(step) if step < 2 * len(_BLENDS) or step % 4 == 3 else self._varied(step)
         tie = self.rng.random(len(bias))
-        order, total = run_greedy(self.task, self.weights[blend[0]], self.logs, blend[1:3], bias, tie, self.total)
+        order, total = _run(self.task, self.weights[blend[0]], self.logs, blend[1:3], bias, tie, self.total)
         if len(order) == len(bias) and (total <= self.total or not len(self.order)):
             self.order, self.total, self.blend, self.bias = order, total, blend, bias
 
@@ -309,7 +309,7 @@ def _groups(graph: UndirectedGraph, groups: list[Nodes]) -> Longs:
     return group
 
 
-def run_greedy(
+def _run(
     task: OrderingTask,
     weight: Floats,
     logs: Floats,
@@ -325,16 +325,16 @@ def run_greedy(
     return greedy_order(task.indptr, task.indices, weight, logs, task.group, np.array(mix), bias, tie, limit, never)
 
 
-def simplicial_prefix(task: OrderingTask) -> Longs:
+def _simplicial(task: OrderingTask) -> Longs:
     """Nodes that can be eliminated first without a fill edge, one after the other, as far as that goes."""
     n = len(task.nodes)
     blank = np.zeros(n)
-    return run_greedy(task, np.ones(n), task.logs, (1.0, 0.0), blank, blank, -np.inf)[0]
+    return _run(task, np.ones(n), task.logs, (1.0, 0.0), blank, blank, -np.inf)[0]
 
 
 def _greedy(task: OrderingTask, weight: Floats, logs: Floats, mix: tuple[float, float]) -> Sequence[int]:
     n = len(task.nodes)
-    order, _ = run_greedy(task, weight, logs, mix, np.zeros(n), np.arange(n, dtype=np.float64), np.inf)
+    order, _ = _run(task, weight, logs, mix, np.zeros(n), np.arange(n, dtype=np.float64), np.inf)
     return order.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
 
 

@@ -97,7 +97,11 @@ def maximal_cliques(graph: UndirectedGraph) -> tuple[tuple[str, ...], ...]:
 
 
 def resolve(graph: UndirectedGraph, order: EliminationOrder | Iterable[Node] | None) -> EliminationOrder:
-    """The result of eliminating `order`, whichever way it was given."""
+    """The result of eliminating `order`, whichever way it was given.
+
+    >>> resolve(UndirectedGraph.parse("A - B"), "AB").width
+    1
+    """
     if order is None:
         return elimination_order(graph)
     return order if isinstance(order, EliminationOrder) else eliminate_graph(graph, order)
