@@ -1,0 +1,165 @@
+"""Where variables live in flat arrays: coordinates of continuous ones, entries of discrete ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.errors import ModelError, ScopeError
+from sepset.evidence import real_value
+from sepset.factors.algebra import AnyVariable, Assignment, Columns, check_scope, find, num_entries
+from sepset.variables import Discrete, Real, Vector
+
+Array = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+
+def continuous_scope(scope: Iterable[AnyVariable] | Vector) -> tuple[Vector, ...]:
+    """The scope as a tuple of `Real` and `Vector` variables; anything else is refused.
+
+    >>> continuous_scope(Real("x"))
+    (Real('x'),)
+    """
+    variables = check_scope((scope,) if isinstance(scope, Vector) else scope)
+    for variable in variables:
+        if not isinstance(variable, Vector):
+            raise ScopeError(f"A Gaussian is over continuous variables; {variable!r} is not. Use CanonicalTable.")
+    return variables  # type: ignore[return-value]
+
+
+def width(scope: Iterable[Vector]) -> int:
+    """The number of coordinates of a continuous scope.
+
+    >>> width((Real("x"), Vector("p", 2)))
+    3
+    """
+    return sum(v.size for v in scope)
+
+
+def places(scope: Sequence[Vector], part: Iterable[Vector]) -> Places:
+    """The coordinates in `scope` of the variables of `part`, in the order of `part`.
+
+    >>> places((Real("x"), Vector("p", 2)), [Vector("p", 2), Real("x")]).tolist()
+    [1, 2, 0]
+    """
+    starts: dict[Vector, int] = {}
+    total = 0
+    for variable in scope:
+        starts[variable] = total
+        total += variable.size
+    return np.array([i for v in part for i in range(starts[v], starts[v] + v.size)], dtype=np.int64)
+
+
+def entries(scope: Sequence[Discrete], part: Sequence[Discrete]) -> Places:
+    """For each joint state of `scope` in C order, the flat entry of the joint state of `part` it contains.
+
+    >>> entries((Discrete("a", 2), Discrete("b", 2)), (Discrete("b", 2),)).tolist()
+    [0, 1, 0, 1]
+    """
+    joint = np.arange(num_entries(scope))
+    strides: dict[Discrete, int] = {}
+    stride = 1
+    for variable in reversed(part):
+        strides[variable] = stride
+        stride *= variable.num_states
+    result = np.zeros(len(joint), np.int64)
+    for variable in reversed(scope):
+        joint, codes = np.divmod(joint, variable.num_states)
+        if variable in strides:
+            result += codes * strides[variable]
+    return result
+
+
+def states_of(scope: Sequence[Discrete], entry: int) -> str:
+    """How the joint state with this flat code reads, as in `a='x', b=1`; empty for an empty scope.
+
+    >>> states_of((Discrete("a", "xy"), Discrete("b", 2)), 1)
+    "a='x', b=1"
+    """
+    parts = []
+    for variable in reversed(scope):
+        entry, code = divmod(entry, variable.num_states)
+        parts.append(f"{variable.name}={variable.states[code]!r}")
+    return ", ".join(reversed(parts))
+
+
+def row_entries(scope: Sequence[Discrete], rows: Columns, num_rows: int) -> Places:
+    """The flat joint code of `scope` in each row of codes."""
+    result = np.zeros(num_rows, np.int64)
+    for variable in scope:
+        result = result * variable.num_states + rows[variable]
+    return result
+
+
+def matrix(scope: Sequence[Vector], rows: Columns, num_rows: int) -> Array:
+    """The columns of a continuous scope side by side: one row an assignment, one column a coordinate."""
+    parts = [np.asarray(rows[v], dtype=np.float64).reshape(num_rows, v.size) for v in scope]
+    return np.concatenate([np.empty((num_rows, 0)), *parts], axis=1)
+
+
+def columns(scope: Sequence[Vector], values: Array) -> Columns:
+    """The inverse of `matrix`: `[n]` for a `Real`, `[n, size]` for a `Vector`."""
+    result: Columns = {}
+    start = 0
+    for variable in scope:
+        part = values[:, start : start + variable.size]
+        result[variable] = part[:, 0] if isinstance(variable, Real) else part
+        start += variable.size
+    return result
+
+
+def point(scope: Sequence[Vector], values: Array) -> Any:
+    """One value a variable: bare for a scope of one variable, else by name; a float for a `Real`.
+
+    >>> point((Real("x"), Vector("p", 2)), np.array([1.0, 2.0, 3.0]))
+    {'x': 1.0, 'p': array([2., 3.])}
+    """
+    named = {v.name: float(c[0]) if isinstance(v, Real) else c[0] for v, c in columns(scope, values[None, :]).items()}
+    return next(iter(named.values())) if len(named) == 1 else named
+
+
+def findings(scope: Sequence[Vector], assignment: Assignment) -> tuple[tuple[Vector, ...], Array]:
+    """The variables of a continuous scope that `assignment` speaks of, and their values end to end."""
+    found: dict[int, Array] = {}
+    for key, value in assignment.items():
+        axis = find(scope, key)
+        if axis >= 0:
+            found[axis] = real_value(scope[axis], value)
+    order = sorted(found)
+    return tuple(scope[i] for i in order), np.concatenate([np.empty(0), *(found[i] for i in order)])
+
+
+def shaped(value: ArrayLike, prefix: tuple[int, ...], core: tuple[int, ...], what: str) -> Array:
+    """`value` as a flat-prefixed array `[entries, *core]`; axes of length one in `core` may be left out.
+
+    A value without the prefix serves every entry.
+
+    >>> shaped([1.0, 2.0], (2,), (1, 1), "covariances").shape
+    (2, 1, 1)
+    """
+    array = np.array(value, dtype=np.float64)
+    count = int(np.prod(prefix, dtype=np.int64))
+    short = tuple(n for n in core if n != 1)
+    for tail in (core, short):
+        if array.shape in (prefix + tail, (count, *tail)):
+            return array.reshape((count, *core))
+    if array.shape in (core, short):
+        return np.broadcast_to(array.reshape(core), (count, *core)).copy()
+    raise ModelError(f"{what.capitalize()} have shape {array.shape}; expected {prefix + core}.")
+
+
+def check_finite(array: Array, what: str) -> None:
+    """Refuse NaN and infinities."""
+    if not np.isfinite(array).all():
+        raise ModelError(f"{what.capitalize()} must be finite; found {array[~np.isfinite(array)][0]}.")
+
+
+def check_symmetric(matrices: Array, what: str) -> None:
+    """Refuse matrices that differ from their transposes by more than rounding."""
+    turned = np.swapaxes(matrices, -1, -2)
+    gap = np.abs(matrices - turned).max(initial=0.0)
+    if gap > 1e-9 * max(np.abs(matrices).max(initial=0.0), 1e-300):
+        raise ModelError(f"{what.capitalize()} must be symmetric; entries differ from their mirror by up to {gap:.3g}.")

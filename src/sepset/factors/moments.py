@@ -1,0 +1,389 @@
+r"""Gaussians and mixtures of Gaussians by their moments: the answers of continuous and hybrid models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.errors import ImpossibleEvidence, ModelError, NotClosed, ScopeError, listing, require
+from sepset.factors import presentation
+from sepset.factors.algebra import Assignment, axis_of
+from sepset.factors.canonical import LOG_2PI, Cholesky, merged, symmetric
+from sepset.factors.coordinates import (
+    check_finite,
+    check_symmetric,
+    columns,
+    continuous_scope,
+    findings,
+    places,
+    point,
+    shaped,
+    width,
+)
+from sepset.semiring import log_sum
+from sepset.variables import VariableLike, Vector
+
+if TYPE_CHECKING:
+    from sepset.factors.gaussian import CanonicalGaussian
+
+Array = NDArray[np.float64]
+
+MODE_STEPS = 1000
+"""The most ascent steps that the mode of a mixture takes."""
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
+class Gaussian:
+    r"""The normal distribution $N(\mu; \Sigma)$ over real variables; $\Sigma$ may be singular.
+
+    Args:
+        scope: `Real` and `Vector` variables.
+        mean: $\mu$, the coordinates of the scope end to end; a number for one `Real`.
+        covariance: $\Sigma$; the variance for one `Real`.
+
+    >>> from sepset.variables import Real
+    >>> joint = Gaussian((Real("x"), Real("y")), [1.0, 2.0], [[2.0, 1.0], [1.0, 2.0]])
+    >>> joint.marginal("y").mean(), joint.condition({"x": 3.0}).mean()
+    (2.0, 3.0)
+    """
+
+    scope: tuple[Vector, ...]
+    mu: Array
+    covariance: Array
+
+    def __init__(self, scope: Iterable[Vector] | Vector, mean: ArrayLike, covariance: ArrayLike) -> None:
+        variables = continuous_scope(scope)
+        size = width(variables)
+        mu, sigma = shaped(mean, (), (size,), "means")[0], shaped(covariance, (), (size, size), "covariances")[0]
+        check_covariances(mu[None], sigma[None])
+        self._set(variables, mu, sigma)
+
+    def _set(self, scope: tuple[Vector, ...], mu: Array, covariance: Array) -> None:
+        freeze(self, scope=scope, mu=np.array(mu), covariance=symmetric(covariance))
+
+    @classmethod
+    def _make(cls, scope: tuple[Vector, ...], mu: Array, covariance: Array) -> Gaussian:
+        result = cls.__new__(cls)
+        result._set(scope, mu, covariance)
+        return result
+
+    def mean(self) -> Any:
+        r"""$\mu$: bare for one variable, else by name."""
+        return point(self.scope, self.mu)
+
+    def mode(self) -> Any:
+        """The mean, which is the mode."""
+        return self.mean()
+
+    def variance(self) -> Any:
+        """The variance of each coordinate, in the shape of the mean."""
+        return point(self.scope, np.diagonal(self.covariance))
+
+    def entropy(self) -> float:
+        r"""$\tfrac12 \log\det 2\pi e\Sigma$ in nats; $-\infty$ where $\Sigma$ is singular."""
+        chol = Cholesky.of(self.covariance[None])
+        if not chol.definite[0]:
+            return -np.inf
+        return float(chol.half_log_det()[0] + 0.5 * len(self.mu) * (LOG_2PI + 1.0))
+
+    def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, Array]:
+        """Independent draws by name: `[n]` for a `Real`, `[n, size]` for a `Vector`."""
+        noise = np.random.default_rng(seed).standard_normal((num_rows, len(self.mu)))
+        drawn = self.mu + noise @ square_roots(self.covariance[None])[0].T
+        return {v.name: c for v, c in columns(self.scope, drawn).items()}
+
+    def interval(self, level: float = 0.95) -> Any:
+        """The central interval (low, high) of each coordinate with this probability."""
+        from scipy.special import ndtri
+
+        reach = ndtri(0.5 + 0.5 * level) * np.sqrt(np.diagonal(self.covariance))
+        return _ends(self.scope, self.mu - reach, self.mu + reach)
+
+    def marginal(self, kept: Iterable[VariableLike]) -> Gaussian:
+        """The marginal over `kept`, in that order: rows and columns of the moments."""
+        scope = _chosen(self.scope, kept)
+        at = places(self.scope, scope)
+        return Gaussian._make(scope, self.mu[at], self.covariance[at[:, None], at])
+
+    def condition(self, assignment: Assignment) -> Gaussian:
+        r"""The posterior of the rest.
+
+        $$\mu_X + \Sigma_{XY}\Sigma_{YY}^{-1}(\mathbf y - \mu_Y), \qquad
+        \Sigma_{XX} - \Sigma_{XY}\Sigma_{YY}^{-1}\Sigma_{YX}$$
+
+        A value outside the support of a singular Gaussian raises `ImpossibleEvidence`.
+        """
+        known, values = findings(self.scope, assignment)
+        rest = tuple(v for v in self.scope if v not in known)
+        x, y = places(self.scope, rest), places(self.scope, known)
+        inner, difference = self.covariance[y[:, None], y], values - self.mu[y]
+        gain = np.linalg.pinv(inner, rcond=1e-13, hermitian=True)
+        residue = np.abs(inner @ gain @ difference - difference).max(initial=0.0)
+        if residue > 1e-9 * max(np.abs(difference).max(initial=0.0), 1e-300):
+            raise ImpossibleEvidence(
+                f"The values of {listing([v.name for v in known])} break a deterministic relation by {residue:.3g}."
+            )
+        cross = self.covariance[x[:, None], y] @ gain
+        left = self.covariance[x[:, None], x] - cross @ self.covariance[y[:, None], x]
+        return Gaussian._make(rest, self.mu[x] + cross @ difference, left)
+
+    def log_density(self, assignment: Assignment) -> float:
+        """The logarithm of the density at an assignment of the whole scope."""
+        return self.to_canonical().log_value(assignment)
+
+    def kl(self, other: Gaussian) -> float:
+        r"""The divergence from this to `other` in nats; inf where this one is singular.
+
+        $$KL(p \| q) = \tfrac12\Bigl[\mathrm{tr}(\Sigma_q^{-1}\Sigma_p) + \delta^\top\Sigma_q^{-1}\delta - n
+        + \log\tfrac{\det\Sigma_q}{\det\Sigma_p}\Bigr], \qquad \delta = \mu_q - \mu_p$$
+        """
+        same = other.marginal(self.scope)
+        if len(other.scope) != len(self.scope):
+            raise ScopeError(f"KL needs one scope; {self!r} and {other!r} differ. Use marginal first.")
+        mine, theirs = Cholesky.of(self.covariance[None]), Cholesky.of(same.covariance[None])
+        if not theirs.definite[0]:
+            raise NotClosed(f"KL to {other!r} needs a positive definite covariance there.")
+        if not mine.definite[0]:
+            return np.inf
+        spread = (theirs.whiten(square_roots(self.covariance[None])) ** 2).sum()
+        shift = (theirs.whiten((same.mu - self.mu)[None, :, None]) ** 2).sum()
+        logs = theirs.half_log_det()[0] - mine.half_log_det()[0]
+        return max(float(0.5 * (spread + shift - len(self.mu)) + logs), 0.0)
+
+    def to_canonical(self) -> CanonicalGaussian:
+        """The same density in canonical form; a singular covariance raises."""
+        from sepset.factors.gaussian import CanonicalGaussian
+
+        return CanonicalGaussian.from_moments(self.scope, self.mu, self.covariance)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The density over one coordinate, or its contours over two, on matplotlib axes."""
+        return GaussianMixture(self.scope, [1.0], self.mu[None], self.covariance[None]).plot(ax)
+
+    def __repr__(self) -> str:
+        return presentation.short(self)
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
+class GaussianMixture:
+    r"""The mixture $\sum_i w_i N(\mu_i; \Sigma_i)$ over real variables.
+
+    Args:
+        scope: `Real` and `Vector` variables.
+        weights: $w_i \ge 0$, summing to one.
+        means: one row a component.
+        covariances: one matrix a component.
+
+    >>> from sepset.variables import Real
+    >>> mixture = GaussianMixture(Real("x"), [0.4, 0.6], [0.0, 3.0], [1.0, 4.0])
+    >>> round(mixture.mean(), 9), round(mixture.variance(), 9)
+    (1.8, 4.96)
+    """
+
+    scope: tuple[Vector, ...]
+    weights: Array
+    means: Array
+    covariances: Array
+
+    def __init__(
+        self, scope: Iterable[Vector] | Vector, weights: ArrayLike, means: ArrayLike, covariances: ArrayLike
+    ) -> None:
+        variables, shares = continuous_scope(scope), np.array(weights, dtype=np.float64)
+        count, size = shares.size, width(variables)
+        if shares.shape != (count,) or not (shares >= 0).all() or not abs(shares.sum() - 1.0) <= 1e-9:
+            raise ModelError(f"Mixture weights are a list >= 0 that sums to one; found a sum of {shares.sum()}.")
+        mu, sigma = (
+            shaped(means, (count,), (size,), "means"),
+            shaped(covariances, (count,), (size, size), "covariances"),
+        )
+        check_covariances(mu, sigma)
+        freeze(self, scope=variables, weights=shares, means=mu, covariances=sigma)
+
+    @property
+    def num_components(self) -> int:
+        """The number of components."""
+        return self.weights.size
+
+    def to_gaussian(self) -> Gaussian:
+        """The Gaussian with the mixture's first two moments."""
+        mean, covariance = merged(self.weights[None], self.means[None], self.covariances[None])
+        return Gaussian._make(self.scope, mean[0], covariance[0])
+
+    def mean(self) -> Any:
+        r"""$\sum_i w_i \mu_i$: bare for one variable, else by name."""
+        return self.to_gaussian().mean()
+
+    def variance(self) -> Any:
+        """The variance of each coordinate, in the shape of the mean."""
+        return self.to_gaussian().variance()
+
+    def log_densities(self, rows: Array) -> Array:
+        """The logarithm of the density at each row of coordinates."""
+        return log_sum(self._log_parts(rows), 0)
+
+    def _log_parts(self, rows: Array) -> Array:
+        """The logarithm of each weighted component (down) at each row of coordinates (across)."""
+        chol = self._definite()
+        apart = np.swapaxes(rows[None, :, :] - self.means[:, None, :], 1, 2)
+        squares = (chol.whiten(apart) ** 2).sum(axis=1)
+        constant = chol.half_log_det() + 0.5 * self.means.shape[1] * LOG_2PI
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.weights)[:, None] - constant[:, None] - 0.5 * squares)
+
+    def _definite(self) -> Cholesky:
+        chol = Cholesky.of(self.covariances)
+        if not chol.definite.all():
+            raise NotClosed(f"{self!r} has no density: component {int(np.argmin(chol.definite))} is singular.")
+        return chol
+
+    def mode(self) -> Any:
+        r"""The highest of the peaks reached by ascending from each component's mean (a search, exact for one).
+
+        Each step solves $\bigl(\sum_i r_i \Sigma_i^{-1}\bigr)\mathbf x = \sum_i r_i \Sigma_i^{-1}\mu_i$ with $r_i$ the
+        component's share of the density, and never descends.
+        """
+        K = self._definite().inverse()
+        h = (K @ self.means[:, :, None])[:, :, 0]
+        x = self.means
+        for _ in range(MODE_STEPS):
+            share = np.exp(self._log_parts(x) - self.log_densities(x)).T
+            moved = np.linalg.solve(np.einsum("nc,cij->nij", share, K), (share @ h)[:, :, None])[:, :, 0]
+            if np.abs(moved - x).max(initial=0.0) <= 1e-14 * np.abs(x).max(initial=1e-300):
+                break
+            x = moved
+        return point(self.scope, x[int(np.argmax(self.log_densities(x)))])
+
+    def entropy(self) -> float:
+        r"""$-\int p \log p$ in nats by quadrature over one coordinate; more have no closed form and raise."""
+        if self.means.shape[1] != 1:
+            raise NotClosed(
+                f"The entropy of {self!r} has no closed form. Average -log_densities over a sample instead."
+            )
+        self._definite()
+        deviations = np.sqrt(self.covariances[:, 0, 0])
+        grid = np.unique(self.means[:, 0, None] + deviations[:, None] * np.linspace(-12.0, 12.0, 4001))
+        logs = self.log_densities(grid[:, None])
+        heights = np.exp(logs) * logs
+        return float(-0.5 * ((heights[1:] + heights[:-1]) * np.diff(grid)).sum())
+
+    def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, Array]:
+        """Independent draws by name: `[n]` for a `Real`, `[n, size]` for a `Vector`."""
+        rng = np.random.default_rng(seed)
+        which = rng.choice(self.num_components, size=num_rows, p=self.weights / self.weights.sum())
+        noise = rng.standard_normal((num_rows, self.means.shape[1]))
+        drawn = self.means[which] + np.einsum("nij,nj->ni", square_roots(self.covariances)[which], noise)
+        return {v.name: c for v, c in columns(self.scope, drawn).items()}
+
+    def interval(self, level: float = 0.95) -> Any:
+        """The central interval (low, high) of each coordinate with this probability."""
+        tail = 0.5 * (1.0 - level)
+        low = np.array([self._quantile(tail, i) for i in range(self.means.shape[1])])
+        high = np.array([self._quantile(1.0 - tail, i) for i in range(self.means.shape[1])])
+        return _ends(self.scope, low, high)
+
+    def _quantile(self, probability: float, coordinate: int) -> float:
+        from scipy.optimize import brentq
+        from scipy.special import ndtr, ndtri
+
+        mean, deviation = self.means[:, coordinate], np.sqrt(self.covariances[:, coordinate, coordinate])
+        ends = mean + deviation * ndtri(probability)
+        low, high = float(ends.min()) - 1e-12, float(ends.max()) + 1e-12
+        scale = np.maximum(deviation, 1e-300)
+        return float(brentq(lambda x: float(self.weights @ ndtr((x - mean) / scale)) - probability, low, high))
+
+    def marginal(self, kept: Iterable[VariableLike]) -> GaussianMixture:
+        """The marginal over `kept`, in that order: that of each component."""
+        scope = _chosen(self.scope, kept)
+        at = places(self.scope, scope)
+        return GaussianMixture(scope, self.weights, self.means[:, at], self.covariances[:, at[:, None], at])
+
+    def condition(self, assignment: Assignment) -> GaussianMixture:
+        """The posterior of the rest: each component conditioned, and reweighted by its density at the values."""
+        known, values = findings(self.scope, assignment)
+        if not known:
+            return self
+        parts = [Gaussian._make(self.scope, m, c).condition(assignment) for m, c in self._components()]
+        logs = np.array([p.log_densities(values[None])[0] for p in self._alone(known)])
+        with np.errstate(divide="ignore"):
+            logs = logs + np.log(self.weights)
+        weights = np.exp(logs - log_sum(logs, 0))
+        means, covariances = [p.mu for p in parts], [p.covariance for p in parts]
+        return GaussianMixture(parts[0].scope, weights / weights.sum(), np.array(means), np.array(covariances))
+
+    def _components(self) -> Iterable[tuple[Array, Array]]:
+        return zip(self.means, self.covariances, strict=True)
+
+    def _alone(self, kept: tuple[Vector, ...]) -> list[GaussianMixture]:
+        at = places(self.scope, kept)
+        return [GaussianMixture(kept, [1.0], m[None, at], c[None, at[:, None], at]) for m, c in self._components()]
+
+    def plot(self, ax: Any = None) -> Any:
+        """The density over one coordinate, or its contours over two, on matplotlib axes."""
+        if self.means.shape[1] not in (1, 2):
+            raise ScopeError(f"Only one or two coordinates have a picture; {self!r} has {self.means.shape[1]}.")
+        axes = require("matplotlib.pyplot", "plot", "Plotting").gca() if ax is None else ax
+        reach = 4.0 * np.sqrt(np.diagonal(self.covariances, axis1=1, axis2=2))
+        ends = zip((self.means - reach).min(axis=0), (self.means + reach).max(axis=0), strict=True)
+        if self.means.shape[1] == 1:
+            grid = np.linspace(*next(iter(ends)), 400)
+            axes.plot(grid, np.exp(self.log_densities(grid[:, None])))
+            axes.set_xlabel(self.scope[0].name)
+            axes.set_ylabel("density")
+            return axes
+        first, second = (np.linspace(low, high, 120) for low, high in ends)
+        mesh = np.meshgrid(first, second)
+        logs = self.log_densities(np.stack([m.ravel() for m in mesh], axis=1))
+        axes.contour(*mesh, np.exp(logs).reshape(mesh[0].shape))
+        axes.set_xlabel(self.scope[0].name)
+        axes.set_ylabel(self.scope[-1].name)
+        return axes
+
+    def __repr__(self) -> str:
+        names = presentation.short(self).removesuffix(")")
+        return f"{names}; {self.num_components} components)"
+
+
+def freeze(value: object, **fields: object) -> None:
+    """Fill the fields of a frozen dataclass, arrays read-only."""
+    for name, content in fields.items():
+        if isinstance(content, np.ndarray):
+            content.setflags(write=False)
+        object.__setattr__(value, name, content)
+
+
+def check_covariances(means: Array, covariances: Array) -> None:
+    """Refuse moments that are not finite, or covariances that are not symmetric and positive semidefinite."""
+    check_finite(means, "means")
+    check_finite(covariances, "covariances")
+    check_symmetric(covariances, "covariances")
+    if covariances.size:
+        values = np.linalg.eigvalsh(covariances)
+        if (values[:, 0] < -1e-9 * np.maximum(np.abs(values[:, -1]), 1e-300)).any():
+            worst = float(values[:, 0].min())
+            raise ModelError(f"A covariance has the eigenvalue {worst:.6g}; all must be >= 0.")
+
+
+def square_roots(covariances: Array) -> Array:
+    r"""$R$ with $R R^\top = \Sigma$ for each covariance, singular ones too."""
+    chol = Cholesky.of(covariances)
+    result = chol.lower / chol.scale[:, :, None]
+    for i in np.flatnonzero(~chol.definite):
+        values, vectors = np.linalg.eigh(covariances[i])
+        result[i] = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(result)
+
+
+def _chosen(scope: tuple[Vector, ...], kept: Iterable[VariableLike]) -> tuple[Vector, ...]:
+    names = [kept] if isinstance(kept, str | Vector) else list(kept)
+    return continuous_scope(scope[axis_of(scope, v)] for v in names)
+
+
+def _ends(scope: tuple[Vector, ...], low: Array, high: Array) -> Any:
+    lows, highs = point(scope, low), point(scope, high)
+    if isinstance(lows, dict):
+        return {name: (lows[name], highs[name]) for name in lows}
+    return lows, highs
