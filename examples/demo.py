@@ -1,0 +1,80 @@
+"""The main job in one minute: load ALARM, diagnose, explain, plan and sample. Run with `make demo`."""
+
+from time import perf_counter
+
+from rich.console import Console
+from rich.table import Table
+
+import sepset as ss
+
+console = Console()
+
+
+def heading(text: str, started: float) -> None:
+    console.print(f"\n[bold]{text}[/bold]  [dim]({1000 * (perf_counter() - started):.0f} ms)[/dim]")
+
+
+def diagnose(alarm: ss.BayesNet, findings: dict[str, str]) -> None:
+    start = perf_counter()
+    prior, posterior = ss.marginals(alarm), ss.marginals(alarm, given=findings)
+    table = Table("cause", "before", "after", "")
+    for cause in ("HYPOVOLEMIA", "LVFAILURE", "ANAPHYLAXIS", "INSUFFANESTH", "PULMEMBOLUS", "KINKEDTUBE", "DISCONNECT"):
+        before, after = prior[cause]["TRUE"], posterior[cause]["TRUE"]
+        table.add_row(cause, f"{before:.1%}", f"{after:.1%}", "█" * round(30 * after))
+    heading("A patient: heart rate high, blood pressure low, low CO2. What is wrong?", start)
+    console.print(table)
+
+
+def explain(alarm: ss.BayesNet, findings: dict[str, str]) -> None:
+    start = perf_counter()
+    best = ss.map_assignment(alarm, given=findings)
+    heading("The most probable explanation of everything unseen", start)
+    unusual = {name: state for name, state in best.assignment.items() if state not in ("NORMAL", "FALSE")}
+    console.print(
+        f"probability {best.probability:.2%} ({best.guarantees['assignment'].value}); beside NORMAL and FALSE:"
+    )
+    console.print(", ".join(f"{name}={state}" for name, state in unusual.items()))
+
+
+def plan(alarm: ss.BayesNet, findings: dict[str, str]) -> None:
+    start = perf_counter()
+    found = ss.plan(alarm, "HYPOVOLEMIA", given=findings)
+    heading("What the question costs, known before it is asked", start)
+    console.print(str(found), highlight=False)
+
+
+def sample(alarm: ss.BayesNet, findings: dict[str, str]) -> None:
+    start = perf_counter()
+    patients = ss.sample(alarm, 10_000, given=findings, seed=1)
+    heading("Ten thousand patients like this one, drawn exactly from the posterior", start)
+    console.print(patients.select(["HYPOVOLEMIA", "LVFAILURE", "CO", "HR", "BP", "EXPCO2"]).head())
+
+
+def student() -> None:
+    start = perf_counter()
+    network = ss.datasets.load("student")
+    bright = [
+        ss.query(network, "intelligence", given=given)["high"]
+        for given in ({}, {"grade": "C"}, {"grade": "C", "sat": "high"})
+    ]
+    heading("A student: how likely is high intelligence?", start)
+    console.print("before %.3f, after a C in class %.3f, and with a high SAT score %.3f" % tuple(bright))
+    trail = ss.active_trail(network.dag, "difficulty", "sat", given="letter")
+    console.print(f"difficulty and SAT are dependent once the letter is known: {trail}", highlight=False)
+
+
+def main() -> None:
+    start = perf_counter()
+    alarm = ss.datasets.load("alarm")
+    heading(f"{alarm}", start)
+    findings = {"HR": "HIGH", "BP": "LOW", "EXPCO2": "LOW"}
+    diagnose(alarm, findings)
+    explain(alarm, findings)
+    plan(alarm, findings)
+    sample(alarm, findings)
+    student()
+    console.print("\nNext: `sepset query alarm --target HYPOVOLEMIA --given HR=HIGH`, or README.md.")
+
+
+if __name__ == "__main__":
+    main()
