@@ -7,7 +7,7 @@ Grids, chains, plates and templates are blocks. A factor of a block is $\phi_i(\
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -181,7 +181,8 @@ class FactorBlock:
         return logs[np.arange(len(logs)), place]
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.scopes, self.cards, self.values if self.potential is None else self.potential, self.space)
+        values = self.values if self.potential is None else self.potential
+        return _rebuild, (self.scopes, self.cards, values, self.space)
 
     def __repr__(self) -> str:
         what = self.potential or ("one table" if self.shared else "tables")
@@ -254,13 +255,6 @@ class Single:
 
     def __repr__(self) -> str:
         return f"Single({self.value!r})"
-
-
-def factors(blocks: Sequence[Block], variables: Variables) -> Iterator[Factor]:
-    """Every factor of every block, one at a time."""
-    for block in blocks:
-        for i in range(len(block)):
-            yield block.factor(i, variables)
 
 
 def _rebuild(scopes: Ids, cards: tuple[int, ...], values: Any, space: Space) -> FactorBlock:
