@@ -8,7 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sepset.errors import ScopeError
-from sepset.graphs.csr import components, csr, cycle, id_pairs, reached, row, sorted_pairs, topological
+from sepset.graphs.csr import (
+    components,
+    csr,
+    cycle,
+    id_pairs,
+    owners,
+    pairs_within_rows,
+    reached,
+    row,
+    sorted_pairs,
+    topological,
+)
 
 pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=15)
 
@@ -31,6 +42,13 @@ def test_rows_hold_their_columns_sorted(edges):
 def test_sorted_pairs_are_a_sorted_set(edges):
     table = np.array(edges, dtype=np.int64).reshape(-1, 2)
     assert [tuple(p) for p in sorted_pairs(table, 6).tolist()] == sorted(set(edges))
+
+
+@given(pairs)
+def test_pairs_within_rows(edges):
+    unique = sorted(set(edges))
+    expected = [p for i in range(6) for p in itertools.combinations([b for a, b in unique if a == i], 2)]
+    assert [tuple(p) for p in pairs_within_rows(csr(*columns(unique), 6)).tolist()] == expected
 
 
 def test_ids_out_of_range_are_refused():
@@ -63,4 +81,5 @@ def test_walks_stop_at_blocked_nodes():
 def test_components_are_sorted_groups():
     both = csr(np.array([3, 0, 4, 1]), np.array([0, 3, 1, 4]), 5)
     assert components(both) == [[0, 3], [1, 4], [2]]
+    assert owners(components(both)).tolist() == [0, 1, 2, 0, 1]
     assert components(csr(*columns([]), 0)) == []

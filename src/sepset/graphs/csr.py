@@ -53,6 +53,17 @@ def row(csr: CSR, i: int) -> list[int]:
     return found
 
 
+def pairs_within_rows(rows: CSR) -> Pairs:
+    """Every two members of one row, for all rows: each entry is paired with those that follow it."""
+    indptr, indices = rows
+    entries = np.arange(len(indices))
+    following = np.repeat(indptr[1:], np.diff(indptr)) - 1 - entries
+    first = np.repeat(entries, following)
+    ends = np.cumsum(following)
+    step = np.arange(len(first)) - np.repeat(ends - following, following)
+    return np.stack([indices[first], indices[first + 1 + step]], axis=1).astype(np.int64)
+
+
 def topological(parent_csr: CSR, child_csr: CSR) -> list[int]:
     """Kahn's order, smallest id first; shorter than the graph where there is a cycle."""
     missing = np.diff(parent_csr[0]).tolist()
@@ -116,3 +127,11 @@ def components(csr: CSR) -> list[list[int]]:
                         group.append(j)
             groups.append(sorted(group))
     return groups
+
+
+def owners(groups: list[list[int]]) -> NDArray[np.int64]:
+    """For each node id the number of the group it is in."""
+    owner = np.zeros(sum(map(len, groups)), dtype=np.int64)
+    for number, group in enumerate(groups):
+        owner[group] = number
+    return owner

@@ -20,6 +20,8 @@ from sepset.graphs.csr import (
     cycle,
     frozen,
     id_pairs,
+    owners,
+    pairs_within_rows,
     reached,
     sorted_pairs,
     topological,
@@ -244,10 +246,11 @@ class MixedGraph(Graph):
 
     def _check(self) -> None:
         super()._check()
-        pairs = np.concatenate([np.sort(self._directed, axis=1), self._undirected])
-        unique, counts = np.unique(pairs, axis=0, return_counts=True)
-        if (counts > 1).any():
-            a, b = (self.nodes[i] for i in unique[counts > 1][0])
+        first, second = np.concatenate([np.sort(self._directed, axis=1), self._undirected]).T
+        keys = np.sort(first * len(self) + second)
+        repeated = keys[1:][keys[1:] == keys[:-1]]
+        if len(repeated):
+            a, b = (self.nodes[i] for i in divmod(int(repeated[0]), len(self)))
             raise ModelError(f"Two edges join {a!r} and {b!r}; keep one of ->, <- and -.")
 
     def parents(self, node: Node) -> tuple[str, ...]:
@@ -274,10 +277,7 @@ class MixedGraph(Graph):
     @cached_property
     def _component_order(self) -> list[list[int]] | None:
         groups = components(self.neighbor_csr)
-        owner = np.zeros(len(self), dtype=np.int64)
-        for i, group in enumerate(groups):
-            owner[group] = i
-        sources, targets = owner[self._directed].T
+        sources, targets = owners(groups)[self._directed].T
         if (sources == targets).any():
             return None
         pairs = sorted_pairs(np.stack([sources, targets], axis=1), len(groups))
@@ -383,14 +383,10 @@ def moralize(graph: Graph) -> UndirectedGraph:
     >>> moralize(DAG.parse("A -> B <- C"))
     UndirectedGraph(A - B; A - C; B - C)
     """
-    groups = components(graph.neighbor_csr) if len(graph._undirected) else [[i] for i in range(len(graph))]
-    indptr, indices = (a.tolist() for a in graph.parent_csr)
-    married: list[tuple[int, int]] = []
-    for group in groups:
-        families = [indices[indptr[i] : indptr[i + 1]] for i in group]
-        parents = families[0] if len(families) == 1 else sorted(set().union(*families))
-        married.extend(itertools.combinations(parents, 2))
-    pairs = np.array(married, dtype=np.int64).reshape(-1, 2)
+    sources, targets = graph._directed.T
+    owner = owners(components(graph.neighbor_csr)) if len(graph._undirected) else np.arange(len(graph))
+    parents = sorted_pairs(np.stack([owner[targets], sources], axis=1), len(graph))
+    pairs = pairs_within_rows(csr(parents[:, 0], parents[:, 1], len(graph)))
     return UndirectedGraph._of(graph.nodes, NO_PAIRS, np.concatenate([graph._directed, graph._undirected, pairs]))
 
 
