@@ -34,8 +34,9 @@ def id_pairs(sources: ArrayLike, targets: ArrayLike, num_nodes: int) -> Pairs:
 
 def sorted_pairs(pairs: Pairs, num_nodes: int) -> Pairs:
     """The pairs sorted by first, then second id, each once."""
-    keys = np.unique(pairs[:, 0] * num_nodes + pairs[:, 1])
-    return frozen(np.stack(np.divmod(keys, max(num_nodes, 1)), axis=1))
+    keys = np.sort(pairs[:, 0] * num_nodes + pairs[:, 1])
+    first = np.diff(keys, prepend=-1) > 0
+    return frozen(np.stack(np.divmod(keys[first], max(num_nodes, 1)), axis=1))
 
 
 def csr(rows: NDArray[np.int64], columns: NDArray[np.int64], num_nodes: int) -> CSR:
