@@ -1,0 +1,175 @@
+r"""Forward sampling: each variable drawn given its parents, in an ancestral order.
+
+Runs of table CPDs are drawn by one compiled pass; any other CPD draws its own column. Rows come in chunks with their
+own random streams, so a seed gives the same rows on any number of threads.
+
+Reference: Koller & Friedman, algorithm 12.1.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from sepset.cpds.cpd import CPD
+from sepset.cpds.table import TableCPD
+from sepset.errors import ModelError
+from sepset.factors.algebra import Columns
+from sepset.universe import Variables
+from sepset.variables import Discrete
+
+Ints = NDArray[np.int64]
+
+CHUNK = 1 << 14
+"""Rows with one random stream. Changing it changes every sample."""
+
+LARGEST_INT8 = 127
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableSteps:
+    """A run of table CPDs as integer arrays and cumulative tables, ready for the compiled pass."""
+
+    children: Ints
+    thresholds: Ints
+    offsets: Ints
+    parent_ptr: Ints
+    parents: Ints
+    strides: Ints
+    cumulative: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, cpds: Sequence[TableCPD], row_of: Mapping[Any, int]) -> TableSteps:
+        """The steps that draw the children of `cpds`, whose codes stand in row `row_of[variable]`."""
+        thresholds = [cpd.child.num_states - 1 for cpd in cpds]
+        tables = [cumulative_rows(cpd) for cpd in cpds]
+        strides = [_strides(cpd) for cpd in cpds]
+        return cls(
+            children=_ints(row_of[cpd.child] for cpd in cpds),
+            thresholds=_ints(thresholds),
+            offsets=_ints(itertools.accumulate((t.size for t in tables[:-1]), initial=0)),
+            parent_ptr=_ints(itertools.accumulate((len(cpd.parents) for cpd in cpds), initial=0)),
+            parents=_ints(row_of[p] for cpd in cpds for p in cpd.parents),
+            strides=_ints(itertools.chain.from_iterable(strides)),
+            cumulative=np.concatenate(tables),
+        )
+
+    def run(self, codes: NDArray[Any], seeds: Sequence[SeedSequence], threads: int) -> None:
+        """Draw every row of `codes`, one stream a chunk."""
+        from sepset.kernels import sampling
+
+        num_rows = codes.shape[1]
+
+        def draw(chunk: int) -> None:
+            first = chunk * CHUNK
+            state = seeds[chunk].generate_state(4, np.uint64).astype(np.uint64, copy=False)
+            last = min(first + CHUNK, num_rows)
+            sampling.forward(
+                codes,
+                first,
+                last,
+                self.children,
+                self.thresholds,
+                self.offsets,
+                self.parent_ptr,
+                self.parents,
+                self.strides,
+                self.cumulative,
+                state,
+            )
+
+        if threads <= 1 or len(seeds) <= 1:
+            for chunk in range(len(seeds)):
+                draw(chunk)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(draw, range(len(seeds))))
+
+
+def cumulative_rows(cpd: TableCPD) -> NDArray[np.float64]:
+    """The cumulative probabilities of each row without the last; a state of probability zero can never be drawn."""
+    rows = cpd.values.reshape(-1, cpd.child.num_states)
+    cumulative = np.cumsum(rows, axis=1)
+    cumulative /= cumulative[:, -1:]
+    later = np.cumsum(rows[:, ::-1] > 0, axis=1)[:, ::-1]
+    cumulative[:, :-1][later[:, 1:] == 0] = 1.0
+    return cumulative[:, :-1].reshape(-1)
+
+
+def _strides(cpd: TableCPD) -> list[int]:
+    sizes = [cpd.child.num_states - 1, *(p.num_states for p in reversed(cpd.parents[1:]))]
+    return list(itertools.accumulate(sizes, lambda a, b: a * b))[::-1] if cpd.parents else []
+
+
+def _ints(numbers: Iterable[int]) -> Ints:
+    return np.fromiter(numbers, np.int64)
+
+
+def forward_sample(
+    cpds: Sequence[CPD], num_rows: int, seed: int | np.random.Generator, threads: int | None = None
+) -> Columns:
+    """Independent draws from the product of `cpds`, which stand in an ancestral order, as columns of codes and numbers.
+
+    Args:
+        cpds: parents before children.
+        num_rows: how many draws.
+        seed: a number, or a generator, which moves on.
+        threads: how many threads draw table CPDs; the rows do not depend on it.
+    """
+    if num_rows < 0:
+        raise ModelError(f"The number of rows to draw is at least zero; found {num_rows}.")
+    discrete = [cpd.child for cpd in cpds if isinstance(cpd.child, Discrete)]
+    largest = max((v.num_states for v in discrete), default=1)
+    codes = np.empty((len(discrete), num_rows), np.int8 if largest <= LARGEST_INT8 else np.int32)
+    row_of = {v: row for row, v in enumerate(discrete)}
+    columns: Columns = {}
+    runs = [list(run) for _, run in itertools.groupby(cpds, lambda cpd: isinstance(cpd, TableCPD))]
+    for run, source in zip(runs, seed_sequence(seed).spawn(len(runs)), strict=True):
+        if isinstance(run[0], TableCPD):
+            steps = TableSteps.of([cpd for cpd in run if isinstance(cpd, TableCPD)], row_of)
+            steps.run(codes, source.spawn(-(-num_rows // CHUNK)), threads or _default_threads(len(run) * num_rows))
+            columns.update((cpd.child, codes[row_of[cpd.child]]) for cpd in run)  # type: ignore[index]
+        else:
+            _draw_singly(run, columns, codes, row_of, np.random.default_rng(source))
+    return columns
+
+
+def _draw_singly(
+    cpds: Sequence[CPD],
+    columns: Columns,
+    codes: NDArray[Any],
+    row_of: Mapping[Any, int],
+    rng: np.random.Generator,
+) -> None:
+    """Let each CPD draw its own column; small integers are widened first, so that its arithmetic cannot wrap."""
+    for cpd in cpds:
+        given = {p: columns[p].astype(np.int64) if p in row_of else columns[p] for p in cpd.parents}
+        drawn = cpd.sample(given, codes.shape[1], rng)
+        if cpd.child in row_of:
+            codes[row_of[cpd.child]] = drawn
+            drawn = codes[row_of[cpd.child]]
+        columns[cpd.child] = drawn
+
+
+def _default_threads(work: int) -> int:
+    return min(os.cpu_count() or 1, 4) if work > 1_000_000 else 1
+
+
+def seed_sequence(seed: int | np.random.Generator) -> SeedSequence:
+    """The root of all random streams of one call; a generator gives it fresh words and moves on."""
+    if isinstance(seed, np.random.Generator):
+        return SeedSequence(seed.integers(0, 1 << 32, 8, dtype=np.uint32).tolist())
+    return SeedSequence(seed)
+
+
+def ordered_columns(columns: Columns, variables: Variables) -> Columns:
+    """The columns in the order of `variables`."""
+    return {v: columns[v] for v in variables}

@@ -1,0 +1,266 @@
+r"""Bayesian networks: the CPDs are the network; the graph follows.
+
+$$P(x_1, \dots, x_n) = \prod_i P(x_i \mid \mathbf{pa}_i)$$
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.cpds.cpd import CPD
+from sepset.cpds.table import TableCPD
+from sepset.data import Dataset
+from sepset.errors import ModelError, ScopeError, listing, nearest
+from sepset.evidence import Given
+from sepset.factors.algebra import Columns
+from sepset.factors.block import Single
+from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
+from sepset.models.ancestral import forward_sample
+from sepset.models.intervention import intervened
+from sepset.models.markovnet import MarkovNet
+from sepset.models.model import NamedModel
+from sepset.models.rows import complete
+from sepset.problem import Block, ConditionalGroup, Problem
+from sepset.universe import Variables
+from sepset.variables import Discrete, State, VariableLike, Vector
+
+if TYPE_CHECKING:
+    from sepset.models.factorgraph import FactorGraph
+
+Array = NDArray[np.float64]
+
+
+class BayesNet(NamedModel):
+    r"""A Bayesian network $P(\mathbf x) = \prod_i P(x_i \mid \mathbf{pa}_i)$ made of its CPDs.
+
+    Args:
+        cpds: one a variable, in the order the variables shall have; parents may come later.
+        name: what the network is called.
+        notes: what a reader had to say about it.
+
+    Reference: Koller & Friedman, definition 3.5.
+
+    >>> rain, wet = Discrete("rain", (False, True)), Discrete("wet", (False, True))
+    >>> net = BayesNet(TableCPD(rain, [0.8, 0.2]), TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], given=rain))
+    >>> net, net.dag, round(float(np.exp(net.log_probability({"rain": True, "wet": True})[0])), 3)
+    (BayesNet(2 variables, 1 edges, 3 parameters), DAG(rain -> wet), 0.16)
+    """
+
+    cpds: tuple[CPD, ...]
+    dag: DAG
+
+    def __init__(self, *cpds: CPD, name: str = "", notes: Iterable[str] = ()) -> None:
+        for cpd in cpds:
+            if not isinstance(cpd, CPD):
+                raise ModelError(f"A Bayesian network is made of CPDs; found {cpd!r} of type {type(cpd).__name__}.")
+        by_name = _by_child(cpds)
+        for cpd in cpds:
+            _check_parents(cpd, by_name)
+        dag = DAG(by_name, [(parent.name, cpd.child.name) for cpd in cpds for parent in cpd.parents])
+        variables = Variables(cpd.child for cpd in cpds)
+        self._fill(name, notes, cpds=cpds, dag=dag, variables=variables, _by_name=by_name)
+
+    _by_name: Mapping[str, CPD]
+
+    @classmethod
+    def random(
+        cls,
+        dag: DAG,
+        *,
+        states: int | Iterable[State] | Mapping[str, int | Iterable[State]] = 2,
+        seed: int | np.random.Generator = 0,
+    ) -> BayesNet:
+        """The network over `dag` with random tables, every row uniform on its simplex.
+
+        Args:
+            dag: the structure.
+            states: the states of every variable (or how many), or a mapping by name.
+            seed: a number or a generator.
+
+        >>> BayesNet.random(DAG.parse("a -> b <- c"), states={"a": 2, "b": 3, "c": "xy"}, seed=1).num_parameters
+        10
+        """
+        rng = np.random.default_rng(seed)
+        shared = states if isinstance(states, Mapping | int) else tuple(states)
+        made = {n: Discrete(n, shared[n] if isinstance(shared, Mapping) else shared) for n in dag.nodes}
+        return cls(*(_random_cpd(made[n], tuple(made[p] for p in dag.parents(n)), rng) for n in dag.nodes))
+
+    def cpd(self, variable: VariableLike) -> CPD:
+        """The CPD of a variable, given it or its name."""
+        return self._by_name[self.variables[variable].name]
+
+    def parents(self, variable: VariableLike) -> tuple[str, ...]:
+        """The names of a variable's parents, in the order of its CPD."""
+        return tuple(p.name for p in self.cpd(variable).parents)
+
+    def children(self, variable: VariableLike) -> tuple[str, ...]:
+        """The names of a variable's children, in the network's order."""
+        return self.dag.children(self.variables[variable].name)
+
+    @property
+    def num_parameters(self) -> int:
+        """The number of free parameters; tied CPDs count once."""
+        return sum({cpd.block: cpd.num_parameters for cpd in self.cpds}.values())
+
+    @cached_property
+    def _ancestral(self) -> tuple[CPD, ...]:
+        return tuple(self._by_name[n] for n in self.dag.topological_order)
+
+    def log_probability(self, frame: object) -> Array:
+        r"""$\log P(\mathbf x)$ of every row of `frame`; zero probability is $-\infty$.
+
+        Args:
+            frame: complete assignments: a dataset, any data frame, a mapping of columns, or one assignment.
+
+        Cost: one vectorized pass a CPD.
+        """
+        columns, num_rows = complete(frame, self.variables)
+        total = np.zeros(num_rows)
+        for cpd in self.cpds:
+            total += cpd.log_probability({v: columns[v] for v in cpd.scope})
+        return total
+
+    def sample(self, num_rows: int, seed: int | np.random.Generator = 0, *, threads: int | None = None) -> Dataset:
+        """Independent complete assignments, drawn forward: parents first.
+
+        Args:
+            num_rows: how many.
+            seed: a number or a generator; the rows do not depend on `threads`.
+            threads: how many threads to use for tables; as many as help by default.
+
+        Reference: Koller & Friedman, algorithm 12.1.
+
+        >>> len(BayesNet(TableCPD(Discrete("coin", ("head", "tail")), [0.5, 0.5])).sample(3, seed=0))
+        3
+        """
+        columns = forward_sample(self._ancestral, num_rows, seed, threads)
+        if not columns:
+            return Dataset.from_codes(self.variables, np.zeros((num_rows, 0), np.int8))
+        return Dataset.from_codes(self.variables, {v.name: columns[v] for v in self.variables})
+
+    def sample_columns(self, num_rows: int, seed: int | np.random.Generator = 0) -> Columns:
+        """The same draws as columns by variable; vectors come as `[rows, size]`."""
+        return forward_sample(self._ancestral, num_rows, seed)
+
+    def condition(self, given: Given) -> MarkovNet:
+        r"""The network reduced by evidence: an undirected model whose $Z$ is $P(\mathbf e)$.
+
+        $$\tilde P(\mathbf y) = \prod_i P(x_i \mid \mathbf{pa}_i)[\mathbf e]$$
+
+        Reference: Koller & Friedman, section 4.2.3 and proposition 4.7.
+        """
+        return self.markov_net().condition(given)
+
+    def do(self, interventions: Mapping[Any, Any]) -> BayesNet:
+        r"""The mutilated network: intervened variables lose their parents and take the given value or distribution.
+
+        $$P(\mathbf y \mid do(\mathbf x)) = \prod_{i : X_i \notin \mathbf X} P(y_i \mid \mathbf{pa}_i)$$
+
+        Args:
+            interventions: variables with a state (a point mass), or with a distribution (a sequence with one
+                probability a state, or a mapping from states), which is a stochastic intervention.
+
+        Reference: Koller & Friedman, section 21.3.
+        """
+        places = {self.variables.id(key): value for key, value in interventions.items()}
+        new = [intervened(self.variables[place], value) for place, value in places.items()]
+        return self.with_cpds(*new)
+
+    def with_cpds(self, *cpds: CPD) -> BayesNet:
+        """The network with these CPDs in place of those of the same child."""
+        replaced = _by_child(cpds)
+        for child in replaced:
+            if child not in self._by_name:
+                raise ScopeError(f"There is no CPD of {child!r} to replace.{nearest(child, self._by_name)}")
+        return BayesNet(*(replaced.get(c.child.name, c) for c in self.cpds), name=self.name, notes=self.notes)
+
+    def subnetwork(self, variables: VariableLike | Iterable[VariableLike]) -> BayesNet:
+        """The network of `variables` and all their ancestors: their exact joint marginal.
+
+        Reference: Koller & Friedman, section 9.3.3 (barren nodes).
+        """
+        asked = [variables] if isinstance(variables, str | Discrete | Vector) else list(variables)
+        kept = set(ancestors(self.dag, [self.variables[v].name for v in asked], inclusive=True))
+        return BayesNet(*(c for c in self.cpds if c.child.name in kept), name=self.name, notes=self.notes)
+
+    def markov_net(self) -> MarkovNet:
+        """The same distribution as a product of factors with $Z = 1$.
+
+        Reference: Koller & Friedman, section 4.5.1.
+        """
+        auxiliaries = [a for cpd in self.cpds for a in cpd.auxiliaries]
+        factors = [f for cpd in self.cpds for f in cpd.factors()]
+        return MarkovNet(*factors, variables=self.variables.parts, auxiliaries=auxiliaries, name=self.name)
+
+    def factor_graph(self) -> FactorGraph:
+        """The bipartite view: variables beside factors."""
+        from sepset.models.factorgraph import FactorGraph
+
+        return FactorGraph(self)
+
+    def moral_graph(self) -> UndirectedGraph:
+        """The undirected graph with parents married: the minimal I-map among undirected graphs."""
+        return moralize(self.dag)
+
+    def to_networkx(self) -> Any:
+        """The directed graph as a networkx `DiGraph`."""
+        return self.dag.to_networkx()
+
+    def _build(self) -> Problem:
+        auxiliaries = [a for cpd in self.cpds for a in cpd.auxiliaries]
+        variables = Variables([*self.variables, *auxiliaries])
+        blocks: list[Block] = []
+        groups: list[ConditionalGroup] = []
+        for cpd in self.cpds:
+            new = [Single(factor, variables.ids(factor.scope)) for factor in cpd.factors()]
+            numbers = tuple(range(len(blocks), len(blocks) + len(new)))
+            parents, hidden = (tuple(variables.ids(vs).tolist()) for vs in (cpd.parents, cpd.auxiliaries))
+            groups.append(ConditionalGroup(variables.id(cpd.child), parents, numbers, hidden))
+            blocks += new
+        return Problem(variables, tuple(blocks), tuple(groups), len(self.variables))
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        yield "variables", str(len(self))
+        yield "edges", str(self.dag.num_edges)
+        yield "parameters", str(self.num_parameters)
+        yield "most parents", str(max((len(cpd.parents) for cpd in self.cpds), default=0)) + " a variable"
+
+
+def _by_child(cpds: Iterable[CPD]) -> dict[str, CPD]:
+    found: dict[str, CPD] = {}
+    for cpd in cpds:
+        known = found.setdefault(cpd.child.name, cpd)
+        if known is not cpd:
+            raise ModelError(f"{cpd.child.name!r} has two CPDs, {known!r} and {cpd!r}. Each variable has one.")
+    return found
+
+
+def _check_parents(cpd: CPD, by_name: Mapping[str, CPD]) -> None:
+    """Refuse a parent without a CPD, with another domain, or continuous above a discrete child."""
+    for parent in cpd.parents:
+        source = by_name.get(parent.name)
+        if source is None:
+            raise ModelError(
+                f"{cpd!r} has the parent {parent.name!r}, which has no CPD.{nearest(parent.name, by_name)} "
+                f"The network has CPDs of {listing(by_name)}."
+            )
+        if source.child != parent:
+            raise ModelError(
+                f"{cpd!r} has the parent {parent!r}, but {source!r} is about {source.child!r}. "
+                "Give both the same states, or rename one."
+            )
+        if isinstance(cpd.child, Discrete) and not isinstance(parent, Discrete):
+            raise ModelError(
+                f"{cpd!r} has a discrete child with the continuous parent {parent.name!r}; its posterior has no "
+                "closed form. Discretize the parent, or reverse the dependence."
+            )
+
+
+def _random_cpd(child: Discrete, parents: tuple[Discrete, ...], rng: np.random.Generator) -> TableCPD:
+    weights = rng.exponential(size=(*(p.num_states for p in parents), child.num_states))
+    return TableCPD(child, weights / weights.sum(axis=-1, keepdims=True), given=parents)

@@ -1,0 +1,189 @@
+r"""One chain component: variables joined by undirected edges, given their parents.
+
+$$P(\mathbf k \mid \mathbf u) = \frac1{Z(\mathbf u)} \prod_i \phi_i(\mathbf k_i, \mathbf u_i), \qquad
+  Z(\mathbf u) = \sum_{\mathbf k} \prod_i \phi_i(\mathbf k_i, \mathbf u_i)$$
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.cpds.cpd import CPD
+from sepset.errors import ModelError, ScopeError, listing
+from sepset.factors.algebra import Columns, Conditional, Factor, check_scope, num_entries, union
+from sepset.factors.sparse import SparseTable
+from sepset.factors.table import Table
+from sepset.graphs.graph import UndirectedGraph, connected_components
+from sepset.variables import Discrete
+
+Array = NDArray[np.float64]
+AnyTable = Table | SparseTable
+
+
+class ChainComponent:
+    r"""A conditional Gibbs distribution $P(\mathbf K \mid \mathbf U) \propto \prod_i \phi_i$ of one chain component.
+
+    Args:
+        variables: the component $\mathbf K$, connected by its factors.
+        factors: tables over the component and its parents; each touches the component.
+        given: the parents in the order they shall have; those of the factors follow.
+
+    Reference: Koller & Friedman, definition 4.20.
+
+    >>> a, b, u = Discrete("a"), Discrete("b"), Discrete("u")
+    >>> ChainComponent((a, b), Table((u, a), [[1, 2], [3, 4]]), Table((a, b), [[5, 1], [1, 5]]))
+    ChainComponent(a, b | u)
+    """
+
+    variables: tuple[Discrete, ...]
+    parents: tuple[Discrete, ...]
+    factors: tuple[AnyTable, ...]
+    is_normalized: bool
+
+    def __init__(
+        self, variables: Iterable[Discrete] | Discrete, *factors: Factor, given: Iterable[Discrete] | Discrete = ()
+    ) -> None:
+        own = check_scope((variables,) if isinstance(variables, Discrete) else variables)
+        first = check_scope((given,) if isinstance(given, Discrete) else given)
+        scope: tuple[Any, ...] = functools.reduce(union, (f.scope for f in factors), first)
+        parents = tuple(v for v in scope if v not in own)
+        self.__dict__.update(variables=own, parents=parents, factors=factors, is_normalized=False)
+        self._check()
+
+    @classmethod
+    def of_cpd(cls, cpd: CPD) -> ChainComponent:
+        """The component of one variable with this CPD, which is normalized already."""
+        if not isinstance(cpd.child, Discrete) or not all(isinstance(p, Discrete) for p in cpd.parents):
+            raise ModelError(f"Chain graphs here are discrete; {cpd!r} is not.")
+        factors = (cpd.to_table().table,) if cpd.auxiliaries else cpd.factors()  # type: ignore[attr-defined]
+        made = cls(cpd.child, *factors, given=cpd.parents)  # type: ignore[arg-type]
+        made.__dict__["is_normalized"] = True
+        return made
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"A ChainComponent is immutable; cannot set {name!r}.")
+
+    def _check(self) -> None:
+        if not self.variables:
+            raise ModelError("A chain component needs at least one variable.")
+        for factor in self.factors:
+            if not isinstance(factor, Table | SparseTable):
+                raise ModelError(f"{self!r} is made of tables; found {factor!r} of type {type(factor).__name__}.")
+            if factor.scope and not set(factor.scope) & set(self.variables):
+                raise ScopeError(
+                    f"{factor!r} touches no variable of the component {self!r}; it would cancel out. "
+                    "Put it in the component of its own variables."
+                )
+        groups = connected_components(self.graph)
+        if len(groups) > 1:
+            shown = " and ".join(f"({', '.join(g)})" for g in groups[:2])
+            raise ModelError(f"{self!r} is not connected by its factors: {shown}. Make each part a component.")
+
+    @cached_property
+    def graph(self) -> UndirectedGraph:
+        """The undirected graph inside the component."""
+        own = {v.name for v in self.variables}
+        scopes = [[v.name for v in f.scope if v.name in own] for f in self.factors]
+        return UndirectedGraph(
+            own_order(self.variables), [(s[i], t) for s in scopes for i in range(len(s)) for t in s[i + 1 :]]
+        )
+
+    @cached_property
+    def _eliminated(self) -> tuple[tuple[Conditional, ...], Table]:
+        """The conditionals left by eliminating the component, in that order, and $Z(\\mathbf u)$."""
+        factors: list[Any] = list(self.factors)
+        waiting, conditionals = list(self.variables), []
+        while waiting:
+            best = min(waiting, key=lambda v: num_entries(_joint_scope(factors, v)))
+            touching = [f for f in factors if best in f.scope]
+            product = functools.reduce(operator.mul, touching, Table.ones(best))
+            conditional, rest = product.eliminate([best])
+            factors = [f for f in factors if best not in f.scope] + [rest]
+            conditionals.append(conditional)
+            waiting.remove(best)
+        total: Any = functools.reduce(operator.mul, factors, Table.ones(()))
+        return tuple(conditionals), total if isinstance(total, Table) else total.to_table()
+
+    @property
+    def conditionals(self) -> tuple[Conditional, ...]:
+        """One conditional a variable of the component, each given later ones and the parents."""
+        return self._eliminated[0]
+
+    @cached_property
+    def normalizer(self) -> Table:
+        r"""$1 / Z(\mathbf u)$ as a table over the parents it depends on; $Z(\mathbf u) = 0$ is refused.
+
+        Cost: that of eliminating the component.
+        """
+        total = self._eliminated[1]
+        logs = total.log_values.reshape(-1)
+        if (logs == -np.inf).any():
+            place = np.unravel_index(int(np.flatnonzero(logs == -np.inf)[0]), total.shape or (1,))
+            where = ", ".join(f"{v.name}={v.states[int(c)]!r}" for v, c in zip(total.scope, place, strict=False))
+            raise ModelError(f"{self!r} has no positive value given ({where}): its factors conflict there.")
+        return Table.from_log(total.scope, -logs)
+
+    def all_factors(self) -> tuple[AnyTable, ...]:
+        r"""The factors and $1 / Z(\mathbf u)$: their product is $P(\mathbf k \mid \mathbf u)$."""
+        return self.factors if self.is_normalized else (*self.factors, self.normalizer)
+
+    def log_probability(self, columns: Columns, num_rows: int) -> Array:
+        r"""$\log P(\mathbf k \mid \mathbf u)$ for each row of codes."""
+        total = np.zeros(num_rows)
+        for factor in self.all_factors():
+            codes = [np.asarray(columns[v], np.int64) for v in factor.scope]
+            total += factor.log_at(np.stack(codes, axis=1) if codes else np.zeros((num_rows, 0), np.int64))
+        return total
+
+    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Columns:
+        """Exact draws of the component for each row of parent codes: elimination, then back-substitution."""
+        self.all_factors()
+        known = dict(rows)
+        for conditional in reversed(self.conditionals):
+            known.update(conditional.sample({v: known[v] for v in conditional.parents}, num_rows, rng))
+        return {v: known[v] for v in self.variables}
+
+    def __repr__(self) -> str:
+        names = ", ".join(v.name for v in self.variables)
+        given = ", ".join(v.name for v in self.parents)
+        return f"ChainComponent({names} | {given})" if given else f"ChainComponent({names})"
+
+
+def own_order(variables: Iterable[Discrete]) -> list[str]:
+    """The names, in order."""
+    return [v.name for v in variables]
+
+
+def _joint_scope(factors: Iterable[Any], variable: Discrete) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(v for f in factors if variable in f.scope for v in f.scope))
+
+
+def owners(components: Iterable[ChainComponent]) -> dict[str, ChainComponent]:
+    """Which component each variable is in; a variable in two is refused."""
+    found: dict[str, ChainComponent] = {}
+    for component in components:
+        for variable in component.variables:
+            known = found.setdefault(variable.name, component)
+            if known is not component:
+                raise ModelError(f"{variable.name!r} is in two chain components, {known!r} and {component!r}.")
+    return found
+
+
+def check_parents(component: ChainComponent, owner: dict[str, ChainComponent]) -> None:
+    """Refuse parents that no component defines, or defines with other states."""
+    for parent in component.parents:
+        source = owner.get(parent.name)
+        if source is None:
+            raise ModelError(
+                f"{component!r} has the parent {parent.name!r}, which is in no component; "
+                f"the variables are {listing(owner)}."
+            )
+        if parent not in source.variables:
+            raise ModelError(f"{component!r} has the parent {parent!r}; {source!r} has it with other states.")

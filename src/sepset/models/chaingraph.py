@@ -1,0 +1,168 @@
+r"""Chain graphs: directed edges between components, undirected edges inside them.
+
+$$P(\mathbf x) = \prod_{\mathbf K} P(\mathbf k \mid \mathbf{pa}_{\mathbf K})$$
+
+With one variable a component it is a Bayesian network; with one component, a Markov network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.cpds.cpd import CPD
+from sepset.cpds.table import TableCPD
+from sepset.data import Dataset
+from sepset.errors import ModelError
+from sepset.factors.block import Single
+from sepset.graphs.graph import DAG, MixedGraph
+from sepset.models.bayesnet import BayesNet
+from sepset.models.chaincomponent import ChainComponent, check_parents, owners
+from sepset.models.factorgraph import FactorGraph
+from sepset.models.markovnet import MarkovNet
+from sepset.models.model import NamedModel
+from sepset.models.rows import complete
+from sepset.problem import ConditionalGroup, Problem
+from sepset.universe import Variables
+from sepset.variables import VariableLike
+
+Array = NDArray[np.float64]
+
+
+class ChainGraph(NamedModel):
+    r"""A discrete chain graph: a product of conditional Gibbs distributions, one a component.
+
+    Its independences are those of Lauritzen, Wermuth and Frydenberg (LWF).
+
+    Args:
+        components: chain components, or CPDs for components of one variable; parents may come later.
+        name: what the model is called.
+        notes: what a reader had to say about it.
+
+    Reference: Koller & Friedman, section 4.6.2.
+
+    >>> from sepset.factors.table import Table
+    >>> from sepset.variables import Discrete
+    >>> u, a, b = Discrete("u"), Discrete("a"), Discrete("b")
+    >>> pair = ChainComponent((a, b), Table((u, a), [[1, 2], [3, 1]]), Table((a, b), [[5, 1], [1, 5]]))
+    >>> model = ChainGraph(TableCPD(u, [0.5, 0.5]), pair)
+    >>> model, model.graph
+    (ChainGraph(3 variables, 2 components, 2 edges), MixedGraph(u -> a; a - b))
+    """
+
+    components: tuple[ChainComponent, ...]
+    graph: MixedGraph
+
+    def __init__(self, *components: ChainComponent | CPD, name: str = "", notes: Iterable[str] = ()) -> None:
+        parts = tuple(_component(c) for c in components)
+        owner = owners(parts)
+        for part in parts:
+            check_parents(part, owner)
+        order = _ordered(parts, owner)
+        variables = Variables(v for part in parts for v in part.variables)
+        graph = _graph(parts, variables)
+        self._fill(name, notes, components=parts, variables=variables, graph=graph, _owner=owner, _order=order)
+
+    _owner: dict[str, ChainComponent]
+    _order: tuple[ChainComponent, ...]
+
+    def component(self, variable: VariableLike) -> ChainComponent:
+        """The chain component of a variable."""
+        return self._owner[self.variables[variable].name]
+
+    def log_probability(self, frame: object) -> Array:
+        r"""$\log P(\mathbf x)$ of every row of `frame`; zero probability is $-\infty$.
+
+        Args:
+            frame: complete assignments: a dataset, any data frame, a mapping of columns, or one assignment.
+        """
+        columns, num_rows = complete(frame, self.variables)
+        return sum((part.log_probability(columns, num_rows) for part in self.components), np.zeros(num_rows))
+
+    def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> Dataset:
+        """Independent complete assignments: components in an ancestral order, each drawn exactly given its parents."""
+        rng = np.random.default_rng(seed)
+        columns: dict[Any, NDArray[Any]] = {}
+        for part in self._order:
+            columns.update(part.sample({v: columns[v] for v in part.parents}, num_rows, rng))
+        if not columns:
+            return Dataset.from_codes(self.variables, np.zeros((num_rows, 0), np.int8))
+        return Dataset.from_codes(self.variables, {v.name: columns[v] for v in self.variables})
+
+    def markov_net(self) -> MarkovNet:
+        r"""The same distribution as a product of factors with $Z = 1$: the components' own and each $1/Z$."""
+        factors = [f for part in self.components for f in part.all_factors()]
+        return MarkovNet(*factors, variables=self.variables.parts, name=self.name)
+
+    def bayes_net(self) -> BayesNet:
+        """The same distribution as a Bayesian network, by the chain rule inside each component.
+
+        Edges are added where eliminating a component joins variables. Rows for parent states of probability zero are
+        uniform: they never matter.
+        """
+        return BayesNet(*(_cpd(c) for part in self.components for c in part.conditionals), name=self.name)
+
+    def factor_graph(self) -> FactorGraph:
+        """The bipartite view: variables beside factors."""
+        return FactorGraph(self)
+
+    def to_networkx(self) -> Any:
+        """The mixed graph as a networkx graph."""
+        return self.graph.to_networkx()
+
+    def _build(self) -> Problem:
+        blocks: list[Single] = []
+        groups: list[ConditionalGroup] = []
+        for part in self.components:
+            new = [Single(f, self.variables.ids(f.scope)) for f in part.all_factors()]
+            numbers = tuple(range(len(blocks), len(blocks) + len(new)))
+            own, parents = (self.variables.ids(vs).tolist() for vs in (part.variables, part.parents))
+            groups.append(ConditionalGroup(own[0], tuple(parents), numbers, tuple(own[1:])))
+            blocks += new
+        return Problem(self.variables, tuple(blocks), tuple(groups))
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        yield "variables", str(len(self))
+        yield "components", str(len(self.components))
+        yield "edges", str(self.graph.num_edges)
+        yield "largest component", f"{max((len(c.variables) for c in self.components), default=0)} variables"
+
+
+def _component(part: ChainComponent | CPD) -> ChainComponent:
+    if isinstance(part, ChainComponent):
+        return part
+    if isinstance(part, CPD):
+        return ChainComponent.of_cpd(part)
+    raise ModelError(f"A chain graph is made of chain components and CPDs; found {part!r}.")
+
+
+def _ordered(parts: tuple[ChainComponent, ...], owner: dict[str, ChainComponent]) -> tuple[ChainComponent, ...]:
+    """The components, parents first; a cycle between them is refused and named."""
+    label = {id(part): "{" + ", ".join(v.name for v in part.variables) + "}" for part in parts}
+    edges = [(label[id(owner[p.name])], label[id(part)]) for part in parts for p in part.parents]
+    dag = DAG((label[id(part)] for part in parts), edges)
+    by_label = {label[id(part)]: part for part in parts}
+    return tuple(by_label[n] for n in dag.topological_order)
+
+
+def _graph(parts: tuple[ChainComponent, ...], variables: Variables) -> MixedGraph:
+    directed: dict[tuple[str, str], None] = {}
+    for part in parts:
+        for factor in part.factors:
+            own = [v.name for v in factor.scope if v in part.variables]
+            directed.update(((v.name, k), None) for v in factor.scope if v not in part.variables for k in own)
+    undirected = [edge for part in parts for edge in part.graph.edges]
+    return MixedGraph(variables.names, directed=directed, undirected=undirected)
+
+
+def _cpd(conditional: Any) -> TableCPD:
+    """The normalized table a conditional over one variable stands for."""
+    (child,) = conditional.frontal
+    source = conditional.table
+    table = source if not hasattr(source, "to_table") else source.to_table()
+    rows = table.align((*conditional.parents, child)).normalize([child]).values.reshape(-1, child.num_states)
+    filled = np.where(rows.sum(axis=1, keepdims=True) > 0, rows, 1.0)
+    return TableCPD.normalized(child, filled.reshape(-1), conditional.parents)

@@ -1,0 +1,142 @@
+r"""Conversions between models that need no inference: the distribution stays, the structure is told differently."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from sepset.errors import ModelError, NotApplicable
+from sepset.factors.algebra import Factor, check_size, num_entries
+from sepset.factors.table import Table
+from sepset.graphs.equivalence import markov_to_bayes
+from sepset.graphs.graph import DAG, UndirectedGraph, connected_components
+from sepset.models.bayesnet import BayesNet
+from sepset.models.chaincomponent import ChainComponent
+from sepset.models.chaingraph import ChainGraph
+from sepset.models.factorgraph import FactorGraph
+from sepset.models.markovnet import MarkovNet
+from sepset.models.model import Model
+from sepset.variables import Discrete
+
+
+def to_markov_net(model: Model) -> MarkovNet:
+    """The model's factors as a Markov network; $Z = 1$ for directed models.
+
+    Reference: Koller & Friedman, section 4.5.1.
+    """
+    return model if isinstance(model, MarkovNet) else FactorGraph(model).markov_net()
+
+
+def to_chain_graph(model: BayesNet | MarkovNet | ChainGraph) -> ChainGraph:
+    """The model as a chain graph: one component a CPD, or one for each connected part of a Markov network.
+
+    >>> a, b = Discrete("a"), Discrete("b")
+    >>> to_chain_graph(MarkovNet(Table(a, [1, 2]), Table(b, [1, 1]))).components
+    (ChainComponent(a), ChainComponent(b))
+    """
+    if isinstance(model, ChainGraph):
+        return model
+    if isinstance(model, BayesNet):
+        return ChainGraph(*model.cpds, name=model.name, notes=model.notes)
+    if model.auxiliaries:
+        raise NotApplicable(f"{model!r} has hidden variables; a chain graph is over the model's own.")
+    for factor in model.factors:
+        if not factor.scope and factor.log_total == -np.inf:
+            raise ModelError(f"{model!r} has a factor that is zero: there is no distribution to convert.")
+    parts = connected_components(model.graph)
+    return ChainGraph(*(_part(model, set(names)) for names in parts), name=model.name, notes=model.notes)
+
+
+def _part(model: MarkovNet, names: set[str]) -> ChainComponent:
+    own = [v for v in model.variables if v.name in names]
+    return ChainComponent(own, *(f for f in model.factors if f.scope and f.scope[0].name in names))  # type: ignore[arg-type]
+
+
+def bayes_structure(net: MarkovNet) -> DAG:
+    """A directed graph whose independences all hold in the network: triangulated and oriented, without numbers.
+
+    Reference: Koller & Friedman, section 4.5.2.
+
+    >>> a, b, c, d = (Discrete(n) for n in "abcd")
+    >>> pairs = [(a, b), (b, c), (c, d), (d, a)]
+    >>> bayes_structure(MarkovNet(*(Table.ones(pair) for pair in pairs))).num_edges
+    5
+    """
+    return markov_to_bayes(net.graph)
+
+
+def maximal_form(net: MarkovNet) -> MarkovNet:
+    """The same network with one factor for each maximal clique of its graph: the coarsest reading of its structure.
+
+    Each table's size is checked before it is built.
+    """
+    cliques = sorted(maximal_cliques(net.graph), key=lambda c: [net.graph.index[n] for n in c])
+    groups: list[list[Factor]] = [[] for _ in cliques]
+    loose: list[Factor] = []
+    for factor in net.factors:
+        names = {v.name for v in factor.scope}
+        home = next((i for i, c in enumerate(cliques) if names <= set(c)), None)
+        (loose if home is None or not names else groups[home]).append(factor)
+    tables = [_clique_table(net, c, group) for c, group in zip(cliques, groups, strict=True)]
+    return MarkovNet(*tables, *loose, variables=net.variables.parts, name=net.name)
+
+
+def _clique_table(net: MarkovNet, clique: tuple[str, ...], factors: list[Factor]) -> Factor:
+    scope = [net.variables[n] for n in clique]
+    check_size(scope)
+    return functools.reduce(operator.mul, factors, Table.ones(scope))  # type: ignore[arg-type]
+
+
+def maximal_cliques(graph: UndirectedGraph) -> Iterator[tuple[str, ...]]:
+    """The maximal cliques, each in node order, by the pivoting search of Bron and Kerbosch (1973).
+
+    >>> sorted(maximal_cliques(UndirectedGraph.parse("a - b; b - c; c - a; c - d")))
+    [('a', 'b', 'c'), ('c', 'd')]
+    """
+    around = {n: set(graph.neighbors(n)) for n in graph.nodes}
+    stack: list[tuple[set[str], set[str], set[str]]] = [(set(), set(graph.nodes), set())]
+    while stack:
+        clique, open_nodes, closed = stack.pop()
+        if not open_nodes and not closed:
+            if clique:
+                yield tuple(n for n in graph.nodes if n in clique)
+            continue
+        pivot = max(sorted(open_nodes | closed), key=lambda n: len(around[n] & open_nodes))
+        for node in sorted(open_nodes - around[pivot]):
+            stack.append((clique | {node}, open_nodes & around[node], closed & around[node]))
+            open_nodes = open_nodes - {node}
+            closed = closed | {node}
+
+
+def pairwise_form(net: MarkovNet) -> MarkovNet:
+    r"""The same distribution with factors of at most two variables.
+
+    A factor over more variables becomes a hidden variable $A$ with one state a joint state of its scope, a factor
+    $\phi(A)$, and one factor $1[A_i = x_i]$ for each variable; summing the hidden ones gives the network back.
+
+    Reference: Koller & Friedman, section 4.4.1 and exercise 4.2.
+    """
+    parts: list[Factor] = []
+    hidden: list[Discrete] = list(net.auxiliaries)  # type: ignore[arg-type]
+    for number, factor in enumerate(net.factors):
+        if len(factor.scope) <= 2:
+            parts.append(factor)
+            continue
+        joint, tables = _split(factor, number)
+        hidden.append(joint)
+        parts += tables
+    return MarkovNet(*parts, variables=net.variables.parts, auxiliaries=hidden, name=net.name)
+
+
+def _split(factor: Factor, number: int) -> tuple[Discrete, Iterable[Factor]]:
+    """The hidden variable of one factor and its factors of one and two variables."""
+    table = factor if isinstance(factor, Table) else factor.to_table()  # type: ignore[attr-defined]
+    first = table.scope[0]
+    joint = Discrete(first.base, num_entries(table.scope), index=first.index, lag=first.lag, part=f"factor {number}")
+    cells = np.array(list(itertools.product(*(range(v.num_states) for v in table.scope))))
+    links = [Table((joint, v), np.eye(v.num_states)[cells[:, i]]) for i, v in enumerate(table.scope)]
+    return joint, [Table.from_log(joint, table.log_values.reshape(-1)), *links]

@@ -1,0 +1,122 @@
+r"""Factor graphs: variables on one side, factors on the other, an edge where a factor's scope has a variable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from sepset.errors import ScopeError, require
+from sepset.factors.algebra import Factor
+from sepset.models.markovnet import MarkovNet
+from sepset.models.model import Model, NamedModel
+from sepset.problem import Problem
+from sepset.variables import VariableLike
+
+
+class FactorGraph(NamedModel):
+    r"""The bipartite view of any model, which keeps the structure inside a clique that an undirected graph loses.
+
+    $$P(\mathbf x) \propto \prod_a \phi_a(\mathbf x_{N(a)})$$
+
+    Args:
+        model: whose factors to show; hidden variables of decomposed CPDs are nodes too.
+
+    Factors are numbered as in the model's problem.
+
+    Reference: Koller & Friedman, section 4.4.1.
+
+    >>> from sepset.factors.table import Table
+    >>> from sepset.variables import Discrete
+    >>> a, b = Discrete("a"), Discrete("b")
+    >>> graph = FactorGraph(MarkovNet(Table((a, b), [[1, 2], [3, 4]]), Table(a, [1, 2])))
+    >>> graph, graph.neighbors("a"), graph.neighbors(0)
+    (FactorGraph(2 variables, 2 factors, 3 edges), (0, 1), ('a', 'b'))
+    """
+
+    model: Model
+
+    def __init__(self, model: Model) -> None:
+        self._fill(model.name, model.notes, model=model, variables=model.variables)
+
+    @classmethod
+    def of_factors(cls, *factors: Factor, name: str = "") -> FactorGraph:
+        """The factor graph of these factors."""
+        return cls(MarkovNet(*factors, name=name))
+
+    @property
+    def num_factors(self) -> int:
+        """The number of factor nodes."""
+        return self.problem().num_factors
+
+    @property
+    def num_edges(self) -> int:
+        """The number of edges: the sum of all arities."""
+        return sum(int(b.scopes.size) for b in self.problem().blocks)
+
+    @cached_property
+    def factors(self) -> tuple[Factor, ...]:
+        """Every factor as a single one, by number."""
+        return tuple(self.problem().factors())
+
+    def neighbors(self, node: VariableLike | int) -> tuple[str, ...] | tuple[int, ...]:
+        """The names in a factor's scope, given its number; or the numbers of the factors over a variable."""
+        problem = self.problem()
+        if isinstance(node, int | np.integer) and not isinstance(node, bool):
+            if not 0 <= node < problem.num_factors:
+                raise ScopeError(f"There are {problem.num_factors} factors; no factor {node}.")
+            return tuple(problem.variables[i].name for i in problem.scope(int(node)))
+        place = problem.variables.id(node)  # type: ignore[arg-type]
+        return tuple(self._by_variable.indices[slice(*self._by_variable.indptr[place : place + 2])].tolist())
+
+    @cached_property
+    def _by_variable(self) -> Any:
+        matrix = self.problem().incidence.tocsc()
+        matrix.sort_indices()
+        return matrix
+
+    @property
+    def edges(self) -> tuple[tuple[str, int], ...]:
+        """Every pair of a variable's name and a factor's number, by factor."""
+        problem = self.problem()
+        numbers = range(problem.num_factors)
+        return tuple((problem.variables[i].name, number) for number in numbers for i in problem.scope(number))
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether the graph has no cycle, so that message passing on it is exact."""
+        links = self.problem().incidence.tocoo()
+        num_nodes = sum(links.shape)
+        ends = (links.row, links.col + links.shape[0])
+        bipartite = sparse.coo_array((links.data, ends), shape=(num_nodes, num_nodes))
+        parts = connected_components(bipartite, directed=False)[0] if num_nodes else 0
+        return bool(self.num_edges == num_nodes - parts)
+
+    def markov_net(self) -> MarkovNet:
+        """The same factors as a Markov network."""
+        problem = self.problem()
+        own = problem.variables[: problem.num_visible] if problem.num_visible < len(problem.variables) else None
+        hidden: Iterable[Any] = problem.variables[problem.num_visible :]
+        visible = problem.variables.parts if own is None else own
+        return MarkovNet(*problem.blocks, variables=visible, auxiliaries=hidden, name=self.name)  # type: ignore[arg-type]
+
+    def to_networkx(self) -> Any:
+        """A bipartite networkx `Graph`: variables by name, factors as `("factor", number)` with their scope."""
+        nx = require("networkx", "networkx", "Exporting a factor graph")
+        graph = nx.Graph()
+        graph.add_nodes_from(self.problem().variables.names, bipartite=0)
+        graph.add_nodes_from((("factor", i) for i in range(self.num_factors)), bipartite=1)
+        graph.add_edges_from((name, ("factor", number)) for name, number in self.edges)
+        return graph
+
+    def _build(self) -> Problem:
+        return self.model.problem()
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        yield "variables", str(len(self))
+        yield "factors", str(self.num_factors)
+        yield "edges", str(self.num_edges)

@@ -1,0 +1,74 @@
+"""Complete assignments, many at once: frames, datasets and mappings as columns of codes and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.data import Dataset
+from sepset.errors import DataError, StateError
+from sepset.evidence import is_missing, real_value
+from sepset.factors.algebra import Columns
+from sepset.universe import Variables
+from sepset.variables import Discrete
+
+
+def complete(frame: object, variables: Variables) -> tuple[Columns, int]:
+    """The columns of `variables` in `frame` and the number of rows; a missing cell is refused, naming its row.
+
+    Args:
+        frame: a dataset, any data frame, a mapping from names to columns, or one assignment (names to states).
+        variables: what the columns mean; other columns are ignored.
+
+    >>> complete({"coin": "tail"}, Variables([Discrete("coin", ("head", "tail"))]))[0].values()
+    dict_values([array([1])])
+    """
+    if isinstance(frame, Mapping) and _is_assignment(frame):
+        return _single(frame, variables), 1
+    if isinstance(frame, Mapping):
+        frame = {variables[key].name if key in variables else key: column for key, column in frame.items()}
+    data = frame if isinstance(frame, Dataset) and _covers(frame, variables) else Dataset(frame, variables)
+    columns: Columns = {v: data.column(v) for v in variables}
+    for variable, column in columns.items():
+        absent = column < 0 if isinstance(variable, Discrete) else np.isnan(column)
+        if absent.any():
+            row = int(np.flatnonzero(absent)[0])
+            raise DataError(
+                f"Column {variable.name!r} is missing in row {row}; whole assignments are needed here. "
+                "Drop the row, or ask log_probability with evidence, which sums the missing away."
+            )
+    return columns, data.num_rows
+
+
+def code_matrix(columns: Columns, variables: Variables, num_rows: int) -> NDArray[np.int64]:
+    """The codes as `[rows, variables]`; all variables must be discrete."""
+    if not len(variables):
+        return np.zeros((num_rows, 0), np.int64)
+    return np.stack([np.asarray(columns[v], np.int64) for v in variables], axis=1)
+
+
+def _is_assignment(frame: Mapping[Any, Any]) -> bool:
+    return all(isinstance(value, str | int | float | bool | np.generic) or value is None for value in frame.values())
+
+
+def _single(frame: Mapping[Any, Any], variables: Variables) -> Columns:
+    places = {variables.id(key): value for key, value in frame.items() if key in variables}
+    columns: Columns = {}
+    for position, variable in enumerate(variables):
+        value = places.get(position)
+        if is_missing(value):
+            raise DataError(f"The assignment says nothing of {variable.name!r}; whole assignments are needed here.")
+        if isinstance(variable, Discrete):
+            columns[variable] = np.array([variable.code(value)])
+        elif variable.size == 1:
+            columns[variable] = real_value(variable, value)
+        else:
+            raise StateError(f"{variable.name} is a vector of {variable.size}; give a frame of columns.")
+    return columns
+
+
+def _covers(data: Dataset, variables: Variables) -> bool:
+    return all(v in data.variables for v in variables)
