@@ -134,8 +134,8 @@ def test_chain_graphs(drawn):
     assert {frozenset(edge) for edge in moralize(graph).edges} == expected
 
 
-def test_koller_friedman_chain_graph():
-    """The chain graph A -> C, B -> D, C - D - E ...: parents of the component {C, D, E} are all joined."""
+def test_parents_of_a_chain_component_are_joined():
+    """After Koller & Friedman, section 4.6.2."""
     graph = MixedGraph.parse("A -> C; B -> E; C - D - E; D -> I; C -> F - G <- D; H")
     assert chain_components(graph) == (("A",), ("B",), ("C", "E", "D"), ("I",), ("F", "G"), ("H",))
     assert moralize(graph).neighbors("A") == ("C", "B")

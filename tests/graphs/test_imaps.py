@@ -124,7 +124,7 @@ def test_imaps_and_perfect_maps_by_definition(first, second):
 
 
 def test_no_dag_is_a_perfect_map_of_the_diamond():
-    """Specification temporal-and-learning-goals, row U1; Koller & Friedman, example 3.8."""
+    """Specification temporal-and-learning-goals, row U1; Koller & Friedman, section 3.4.2."""
     nodes = list("ABCD")
     diamond = UndirectedGraph.parse("A - B - C - D - A")
 

@@ -232,7 +232,7 @@ def test_chain_separation_facts():
 
 
 def test_context_specific_separation():
-    """Koller & Friedman, example 5.7: whether a recruiter reads the letter decides what the job depends on."""
+    """After Koller & Friedman, section 5.3: whether a recruiter reads the letter decides what the job depends on."""
     dag = DAG.parse("Apply -> Job; Letter -> Job; SAT -> Job; I -> Letter; I -> SAT")
 
     def drops(child, context):
