@@ -1,0 +1,1 @@
+"""Files: one codec a format, and reading and writing by suffix."""

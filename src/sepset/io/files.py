@@ -1,0 +1,190 @@
+"""Reading and writing models: the suffix names the format, `.gz` is transparent, and writing is atomic."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import os
+import secrets
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
+
+from sepset.errors import FileFormatError, SepsetError, nearest
+
+if TYPE_CHECKING:
+    from sepset.models.model import Model
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+MAX_BYTES = 1 << 30
+"""How large a file may be, after decompression."""
+
+_CHUNK = 1 << 22
+_SMALL = 1 << 26
+_RATIO = 300
+
+_FORMATS = {
+    ".bif": "bif",
+    ".bifxml": "xmlbif",
+    ".json": "json",
+    ".net": "net",
+    ".uai": "uai",
+    ".xdsl": "xdsl",
+    ".xml": "xmlbif",
+    ".xmlbif": "xmlbif",
+}
+_RESULTS = frozenset({".evid", ".virt", ".pr", ".mar", ".mpe", ".map"})
+
+
+class Codec(Protocol):
+    """A module that reads and writes one format."""
+
+    def parse(self, data: bytes, file: str, *, normalize: bool) -> Model:
+        """The model in a file's bytes."""
+
+    def render(self, model: Model) -> bytes:
+        """The bytes of a file."""
+
+
+def suffixes() -> tuple[str, ...]:
+    """The suffixes `read` and `write` know; each may be followed by `.gz`.
+
+    >>> ".bif" in suffixes()
+    True
+    """
+    return tuple(_FORMATS)
+
+
+def read(path: PathLike, *, normalize: bool = True, max_bytes: int = MAX_BYTES) -> Model:
+    """The model in a file: `.bif`, `.xmlbif`, `.uai`, `.net`, `.xdsl` or `.json`, each also with `.gz`.
+
+    Rows of a CPD that sum to one within 1e-6 are renormalised, which `model.notes` reports; rows that miss by more
+    raise. A malformed file raises one `FileFormatError` with file, line and column, and the word found there.
+
+    Args:
+        path: where the file is.
+        normalize: False keeps the rows as written.
+        max_bytes: the largest size, after decompression, that is read.
+
+    >>> import tempfile
+    >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.models.bayesnet import BayesNet
+    >>> from sepset.variables import Discrete
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(BayesNet(TableCPD(Discrete("coin", ("head", "tail")), [0.5, 0.5])), f"{folder}/coin.bif.gz")
+    ...     read(f"{folder}/coin.bif.gz")["coin"]
+    Discrete('coin', ('head', 'tail'))
+    """
+    name = os.fspath(path)
+    codec = _codec(name)
+    data = read_bytes(name, max_bytes=max_bytes)
+    return parsed(codec, data, name, normalize=normalize)
+
+
+def parsed(codec: Codec, data: bytes, name: str, *, normalize: bool) -> Model:
+    """The model in these bytes; whatever a reader stumbles over is one error about the file."""
+    try:
+        return codec.parse(data, name, normalize=normalize)
+    except FileFormatError:
+        raise
+    except SepsetError as error:
+        raise FileFormatError(str(error), file=name, line=1, column=1) from error
+    except MemoryError as error:
+        raise FileFormatError("the file needs more memory than there is", file=name, line=1, column=1) from error
+
+
+def write(model: Model, path: PathLike) -> None:
+    """Write a model to a file in the format of its suffix; the file appears whole or not at all.
+
+    Args:
+        model: what to write; a format that cannot carry it says so before anything is written.
+        path: where to; an existing file is replaced.
+    """
+    name = os.fspath(path)
+    codec = _codec(name)
+    try:
+        data = codec.render(model)
+    except UnicodeEncodeError as error:
+        raise FileFormatError(
+            f"a name holds {error.object[error.start]!r}, which is no character", file=name
+        ) from error
+    write_bytes(name, data)
+
+
+def _codec(name: str) -> Codec:
+    suffix = _suffix(name)
+    module = _FORMATS.get(suffix)
+    if module is None:
+        known = ", ".join(_FORMATS)
+        hint = nearest(suffix, _FORMATS)
+        if suffix in _RESULTS:
+            hint = " Evidence and results are read with read_evidence and read_result."
+        raise FileFormatError(
+            f"the suffix {suffix!r} names no known format; known are {known}, each also with .gz.{hint}", file=name
+        )
+    return cast(Codec, importlib.import_module(f"sepset.io.{module}"))
+
+
+def _suffix(name: str) -> str:
+    lowered = Path(name).name.lower()
+    return Path(lowered.removesuffix(".gz")).suffix
+
+
+def read_bytes(name: str, *, max_bytes: int = MAX_BYTES) -> bytes:
+    """The bytes of a file, decompressed where its name ends in `.gz`; too many are refused."""
+    with open(name, "rb") as file:
+        data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise FileFormatError(f"the file is larger than {max_bytes:,} bytes. Pass max_bytes= to allow more.", file=name)
+    return _decompressed(data, name, max_bytes) if name.lower().endswith(".gz") else data
+
+
+def _decompressed(data: bytes, name: str, max_bytes: int) -> bytes:
+    """All members of a gzip file, held to the limit while they unfold."""
+    parts: list[bytes] = []
+    total, rest = 0, data
+    while rest:
+        unzip = zlib.decompressobj(wbits=31)
+        while not unzip.eof:
+            try:
+                part = unzip.decompress(rest, _CHUNK)
+            except zlib.error as error:
+                raise FileFormatError(f"the gzip data are damaged: {error}", file=name) from None
+            rest = unzip.unconsumed_tail
+            parts.append(part)
+            total += len(part)
+            _refuse_bomb(total, len(data), name, max_bytes)
+            if not part and not rest and not unzip.eof:
+                raise FileFormatError("the gzip data end too early", file=name)
+        rest = unzip.unused_data.lstrip(b"\0")
+    if not parts:
+        raise FileFormatError("the file is empty; expected gzip data", file=name)
+    return b"".join(parts)
+
+
+def _refuse_bomb(total: int, packed: int, name: str, max_bytes: int) -> None:
+    if total > max_bytes:
+        raise FileFormatError(
+            f"the file unfolds to more than {max_bytes:,} bytes. Pass max_bytes= to allow more.", file=name
+        )
+    if total > _SMALL and total > _RATIO * packed:
+        raise FileFormatError(f"the file unfolds to more than {_RATIO} times its size: no text does", file=name)
+
+
+def write_bytes(name: str, data: bytes) -> None:
+    """Put the bytes in a file, through a temporary one beside it; compressed where the name ends in `.gz`."""
+    packed = gzip.compress(data, mtime=0) if name.lower().endswith(".gz") else data
+    target = os.path.realpath(name)
+    folder, base = os.path.split(target)
+    temporary = os.path.join(folder, f".{base[:100]}.{secrets.token_hex(8)}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(packed)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise

@@ -1,0 +1,199 @@
+"""Hugin NET files: discrete nodes and their conditional tables.
+
+The numbers of a potential `( child | parents )` run over the parents in order, then over the child, which is the
+fastest. Names that are no identifiers are kept in the attribute `sepset_name`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sepset.io.discrete import NetworkView, TableView, VariableView, discrete_network
+from sepset.io.lexer import END, QUOTED, Words, decode, quoted, unquoted
+from sepset.io.record import NetworkRecord, TableRecord, VariableRecord, check_family, network
+from sepset.models.bayesnet import BayesNet
+from sepset.models.model import Model
+
+_WORDS = re.compile(rf'%[^\n]*+|({QUOTED}|[{{}}()=;|]|[^\s{{}}()=;|"%,]++)', re.DOTALL)
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MARKS = frozenset("{}()=;|")
+_OTHER = frozenset({"continuous", "decision", "utility", "function", "class", "instance"})
+_RESERVED = _OTHER | {"net", "node", "potential", "discrete", "data", "states", "label", "normal"}
+
+NAME = "sepset_name"
+"""The attribute that keeps a name which is no identifier."""
+
+
+def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> BayesNet:
+    """The network a Hugin NET file states.
+
+    >>> text = b'net {} node a { states = ("yes" "no"); } potential (a) { data = (0.2 0.8); }'
+    >>> parse(text)["a"].states
+    ('yes', 'no')
+    """
+    words = Words(decode(data), _WORDS, file)
+    return network(_Reader(words).record(), words, normalize=normalize)
+
+
+class _Reader:
+    """A recursive descent over the words of one file."""
+
+    def __init__(self, words: Words) -> None:
+        self.words = words
+        self.name = ""
+        self.variables: dict[str, VariableRecord] = {}
+        self.tables: list[TableRecord] = []
+
+    def record(self) -> NetworkRecord:
+        words = self.words
+        if words.next == "class":
+            raise words.error("expected 'net'; object-oriented networks are not read")
+        words.expect("net", "at the start of the file")
+        for key, begin, end in self._attributes("the network"):
+            if key == NAME:
+                self.name = self._string(begin, end)
+        while words.next != END:
+            self._element()
+        names = {key: record.name for key, record in self.variables.items()}
+        tables = [
+            TableRecord(names[t.child], tuple(names[p] for p in t.parents), t.values, t.mark, t.rows)
+            for t in self.tables
+        ]
+        return NetworkRecord(tuple(self.variables.values()), tuple(tables), self.name)
+
+    def _element(self) -> None:
+        words = self.words
+        word = words.next
+        if word in _OTHER:
+            raise words.error("only discrete chance nodes are read")
+        words.accept("discrete")
+        if words.accept("node"):
+            self._node()
+        elif word == "potential":
+            words.take()
+            self._potential()
+        else:
+            raise words.error("expected 'node' or 'potential'")
+
+    def _attributes(self, owner: str) -> list[tuple[str, int, int]]:
+        """The attributes of a block: their names, and the ranges of words of their values."""
+        words = self.words
+        words.expect("{", f"at the start of the block of {owner}")
+        found: list[tuple[str, int, int]] = []
+        while not words.accept("}"):
+            key = words.name(f"an attribute or '}}' in the block of {owner}", _MARKS)
+            words.expect("=", f"after the attribute {key!r}")
+            begin, end = words.until(";", f"after the value of {key!r}")
+            found.append((key, begin, end))
+        return found
+
+    def _node(self) -> None:
+        words = self.words
+        mark = words.at
+        key = words.name("a node's name", _MARKS)
+        if key in self.variables:
+            raise words.error(f"the node {key!r} is declared twice", mark)
+        name, states = key, None
+        for attribute, begin, end in self._attributes(repr(key)):
+            if attribute == NAME:
+                name = self._string(begin, end)
+            elif attribute == "states" and states is None:
+                states = self._states(key, begin, end)
+        if states is None:
+            raise words.error(f"the node {key!r} has no states", mark)
+        self.variables[key] = VariableRecord(name, states, mark)
+
+    def _string(self, begin: int, end: int) -> str:
+        if end - begin != 1 or not self.words.words[begin].startswith('"'):
+            raise self.words.error("expected a quoted text", begin)
+        return unquoted(self.words.words[begin])
+
+    def _states(self, key: str, begin: int, end: int) -> tuple[str, ...]:
+        words = self.words.words[begin:end]
+        if len(words) < 3 or words[0] != "(" or words[-1] != ")":
+            raise self.words.error(f"expected the states of {key!r} as a list in parentheses", begin)
+        for offset, word in enumerate(words[1:-1], begin + 1):
+            if word in _MARKS:
+                raise self.words.error(f"expected a state of {key!r}", offset)
+        return tuple(map(unquoted, words[1:-1]))
+
+    def _potential(self) -> None:
+        words = self.words
+        words.expect("(", "after 'potential'")
+        mark = words.at
+        child = words.name("a node's name", _MARKS)
+        parents: list[str] = []
+        if words.accept("|"):
+            while words.next != ")":
+                parents.append(words.name("a parent's name", _MARKS))
+        words.expect(")", f"or '|' after {child!r}; a potential has one child")
+        check_family(child, parents, self.variables, words, mark)
+        values = [(begin, end) for key, begin, end in self._attributes(f"the potential of {child!r}") if key == "data"]
+        if len(values) != 1:
+            raise words.error(f"the potential of {child!r} has {len(values)} 'data' attributes; it takes one", mark)
+        self.tables.append(self._table(child, tuple(parents), *values[0], mark))
+
+    def _table(self, child: str, parents: tuple[str, ...], begin: int, end: int, mark: int) -> TableRecord:
+        depth, numbers, marks = 0, [], []
+        for position in range(begin, end):
+            word = self.words.words[position]
+            if word == "(":
+                depth += 1
+            elif word == ")":
+                depth -= 1
+            elif depth:
+                numbers.append(word)
+                marks.append(position)
+            if depth < 0 or (depth == 0 and word != ")"):
+                raise self.words.error("expected numbers in balanced parentheses", position)
+        if depth:
+            raise self.words.error("expected ')' for each '(' of the numbers", end)
+        values = self.words.weights(numbers, lambda i: marks[i])
+        rows = marks[:: len(self.variables[child].states)]
+        return TableRecord(child, parents, values, mark, rows)
+
+
+def render(model: Model) -> bytes:
+    """The network as a Hugin NET file; numbers are written so that they come back bit for bit."""
+    net = discrete_network(model, "NET")
+    keys = identifiers(net)
+    head = [f"  {NAME} = {quoted(net.name)};"] if net.name else []
+    lines = ["net", "{", *head, "}"]
+    for variable in net.variables:
+        lines += _node_lines(variable, keys[variable.name])
+    for table in net.tables:
+        lines += _potential_lines(table, keys)
+    return ("\n".join(lines) + "\n").encode()
+
+
+def identifiers(net: NetworkView) -> dict[str, str]:
+    """An identifier for each variable: its name where that is one, otherwise a number of its own."""
+    keys: dict[str, str] = {}
+    taken = {variable.name for variable in net.variables}
+    for number, variable in enumerate(net.variables):
+        key = variable.name
+        if not _IDENTIFIER.fullmatch(key) or key in _RESERVED:
+            key = f"node_{number}"
+            while key in taken:
+                key += "_"
+            taken.add(key)
+        keys[variable.name] = key
+    return keys
+
+
+def _node_lines(variable: VariableView, key: str) -> list[str]:
+    states = " ".join(quoted(state) for state in variable.states)
+    label = (
+        [] if key == variable.name else [f"  label = {quoted(variable.name)};", f"  {NAME} = {quoted(variable.name)};"]
+    )
+    return [f"node {key}", "{", *label, f"  states = ( {states} );", "}"]
+
+
+def _potential_lines(table: TableView, keys: dict[str, str]) -> list[str]:
+    parents = " ".join(keys[parent.name] for parent in table.parents)
+    head = keys[table.child.name] + (f" | {parents}" if parents else "")
+    rows = ["(" + " ".join(map(repr, row)) + ")" for row in table.rows.tolist()]
+    for parent in reversed(table.parents):
+        size = len(parent.states)
+        rows = ["(" + "\n    ".join(rows[i : i + size]) + ")" for i in range(0, len(rows), size)]
+    return [f"potential ( {head} )", "{", f"  data = {rows[0]};", "}"]

@@ -1,0 +1,258 @@
+"""What the network formats have in common: variables and tables as a file states them, and the network they make."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.cpds.cpd import CPD
+from sepset.cpds.table import TableCPD
+from sepset.errors import FileFormatError, SepsetError, nearest
+from sepset.models.bayesnet import BayesNet
+from sepset.variables import Discrete, State
+
+Array: TypeAlias = NDArray[np.float64]
+
+TOLERANCE = 1e-6
+"""How far from one a row may sum before it is an error."""
+
+SLACK = TOLERANCE + 1e-12
+"""The same with room for rounding: three times 0.333333 misses by 1e-6."""
+
+T = TypeVar("T")
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+class Source(Protocol):
+    """A file that can say where something stands; what a mark means is the reader's business."""
+
+    def error(self, message: str, mark: int) -> FileFormatError:
+        """The error about the thing at `mark`."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariableRecord:
+    """A variable as a file states it."""
+
+    name: str
+    states: tuple[State, ...]
+    mark: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableRecord:
+    """A conditional table: values in C order over the parents, then the child, and the marks of its rows."""
+
+    child: str
+    parents: tuple[str, ...]
+    values: Array
+    mark: int
+    rows: Sequence[int] = ()
+
+
+Maker: TypeAlias = Callable[[Discrete, tuple[Discrete, ...]], CPD]
+
+
+@dataclass(frozen=True, slots=True)
+class MadeRecord:
+    """A CPD with a structure of its own, made once its variables are known."""
+
+    child: str
+    parents: tuple[str, ...]
+    make: Maker
+    mark: int
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkRecord:
+    """A network as a file states it."""
+
+    variables: tuple[VariableRecord, ...]
+    cpds: tuple[TableRecord | MadeRecord, ...]
+    name: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Misses:
+    """Rows that were renormalised, for the note about them."""
+
+    rows: int = 0
+    largest: float = 0.0
+    where: str = ""
+    children: list[str] = field(default_factory=list)
+
+    def add(self, child: str, misses: Array) -> None:
+        self.rows += int(np.count_nonzero(misses))
+        self.children.append(child)
+        if misses.max() > self.largest:
+            self.largest, self.where = float(misses.max()), child
+
+    def note(self) -> tuple[str, ...]:
+        if not self.rows:
+            return ()
+        cpds = f"{len(self.children)} CPD{'s' * (len(self.children) > 1)}"
+        return (
+            f"Renormalised {self.rows} row{'s' * (self.rows > 1)} of {cpds} on reading; "
+            f"the largest miss was {self.largest:.3g}, in that of {self.where}.",
+        )
+
+
+def network(record: NetworkRecord, source: Source, *, normalize: bool) -> BayesNet:
+    """The Bayesian network a record describes; anything amiss is a `FileFormatError` with its place."""
+    variables = _variables(record.variables, source)
+    cpds = _by_child(record, variables, source)
+    _refuse_cycle(cpds, source)
+    misses = _Misses()
+    made = [_cpd(cpds[name], variables, source, misses, normalize=normalize) for name in variables]
+    mark = record.variables[0].mark if record.variables else 0
+    return guarded(lambda: BayesNet(*made, name=record.name, notes=(*record.notes, *misses.note())), source, mark)
+
+
+def guarded(make: Callable[[], T], source: Source, mark: int) -> T:
+    """What `make` returns; an error of ours becomes one about the file, at `mark`."""
+    try:
+        return make()
+    except FileFormatError:
+        raise
+    except SepsetError as error:
+        raise source.error(str(error), mark) from error
+
+
+def _variables(records: tuple[VariableRecord, ...], source: Source) -> dict[str, Discrete]:
+    found: dict[str, Discrete] = {}
+    for record in records:
+        if record.name in found:
+            raise source.error(f"the variable {record.name!r} is declared twice", record.mark)
+        try:
+            found[record.name] = Discrete(record.name, record.states)
+        except SepsetError as error:
+            raise source.error(str(error), record.mark) from error
+    return found
+
+
+def _by_child(
+    record: NetworkRecord, variables: Mapping[str, Discrete], source: Source
+) -> dict[str, TableRecord | MadeRecord]:
+    """The CPDs by child, once it is sure that each variable has exactly one and that its parents exist."""
+    found: dict[str, TableRecord | MadeRecord] = {}
+    for cpd in record.cpds:
+        check_family(cpd.child, cpd.parents, variables, source, cpd.mark)
+        if cpd.child in found:
+            raise source.error(f"{cpd.child!r} has a second conditional distribution; it takes one", cpd.mark)
+        found[cpd.child] = cpd
+    for variable in record.variables:
+        if variable.name not in found:
+            raise source.error(f"the variable {variable.name!r} has no conditional distribution", variable.mark)
+    return found
+
+
+def check_family(
+    child: str, parents: Sequence[str], variables: Mapping[str, object], source: Source, mark: int
+) -> None:
+    """Refuse names that are not declared, and a parent named twice or the same as its child."""
+    for name in (child, *parents):
+        if name not in variables:
+            raise source.error(f"no variable {name!r} is declared.{nearest(name, variables)}", mark)
+    if len({child, *parents}) <= len(parents):
+        raise source.error(f"{child!r} and its parents {list(parents)} name one variable twice", mark)
+
+
+def _refuse_cycle(cpds: Mapping[str, TableRecord | MadeRecord], source: Source) -> None:
+    """Take away childless variables until none is left; what stays has a directed cycle."""
+    children = dict.fromkeys(cpds, 0)
+    for cpd in cpds.values():
+        for parent in cpd.parents:
+            children[parent] += 1
+    barren = [name for name, count in children.items() if not count]
+    left = dict(cpds)
+    while barren:
+        for parent in left.pop(barren.pop()).parents:
+            children[parent] -= 1
+            if not children[parent]:
+                barren.append(parent)
+    if left:
+        trail = _cycle(left)
+        raise source.error(f"the arcs {' -> '.join(trail)} make a cycle", cpds[trail[0]].mark)
+
+
+def _cycle(cpds: Mapping[str, TableRecord | MadeRecord]) -> list[str]:
+    """A directed cycle among CPDs none of which is childless; in arc order, its first name repeated at the end."""
+    children = {parent: name for name, cpd in cpds.items() for parent in cpd.parents}
+    walk, seen = next(iter(cpds)), dict[str, int]()
+    while walk not in seen:
+        seen[walk] = len(seen)
+        walk = children[walk]
+    return [*list(seen)[seen[walk] :], walk]
+
+
+def _cpd(
+    record: TableRecord | MadeRecord,
+    variables: Mapping[str, Discrete],
+    source: Source,
+    misses: _Misses,
+    *,
+    normalize: bool,
+) -> CPD:
+    child, parents = variables[record.child], tuple(variables[name] for name in record.parents)
+    if isinstance(record, MadeRecord):
+        make = record.make
+        return guarded(lambda: make(child, parents), source, record.mark)
+    rows = _rows(record, child, parents, source)
+    scaled, missed = normalized_rows(rows, lambda row, total: _row_error(record, parents, source, row, total))
+    if missed is not None and normalize:
+        misses.add(child.name, missed)
+        rows = scaled
+    return guarded(lambda: TableCPD(child, rows.reshape(-1), given=parents, tolerance=SLACK), source, record.mark)
+
+
+def _rows(record: TableRecord, child: Discrete, parents: tuple[Discrete, ...], source: Source) -> Array:
+    size = math.prod(p.num_states for p in parents) * child.num_states
+    if record.values.size != size:
+        raise source.error(f"the table of {child.name} has {record.values.size} numbers; it needs {size}", record.mark)
+    return record.values.reshape(-1, child.num_states)
+
+
+def normalized_rows(rows: Array, error: Callable[[int, float], FileFormatError]) -> tuple[Array, Array | None]:
+    """The rows, each summing to one, and how much each missed by; rows that miss by more than 1e-6 raise.
+
+    Rows that miss by rounding alone are left as they are, so that what was written comes back bit for bit.
+    """
+    totals = rows.sum(axis=1)
+    off = np.abs(totals - 1.0)
+    if off.max(initial=0.0) > SLACK:
+        worst = int(np.argmax(off > SLACK))
+        raise error(worst, float(totals[worst]))
+    rounding = (rows.shape[1] + 8) * EPSILON
+    if off.max(initial=0.0) <= rounding:
+        return rows, None
+    scale = np.where(off > rounding, totals, 1.0)
+    return rows / scale[:, None], np.where(off > rounding, off, 0.0)
+
+
+def _row_error(
+    record: TableRecord, parents: tuple[Discrete, ...], source: Source, row: int, total: float
+) -> FileFormatError:
+    mark = record.rows[row] if len(record.rows) else record.mark
+    return source.error(f"{row_name(record.child, parents, row)} sums to {total:.9g}; it should sum to one", mark)
+
+
+def row_name(child: str, parents: Sequence[Discrete], row: int) -> str:
+    """How a row of a conditional table is called.
+
+    >>> row_name("c", [Discrete("a"), Discrete("b", "xyz")], 4)
+    "the row of c given a=1, b='y'"
+    """
+    if not parents:
+        return f"the row of {child}"
+    codes = []
+    for parent in reversed(parents):
+        row, code = divmod(row, parent.num_states)
+        codes.append(code)
+    states = [f"{p.name}={p.states[c]!r}" for p, c in zip(parents, reversed(codes), strict=True)]
+    return f"the row of {child} given {', '.join(states)}"

@@ -1,0 +1,258 @@
+"""What goes with UAI networks: evidence (`.evid`), virtual evidence (`.virt`), and results (PR, MAR, MPE).
+
+Variables are positions and states are codes in these files. Given a model they become its names and states; without
+one, variables are x0, x1, ... and states their numbers, as in a network read from a UAI file.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from sepset.errors import FileFormatError
+from sepset.evidence import Likelihood
+from sepset.io.files import PathLike, read_bytes, write_bytes
+from sepset.io.lexer import Array, BadNumber, Words, decode, reals, whole
+from sepset.io.uai import WORDS
+from sepset.variables import Discrete, State
+
+if TYPE_CHECKING:
+    from sepset.models.model import Model
+
+Row: TypeAlias = dict[str, State]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFunction:
+    r"""A PR result: $\log_{10}$ of the partition function, or of the probability of the evidence.
+
+    >>> round(PartitionFunction(2.0).log_value, 3)
+    4.605
+    """
+
+    log10_value: float
+
+    @property
+    def log_value(self) -> float:
+        """The natural logarithm."""
+        return self.log10_value * math.log(10.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Marginals:
+    """A MAR result: a distribution for each variable, by position."""
+
+    rows: tuple[Array, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """An MPE (or MAP) result: a state's code for each variable, by position."""
+
+    codes: tuple[int, ...]
+
+    def assignment(self, model: Model) -> Row:
+        """The explanation by the names and states of a model."""
+        return {
+            v.name: v.states[c] for v, c in zip(model.variables, self.codes, strict=True) if isinstance(v, Discrete)
+        }
+
+
+Result: TypeAlias = PartitionFunction | Marginals | Explanation
+
+
+def read_evidence(path: PathLike, model: Model | None = None) -> Row:
+    """The evidence in a `.evid` file; both forms are read, with and without a leading number of samples.
+
+    Args:
+        path: where the file is.
+        model: gives names and states, and is what variables and codes are checked against.
+    """
+    rows = read_evidence_rows(path, model)
+    if len(rows) > 1:
+        message = f"found {len(rows)} samples of evidence; read_evidence_rows returns them all"
+        raise FileFormatError(message, file=os.fspath(path), line=1, column=1)
+    return rows[0] if rows else {}
+
+
+def read_evidence_rows(path: PathLike, model: Model | None = None) -> tuple[Row, ...]:
+    """Every sample of evidence in a `.evid` file."""
+    words = _words(path)
+    return parse_evidence(words, model)
+
+
+def parse_evidence(words: Words, model: Model | None = None) -> tuple[Row, ...]:
+    """The samples of evidence these words state: `n v s v s ...`, or a number of samples and then each like that."""
+    total = len(words.words) - 1
+    first = words.integer("the number of observed variables, or of samples")
+    if total == 1 + 2 * first:
+        return (_sample(words, first, model),)
+    rows = tuple(_sample(words, words.integer("the number of observed variables"), model) for _ in range(first))
+    _finish(words)
+    return rows
+
+
+def _sample(words: Words, count: int, model: Model | None) -> Row:
+    row: Row = {}
+    for _ in range(count):
+        mark = words.at
+        name, states = _variable(words, model)
+        if name in row:
+            raise words.error(f"{name} is observed twice", mark)
+        code = words.integer(f"the code of a state of {name}")
+        if states is not None and code >= len(states):
+            raise words.error(f"{name} has the codes 0 to {len(states) - 1}", words.at - 1)
+        row[name] = code if states is None else states[code]
+    return row
+
+
+def _variable(words: Words, model: Model | None) -> tuple[str, tuple[State, ...] | None]:
+    position = words.integer("a variable's number")
+    if model is None:
+        return f"x{position}", None
+    if position >= len(model.variables):
+        raise words.error(f"the model has {len(model.variables)} variables, numbered from 0", words.at - 1)
+    variable = model.variables[position]
+    if not isinstance(variable, Discrete):
+        raise words.error(f"{variable.name} is continuous and has no codes", words.at - 1)
+    return variable.name, variable.states
+
+
+def write_evidence(evidence: Mapping[str, State], path: PathLike, model: Model) -> None:
+    """Write hard evidence, by the names and states of a model, as a `.evid` file."""
+    parts = [str(len(evidence))]
+    for name, state in evidence.items():
+        variable = model.variables[name]
+        if not isinstance(variable, Discrete):
+            raise FileFormatError(f"{variable.name} is continuous; UAI evidence is discrete", file=os.fspath(path))
+        parts.append(f"{model.variables.id(name)} {variable.code(state)}")
+    write_bytes(os.fspath(path), (" ".join(parts) + "\n").encode())
+
+
+def read_virtual_evidence(path: PathLike, model: Model | None = None) -> dict[str, Likelihood]:
+    """The virtual evidence in a `.virt` file: `n`, then for each variable its number, its states and their weights."""
+    words = _words(path)
+    found: dict[str, Likelihood] = {}
+    for _ in range(words.integer("the number of variables with virtual evidence")):
+        mark = words.at
+        name, states = _variable(words, model)
+        if name in found:
+            raise words.error(f"{name} has virtual evidence twice", mark)
+        row = _row(words, None if states is None else len(states))
+        if not row.any():
+            raise words.error(f"the weights of {name} are all zero", mark)
+        found[name] = Likelihood(row)
+    _finish(words)
+    return found
+
+
+def _row(words: Words, num_states: int | None = None) -> Array:
+    """A count and as many numbers of at least zero."""
+    count = words.integer("the number of states", 1)
+    if num_states is not None and count != num_states:
+        raise words.error(f"the variable has {num_states} states", words.at - 1)
+    begin = words.at
+    if len(words.words) - 1 - begin < count:
+        raise words.error(f"expected {count} numbers", len(words.words) - 1)
+    words.at += count
+    return words.weights(words.words[begin : words.at], lambda i: begin + i)
+
+
+def read_result(path: PathLike) -> Result:
+    """The result in a PR, MAR or MPE file of a UAI competition; a leading number of samples is stepped over."""
+    return parse_result(_words(path))
+
+
+def parse_result(words: Words) -> Result:
+    """The result these words state."""
+    kinds: dict[str, Callable[[Words], Result]] = {
+        "PR": _partition_function,
+        "MAR": _marginals,
+        "MPE": _explanation,
+        "MAP": _explanation,
+    }
+    read = kinds.get(words.next)
+    if read is None:
+        raise words.error("expected 'PR', 'MAR', 'MPE' or 'MAP' at the start of the file")
+    words.take()
+    result = read(words)
+    _finish(words)
+    return result
+
+
+def _partition_function(words: Words) -> PartitionFunction:
+    if len(words.words) == 4 and words.next == "1":
+        words.take()
+    try:
+        value = float(reals([words.next])[0]) if words.next.lower() not in ("-inf", "-infinity") else -math.inf
+    except BadNumber as bad:
+        raise words.error(bad.reason) from None
+    words.take()
+    return PartitionFunction(value)
+
+
+def _marginals(words: Words) -> Marginals:
+    if _has_samples(words, _row_lengths):
+        words.take()
+    count = words.integer("the number of variables")
+    rows: list[Array] = []
+    for _ in range(count):
+        rows.append(_row(words))
+    return Marginals(tuple(rows))
+
+
+def _row_lengths(words: Sequence[str]) -> bool:
+    """Whether the words are a count and as many rows, exactly."""
+    count, at = whole(words[0]), 1
+    for _ in range(count or 0):
+        size = whole(words[at]) if at < len(words) else None
+        if size is None:
+            return False
+        at += 1 + size
+    return count is not None and at == len(words)
+
+
+def _explanation(words: Words) -> Explanation:
+    if _has_samples(words, lambda rest: whole(rest[0]) == len(rest) - 1):
+        words.take()
+    count = words.integer("the number of variables")
+    codes: list[int] = []
+    for _ in range(count):
+        codes.append(words.integer("the code of a state"))
+    return Explanation(tuple(codes))
+
+
+def _has_samples(words: Words, fits: Callable[[Sequence[str]], bool]) -> bool:
+    """Whether a number of samples, one, comes before what fits."""
+    rest = words.words[words.at : -1]
+    return len(rest) > 1 and rest[0] == "1" and not fits(rest) and fits(rest[1:])
+
+
+def write_result(result: Result, path: PathLike) -> None:
+    """Write a result as a PR, MAR or MPE file."""
+    write_bytes(os.fspath(path), ("\n".join(_lines(result)) + "\n").encode())
+
+
+def _lines(result: Result) -> Iterator[str]:
+    if isinstance(result, PartitionFunction):
+        yield from ("PR", repr(float(result.log10_value)))
+    elif isinstance(result, Marginals):
+        rows = (" ".join(map(repr, (len(row), *np.asarray(row, np.float64).tolist()))) for row in result.rows)
+        yield from ("MAR", " ".join((str(len(result.rows)), *rows)))
+    else:
+        yield from ("MPE", " ".join(map(str, (len(result.codes), *result.codes))))
+
+
+def _finish(words: Words) -> None:
+    if words.next:
+        raise words.error("expected the end of the file")
+
+
+def _words(path: PathLike) -> Words:
+    name = os.fspath(path)
+    return Words(decode(read_bytes(name)), WORDS, name)

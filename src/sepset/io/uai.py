@@ -1,0 +1,188 @@
+"""UAI competition files: Bayesian and Markov networks, in which the last variable of a scope runs fastest.
+
+The format has no names: variables are called x0, x1, ... and their states 0, 1, ... on reading; on writing, names are
+lost and positions stay. In a `BAYES` file the last variable of each scope is the child.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import NotApplicable, SepsetError
+from sepset.factors.algebra import Factor
+from sepset.factors.sparse import SparseTable
+from sepset.factors.table import Table
+from sepset.io.discrete import bayes_net
+from sepset.io.lexer import Words, decode
+from sepset.io.record import NetworkRecord, TableRecord, VariableRecord, network
+from sepset.models.bayesnet import BayesNet
+from sepset.models.markovnet import MarkovNet
+from sepset.models.model import Model
+from sepset.variables import Discrete, Domain
+
+Array: TypeAlias = NDArray[np.float64]
+
+WORDS = re.compile(r"#[^\n]*+|([^\s#]++)")
+"""Words between blanks; a hash starts a comment."""
+
+SPARE = 1 << 20
+"""How many states the variables of a file may have beyond the words in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Factor:
+    scope: tuple[int, ...]
+    values: Array
+    mark: int
+    first: int
+
+
+def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> BayesNet | MarkovNet:
+    """The network a UAI file states: a `BayesNet` for BAYES, a `MarkovNet` for MARKOV.
+
+    >>> parse(b"MARKOV 2 2 3 1  2 0 1  6  1 2 3 4 5 6").variables
+    Variables(2: 'x0', 'x1')
+    """
+    words = Words(decode(data), WORDS, file)
+    kind = words.next
+    if kind not in ("BAYES", "MARKOV"):
+        raise words.error("expected 'BAYES' or 'MARKOV' at the start of the file")
+    words.take()
+    cards = _cards(words)
+    factors = _factors(words, cards)
+    if words.next:
+        raise words.error("expected the end of the file after the last table")
+    if kind == "BAYES":
+        return network(_record(words, cards, factors), words, normalize=normalize)
+    return _markov_net(words, cards, factors)
+
+
+def _cards(words: Words) -> list[int]:
+    count = words.integer("the number of variables")
+    cards = []
+    for position in range(count):
+        cards.append(words.integer(f"the number of states of x{position}", 1))
+    return cards
+
+
+def _factors(words: Words, cards: Sequence[int]) -> list[_Factor]:
+    """The factors: first all scopes, then all tables; no table is made before its numbers are seen to be there."""
+    count = words.integer("the number of factors")
+    scopes = []
+    for _ in range(count):
+        mark = words.at
+        scopes.append((mark, _scope(words, len(cards))))
+    _refuse_empty_giants(words, cards, {i for _, scope in scopes for i in scope})
+    return [_factor(words, cards, scope, mark) for mark, scope in scopes]
+
+
+def _scope(words: Words, num_variables: int) -> tuple[int, ...]:
+    arity = words.integer("the number of variables of a factor")
+    scope = []
+    for _ in range(arity):
+        variable = words.integer("a variable's number")
+        if variable >= num_variables:
+            raise words.error(f"the variables are numbered 0 to {num_variables - 1}", words.at - 1)
+        scope.append(variable)
+    if len(set(scope)) < arity:
+        raise words.error("the factor before this names one variable twice")
+    return tuple(scope)
+
+
+def _refuse_empty_giants(words: Words, cards: Sequence[int], used: set[int]) -> None:
+    """A variable without a factor has no numbers that would bear out how many states it has."""
+    spare = sum(card for position, card in enumerate(cards) if position not in used)
+    if spare > SPARE:
+        raise words.error(f"variables without a factor have {spare:,} states, more than the {SPARE:,} allowed", 2)
+
+
+def _factor(words: Words, cards: Sequence[int], scope: tuple[int, ...], mark: int) -> _Factor:
+    size = math.prod(cards[i] for i in scope)
+    if words.integer("the number of entries of a table", 1) != size:
+        raise words.error(f"the table over {_names(scope)} has {size} entries", words.at - 1)
+    begin = words.at
+    if len(words.words) - 1 - begin < size:
+        raise words.error(f"the table over {_names(scope)} needs {size} numbers", len(words.words) - 1)
+    words.at += size
+    values = words.weights(words.words[begin : words.at], lambda i: begin + i)
+    return _Factor(scope, values, mark, begin)
+
+
+def _names(scope: Sequence[int]) -> str:
+    return ", ".join(f"x{i}" for i in scope) or "no variables"
+
+
+def _record(words: Words, cards: Sequence[int], factors: Sequence[_Factor]) -> NetworkRecord:
+    variables = tuple(VariableRecord(f"x{i}", tuple(range(card)), 2 + i) for i, card in enumerate(cards))
+    tables = []
+    for factor in factors:
+        if not factor.scope:
+            raise words.error("a BAYES file gives each factor a child, the last variable of its scope", factor.mark)
+        names = [f"x{i}" for i in factor.scope]
+        rows = range(factor.first, factor.first + factor.values.size, cards[factor.scope[-1]])
+        tables.append(TableRecord(names[-1], tuple(names[:-1]), factor.values, factor.mark, rows))
+    return NetworkRecord(variables, tuple(tables))
+
+
+def _markov_net(words: Words, cards: Sequence[int], factors: Sequence[_Factor]) -> MarkovNet:
+    domains = {card: Domain.of(card, "a variable") for card in sorted(set(cards))}
+    variables = [Discrete(f"x{i}", domains[card]) for i, card in enumerate(cards)]
+    tables = []
+    for factor in factors:
+        try:
+            tables.append(Table([variables[i] for i in factor.scope], factor.values))
+        except SepsetError as error:
+            raise words.error(str(error), factor.mark) from error
+    return MarkovNet(*tables, variables=variables)
+
+
+def render(model: Model) -> bytes:
+    """The model as a UAI file: BAYES for a `BayesNet`, MARKOV for anything else made of tables."""
+    cards = [_card(variable) for variable in model.variables]
+    factors = list(_cpd_factors(model) if isinstance(model, BayesNet) else _model_factors(model))
+    lines = ["BAYES" if isinstance(model, BayesNet) else "MARKOV", str(len(cards)), " ".join(map(str, cards))]
+    lines.append(str(len(factors)))
+    lines += [" ".join(map(str, (len(scope), *scope))) for scope, _ in factors]
+    for _, values in factors:
+        lines += ["", str(values.size), " " + " ".join(map(repr, values.tolist()))]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _card(variable: object) -> int:
+    if not isinstance(variable, Discrete):
+        raise NotApplicable(f"UAI holds discrete variables; found {variable!r}. Write the model as .json.")
+    return variable.num_states
+
+
+def _cpd_factors(model: Model) -> Iterator[tuple[tuple[int, ...], Array]]:
+    net = bayes_net(model, "UAI")
+    for cpd in net.cpds:
+        table = cpd.to_table()
+        yield tuple(net.variables.ids(table.scope).tolist()), table.table.flat
+
+
+def _model_factors(model: Model) -> Iterator[tuple[tuple[int, ...], Array]]:
+    problem = model.problem()
+    if len(problem.variables) != len(model.variables):
+        raise NotApplicable("UAI has no place for hidden auxiliary variables. Write the model as .json.")
+    for factor in problem.factors():
+        yield tuple(problem.variables.ids(factor.scope).tolist()), linear_values(factor)
+
+
+def linear_values(factor: Factor) -> Array:
+    """The values of a table, dense and in C order; a table that leaves float64's range is refused."""
+    table = factor.to_table() if isinstance(factor, SparseTable) else factor
+    if not isinstance(table, Table):
+        raise NotApplicable(f"UAI holds tables; found {factor!r}. Write the model as .json.")
+    values = table.values.reshape(-1)
+    lost = (values == 0) != (table.log_values.reshape(-1) == -np.inf)
+    if lost.any() or not np.isfinite(values).all():
+        raise NotApplicable(f"UAI holds plain numbers; values of {factor!r} leave their range. Write it as .json.")
+    return values
