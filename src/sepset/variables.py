@@ -76,6 +76,9 @@ class Domain:
     def __hash__(self) -> int:
         return self.key
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Domain.of, (self.states, "domain")
+
 
 def _counted(states: int | np.integer, owner: str) -> tuple[State, ...]:
     if isinstance(states, bool) or int(states) < 1:

@@ -1,5 +1,6 @@
 import gzip
 import os
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -164,6 +165,24 @@ def test_patterns_in_names_are_not_expanded(tmp_path):
     assert read_dataset(file).states("a").tolist() == [2]
     with pytest.raises(FileFormatError, match="no such file"):
         read_dataset(tmp_path / "rows?.csv")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_arrow_is_not_needed(tmp_path, monkeypatch, suffix):
+    columns = {"s": ["x", None], "i": [3, None], "b": [None, True], "r": [0.5, None], "n": [None, None]}
+    variables = [
+        Discrete("s", "xy"),
+        Discrete("i", (3, 4)),
+        Discrete("b", (False, True)),
+        Real("r"),
+        Discrete("n", "ab"),
+    ]
+    dataset = Dataset(columns, variables)
+    for library in ("pyarrow", "pandas", "polars"):
+        monkeypatch.setitem(sys.modules, library, None)
+    for part in (dataset, dataset[:0]):
+        write_dataset(part, tmp_path / f"rows{suffix}")
+        assert part.equals(read_dataset(tmp_path / f"rows{suffix}", variables))
 
 
 def test_windows_lines_marks_and_quotes(tmp_path):

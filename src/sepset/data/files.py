@@ -133,7 +133,8 @@ def _text_columns(
     header = _header(file, delimiter)
     query = """
         FROM read_csv(?, columns=?, delim=?, nullstr=?, compression=?, auto_detect=false, header=true,
-                      quote='"', escape='"', comment='', allow_quoted_nulls=false, strict_mode=true, max_line_size=16000000)
+                      quote='"', escape='"', comment='', allow_quoted_nulls=false, strict_mode=true,
+                      max_line_size=16000000)
     """
     places = {f"c{place}": "VARCHAR" for place in range(len(header))}
     frame = open_frame(

@@ -47,16 +47,17 @@ def cache_directory() -> Path | None:
 
 
 class _Locator(caching._CacheLocator):  # type: ignore[misc]  # numba is untyped
-    """Puts every kernel's cache under the hashed directory."""
+    """Puts every kernel's cache under the hashed directory, stamped with its own file, which may lie elsewhere."""
 
     def __init__(self, py_func: Any, py_file: str) -> None:
         self._disambiguator = f"{Path(py_file).stem}-{py_func.__code__.co_firstlineno}"
+        self._stamp = f"{source_hash()} {hashlib.sha256(Path(py_file).read_bytes()).hexdigest()}"
 
     def get_cache_path(self) -> str:
         return str(cache_directory())
 
     def get_source_stamp(self) -> str:
-        return source_hash()
+        return self._stamp
 
     def get_disambiguator(self) -> str:
         return self._disambiguator
@@ -90,6 +91,6 @@ def kernel(function: F) -> F:
     if config.DISABLE_JIT:
         return function
     dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
-    if cache_directory() is not None:
+    if cache_directory() is not None and Path(function.__code__.co_filename).is_file():
         dispatcher._cache = _KernelCache(dispatcher.py_func)
     return dispatcher  # type: ignore[no-any-return]

@@ -1,0 +1,181 @@
+import os
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sepset
+from sepset.kernels import compile as compiling
+
+SOURCE = Path(sepset.__file__).parent
+SCRIPT = """
+    import sys
+    sys.path.insert(0, {folder!r})
+    import numpy as np
+    from sepset.kernels.compile import cache_directory
+    import loops
+    print(loops.total(np.arange(5.0)), cache_directory())
+"""
+LOOPS = """
+    from sepset.kernels.compile import kernel
+
+    @kernel
+    def total(values):
+        out = 0.0
+        for v in values:
+            out += v
+        return out
+
+    @kernel
+    def ratio(a, b):
+        return a / b
+"""
+
+
+@compiling.kernel
+def total(values):
+    out = 0.0
+    for v in values:
+        out += v
+    return out
+
+
+@compiling.kernel
+def ratio(a, b):
+    return a / b
+
+
+def run(folder: Path, loops: str = LOOPS, **environment: str) -> subprocess.CompletedProcess:
+    (folder / "loops.py").write_text(textwrap.dedent(loops))
+    script = textwrap.dedent(SCRIPT).format(folder=str(folder))
+    clean = {k: v for k, v in os.environ.items() if k not in ("SEPSET_CACHE_DIR", "NUMBA_DISABLE_JIT")}
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        env=clean | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_the_cache_lives_under_the_hash_of_all_kernels(tmp_path):
+    done = run(tmp_path, SEPSET_CACHE_DIR=str(tmp_path / "cache"))
+    expected = tmp_path / "cache" / "sepset" / compiling.source_hash()
+    assert (done.stdout.split(), done.returncode) == (["10.0", str(expected)], 0), done.stderr
+    kept = sorted(p.suffix for p in expected.iterdir())
+    assert kept == [".nbc", ".nbi"]
+    before = {p: p.stat().st_mtime_ns for p in expected.iterdir()}
+    again = run(tmp_path, SEPSET_CACHE_DIR=str(tmp_path / "cache"))
+    assert again.stdout == done.stdout
+    assert {p: p.stat().st_mtime_ns for p in expected.iterdir()} == before
+
+
+def test_an_unwritable_cache_is_no_obstacle(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    done = run(tmp_path, SEPSET_CACHE_DIR=str(blocked / "below"))
+    assert (done.stdout.split(), done.returncode) == (["10.0", "None"], 0), done.stderr
+
+
+def test_no_home_is_no_obstacle(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    done = run(tmp_path, HOME=str(blocked), XDG_CACHE_HOME="", SEPSET_CACHE_DIR="")
+    assert (done.stdout.split(), done.returncode) == (["10.0", "None"], 0), done.stderr
+
+
+def test_without_compilation(tmp_path):
+    done = run(tmp_path, NUMBA_DISABLE_JIT="1", SEPSET_CACHE_DIR=str(tmp_path / "cache"))
+    assert done.stdout.startswith("10.0 "), done.stderr
+    assert not list((tmp_path / "cache").rglob("*.nb?"))
+
+
+def test_the_hash_follows_every_source(tmp_path, monkeypatch):
+    for name in ("compile.py", "other.py"):
+        (tmp_path / name).write_text("one")
+    monkeypatch.setattr(compiling, "__file__", str(tmp_path / "compile.py"))
+    fresh = compiling.source_hash.__wrapped__
+    first = fresh()
+    assert fresh() == first
+    (tmp_path / "other.py").write_text("two")
+    second = fresh()
+    (tmp_path / "added.py").write_text("")
+    assert len({first, second, fresh()}) == 3
+
+
+def test_a_kernel_outside_the_package_is_compiled_again_when_it_changes(tmp_path):
+    assert run(tmp_path, SEPSET_CACHE_DIR=str(tmp_path)).stdout.startswith("10.0 ")
+    changed = LOOPS.replace("out += v", "out -= v")
+    assert run(tmp_path, changed, SEPSET_CACHE_DIR=str(tmp_path)).stdout.startswith("-10.0 ")
+
+
+def test_a_kernel_without_a_file_is_not_cached():
+    scope: dict[str, object] = {}
+    exec("def double(x):\n    return 2 * x", scope)
+    assert compiling.kernel(scope["double"])(4) == 8
+
+
+def test_threads_share_a_kernel():
+    rows = [np.full(1000, float(i)) for i in range(32)]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(total, rows)) == [1000.0 * i for i in range(32)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_can_use_kernels(tmp_path):
+    script = """
+        import os, sys
+        sys.path.insert(0, {folder!r})
+        import numpy as np
+        import loops
+        assert loops.total(np.ones(3)) == 3.0
+        child = os.fork()
+        if not child:
+            os._exit(0 if loops.total(np.ones(4)) == 4.0 and loops.total(np.ones(4, np.float32)) == 4.0 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        print("fine")
+    """
+    (tmp_path / "loops.py").write_text(textwrap.dedent(LOOPS))
+    code = textwrap.dedent(script).format(folder=str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"SEPSET_CACHE_DIR": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout.strip() == "fine", done.stderr
+
+
+def test_division_by_zero_is_infinite():
+    with np.errstate(all="ignore"):
+        assert ratio(np.float64(1.0), np.float64(0.0)) == np.inf
+
+
+def test_the_notice_is_for_terminals_only(tmp_path):
+    done = run(tmp_path, SEPSET_CACHE_DIR=str(tmp_path / "cache"))
+    assert done.stderr == ""
+
+
+def test_importing_the_library_does_not_import_numba():
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, sepset; print('numba' in sys.modules)"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.strip() == "False", done.stderr
+
+
+def test_compiled_functions_live_in_kernels_alone():
+    users = [p.relative_to(SOURCE).as_posix() for p in SOURCE.rglob("*.py") if "numba" in _imports(p)]
+    assert [user for user in users if not user.startswith("kernels/")] == []
+
+
+def _imports(path: Path) -> str:
+    lines = path.read_text().splitlines()
+    return " ".join(line for line in lines if line.strip().startswith(("import ", "from ")))
