@@ -1,0 +1,87 @@
+"""Counts of distinct joint states: the statistics of CPDs whose likelihood does not reduce further."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.cpds.estimation import checked_weights, column, count, num_rows_of
+from sepset.errors import DataError
+from sepset.factors.algebra import Columns
+from sepset.variables import Discrete
+
+Array: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Configurations:
+    """The joint states that occur, in lexicographic order, with their (weighted) counts; `+` merges two of them.
+
+    >>> a, b = Discrete("a"), Discrete("b")
+    >>> some = Configurations.of({a: np.array([1, 0, 1]), b: np.array([0, 0, 0])}, (a, b), None, "me")
+    >>> merged = some + some
+    >>> merged.codes.tolist(), merged.counts.tolist()
+    ([[0, 0], [1, 0]], [2.0, 4.0])
+    """
+
+    variables: tuple[Discrete, ...]
+    codes: Codes
+    counts: Array
+
+    def __post_init__(self) -> None:
+        self.codes.setflags(write=False)
+        self.counts.setflags(write=False)
+
+    @classmethod
+    def of(
+        cls, rows: Columns, variables: tuple[Discrete, ...], weights: ArrayLike | None, owner: object
+    ) -> Configurations:
+        """The counts of `variables` (at least one) in rows of codes."""
+        num_rows = num_rows_of(rows, variables[-1], owner)
+        codes = np.column_stack([column(rows, v, num_rows, owner) for v in variables])
+        return cls._merged(variables, codes, checked_weights(weights, num_rows, owner))
+
+    @classmethod
+    def _merged(cls, variables: tuple[Discrete, ...], codes: Codes, weights: Array | None) -> Configurations:
+        if math.prod(v.num_states for v in variables) < 2**62:
+            # Joint states that fit one integer sort much faster than rows do.
+            keys = np.zeros(len(codes), np.int64)
+            for axis, variable in enumerate(variables):
+                keys = keys * variable.num_states + codes[:, axis]
+            _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+            distinct = codes[first]
+        else:
+            distinct, which = np.unique(codes, axis=0, return_inverse=True)
+        return cls(variables, distinct, count(which.reshape(-1), len(distinct), weights))
+
+    def __add__(self, other: Configurations) -> Configurations:
+        if not isinstance(other, Configurations):
+            return NotImplemented
+        if other.variables != self.variables:
+            raise DataError("Only configurations of the same variables add up.")
+        codes = np.concatenate([self.codes, other.codes])
+        return Configurations._merged(self.variables, codes, np.concatenate([self.counts, other.counts]))
+
+    @property
+    def total(self) -> float:
+        """The total weight."""
+        return float(self.counts.sum())
+
+    def state_counts(self, axis: int) -> Array:
+        """The counts of each state of one variable."""
+        return count(self.codes[:, axis], self.variables[axis].num_states, self.counts)
+
+    def __repr__(self) -> str:
+        return f"Configurations({len(self.counts)} distinct, total {self.total:g})"
+
+
+def checked_configurations(stats: object, scope: tuple[Discrete, ...], owner: object) -> Configurations:
+    """The statistics, which must be configurations of `scope`."""
+    if not isinstance(stats, Configurations) or stats.variables != scope:
+        raise DataError(f"{owner!r} learns from its own statistics (Configurations of its scope); found {stats!r}.")
+    return stats

@@ -1,0 +1,114 @@
+r"""The CPD protocol: what a model may ask of any conditional distribution $P(X \mid \mathbf U)$.
+
+A CPD knows its child and its parents, draws the child given its parents, and *produces* factors:
+
+$$\sum_{\mathbf a} \prod_i \phi_i(x, \mathbf u, \mathbf a) = P(x \mid \mathbf u),$$
+
+where the auxiliaries $\mathbf a$ are hidden variables that a decomposition brings in. It is learned from additive
+statistics, pooled over all CPDs that name the same `ParameterBlock`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import ModelError
+from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope
+from sepset.variables import Discrete, State
+
+Array: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterBlock:
+    """The name of a set of parameters; CPDs with equal blocks share theirs.
+
+    >>> ParameterBlock("weather") == ParameterBlock("weather")
+    True
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise ModelError(f"A parameter block's name is a non-empty string; found {self.name!r}.")
+
+    @classmethod
+    def of(cls, block: ParameterBlock | str | None, child: AnyVariable) -> ParameterBlock:
+        """The block itself, the block of that name, or by default the block named after the child.
+
+        >>> ParameterBlock.of(None, Discrete("grade"))
+        ParameterBlock(name='grade')
+        """
+        if isinstance(block, ParameterBlock):
+            return block
+        return cls(child.name if block is None else block)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextIndependence:
+    r"""A context $\mathbf c$, and the parents $\mathbf Y$ that drop out in it.
+
+    $$P(x \mid \mathbf c, \mathbf y, \mathbf z) = P(x \mid \mathbf c, \mathbf z)$$
+
+    Reference: Koller & Friedman, section 5.3.
+
+    >>> ContextIndependence({"selector": 0}, (Discrete("b"),)).irrelevant
+    (Discrete('b', (0, 1)),)
+    """
+
+    context: Mapping[str, State]
+    irrelevant: tuple[Discrete, ...]
+
+
+@runtime_checkable
+class CPD(Protocol):
+    r"""A conditional distribution $P(X \mid \mathbf U)$ of one child given its parents."""
+
+    @property
+    def child(self) -> AnyVariable:
+        """The variable $X$ it is about."""
+
+    @property
+    def parents(self) -> Scope:
+        r"""The variables $\mathbf U$ it is conditioned on."""
+
+    @property
+    def scope(self) -> Scope:
+        """The parents, then the child."""
+
+    @property
+    def block(self) -> ParameterBlock:
+        """The parameters it uses; equal blocks are tied."""
+
+    @property
+    def num_parameters(self) -> int:
+        """The number of free parameters."""
+
+    @property
+    def auxiliaries(self) -> tuple[Discrete, ...]:
+        """The hidden variables that `factors` brings in, to be summed away."""
+
+    def factors(self) -> tuple[Factor, ...]:
+        """Factors whose product, summed over `auxiliaries`, is the conditional distribution."""
+
+    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> NDArray[Any]:
+        """A draw of the child for each row of its parents."""
+
+    def log_probability(self, rows: Columns) -> Array:
+        """The log probability (density) of the child given its parents, a value a row."""
+
+    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
+        """The parents outside `context` on which the child does not depend in that context."""
+
+    def statistics(self, codes: Columns, weights: Array | None = None) -> Any:
+        """Sufficient statistics of complete rows; those of two sets of rows add up with `+`."""
+
+    def from_statistics(self, stats: Any, prior: Any = None) -> Self:
+        """The CPD of this form and block that statistics and prior suggest."""

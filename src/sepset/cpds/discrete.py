@@ -1,0 +1,233 @@
+"""What all CPDs over discrete variables share: rows of probabilities give sampling, scoring, tables and displays."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.cpds import presentation
+from sepset.cpds.cpd import ContextIndependence, ParameterBlock
+from sepset.cpds.estimation import column, num_rows_of
+from sepset.errors import ModelError, ScopeError
+from sepset.factors.algebra import Columns, Factor, check_scope, check_size, find, num_entries
+from sepset.variables import Discrete
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+    from sepset.cpds.table import TableCPD
+
+Array: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.int64]
+
+CHUNK = 65_536
+"""Rows handled at a time, so that scratch memory stays small."""
+
+TOLERANCE = 1e-9
+"""How far a row of probabilities may be from one."""
+
+
+class DiscreteCPD(ABC):
+    r"""A conditional distribution $P(X \mid \mathbf U)$ over discrete variables.
+
+    A subclass says which distributions it has and which of them each row of parents selects (`_select`).
+    """
+
+    __slots__ = ("__weakref__", "block", "child", "parents")
+    child: Discrete
+    parents: tuple[Discrete, ...]
+    block: ParameterBlock
+
+    def _set(self, **fields: object) -> None:
+        for name, value in fields.items():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
+    def _init(self, child: Discrete, given: object, block: ParameterBlock | str | None) -> None:
+        parents = parent_tuple(child, given)
+        self._set(child=child, parents=parents, block=ParameterBlock.of(block, child))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"CPDs are immutable; cannot set {name!r} on {self!r}.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"CPDs are immutable; cannot delete {name!r} of {self!r}.")
+
+    def __setstate__(self, state: tuple[object, dict[str, object]]) -> None:
+        self._set(**state[1])
+
+    @abstractmethod
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+        """Distributions of the child `[contexts, states]`, and which of them each row of parents has."""
+
+    @property
+    @abstractmethod
+    def num_parameters(self) -> int:
+        """The number of free parameters."""
+
+    @property
+    def scope(self) -> tuple[Discrete, ...]:
+        """The parents, then the child."""
+        return (*self.parents, self.child)
+
+    @property
+    def auxiliaries(self) -> tuple[Discrete, ...]:
+        """The hidden variables that `factors` brings in, to be summed away."""
+        return ()
+
+    def factors(self) -> tuple[Factor, ...]:
+        """Factors whose product, summed over `auxiliaries`, is the conditional distribution."""
+        return (self.to_table().table,)
+
+    def probabilities(self, rows: Columns, num_rows: int) -> Array:
+        r"""The distribution of the child for each row of parent codes, `[num_rows, states]`."""
+        distributions, which = self._select(rows, num_rows)
+        return np.asarray(distributions[which])
+
+    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Codes:
+        """A draw of the child's code for each row of parent codes."""
+        uniform = rng.random(num_rows)
+        drawn = np.empty(num_rows, np.int64)
+        for part in chunks(num_rows):
+            distributions, which = self._select(self._cut(rows, part), part.stop - part.start)
+            drawn[part] = draw(distributions, which, uniform[part])
+        return drawn
+
+    def log_probability(self, rows: Columns) -> Array:
+        """The log probability of the child's code given its parents' codes, a value a row; -inf for a zero."""
+        num_rows = num_rows_of(rows, self.child, self)
+        codes = column(rows, self.child, num_rows, self)
+        chosen = np.empty(num_rows)
+        for part in chunks(num_rows):
+            distributions, which = self._select(self._cut(rows, part), part.stop - part.start)
+            chosen[part] = distributions[which, codes[part]]
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(chosen))
+
+    def _cut(self, rows: Columns, part: slice) -> Columns:
+        return {v: rows[v][part] for v in self.parents if v in rows}
+
+    def to_table(self) -> TableCPD:
+        """The same distribution as a dense table; refused with its size where it would not fit.
+
+        Cost: one row a joint state of the parents.
+        """
+        from sepset.cpds.table import TableCPD
+
+        check_size(self.scope)
+        total = num_entries(self.parents)
+        values = np.empty((total, self.child.num_states))
+        for part in chunks(total):
+            places = np.arange(part.start, part.stop)
+            values[part] = self.probabilities(decode(places, self.parents), len(places))
+        return TableCPD(self.child, values.reshape(-1), self.parents, block=self.block)
+
+    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
+        r"""The parents outside `context` on which the child does not depend in that context.
+
+        Exact: the rows are equal, number by number, across all states of such a parent. Variables of the context that
+        are not parents are ignored.
+
+        Reference: Koller & Friedman, section 5.3.
+        """
+        return self.to_table().irrelevant(context)
+
+    def contexts(self) -> tuple[ContextIndependence, ...]:
+        """The context-specific independences in the empty context and in each context of one parent."""
+        singles = ({parent.name: state} for parent in self.parents for state in parent.states)
+        found = [ContextIndependence(context, self.irrelevant(context)) for context in ({}, *singles)]
+        always = set(found[0].irrelevant)
+        return tuple(c for c in found if (set(c.irrelevant) - always if c.context else c.irrelevant))
+
+    def fixed(self, context: Mapping[Any, Any]) -> dict[Discrete, int]:
+        """The codes of the parents that `context` speaks of."""
+        codes: dict[Discrete, int] = {}
+        for key, state in context.items():
+            axis = find(self.parents, key)
+            if axis >= 0:
+                codes[self.parents[axis]] = self.parents[axis].code(state)
+        return codes
+
+    def describe(self, place: int) -> str:
+        """The parents' states at a flat position, for messages."""
+        codes = decode(np.array([place]), self.parents)
+        states = ", ".join(f"{v.name}={v.states[int(codes[v][0])]!r}" for v in self.parents)
+        return f"({states})"
+
+    def to_frame(self, kind: str = "pandas") -> Any:
+        """One row a joint state of the parents, one column a parent, then one a state of the child."""
+        return presentation.to_frame(self, kind)
+
+    def __repr__(self) -> str:
+        return presentation.short(self)
+
+    def __rich__(self) -> RichTable:
+        return presentation.rich_table(self)
+
+    def _repr_html_(self) -> str:
+        return presentation.html(self)
+
+
+def parent_tuple(child: Discrete, given: object) -> tuple[Discrete, ...]:
+    """The parents as a tuple, with repeated or non-discrete variables refused."""
+    parents: tuple[Discrete, ...] = (given,) if isinstance(given, Discrete) else tuple(given)  # type: ignore[arg-type]
+    for variable in (child, *parents):
+        if not isinstance(variable, Discrete):
+            raise ScopeError(f"A discrete CPD is over Discrete variables; found {variable!r}.")
+    check_scope((*parents, child))
+    return parents
+
+
+def decode(places: Codes, variables: Iterable[Discrete]) -> Columns:
+    """The codes of each variable at flat C-order positions.
+
+    >>> a, b = Discrete("a", 2), Discrete("b", 3)
+    >>> [codes.tolist() for codes in decode(np.array([4]), (a, b)).values()]
+    [[1], [1]]
+    """
+    columns: Columns = {}
+    for variable in reversed(tuple(variables)):
+        places, columns[variable] = np.divmod(places, variable.num_states)
+    return dict(reversed(columns.items()))
+
+
+def chunks(num_rows: int) -> Iterator[slice]:
+    """Consecutive ranges of at most `CHUNK` rows."""
+    return (slice(start, min(start + CHUNK, num_rows)) for start in range(0, num_rows, CHUNK))
+
+
+def draw(distributions: Array, which: Codes, uniform: Array) -> Codes:
+    """The states at which the cumulative rows first exceed `uniform`; a state of probability zero is never drawn.
+
+    >>> draw(np.array([[0.2, 0.0, 0.8]]), np.array([0, 0]), np.array([0.1, 0.2])).tolist()
+    [0, 2]
+    """
+    if len(distributions) > len(which):
+        distributions, which = distributions[which], np.arange(len(which))
+    cumulative = np.cumsum(distributions, axis=1)
+    positive = distributions > 0
+    last = distributions.shape[1] - 1 - positive[:, ::-1].argmax(axis=1)
+    cumulative[np.arange(distributions.shape[1]) >= last[:, None]] = 1.0
+    return np.asarray((cumulative[which] <= uniform[:, None]).sum(axis=1))
+
+
+def check_rows(rows: Array, owner: object, where: Any, tolerance: float = TOLERANCE) -> None:
+    """Refuse rows that are not distributions, naming the CPD, the first bad row and its figure."""
+    sums = rows.sum(axis=1)
+    if (rows >= 0).all() and (np.abs(sums - 1.0) <= tolerance).all():
+        return
+    good = (rows >= 0).all(axis=1) & (np.abs(sums - 1.0) <= tolerance)
+    first = int(np.flatnonzero(~good)[0])
+    row = rows[first]
+    if not np.isfinite(row).all() or (row < 0).any():
+        bad = row[~(np.isfinite(row) & (row >= 0))][0]
+        raise ModelError(f"{owner!r}: the row {where(first)} has the entry {bad}. Probabilities are finite and >= 0.")
+    raise ModelError(
+        f"{owner!r}: the row {where(first)} sums to {sums[first]:.12g}, off by {sums[first] - 1.0:.3g}. "
+        "Rows sum to one; TableCPD.normalized divides by the sums."
+    )

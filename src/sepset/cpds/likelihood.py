@@ -1,0 +1,83 @@
+r"""Largest likelihood over rows of probabilities, by L-BFGS with gradients from expected counts.
+
+With $\theta = \operatorname{softmax}(\eta)$ and expected counts $N$ of hidden events, Fisher's identity gives
+$\partial \ell / \partial \eta_z = N_z - \theta_z \sum_y N_y$: one E-step is one gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+Objective: TypeAlias = Callable[[list[Array]], tuple[float, list[Array]]]
+"""The log-likelihood at some tables, and the expected counts of their cells."""
+
+MAX_STEPS = 2_000
+
+
+def softmax(logits: Array) -> Array:
+    """Each row of logits as probabilities.
+
+    >>> softmax(np.array([[0.0, 0.0]])).tolist()
+    [[0.5, 0.5]]
+    """
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def maximize(expected: Objective, start: list[Array], free: list[Mask], alphas: list[Array]) -> list[Array]:
+    r"""The tables that maximize $\ell(\theta) + \sum \alpha \log \theta$ over their free rows.
+
+    Args:
+        start: tables of rows of probabilities, positive where free.
+        free: which rows of each table may change.
+        alphas: pseudo-counts of each table.
+    """
+    sizes = [int(rows.sum()) * table.shape[1] for rows, table in zip(free, start, strict=True)]
+    if not sum(sizes):
+        return start
+
+    def unpack(flat: Array) -> list[Array]:
+        tables = [table.copy() for table in start]
+        for table, rows, part in zip(tables, free, np.split(flat, np.cumsum(sizes)[:-1]), strict=True):
+            table[rows] = softmax(part.reshape(-1, table.shape[1])) if part.size else table[rows]
+        return tables
+
+    def loss(flat: Array) -> tuple[float, Array]:
+        tables = unpack(flat)
+        score, counts = expected(tables)
+        slopes = []
+        for table, rows, alpha, cell in zip(tables, free, alphas, counts, strict=True):
+            total = (cell + alpha)[rows]
+            slopes.append((total - table[rows] * total.sum(axis=1, keepdims=True)).reshape(-1))
+            positive = np.broadcast_to(alpha, table.shape)[rows] > 0
+            score += float((np.broadcast_to(alpha, table.shape)[rows][positive] * np.log(table[rows][positive])).sum())
+        return -score, -np.concatenate(slopes)
+
+    return unpack(minimize(loss, np.concatenate([np.log(t[r]).reshape(-1) for t, r in zip(start, free, strict=True)])))
+
+
+def minimize(loss: Callable[[Array], tuple[float, Array]], start: Array) -> Array:
+    """The point where a smooth loss with its gradient is smallest, from `start`."""
+    from scipy.optimize import minimize as search
+
+    # A loss of order one makes the stopping rules mean the same for any number of rows.
+    scale = max(abs(loss(start)[0]), 1e-300)
+
+    def scaled(point: Array) -> tuple[float, Array]:
+        value, slope = loss(point)
+        return value / scale, slope / scale
+
+    found = search(
+        scaled,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": MAX_STEPS, "maxfun": 4 * MAX_STEPS, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 20},
+    )
+    return np.asarray(found.x, dtype=np.float64)

@@ -1,0 +1,235 @@
+r"""Table CPDs: one row of probabilities for each joint state of the parents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.cpds.cpd import ParameterBlock
+from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows
+from sepset.cpds.estimation import (
+    Unseen,
+    checked_counts,
+    checked_weights,
+    column,
+    count,
+    estimate,
+    joint_codes,
+    num_rows_of,
+)
+from sepset.errors import ModelError, ScopeError, StateError
+from sepset.factors.algebra import Columns, Factor, check_size, num_entries
+from sepset.factors.table import Table
+from sepset.variables import Discrete
+
+Array: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.int64]
+
+
+class TableCPD(DiscreteCPD):
+    r"""A dense table of $P(X \mid \mathbf U)$ with axes `(*given, child)`; the last axis sums to one.
+
+    Args:
+        child: the variable $X$.
+        table: numbers of shape `(*given, child)` (or flat, in C order); a `Table` over these variables; or a mapping
+            from the parents' states to rows, each a sequence or a mapping from the child's states.
+        given: the parents $\mathbf U$, a variable or a sequence of them, in axis order.
+        block: the parameters it uses; by default its own, named after the child.
+        tolerance: how far from one a row may sum; only numbers kept as a file has them need more than the default.
+
+    Every row must sum to one within 1e-9: nothing is repaired. `TableCPD.normalized` divides on purpose.
+
+    Reference: Koller & Friedman, section 5.1.
+
+    >>> rain, wet = Discrete("rain", (False, True)), Discrete("wet", ("no", "yes"))
+    >>> cpd = TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], given=rain)
+    >>> cpd, cpd.num_parameters, cpd[True]
+    (TableCPD(wet[2] | rain[2]), 2, array([0.2, 0.8]))
+    """
+
+    __slots__ = ("table",)
+    table: Table
+
+    def __init__(
+        self,
+        child: Discrete,
+        table: ArrayLike | Table | Mapping[Any, Any],
+        given: Discrete | Iterable[Discrete] = (),
+        *,
+        block: ParameterBlock | str | None = None,
+        tolerance: float = TOLERANCE,
+    ) -> None:
+        self._init(child, given, block)
+        flat = _flat(self, table)
+        check_rows(flat.reshape(-1, child.num_states), self, self.describe, tolerance)
+        self._set(table=Table(self.scope, flat))
+
+    @classmethod
+    def normalized(
+        cls,
+        child: Discrete,
+        weights: ArrayLike | Table | Mapping[Any, Any],
+        given: Discrete | Iterable[Discrete] = (),
+        *,
+        block: ParameterBlock | str | None = None,
+    ) -> Self:
+        """The CPD whose rows are `weights` divided by their sums; a row without weight is refused.
+
+        >>> TableCPD.normalized(Discrete("coin"), [3, 1]).values
+        array([0.75, 0.25])
+        """
+        bare = cls.__new__(cls)
+        bare._init(child, given, block)
+        rows = _flat(bare, weights).reshape(-1, child.num_states)
+        bad = np.flatnonzero(~(np.isfinite(rows).all(axis=1) & (rows >= 0).all(axis=1) & (rows.sum(axis=1) > 0)))
+        if bad.size:
+            first = int(bad[0])
+            raise ModelError(
+                f"{bare!r}: the row {bare.describe(first)} has the weights {rows[first].tolist()}. "
+                "A row needs finite weights >= 0, not all zero."
+            )
+        scaled = rows / rows.max(axis=1, keepdims=True)
+        return cls(child, (scaled / scaled.sum(axis=1, keepdims=True)).reshape(-1), bare.parents, block=block)
+
+    @property
+    def values(self) -> Array:
+        """The probabilities, with axes `(*parents, child)`; read-only."""
+        return self.table.values
+
+    @property
+    def num_parameters(self) -> int:
+        """One less than the child's states, for each joint state of the parents."""
+        return num_entries(self.parents) * (self.child.num_states - 1)
+
+    def __getitem__(self, states: object) -> Array:
+        """The row at the parents' states (a tuple, or one bare state for one parent)."""
+        place = _place(self, states)
+        return np.asarray(self._matrix()[place])
+
+    def _matrix(self) -> Array:
+        return self.table.flat.reshape(-1, self.child.num_states)
+
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+        return self._matrix(), joint_codes(rows, self.parents, num_rows, self)
+
+    def factors(self) -> tuple[Factor, ...]:
+        """The table itself."""
+        return (self.table,)
+
+    def to_table(self) -> TableCPD:
+        """Itself."""
+        return self
+
+    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
+        r"""The parents outside `context` on which the child does not depend in that context.
+
+        Exact: the rows are equal, number by number, across all states of such a parent.
+
+        >>> a, b, x = Discrete("a"), Discrete("b"), Discrete("x")
+        >>> cpd = TableCPD(x, [[[0.5, 0.5], [0.5, 0.5]], [[0.1, 0.9], [0.2, 0.8]]], (a, b))
+        >>> cpd.irrelevant({"a": 0}), cpd.irrelevant({"a": 1})
+        ((Discrete('b', (0, 1)),), ())
+        """
+        codes = self.fixed(context)
+        part = self.table.condition({v: v.states[c] for v, c in codes.items()})
+        return tuple(p for p in self.parents if p not in codes and _constant(part, p))
+
+    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
+        r"""The (weighted) counts $M[\mathbf u, x]$, flat in C order over `(*parents, child)`; additive."""
+        num_rows = num_rows_of(codes, self.child, self)
+        places = joint_codes(codes, self.parents, num_rows, self) * self.child.num_states
+        places = places + column(codes, self.child, num_rows, self)
+        return count(places, self.table.size, checked_weights(weights, num_rows, self))
+
+    def from_statistics(self, stats: ArrayLike, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
+        r"""The estimate $\theta_{x \mid \mathbf u} = (M[\mathbf u, x] + \alpha) / (M[\mathbf u] + \sum \alpha)$.
+
+        Args:
+            stats: counts as `statistics` gives them, flat or shaped like the table.
+            prior: `Dirichlet` pseudo-counts, or None for maximum likelihood.
+            unseen: rows without data or pseudo-counts become "uniform" (the default), or "raise" an error.
+
+        Reference: Koller & Friedman, sections 17.2.3 and 17.4.2.
+        """
+        counts = checked_counts(stats, self.table.size, self).reshape(-1, self.child.num_states)
+        rows = estimate(counts, prior, unseen, self, self.describe)
+        return type(self)(self.child, rows.reshape(-1), self.parents, block=self.block)
+
+
+def _flat(cpd: TableCPD, table: ArrayLike | Table | Mapping[Any, Any]) -> Array:
+    """The entries in C order over `(*parents, child)`; the shape is checked, the numbers are not."""
+    check_size(cpd.scope)
+    if isinstance(table, Table):
+        return np.asarray(table.align(cpd.scope).values.reshape(-1))
+    if isinstance(table, Mapping):
+        return _from_mapping(cpd, table)
+    try:
+        array = np.asarray(table, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{cpd!r} needs numbers of shape {_shape(cpd)}; found {table!r}.") from error
+    if array.shape != _shape(cpd) and array.shape != (num_entries(cpd.scope),):
+        raise ModelError(
+            f"{cpd!r} needs numbers of shape {_shape(cpd)}, axes (*given, child); found the shape {array.shape}."
+        )
+    return np.ascontiguousarray(array).reshape(-1)
+
+
+def _shape(cpd: TableCPD) -> tuple[int, ...]:
+    return tuple(v.num_states for v in cpd.scope)
+
+
+def _from_mapping(cpd: TableCPD, table: Mapping[Any, Any]) -> Array:
+    if not cpd.parents:
+        return row_of(cpd.child, table.get((), table), cpd)
+    rows = np.full((num_entries(cpd.parents), cpd.child.num_states), np.nan)
+    given = np.zeros(len(rows), np.bool_)
+    for states, row in table.items():
+        place = _place(cpd, states)
+        if given[place]:
+            raise ModelError(f"{cpd!r} was given the row {cpd.describe(place)} twice.")
+        rows[place], given[place] = row_of(cpd.child, row, cpd), True
+    if not given.all():
+        missing = int(np.flatnonzero(~given)[0])
+        raise ModelError(
+            f"{cpd!r} was given {given.sum()} of {len(rows)} rows; the row {cpd.describe(missing)} is missing."
+        )
+    return rows.reshape(-1)
+
+
+def _place(cpd: TableCPD, states: object) -> int:
+    listed = states if isinstance(states, tuple) else (states,)
+    if len(listed) != len(cpd.parents):
+        raise ScopeError(f"{cpd!r} has {len(cpd.parents)} parents; found {len(listed)} states: {states!r}.")
+    place = 0
+    for parent, state in zip(cpd.parents, listed, strict=True):
+        place = place * parent.num_states + parent.code(state)
+    return place
+
+
+def row_of(child: Discrete, row: object, owner: object) -> Array:
+    """One row of probabilities from a sequence, or from a mapping that names every state."""
+    if isinstance(row, Mapping):
+        values = np.full(child.num_states, np.nan)
+        for state, value in row.items():
+            values[child.code(state)] = value
+        if np.isnan(values).any():
+            absent = child.states[int(np.flatnonzero(np.isnan(values))[0])]
+            raise StateError(f"{owner!r}: a row names no probability for {child.name}={absent!r}.")
+        return values
+    try:
+        values = np.array(row, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{owner!r} needs rows of {child.num_states} numbers; found {row!r}.") from error
+    if values.shape != (child.num_states,):
+        raise ModelError(f"{owner!r} needs rows of {child.num_states} numbers; found {values.shape}: {row!r}.")
+    return values
+
+
+def _constant(table: Table, variable: Discrete) -> bool:
+    """Whether the table does not depend on a variable of its scope."""
+    rest = tuple(v for v in table.scope if v != variable)
+    rows = table.align((variable, *rest)).flat.reshape(variable.num_states, -1)
+    return bool((rows == rows[0]).all())

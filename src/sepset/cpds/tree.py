@@ -1,0 +1,197 @@
+r"""Tree CPDs: a decision tree over the parents with a distribution at each leaf."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.cpds.cpd import ContextIndependence, ParameterBlock
+from sepset.cpds.discrete import DiscreteCPD, check_rows
+from sepset.cpds.estimation import Unseen, checked_counts, checked_weights, column, count, estimate, num_rows_of
+from sepset.cpds.partition import Node, Partition
+from sepset.cpds.table import row_of
+from sepset.errors import ModelError, ScopeError, listing
+from sepset.factors.algebra import Columns, Factor, num_entries
+from sepset.factors.table import Table
+from sepset.variables import Discrete, State
+
+Array: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.int64]
+Subtree: TypeAlias = "Split | Sequence[float] | Mapping[State, float] | Array"
+"""A split, or a leaf: the child's probabilities as a sequence or by state."""
+
+MAX_LISTED = 64
+"""The most contexts one leaf is listed under."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A test of one parent: a subtree for each state, for each tuple of states, and for all `otherwise`.
+
+    >>> Split(Discrete("apply"), {0: [0.9, 0.1], 1: [0.2, 0.8]}).variable
+    Discrete('apply', (0, 1))
+    """
+
+    variable: Discrete
+    branches: Mapping[Any, Subtree]
+    otherwise: Subtree | None = None
+
+
+class TreeCPD(DiscreteCPD):
+    r"""A CPD whose rows are shared by all joint states of the parents that reach one leaf of a decision tree.
+
+    Args:
+        child: the variable $X$.
+        tree: nested `Split`s; leaves are rows of probabilities.
+        given: the parents in order; by default those of the tree, as they first appear.
+        block: the parameters it uses; by default its own, named after the child.
+
+    Reference: Koller & Friedman, section 5.3.1.
+
+    >>> apply, sat, job = Discrete("apply", ("no", "yes")), Discrete("sat"), Discrete("job")
+    >>> tree = Split(apply, {"no": [0.8, 0.2], "yes": Split(sat, {0: [0.9, 0.1], 1: [0.4, 0.6]})})
+    >>> cpd = TreeCPD(job, tree)
+    >>> cpd, cpd.num_parameters, cpd.irrelevant({"apply": "no"})
+    (TreeCPD(job[2] | apply[2], sat[2]), 3, (Discrete('sat', (0, 1)),))
+    """
+
+    __slots__ = ("distributions", "partition")
+    partition: Partition
+    distributions: Array
+
+    def __init__(
+        self,
+        child: Discrete,
+        tree: Subtree,
+        given: Discrete | Iterable[Discrete] | None = None,
+        *,
+        block: ParameterBlock | str | None = None,
+    ) -> None:
+        found = tuple(dict.fromkeys(_variables(tree)))
+        self._init(child, found if given is None else given, block)
+        for variable in found:
+            if variable not in self.parents:
+                raise ScopeError(f"{self!r} tests {variable.name}, which is not among its parents.")
+        rows: list[Array] = []
+        root = _grow(self, tree, {}, rows)
+        self._set(partition=Partition(self.parents, root), distributions=np.array(rows))
+        check_rows(self.distributions, self, self.partition.describe)
+
+    def _with(self, distributions: Array) -> Self:
+        other = type(self).__new__(type(self))
+        other._set(
+            child=self.child,
+            parents=self.parents,
+            block=self.block,
+            partition=self.partition,
+            distributions=distributions,
+        )
+        return other
+
+    @property
+    def num_parameters(self) -> int:
+        """One less than the child's states, for each leaf."""
+        return self.partition.num_leaves * (self.child.num_states - 1)
+
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+        return self.distributions, self.partition.locate(rows, num_rows, self)
+
+    def factors(self) -> tuple[Factor, ...]:
+        """One factor a leaf (its row in its context, one elsewhere) where that is smaller than the table."""
+        leaves = range(self.partition.num_leaves)
+        cells = sum(num_entries(self.partition.scope(leaf)) for leaf in leaves)
+        if cells >= num_entries(self.parents):
+            return super().factors()
+        return tuple(self._leaf_factor(leaf) for leaf in leaves)
+
+    def _leaf_factor(self, leaf: int) -> Table:
+        inside = self.partition.indicator(leaf)[..., None]
+        values = inside * self.distributions[leaf] + (1.0 - inside)
+        return Table((*self.partition.scope(leaf), self.child), values)
+
+    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
+        """The parents outside `context` that drop out in it: exact, by comparing leaves."""
+        return self.partition.irrelevant(self.distributions, self.fixed(context))
+
+    def contexts(self) -> tuple[ContextIndependence, ...]:
+        """The independences at each leaf, for leaves of few joint states of the tested parents."""
+        contexts = (c for leaf in range(self.partition.num_leaves) for c in _leaf_contexts(self.partition, leaf))
+        found = (ContextIndependence(context, self.irrelevant(context)) for context in contexts)
+        return tuple(c for c in found if c.irrelevant)
+
+    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
+        r"""The (weighted) counts $M[\ell, x]$ of each leaf and state, flat; additive."""
+        num_rows = num_rows_of(codes, self.child, self)
+        places = self.partition.locate(codes, num_rows, self) * self.child.num_states
+        places = places + column(codes, self.child, num_rows, self)
+        return count(places, self.distributions.size, checked_weights(weights, num_rows, self))
+
+    def from_statistics(self, stats: ArrayLike, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
+        r"""The same tree with leaves $\theta_{x \mid \ell} = (M[\ell, x] + \alpha) / (M[\ell] + \sum \alpha)$.
+
+        Args:
+            stats: counts as `statistics` gives them.
+            prior: `Dirichlet` pseudo-counts (leaves by states), or None for maximum likelihood.
+            unseen: leaves without data or pseudo-counts become "uniform" (the default), or "raise" an error.
+
+        Reference: Koller & Friedman, section 17.5.2.
+        """
+        counts = checked_counts(stats, self.distributions.size, self).reshape(self.distributions.shape)
+        return self._with(estimate(counts, prior, unseen, self, self.partition.describe))
+
+
+def _variables(tree: Subtree) -> Iterator[Discrete]:
+    if isinstance(tree, Split):
+        yield tree.variable
+        for subtree in (*tree.branches.values(), *(() if tree.otherwise is None else (tree.otherwise,))):
+            yield from _variables(subtree)
+
+
+def _grow(cpd: TreeCPD, tree: Subtree, possible: Mapping[Discrete, frozenset[int]], rows: list[Array]) -> Node | int:
+    """The node of a subtree; leaves are appended to `rows`. `possible` are the codes left by tests above."""
+    if not isinstance(tree, Split):
+        rows.append(row_of(cpd.child, tree, cpd))
+        return len(rows) - 1
+    variable = tree.variable
+    open_codes = possible.get(variable, frozenset(range(variable.num_states)))
+    route = [-1] * variable.num_states
+    branches: list[Node | int] = []
+    for codes, subtree in _branches(cpd, tree, open_codes):
+        for code in codes:
+            route[code] = len(branches)
+        branches.append(_grow(cpd, subtree, {**possible, variable: frozenset(codes)}, rows))
+    return Node(cpd.parents.index(variable), tuple(route), tuple(branches))
+
+
+def _branches(cpd: TreeCPD, split: Split, possible: frozenset[int]) -> list[tuple[list[int], Subtree]]:
+    variable, left = split.variable, set(possible)
+    found: list[tuple[list[int], Subtree]] = []
+    for key, subtree in split.branches.items():
+        codes = [variable.code(state) for state in (key if isinstance(key, tuple) else (key,))]
+        if not codes or not left.issuperset(codes) or len(set(codes)) != len(codes):
+            raise ModelError(f"{cpd!r}: the branch {variable.name}={key!r} repeats a state or can never be reached.")
+        left.difference_update(codes)
+        found.append((codes, subtree))
+    if left and split.otherwise is None:
+        states = listing(variable.states[code] for code in sorted(left))
+        raise ModelError(f"{cpd!r}: the split on {variable.name} has no branch for {states}. Add it, or otherwise=.")
+    if split.otherwise is not None:
+        if not left:
+            raise ModelError(f"{cpd!r}: every state of {variable.name} has a branch; otherwise= is never reached.")
+        found.append((sorted(left), split.otherwise))
+    return found
+
+
+def _leaf_contexts(partition: Partition, leaf: int) -> Iterator[dict[str, State]]:
+    axes = partition.tested[leaf]
+    codes = [np.flatnonzero(partition.masks[axis][leaf]).tolist() for axis in axes]
+    if math.prod(map(len, codes)) <= MAX_LISTED:
+        variables = [partition.variables[axis] for axis in axes]
+        for joint in itertools.product(*codes):
+            yield {v.name: v.states[code] for v, code in zip(variables, joint, strict=True)}
