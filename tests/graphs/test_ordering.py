@@ -124,7 +124,7 @@ def test_more_restarts_never_hurt():
 
 def test_a_time_budget_adds_restarts():
     base = elimination_order(grid(7), method=Portfolio(restarts=1)).total_size
-    assert elimination_order(grid(7), method=Portfolio(restarts=1, seconds=0.05)).total_size <= base
+    assert elimination_order(grid(7), method=Portfolio(seconds=0.05)).total_size <= base
 
 
 def test_very_wide_graphs_have_no_overflow():

@@ -19,7 +19,7 @@ def run(graph, cards, mix, *, bias=None, tie=None, group=None, limit=np.inf, can
     n = len(graph)
     indptr, indices = (np.array(a) for a in graph.neighbor_csr)
     blank = np.zeros(n)
-    order, total = greedy_order(
+    order, total, work = greedy_order(
         indptr,
         indices,
         np.array(cards, dtype=np.float64),
@@ -31,6 +31,7 @@ def run(graph, cards, mix, *, bias=None, tie=None, group=None, limit=np.inf, can
         limit,
         cancel,
     )
+    assert work >= len(indices)
     return [graph.nodes[i] for i in order], total
 
 

@@ -344,8 +344,8 @@ def strong_order(
 
     Reference: Koller & Friedman, section 14.3.4.3.
 
-    >>> strong_order(UndirectedGraph.parse("A - X - B"), "X").order
-    ('X', 'A', 'B')
+    >>> strong_order(UndirectedGraph.parse("A - X - B"), "X").order[0]
+    'X'
     """
     gamma = [graph.nodes[i] for i in graph.ids(continuous)]
     delta = [name for name in graph.nodes if name not in set(gamma)]

@@ -191,8 +191,8 @@ class Portfolio:
     pass the best. The result depends on the seed alone, unless `seconds` sets the budget.
 
     Args:
-        restarts: the number of orders tried; by default up to 128, and fewer where the graph is small or large.
-        seconds: try orders until this time is over, `restarts` at least.
+        restarts: the number of orders tried; by default, without `seconds`, 128, and fewer where one is much work.
+        seconds: no further order is tried after this time.
         seed: of the noise.
 
     Reference: Koller & Friedman, section 9.4.3.2.
@@ -215,14 +215,18 @@ class Portfolio:
         return [*first.tolist(), *rest[self._search(core)].tolist()]
 
     def _search(self, task: OrderingTask) -> Longs:
-        restarts = self.restarts or max(6, min(128, 8 * len(task.nodes), 40_000 // len(task.nodes)))
         search = _Search(task, np.random.default_rng(self.seed))
-        end = time.monotonic() + (self.seconds or 0.0)
+        end = None if self.seconds is None else time.monotonic() + self.seconds
         step = 0
-        while step < restarts or (self.seconds is not None and time.monotonic() < end):
+        while step == 0 or self._goes_on(step, search.work, end):
             search.try_one(step)
             step += 1
         return search.order
+
+    def _goes_on(self, step: int, work: int, end: float | None) -> bool:
+        if self.restarts is None and end is None:
+            return step < _RESTARTS and work < _WORK
+        return (self.restarts is None or step < self.restarts) and (end is None or time.monotonic() < end)
 
 
 # Each row: edges weighted by states or not; factors of the log fill, of the log message size, of the node's log states.
@@ -234,6 +238,7 @@ _BLENDS = (
     (False, 1.0, 1.0, 0.0),
     (False, 0.0, 1.0, 1.0),
 )
+_RESTARTS, _WORK = 128, 4_000_000
 _NOISES = (0.0, 0.3, 0.1, 0.6)
 _SPREADS = (1.0, 0.3, 0.1, 0.03)
 
@@ -246,13 +251,15 @@ class _Search:
         self.weights = {True: task.cards, False: np.ones(len(task.nodes))}
         self.order = np.empty(0, np.int64)
         self.total = np.inf
+        self.work = 0
         self.blend = _BLENDS[0]
         self.bias = np.zeros(len(task.nodes))
 
     def try_one(self, step: int) -> None:
         blend, bias = self._fresh(step) if step < 2 * len(_BLENDS) or step % 4 == 3 else self._varied(step)
         tie = self.rng.random(len(bias))
-        order, total = _run(self.task, self.weights[blend[0]], self.logs, blend[1:3], bias, tie, self.total)
+        order, total, work = _run(self.task, self.weights[blend[0]], self.logs, blend[1:3], bias, tie, self.total)
+        self.work += work
         if len(order) == len(bias) and (total <= self.total or not len(self.order)):
             self.order, self.total, self.blend, self.bias = order, total, blend, bias
 
@@ -317,8 +324,8 @@ def _run(
     bias: Floats,
     tie: Floats,
     limit: float,
-) -> tuple[Longs, float]:
-    """One compiled greedy pass: the order and log2 of its total table size; see `kernels.ordering.greedy_order`."""
+) -> tuple[Longs, float, int]:
+    """One compiled greedy pass: the order, log2 of its total table size, and the work done."""
     from sepset.kernels.ordering import greedy_order
 
     never = np.zeros(1, np.uint8)
@@ -334,7 +341,7 @@ def _simplicial(task: OrderingTask) -> Longs:
 
 def _greedy(task: OrderingTask, weight: Floats, logs: Floats, mix: tuple[float, float]) -> Sequence[int]:
     n = len(task.nodes)
-    order, _ = _run(task, weight, logs, mix, np.zeros(n), np.arange(n, dtype=np.float64), np.inf)
+    order, *_ = _run(task, weight, logs, mix, np.zeros(n), np.arange(n, dtype=np.float64), np.inf)
     return order.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
 
 

@@ -5,7 +5,8 @@ The rows live in one `pool`; `rows[0]`, `rows[1]` and `rows[2]` hold each row's 
 
 For each node the pass keeps three sums over its neighbors, in `sums`: the weight $w_a w_b$ of the missing edges
 between them (the fill), their weights, and the log2 of their numbers of states. `mark[0]` stamps the members of the
-neighborhood in hand, `mark[1]` the nodes whose sums the elimination of v has changed: `touched[: touched[n]]`.
+neighborhood in hand, `mark[1]` the nodes whose sums the elimination of v has changed: `touched[: touched[n]]`;
+`touched[n + 1]` counts the work.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ def greedy_order(
     tie: Floats,
     limit: float,
     cancel: NDArray[np.uint8],
-) -> tuple[Longs, float]:
-    """The greedy order, and log2 of the total size of its maximal cliques.
+) -> tuple[Longs, float, int]:
+    """The greedy order, log2 of the total size of its maximal cliques, and the work done (places read in rows).
 
     The next node is the one of least group, then of least mix[0] log2(1 + fill) + mix[1] log2(message size) + bias,
     then of least `tie`. An order whose tables pass 2^`limit` entries, or that is cancelled, is returned unfinished with
@@ -52,7 +53,8 @@ def greedy_order(
     tree = np.empty(2 * half, np.int64)
     _start_tree(sums, group, mix, bias, tie, rank, tree)
     order = np.empty(n, np.int64)
-    touched = np.empty(n + 1, np.int64)
+    touched = np.empty(n + 2, np.int64)
+    touched[n + 1] = len(indices)
     stamp = n
     spent = 0.0
     for step in range(n):
@@ -60,7 +62,7 @@ def greedy_order(
         if sums[0, v] > 0.5:
             spent += 2.0 ** (logs[v] + sums[2, v])
             if spent > 2.0**limit or cancel[0]:
-                return order[:step], np.inf
+                return order[:step], np.inf, touched[n + 1]
         order[step] = v
         touched[n] = 0
         stamp = _detach(pool, rows, v, weight, logs, sums, mark, stamp, touched)
@@ -72,7 +74,7 @@ def greedy_order(
             u = touched[i]
             rank[1, u] = mix[0] * np.log2(1.0 + max(sums[0, u], 0.0)) + mix[1] * sums[2, u] + bias[u]
             _replay(tree, half + u, rank)
-    return order, _table_total(pool, rows, order, logs)
+    return order, _table_total(pool, rows, order, logs), touched[n + 1]
 
 
 @kernel
@@ -195,6 +197,7 @@ def _detach(
     for i in range(first, end):
         u = pool[i]
         last = rows[0, u] + rows[1, u] - 1
+        touched[mark.shape[1] + 1] += rows[1, u]
         place = last
         shared = 0.0
         for j in range(rows[0, u], last + 1):
@@ -237,6 +240,7 @@ def _connect(
             if mark[0, b] == stamp:
                 continue
             common = 0.0
+            touched[n + 1] += rows[1, b]
             for k in range(rows[0, b], rows[0, b] + rows[1, b]):
                 c = pool[k]
                 if mark[0, c] == stamp:
