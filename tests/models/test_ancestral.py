@@ -1,0 +1,89 @@
+"""Forward sampling: frequencies, zeros, independence of threads, every kind of CPD."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import oracle
+import strategies
+from sepset.cpds.table import TableCPD
+from sepset.errors import ModelError
+from sepset.graphs.graph import DAG
+from sepset.models import ancestral
+from sepset.models.bayesnet import BayesNet
+from sepset.variables import Discrete
+from tolerances import STANDARD_ERRORS
+
+
+def frequencies(data, variables):
+    """How often each joint state occurs, one axis a variable."""
+    counts = np.zeros([v.num_states for v in variables])
+    np.add.at(counts, tuple(data.codes(v).astype(int) for v in variables), 1)
+    return counts / len(data)
+
+
+def assert_near(observed, expected, num_rows):
+    error = np.sqrt(expected * (1 - expected) / num_rows)
+    assert (np.abs(observed - expected) <= STANDARD_ERRORS * error + 1e-15).all()
+
+
+@given(strategies.bayes_nets(max_variables=4, min_variables=1))
+@settings(max_examples=25)
+def test_frequencies_are_the_joint(net):
+    factors, cards = strategies.plain_factors(net)
+    expected = oracle.joint(factors, cards)
+    data = net.sample(20_000, seed=11)
+    assert data.is_complete
+    observed = frequencies(data, net.variables)
+    assert_near(observed, expected, 20_000)
+    assert not observed[expected == 0].any()
+
+
+def test_rows_do_not_depend_on_threads_and_follow_the_seed():
+    net = BayesNet.random(DAG.parse("a -> b -> c; a -> c"), states=3, seed=1)
+    one = net.sample(3 * ancestral.CHUNK + 5, seed=4, threads=1)
+    many = net.sample(3 * ancestral.CHUNK + 5, seed=4, threads=3)
+    assert one.equals(many)
+    assert not one.equals(net.sample(3 * ancestral.CHUNK + 5, seed=5))
+    # A longer sample begins with the shorter one, chunk by chunk.
+    assert net.sample(ancestral.CHUNK, seed=4).equals(one[: ancestral.CHUNK])
+
+
+def test_a_generator_moves_on():
+    net = BayesNet.random(DAG.parse("a -> b"), seed=1)
+    rng = np.random.default_rng(2)
+    first, second = net.sample(100, rng), net.sample(100, rng)
+    assert not first.equals(second)
+    again = np.random.default_rng(2)
+    assert first.equals(net.sample(100, again))
+    assert second.equals(net.sample(100, again))
+
+
+def test_impossible_states_never_come_even_last_and_after_rounding():
+    tenth = Discrete("tenth", 11)
+    net = BayesNet(TableCPD(tenth, [0.1] * 10 + [0.0]))
+    assert ancestral.cumulative_rows(net.cpds[0]).tolist()[-1] == 1.0
+    head = BayesNet(TableCPD(tenth, [0.0, *[0.1] * 10]))
+    assert ancestral.cumulative_rows(head.cpds[0])[0] == 0.0
+    assert net.sample(50_000, 0).codes("tenth").max() == 9
+    assert head.sample(50_000, 0).codes("tenth").min() == 1
+
+
+def test_many_states_use_wider_codes():
+    big, child = Discrete("big", 300), Discrete("child", 2)
+    table = np.zeros((300, 2))
+    table[np.arange(300), np.arange(300) % 2] = 1.0
+    net = BayesNet(TableCPD(child, table, given=big), TableCPD(big, np.full(300, 1 / 300)))
+    data = net.sample(5_000, 1)
+    codes = data.codes("big").astype(int)
+    assert codes.max() > 127
+    assert (data.codes("child") == codes % 2).all()
+
+
+def test_empty_network_and_no_rows():
+    assert len(BayesNet().sample(7, 0)) == 7
+    assert len(BayesNet.random(DAG.parse("a -> b")).sample(0, 0)) == 0
+    with pytest.raises(ModelError, match="at least zero"):
+        BayesNet.random(DAG.parse("a")).sample(-1, 0)
