@@ -10,10 +10,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.errors import NotApplicable, listing
+from sepset.cpds.cpd import CPD
+from sepset.cpds.discrete import DiscreteCPD
+from sepset.cpds.table import TableCPD
+from sepset.errors import NotApplicable
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
-from sepset.variables import Discrete
+from sepset.variables import Discrete, Vector
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -62,23 +65,39 @@ def bayes_net(model: Model, format: str) -> BayesNet:
     return model
 
 
+def table_of(cpd: CPD, format: str) -> TableCPD:
+    """The CPD as a table; its size is checked first."""
+    if not isinstance(cpd, DiscreteCPD):
+        raise NotApplicable(f"{format} holds tables; {cpd!r} does not turn into one.")
+    return cpd.to_table()
+
+
+def rows_of(table: TableCPD) -> Array:
+    """The numbers of a table, one row for each context of the parents."""
+    return table.table.flat.reshape(-1, table.child.num_states)
+
+
+def views(net: BayesNet, format: str) -> dict[str, VariableView]:
+    """The variables as names and printed states, by name."""
+    return {variable.name: _view(variable, format) for variable in net.variables}
+
+
 def discrete_network(model: Model, format: str) -> NetworkView:
     """The model as names, printed states and tables."""
     net = bayes_net(model, format)
-    views = {variable.name: _view(variable, format) for variable in net.variables}
+    seen = views(net, format)
     tables = []
     for cpd in net.cpds:
-        table = cpd.to_table()
-        rows = np.asarray(table.values, np.float64).reshape(-1, cpd.child.num_states)
-        tables.append(TableView(views[cpd.child.name], tuple(views[p.name] for p in table.parents), rows))
-    return NetworkView(net.name, tuple(views.values()), tuple(tables))
+        table = table_of(cpd, format)
+        parents = tuple(seen[parent.name] for parent in table.parents)
+        tables.append(TableView(seen[table.child.name], parents, rows_of(table)))
+    return NetworkView(net.name, tuple(seen.values()), tuple(tables))
 
 
-def _view(variable: Discrete, format: str) -> VariableView:
-    states = tuple(map(str, variable.states))
+def _view(variable: Discrete | Vector, format: str) -> VariableView:
+    states = tuple(map(str, variable.states)) if isinstance(variable, Discrete) else ()
     if len(set(states)) != len(states) or "" in states:
         raise NotApplicable(
-            f"{format} holds states as text; those of {variable.name} do not print apart: "
-            f"{listing(variable.states)}. Write the network as .json."
+            f"{format} holds states as text; those of {variable!r} do not print apart. Write the network as .json."
         )
     return VariableView(variable.name, states)

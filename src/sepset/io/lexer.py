@@ -88,7 +88,7 @@ class Words:
 
     def __init__(self, text: str, pattern: re.Pattern[str], file: str) -> None:
         self.text, self.pattern, self.file = text, pattern, file
-        self.words = [word for word in pattern.findall(text) if word]
+        self.words: list[str] = [word for word in pattern.findall(text) if word]
         self.at = 0
         if self.words and self.words[-1].startswith('"') and not _CLOSED.fullmatch(self.words[-1]):
             raise self.error("this quotation is never closed", len(self.words) - 1)

@@ -7,8 +7,9 @@ fastest. Names that are no identifiers are kept in the attribute `sepset_name`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from sepset.io.discrete import NetworkView, TableView, VariableView, discrete_network
+from sepset.io.discrete import TableView, VariableView, discrete_network
 from sepset.io.lexer import END, QUOTED, Words, decode, quoted, unquoted
 from sepset.io.record import NetworkRecord, TableRecord, VariableRecord, check_family, network
 from sepset.models.bayesnet import BayesNet
@@ -156,7 +157,7 @@ class _Reader:
 def render(model: Model) -> bytes:
     """The network as a Hugin NET file; numbers are written so that they come back bit for bit."""
     net = discrete_network(model, "NET")
-    keys = identifiers(net)
+    keys = identifiers([variable.name for variable in net.variables])
     head = [f"  {NAME} = {quoted(net.name)};"] if net.name else []
     lines = ["net", "{", *head, "}"]
     for variable in net.variables:
@@ -166,18 +167,22 @@ def render(model: Model) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def identifiers(net: NetworkView) -> dict[str, str]:
-    """An identifier for each variable: its name where that is one, otherwise a number of its own."""
+def identifiers(names: Sequence[str]) -> dict[str, str]:
+    """An identifier for each name: the name where it is one, otherwise a number of its own.
+
+    >>> identifiers(["rain", "two words"])
+    {'rain': 'rain', 'two words': 'node_1'}
+    """
     keys: dict[str, str] = {}
-    taken = {variable.name for variable in net.variables}
-    for number, variable in enumerate(net.variables):
-        key = variable.name
+    taken = set(names)
+    for number, name in enumerate(names):
+        key = name
         if not _IDENTIFIER.fullmatch(key) or key in _RESERVED:
             key = f"node_{number}"
             while key in taken:
                 key += "_"
             taken.add(key)
-        keys[variable.name] = key
+        keys[name] = key
     return keys
 
 

@@ -19,7 +19,7 @@ from sepset.errors import NotApplicable, SepsetError
 from sepset.factors.algebra import Factor
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
-from sepset.io.discrete import bayes_net
+from sepset.io.discrete import bayes_net, table_of
 from sepset.io.lexer import Words, decode
 from sepset.io.record import NetworkRecord, TableRecord, VariableRecord, network
 from sepset.models.bayesnet import BayesNet
@@ -164,7 +164,7 @@ def _card(variable: object) -> int:
 def _cpd_factors(model: Model) -> Iterator[tuple[tuple[int, ...], Array]]:
     net = bayes_net(model, "UAI")
     for cpd in net.cpds:
-        table = cpd.to_table()
+        table = table_of(cpd, "UAI")
         yield tuple(net.variables.ids(table.scope).tolist()), table.table.flat
 
 

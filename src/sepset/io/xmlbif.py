@@ -36,7 +36,7 @@ def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> Bayes
     """The network an XMLBIF file states.
 
     >>> text = (
-    ...     b"<BIF><NETWORK><NAME>n</NAME><VARIABLE><NAME>a</NAME><OUTCOME>yes</OUTCOME><OUTCOME>no</OUTCOME></VARIABLE>"
+    ...     b"<BIF><NETWORK><VARIABLE><NAME>a</NAME><OUTCOME>yes</OUTCOME><OUTCOME>no</OUTCOME></VARIABLE>"
     ...     b"<DEFINITION><FOR>a</FOR><TABLE>0.2 0.8</TABLE></DEFINITION></NETWORK></BIF>"
     ... )
     >>> parse(text)["a"].states

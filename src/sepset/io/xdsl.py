@@ -1,0 +1,283 @@
+"""GeNIe XDSL files: tables, deterministic nodes and noisy-max nodes.
+
+The numbers of a table run over the parents in order, then over the child, which is the fastest. In a noisy-max node
+states go from the strongest to the last, which means absent; its numbers are a row of the child for each state of
+each parent (in the order of `strengths`, the parent's neutral state last), then the leak. Names, states and orders
+that the format cannot hold are kept in the properties `sepset_name`, `sepset_states` and `sepset_position`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from sepset.cpds.causal import NoisyMax, NoisyOr
+from sepset.cpds.cpd import CPD
+from sepset.cpds.structured import DeterministicCPD
+from sepset.cpds.table import TableCPD
+from sepset.errors import ModelError, listing, nearest
+from sepset.io.discrete import VariableView, bayes_net, rows_of, table_of, views
+from sepset.io.lexer import Array, whole
+from sepset.io.markup import Document, Element, attribute, tagged
+from sepset.io.net import identifiers
+from sepset.io.record import (
+    MadeRecord,
+    Maker,
+    NetworkRecord,
+    TableRecord,
+    VariableRecord,
+    check_family,
+    network,
+    normalized_rows,
+)
+from sepset.models.bayesnet import BayesNet
+from sepset.models.model import Model
+from sepset.variables import Discrete
+
+NAME, STATES, POSITION = "sepset_name", "sepset_states", "sepset_position"
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+MAX_TABLE = 1 << 20
+"""How many numbers the table of a graded noisy-max node may have, where only a table keeps the order of its states."""
+
+
+def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> BayesNet:
+    """The network an XDSL file states.
+
+    >>> text = (
+    ...     b'<smile id="n"><nodes><cpt id="a"><state id="yes"/><state id="no"/>'
+    ...     b"<probabilities>0.2 0.8</probabilities></cpt></nodes></smile>"
+    ... )
+    >>> parse(text)["a"].states
+    ('yes', 'no')
+    """
+    document = Document(data, file)
+    if document.root.tag != "SMILE":
+        raise document.error("expected <smile> as the outermost element", document.root.mark)
+    nodes = [_node(document, element) for element in document.one(document.root, "NODES").children]
+    by_key: dict[str, _Node] = {}
+    for node in nodes:
+        if by_key.setdefault(node.key, node) is not node:
+            raise document.error(f"the node {node.key!r} is declared twice", node.element.mark)
+    ordered = sorted(nodes, key=lambda node: node.position)
+    variables = tuple(VariableRecord(node.name, node.states, node.element.mark) for node in ordered)
+    cpds = tuple(_cpd(document, node, by_key) for node in nodes)
+    return network(NetworkRecord(variables, cpds, _title(document.root)), document, normalize=normalize)
+
+
+def _title(root: Element) -> str:
+    """The network's name: its id, or the title that this library wrote beside it."""
+    extensions = root.first("EXTENSIONS")
+    genie = extensions.first("GENIE") if extensions is not None else None
+    if genie is not None and genie.attributes.get("app") == "sepset":
+        return genie.attributes.get("name", "")
+    return root.attributes.get("id", "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A node as the file has it: `listed` are its states in file order, `states` in ours."""
+
+    element: Element
+    key: str
+    name: str
+    listed: tuple[str, ...]
+    states: tuple[str, ...]
+    ids: tuple[str, ...]
+    position: int
+
+
+def _node(document: Document, element: Element) -> _Node:
+    if element.tag not in ("CPT", "DETERMINISTIC", "NOISYMAX"):
+        raise document.error("only cpt, deterministic and noisymax nodes are read", element.mark)
+    key = element.attributes.get("id", "")
+    ids = tuple(state.attributes.get("id", "") for state in element.all("STATE"))
+    if not key or "" in ids:
+        raise document.error("expected an id on the node and on each of its states", element.mark)
+    properties = {p.attributes.get("id", ""): p for p in element.all("PROPERTY")}
+    name = document.name(properties[NAME]) if NAME in properties else key
+    listed, states = ids, ids
+    if STATES in properties:
+        listed, states = _kept_states(document, properties[STATES], len(ids))
+    position = whole(properties[POSITION].text) if POSITION in properties else None
+    return _Node(element, key, name, listed, states, ids, position or 0)
+
+
+def _kept_states(document: Document, element: Element, count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The states in file order and in ours, from the property that keeps both as a JSON list of pairs."""
+    try:
+        listed, order = json.loads(element.text)
+        names = [name for name in listed if isinstance(name, str) and name]
+        places = [place for place in order if type(place) is int]
+    except (ValueError, TypeError, RecursionError):
+        names, places = [], []
+    if len(names) != count or sorted(places) != list(range(count)):
+        raise document.error("expected the states as a list of names and a list of their places", element.mark)
+    return tuple(names), tuple(names[place] for place in places)
+
+
+def _cpd(document: Document, node: _Node, by_key: dict[str, _Node]) -> TableRecord | MadeRecord:
+    given = node.element.first("PARENTS")
+    keys = given.text.split() if given is not None else []
+    check_family(node.key, keys, by_key, document, node.element.mark)
+    parents = [by_key[key] for key in keys]
+    names = tuple(parent.name for parent in parents)
+    if node.element.tag == "CPT":
+        body = document.one(node.element, "PROBABILITIES")
+        return TableRecord(node.name, names, document.weights(body), body.mark)
+    read = _deterministic if node.element.tag == "DETERMINISTIC" else _noisy_max
+    return MadeRecord(node.name, names, read(document, node, parents), node.element.mark)
+
+
+def _deterministic(document: Document, node: _Node, parents: Sequence[_Node]) -> Maker:
+    body = document.one(node.element, "RESULTINGSTATES")
+    words = body.text.split()
+    size = math.prod(len(parent.states) for parent in parents)
+    if len(words) != size:
+        raise document.error(f"found {len(words)} states; the parents have {size} joint states", body.mark)
+    names = dict(zip(node.ids, node.listed, strict=True))
+    for word in words:
+        if word not in names:
+            raise document.error(f"found {word!r}; its states are {listing(names)}.{nearest(word, names)}", body.mark)
+    results = iter([names[word] for word in words])
+    return lambda child, given: DeterministicCPD(child, lambda *_: next(results), given=given)
+
+
+def _noisy_max(document: Document, node: _Node, parents: Sequence[_Node]) -> Maker:
+    body = document.one(node.element, "PARAMETERS")
+    width = len(node.states)
+    total = sum(len(parent.states) for parent in parents)
+    numbers = document.weights(body)
+    if numbers.size != (total + 1) * width:
+        raise document.error(f"found {numbers.size} numbers; the node needs {(total + 1) * width}", body.mark)
+    rows, _ = normalized_rows(
+        numbers.reshape(-1, width), lambda row, sum_: document.error(f"row {row} sums to {sum_:.9g}", body.mark)
+    )
+    effects, start = [], 0
+    for parent, order in zip(parents, _strengths(document, node, parents), strict=True):
+        part = rows[start : start + len(order)]
+        if part[-1, -1] != 1.0:
+            raise document.error(f"the last row of the parent {parent.name!r} should be absence for sure", body.mark)
+        effect = np.empty_like(part)
+        effect[order] = part
+        effects.append(effect)
+        start += len(order)
+    levels = [node.states.index(state) for state in reversed(node.listed)]
+    return lambda child, given: _influenced(child, given, effects, rows[-1], levels)
+
+
+def _strengths(document: Document, node: _Node, parents: Sequence[_Node]) -> list[list[int]]:
+    """The places of each parent's states, from the strongest to the neutral one."""
+    body = node.element.first("STRENGTHS")
+    if body is None:
+        return [list(range(len(parent.states))) for parent in parents]
+    places, start, found = [whole(word) for word in body.text.split()], 0, []
+    for parent in parents:
+        part = [place for place in places[start : start + len(parent.states)] if place is not None]
+        if sorted(part) != list(range(len(parent.states))):
+            raise document.error(f"expected an order of the {len(parent.states)} states of {parent.name!r}", body.mark)
+        found.append(part)
+        start += len(part)
+    if start != len(places):
+        raise document.error(f"found {len(places)} places; the parents have {start} states", body.mark)
+    return found
+
+
+def _influenced(
+    child: Discrete, given: tuple[Discrete, ...], effects: list[Array], leak: Array, levels: list[int]
+) -> CPD:
+    """The CPD of a noisy-max node: rows go from strongest to absent, `levels` are the codes from absent upward."""
+    if child.num_states == 2:
+        chances = {parent: effect[:, 0] for parent, effect in zip(given, effects, strict=True)}
+        return NoisyOr(child, chances, float(leak[0]), on=child.states[levels[1]])
+    graded = {parent: effect[:, ::-1] for parent, effect in zip(given, effects, strict=True)}
+    if levels == list(range(child.num_states)):
+        return NoisyMax(child, graded, leak[::-1])
+    if child.num_states * math.prod(parent.num_states for parent in given) > MAX_TABLE:
+        raise ModelError(f"the noisy-max node {child.name} has a table of more than {MAX_TABLE:,} numbers")
+    ordered = Discrete(child.base, [child.states[code] for code in levels], index=child.index, lag=child.lag)
+    rows = NoisyMax(ordered, graded, leak[::-1]).to_table().table.flat.reshape(-1, child.num_states)
+    return TableCPD(child, rows[:, np.argsort(levels)].reshape(-1), given=given)
+
+
+def render(model: Model) -> bytes:
+    """The network as an XDSL file; numbers are written so that they come back bit for bit."""
+    net = bayes_net(model, "XDSL")
+    keys = identifiers([variable.name for variable in net.variables])
+    seen = views(net, "XDSL")
+    title = net.name if _IDENTIFIER.fullmatch(net.name) else "network"
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<smile version="1.0" id="{title}" numsamples="10000">',
+        "<nodes>",
+    ]
+    for name in net.dag.topological_order:
+        lines += _node_lines(net, name, keys, seen)
+    genie = f'<genie version="1.0" app="sepset" name={attribute(net.name, "XDSL")} />'
+    lines += ["</nodes>", f"<extensions>{genie}</extensions>", "</smile>"]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _node_lines(net: BayesNet, name: str, keys: dict[str, str], seen: dict[str, VariableView]) -> list[str]:
+    cpd, view = net.cpd(name), seen[name]
+    tag, order, body = _body(cpd, view)
+    listed = tuple(view.states[code] for code in order)
+    ids = _state_ids(listed)
+    lines = [f'<{tag} id="{keys[name]}">', *(f'  <state id="{key}" />' for key in ids)]
+    if cpd.parents:
+        lines.append(f"  <parents>{' '.join(keys[parent.name] for parent in cpd.parents)}</parents>")
+    lines += body(ids)
+    if keys[name] != name:
+        lines.append(_property(NAME, name))
+    if ids != listed or order != sorted(order):
+        lines.append(_property(STATES, json.dumps([listed, np.argsort(order).tolist()], ensure_ascii=False)))
+    if net.dag.topological_order != net.variables.names:
+        lines.append(_property(POSITION, str(net.variables.id(name))))
+    return [*lines, f"</{tag}>"]
+
+
+def _property(key: str, text: str) -> str:
+    return "  " + tagged("property", text, "XDSL").replace("<property", f'<property id="{key}"', 1)
+
+
+def _state_ids(states: tuple[str, ...]) -> tuple[str, ...]:
+    """The states where all are identifiers, otherwise numbered ones."""
+    if all(_IDENTIFIER.fullmatch(state) for state in states):
+        return states
+    return tuple(f"state_{number}" for number in range(len(states)))
+
+
+Body: TypeAlias = Callable[[tuple[str, ...]], list[str]]
+
+
+def _body(cpd: CPD, view: VariableView) -> tuple[str, list[int], Body]:
+    """The kind of node, the codes of its states in file order, and the lines with its numbers."""
+    plain = list(range(len(view.states)))
+    if isinstance(cpd, DeterministicCPD):
+        codes = cpd.codes.tolist()
+        return "deterministic", plain, lambda ids: [_tag("resultingstates", [ids[code] for code in codes])]
+    if isinstance(cpd, NoisyOr | NoisyMax) and all((effect[:, 0] == 1.0).any() for effect in cpd.influences.effects):
+        return "noisymax", list(reversed(cpd.influences.order)), lambda ids: _noisy_lines(cpd)
+    numbers = rows_of(table_of(cpd, "XDSL")).reshape(-1).tolist()
+    return "cpt", plain, lambda ids: [_tag("probabilities", map(repr, numbers))]
+
+
+def _noisy_lines(cpd: NoisyOr | NoisyMax) -> list[str]:
+    strengths: list[int] = []
+    numbers: list[float] = []
+    for effect in cpd.influences.effects:
+        order = np.argsort(effect[:, 0] == 1.0, kind="stable")
+        strengths += order.tolist()
+        numbers += effect[order, ::-1].reshape(-1).tolist()
+    numbers += cpd.influences.leak[::-1].tolist()
+    return [_tag("strengths", map(str, strengths)), _tag("parameters", map(repr, numbers))]
+
+
+def _tag(tag: str, words: Iterable[str]) -> str:
+    return f"  <{tag}>{' '.join(words)}</{tag}>"
