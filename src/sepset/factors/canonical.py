@@ -258,6 +258,12 @@ class Forms:
         log_mass = self.g + 0.5 * (white**2).sum(axis=(1, 2)) + constant
         return mean, symmetric(root @ np.swapaxes(root, -1, -2)), log_mass
 
+    def log_totals(self) -> Array:
+        """The logarithm of each integral: inf where $K$ is not positive definite, -inf for a zero form."""
+        out = np.arange(self.size)
+        chol = self.block(out)
+        return np.where(chol.definite, self.without(out, chol, integrate=True).g, np.inf)
+
 
 def _difference(whole: Array, turned: Array, right: Array, error: Array) -> Array:
     """`whole - turned @ right`, exactly zero where the difference is within rounding of its terms."""

@@ -148,13 +148,13 @@ def shaped(value: ArrayLike, prefix: tuple[int, ...], core: tuple[int, ...], wha
             return array.reshape((count, *core))
     if array.shape in (core, short):
         return np.broadcast_to(array.reshape(core), (count, *core)).copy()
-    raise ModelError(f"{what.capitalize()} have shape {array.shape}; expected {prefix + core}.")
+    raise ModelError(f"{_upper(what)} have shape {array.shape}; expected {prefix + core}.")
 
 
 def check_finite(array: Array, what: str) -> None:
     """Refuse NaN and infinities."""
     if not np.isfinite(array).all():
-        raise ModelError(f"{what.capitalize()} must be finite; found {array[~np.isfinite(array)][0]}.")
+        raise ModelError(f"{_upper(what)} must be finite; found {array[~np.isfinite(array)][0]}.")
 
 
 def check_symmetric(matrices: Array, what: str) -> None:
@@ -162,4 +162,8 @@ def check_symmetric(matrices: Array, what: str) -> None:
     turned = np.swapaxes(matrices, -1, -2)
     gap = np.abs(matrices - turned).max(initial=0.0)
     if gap > 1e-9 * max(np.abs(matrices).max(initial=0.0), 1e-300):
-        raise ModelError(f"{what.capitalize()} must be symmetric; entries differ from their mirror by up to {gap:.3g}.")
+        raise ModelError(f"{_upper(what)} must be symmetric; entries differ from their mirror by up to {gap:.3g}.")
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -283,12 +283,12 @@ class CanonicalGaussian:
 
     @property
     def log_total(self) -> float:
-        r"""$\log\int C = g + \tfrac12 h^\top K^{-1} h + \tfrac12 \log\det 2\pi K^{-1}$; an infinite integral raises."""
-        return self.marginalize(self.scope).g
+        r"""$\log\int C = g + \tfrac12 h^\top K^{-1} h + \tfrac12 \log\det 2\pi K^{-1}$; inf for an improper factor."""
+        return float(self.forms.log_totals()[0])
 
     def normalize(self) -> CanonicalGaussian:
         """The density: the factor divided by its integral."""
-        total = self.log_total
+        total = self.marginalize(self.scope).g
         if total == -np.inf:
             raise NotClosed(f"{self!r} is zero everywhere and cannot be normalized. Check the evidence or the factors.")
         return CanonicalGaussian._make(self.scope, self.forms.shifted(-total))

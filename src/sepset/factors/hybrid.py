@@ -325,12 +325,15 @@ class CanonicalTable:
 
     @property
     def log_total(self) -> float:
-        """The logarithm of the sum of the integrals of all entries; an infinite integral raises."""
-        return float(log_sum(self._integrated(self.continuous, SUM)[2].g, 0))
+        """The logarithm of the sum of the integrals of all entries; inf where one of them is improper."""
+        totals = self.forms.log_totals()
+        return np.inf if (totals == np.inf).any() else float(log_sum(totals, 0))
 
     def normalize(self) -> CanonicalTable:
         """The factor divided by its total."""
         total = self.log_total
+        if total == np.inf:
+            self.marginalize(self.continuous)
         if total == -np.inf:
             raise NotClosed(f"{self!r} is zero everywhere and cannot be normalized. Check the evidence or the factors.")
         return CanonicalTable._make(self.discrete, self.continuous, self.forms.shifted(-total))

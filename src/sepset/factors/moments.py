@@ -22,10 +22,11 @@ from sepset.factors.coordinates import (
     places,
     point,
     shaped,
+    states_of,
     width,
 )
 from sepset.semiring import log_sum
-from sepset.variables import VariableLike, Vector
+from sepset.variables import Discrete, VariableLike, Vector
 
 if TYPE_CHECKING:
     from sepset.factors.gaussian import CanonicalGaussian
@@ -355,16 +356,19 @@ def freeze(value: object, **fields: object) -> None:
         object.__setattr__(value, name, content)
 
 
-def check_covariances(means: Array, covariances: Array) -> None:
+def check_covariances(
+    means: Array, covariances: Array, what: str = "covariances", by: tuple[Discrete, ...] = ()
+) -> None:
     """Refuse moments that are not finite, or covariances that are not symmetric and positive semidefinite."""
-    check_finite(means, "means")
-    check_finite(covariances, "covariances")
-    check_symmetric(covariances, "covariances")
+    check_finite(means, f"means beside {what}")
+    check_finite(covariances, what)
+    check_symmetric(covariances, what)
     if covariances.size:
         values = np.linalg.eigvalsh(covariances)
-        if (values[:, 0] < -1e-9 * np.maximum(np.abs(values[:, -1]), 1e-300)).any():
-            worst = float(values[:, 0].min())
-            raise ModelError(f"A covariance has the eigenvalue {worst:.6g}; all must be >= 0.")
+        bad = np.flatnonzero(values[:, 0] < -1e-9 * np.maximum(np.abs(values[:, -1]), 1e-300))
+        if bad.size:
+            where = f" where {states_of(by, int(bad[0]))}" if by else ""
+            raise ModelError(f"The {what} have the eigenvalue {values[bad[0], 0]:.6g}{where}; all must be >= 0.")
 
 
 def square_roots(covariances: Array) -> Array:

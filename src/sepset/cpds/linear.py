@@ -1,0 +1,343 @@
+r"""Linear Gaussian CPDs, with or without discrete parents (conditional linear Gaussians).
+
+$$p(\mathbf y \mid \mathbf u, d) = N(\mathbf y;\; a_d + B_d \mathbf u;\; C_d)$$
+
+Reference: Koller & Friedman, definitions 5.15 and 5.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.cpds.cpd import ParameterBlock
+from sepset.cpds.estimation import checked_weights, joint_codes, num_rows_of
+from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
+from sepset.factors.algebra import AnyVariable, Columns, axis_of, check_scope, find, num_entries
+from sepset.factors.canonical import LOG_2PI, Cholesky, Forms
+from sepset.factors.coordinates import check_finite, columns, entries, matrix, places, shaped, states_of, width
+from sepset.factors.gaussian import CanonicalGaussian
+from sepset.factors.hybrid import CanonicalTable, simplest
+from sepset.factors.moments import Gaussian, check_covariances, freeze, square_roots
+from sepset.factors.presentation import conditional
+from sepset.variables import Discrete, Vector
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
+class LinearGaussian:
+    r"""The density of a real child that is linear in its real parents, one line for each state of its discrete ones.
+
+    A zero variance is a deterministic relation: it can be sampled and learned, but has no canonical form, so `factors`
+    refuses it.
+
+    Args:
+        child: a `Real` or `Vector`; a discrete child of real parents is outside the family.
+        intercept: $a_d$; by default zero.
+        coefficients: $B_d$, one column a coordinate of `given`; or a mapping from parent to its columns.
+        covariance: $C_d$; a variance for a `Real`.
+        given: the real parents.
+        by: the discrete parents. Parameters may then be shaped like their states; one value serves all of them.
+        block: the parameters' name; equal blocks are tied.
+
+    >>> from sepset.variables import Real
+    >>> d, x, y = Discrete("d", 2), Real("x"), Real("y")
+    >>> cpd = LinearGaussian(y, [0.0, 1.5], coefficients=[-1.5, 0.0], covariance=[0.36, 0.49], given=x, by=d)
+    >>> cpd, cpd.num_parameters
+    (LinearGaussian(y | d[2], x), 6)
+    """
+
+    child: Vector
+    given: tuple[Vector, ...]
+    by: tuple[Discrete, ...]
+    block: ParameterBlock
+    intercept: Array
+    coefficients: Array
+    covariance: Array
+
+    def __init__(
+        self,
+        child: Vector,
+        intercept: ArrayLike | None = None,
+        *,
+        coefficients: ArrayLike | Mapping[Any, ArrayLike] | None = None,
+        covariance: ArrayLike,
+        given: Iterable[Vector] | Vector = (),
+        by: Iterable[Discrete] | Discrete = (),
+        block: ParameterBlock | str | None = None,
+    ) -> None:
+        reals, states = _checked_parents(child, given, by)
+        shape = tuple(v.num_states for v in states)
+        size = child.size
+        a = shaped(np.zeros(size) if intercept is None else intercept, shape, (size,), f"intercepts of {child.name}")
+        B = _coefficients(coefficients, reals, shape, child)
+        C = shaped(covariance, shape, (size, size), f"covariances of {child.name}")
+        self._set(child, reals, states, ParameterBlock.of(block, child), a, B, C)
+        check_finite(B, f"coefficients of {child.name}")
+        check_covariances(a, C, f"covariances of {child.name}", states)
+
+    def _set(
+        self,
+        child: Vector,
+        given: tuple[Vector, ...],
+        by: tuple[Discrete, ...],
+        block: ParameterBlock,
+        intercept: Array,
+        coefficients: Array,
+        covariance: Array,
+    ) -> None:
+        freeze(self, child=child, given=given, by=by, block=block)
+        freeze(self, intercept=intercept, coefficients=coefficients, covariance=covariance)
+
+    @property
+    def parents(self) -> tuple[AnyVariable, ...]:
+        """The discrete parents, then the real ones."""
+        return (*self.by, *self.given)
+
+    @property
+    def scope(self) -> tuple[AnyVariable, ...]:
+        """The parents, then the child."""
+        return (*self.parents, self.child)
+
+    @property
+    def auxiliaries(self) -> tuple[Discrete, ...]:
+        """None: its factor is the density itself."""
+        return ()
+
+    @property
+    def num_parameters(self) -> int:
+        """The intercepts, coefficients and distinct entries of the covariances."""
+        size = self.child.size
+        return len(self.intercept) * (size + size * width(self.given) + size * (size + 1) // 2)
+
+    def factors(self) -> tuple[CanonicalGaussian | CanonicalTable]:
+        """The density as one factor; a singular covariance raises `NotClosed`."""
+        forms = Forms.from_linear(self.intercept, self.coefficients, self._cholesky("has no canonical form"))
+        return (simplest(self.by, (*self.given, self.child), forms),)  # type: ignore[return-value]  # reals are left
+
+    def _cholesky(self, complaint: str) -> Cholesky:
+        chol = Cholesky.of(self.covariance)
+        if not chol.definite.all():
+            where = states_of(self.by, int(np.argmin(chol.definite)))
+            raise NotClosed(
+                f"{self!r} {complaint}: its covariance is singular{' where ' + where if where else ''}, which is a "
+                "deterministic relation. Give it a positive variance, or use joint_gaussian, which works with moments."
+            )
+        return chol
+
+    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Array:
+        """A draw of the child for each row of its parents: `[n]` for a `Real`, else `[n, size]`."""
+        entry = joint_codes(rows, self.by, num_rows, self)
+        mean = self._means(rows, num_rows, entry)
+        noise = rng.standard_normal(mean.shape)
+        roots = square_roots(self.covariance)
+        for e in np.unique(entry):
+            at = entry == e
+            mean[at] += noise[at] @ roots[e].T
+        return columns((self.child,), mean)[self.child]
+
+    def _means(self, rows: Columns, num_rows: int, entry: NDArray[np.int64]) -> Array:
+        missing = [v.name for v in self.given if v not in rows]
+        if missing:
+            raise DataError(f"{self!r} needs a column for {missing[0]}.")
+        x = matrix(self.given, rows, num_rows)
+        mean = np.array(self.intercept[entry])
+        for e in np.unique(entry):
+            at = entry == e
+            mean[at] += x[at] @ self.coefficients[e].T
+        return mean
+
+    def log_probability(self, rows: Columns) -> Array:
+        """The logarithm of the density of the child given its parents, a value a row."""
+        num_rows = num_rows_of(rows, self.child, self)
+        entry = joint_codes(rows, self.by, num_rows, self)
+        chol = self._cholesky("has no density")
+        apart = matrix((self.child,), rows, num_rows) - self._means(rows, num_rows, entry)
+        constant = chol.half_log_det() + 0.5 * self.child.size * LOG_2PI
+        root = np.swapaxes(chol.root(), -1, -2)
+        logs = -constant[entry]
+        for e in np.unique(entry):
+            at = entry == e
+            logs[at] -= 0.5 * ((apart[at] @ root[e].T) ** 2).sum(axis=1)
+        return np.asarray(logs)
+
+    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
+        """The discrete parents outside `context` whose state changes no parameter in that context."""
+        codes = {axis: self.by[axis].code(s) for key, s in context.items() if (axis := find(self.by, key)) >= 0}
+        consistent = np.ones(len(self.intercept), np.bool_)
+        for axis, code in codes.items():
+            consistent &= entries(self.by, (self.by[axis],)) == code
+        free = tuple(v for axis, v in enumerate(self.by) if axis not in codes)
+        parts = (self.intercept, self.coefficients, self.covariance)
+        flat = np.concatenate([p.reshape(len(p), -1) for p in parts], axis=1)[consistent]
+        return tuple(v for v in free if _is_constant(flat, free, v))
+
+    def statistics(self, codes: Columns, weights: Array | None = None) -> Array:
+        r"""The additive statistics, one matrix a joint state of the discrete parents.
+
+        $$\sum_m w_m \mathbf z_m \mathbf z_m^\top, \qquad \mathbf z = (1, \mathbf u, \mathbf y)$$
+        """
+        num_rows = num_rows_of(codes, self.child, self)
+        entry = joint_codes(codes, self.by, num_rows, self)
+        share = checked_weights(weights, num_rows, self)
+        missing = [v.name for v in self.given if v not in codes]
+        if missing:
+            raise DataError(f"{self!r} needs a column for {missing[0]}.")
+        z = np.concatenate([np.ones((num_rows, 1)), matrix((*self.given, self.child), codes, num_rows)], axis=1)
+        if not np.isfinite(z).all():
+            raise DataError(f"{self!r} needs complete finite rows; {int((~np.isfinite(z)).any(axis=1).sum())} are not.")
+        weighted = z if share is None else z * share[:, None]
+        return np.stack([weighted[entry == e].T @ z[entry == e] for e in range(len(self.intercept))])
+
+    def from_statistics(
+        self, stats: Array, prior: None = None, *, unseen: Literal["raise", "keep"] = "raise"
+    ) -> LinearGaussian:
+        r"""The maximum likelihood estimate: least squares in each discrete context.
+
+        $$B_d = S_{YU} S_{UU}^{-1}, \quad a_d = \bar{\mathbf y} - B_d \bar{\mathbf u}, \quad
+        C_d = (S_{YY} - B_d S_{UY}) / M_d$$
+
+        with $S$ the centered scatter. Collinear parents share their effect (the least-norm solution).
+
+        Args:
+            stats: what `statistics` returns, or sums of such.
+            prior: only None.
+            unseen: for contexts without data, an error or the parameters as they are.
+
+        Reference: Koller & Friedman, section 17.2.4.
+        """
+        if prior is not None:
+            raise NotApplicable(f"{self!r} takes no prior; found {prior!r}. Add pseudo-rows to the statistics instead.")
+        expected = (len(self.intercept), *(1 + width(self.given) + self.child.size,) * 2)
+        if np.shape(stats) != expected:
+            raise DataError(f"{self!r} has statistics of shape {expected}; found {np.shape(stats)}.")
+        a, B, C = self.intercept.copy(), self.coefficients.copy(), self.covariance.copy()
+        for e, total in enumerate(np.asarray(stats, dtype=np.float64)):
+            if total[0, 0] > 0:
+                a[e], B[e], C[e] = _least_squares(total, self.child.size)
+            elif unseen == "raise":
+                raise DataError(f"{self!r} has no data where {states_of(self.by, e) or 'asked'}. Use unseen='keep'.")
+        result = LinearGaussian.__new__(LinearGaussian)
+        result._set(self.child, self.given, self.by, self.block, a, B, C)
+        return result
+
+    def __repr__(self) -> str:
+        return conditional((self.child,), self.parents, "LinearGaussian")
+
+
+def joint_gaussian(cpds: Iterable[LinearGaussian]) -> Gaussian:
+    r"""The joint normal distribution of a linear Gaussian network, in any order of its CPDs; zero variances allowed.
+
+    Each child extends the joint by $\mu_y = a + B\mu_u$, $\Sigma_{yx} = B\Sigma_{ux}$ and
+    $\Sigma_{yy} = B\Sigma_{uu}B^\top + C$. The dense reference: quadratic memory, cubic time.
+
+    Reference: Koller & Friedman, theorem 7.3.
+
+    >>> from sepset.variables import Real
+    >>> x, y = Real("x"), Real("y")
+    >>> net = [LinearGaussian(y, 1.0, coefficients=2.0, covariance=0.0, given=x), LinearGaussian(x, covariance=1.0)]
+    >>> joint_gaussian(net).covariance.tolist()
+    [[1.0, 2.0], [2.0, 4.0]]
+    """
+    waiting = list(cpds)
+    check_scope(cpd.child for cpd in waiting)
+    order = _topological(waiting)
+    scope = tuple(cpd.child for cpd in order)
+    mean, covariance = np.zeros(width(scope)), np.zeros((width(scope), width(scope)))
+    for i, cpd in enumerate(order):
+        y, u, past = (places(scope, part) for part in ((cpd.child,), cpd.given, scope[:i]))
+        B = cpd.coefficients[0]
+        mean[y] = cpd.intercept[0] + B @ mean[u]
+        covariance[y[:, None], past] = B @ covariance[u[:, None], past]
+        covariance[past[:, None], y] = covariance[y[:, None], past].T
+        covariance[y[:, None], y] = B @ covariance[u[:, None], u] @ B.T + cpd.covariance[0]
+    return Gaussian._make(scope, mean, covariance)
+
+
+def _topological(waiting: list[LinearGaussian]) -> list[LinearGaussian]:
+    for cpd in waiting:
+        if cpd.by:
+            raise NotApplicable(f"{cpd!r} has discrete parents, so the joint is a mixture. Condition on them first.")
+        for parent in cpd.given:
+            axis_of([c.child for c in waiting], parent)
+    order: list[LinearGaussian] = []
+    placed: set[Vector] = set()
+    while waiting:
+        ready = [c for c in waiting if placed.issuperset(c.given)]
+        if not ready:
+            raise ModelError(f"The CPDs form a cycle through {waiting[0].child.name}. A network has none.")
+        order += ready
+        placed |= {c.child for c in ready}
+        waiting = [c for c in waiting if c.child not in placed]
+    return order
+
+
+def _checked_parents(
+    child: Vector, given: Iterable[Vector] | Vector, by: Iterable[Discrete] | Discrete
+) -> tuple[tuple[Vector, ...], tuple[Discrete, ...]]:
+    reals = (given,) if isinstance(given, Vector | Discrete) else tuple(given)
+    states = (by,) if isinstance(by, Vector | Discrete) else tuple(by)
+    if not isinstance(child, Vector):
+        raise ScopeError(
+            f"A LinearGaussian has a real child; {child!r} is not. A discrete variable with real parents is outside "
+            "conditional linear Gaussian networks: give it discrete parents, as in TableCPD."
+        )
+    for real in reals:
+        if not isinstance(real, Vector):
+            raise ScopeError(f"given= takes the real parents of {child.name}; {real!r} belongs in by=.")
+    for state in states:
+        if not isinstance(state, Discrete):
+            raise ScopeError(f"by= takes the discrete parents of {child.name}; {state!r} belongs in given=.")
+    scope: tuple[AnyVariable, ...] = (*states, *reals, child)
+    check_scope(scope)
+    return reals, states
+
+
+def _coefficients(
+    coefficients: ArrayLike | Mapping[Any, ArrayLike] | None,
+    given: tuple[Vector, ...],
+    shape: tuple[int, ...],
+    child: Vector,
+) -> Array:
+    what, size = f"coefficients of {child.name}", child.size
+    if coefficients is None:
+        if given:
+            raise ModelError(f"{child.name} has real parents; give coefficients=, one column a coordinate of them.")
+        coefficients = np.zeros((size, 0))
+    if not isinstance(coefficients, Mapping):
+        return shaped(coefficients, shape, (size, width(given)), what)
+    parts = {
+        axis_of(given, v): shaped(c, shape, (size, given[axis_of(given, v)].size), what)
+        for v, c in coefficients.items()
+    }
+    missing = [v.name for axis, v in enumerate(given) if axis not in parts]
+    if missing:
+        raise ModelError(f"The {what} leave out its parent {missing[0]}. Give each parent its columns.")
+    return np.concatenate([parts[axis] for axis in range(len(given))], axis=2)
+
+
+def _is_constant(flat: Array, scope: tuple[Discrete, ...], variable: Discrete) -> bool:
+    rest = tuple(v for v in scope if v != variable)
+    rows = entries((*rest, variable), scope).reshape(num_entries(rest), -1)
+    return bool((flat[rows] == flat[rows[:, :1]]).all())
+
+
+def _least_squares(total: Array, size: int) -> tuple[Array, Array, Array]:
+    """Intercept, slope and covariance from one context's statistics of (1, parents, child)."""
+    count, sums = total[0, 0], total[0, 1:]
+    scatter = total[1:, 1:] - np.outer(sums, sums) / count
+    split = len(sums) - size
+    inner, cross = scatter[:split, :split], scatter[:split, split:]
+    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(inner), 1e-300))
+    unit = inner * scale[:, None] * scale
+    slope = (scale[:, None] * (np.linalg.pinv(unit, rcond=1e-12, hermitian=True) @ (scale[:, None] * cross))).T
+    intercept = (sums[split:] - slope @ sums[:split]) / count
+    residue = (scatter[split:, split:] - slope @ cross) / count
+    values, vectors = np.linalg.eigh(0.5 * (residue + residue.T))
+    # Rounding may leave a perfect fit with a variance just below zero.
+    return intercept, slope, (vectors * np.maximum(values, 0.0)) @ vectors.T
