@@ -38,6 +38,7 @@ def test_clique_trees_of_any_order(drawn, data):
     for (a, b), sepset in zip(tree.edges, tree.sepsets, strict=True):
         assert set(sepset) == set(tree.clusters[a]) & set(tree.clusters[b])
     assert tree.is_forest
+    assert all(a < b for a, b in tree.edges)
     graph = nx.Graph(edges)
     graph.add_nodes_from(nodes)
     parts = nx.number_connected_components(graph) if nodes else 0
@@ -229,6 +230,7 @@ def test_strong_orders_give_strong_roots(drawn, data):
     tree = clique_tree(graph, strong_order(graph, gamma, 3), joined=True)
     root = strong_root(tree, gamma)
     assert root is not None or not nodes
+    assert all(rooted_strongly(tree, top, gamma) for top in tree.roots())
     anything = clique_tree(graph, data.draw(st.permutations(nodes)), joined=True)
     found = strong_root(anything, gamma)
     strong = [i for i in range(len(anything)) if rooted_strongly(anything, i, gamma)]
@@ -240,6 +242,14 @@ def test_strong_sizes_count_discrete_states_only():
     assert strong_order(graph, "X", {"A": 3, "B": 5}).total_size == 15
     with pytest.raises(ScopeError, match="No number of states for 'B'"):
         strong_order(graph, "X", {"A": 3})
+
+
+def test_long_trees_are_printed_in_part():
+    chain = UndirectedGraph([], itertools.pairwise(map(str, range(100))))
+    lines = str(clique_tree(chain)).splitlines()
+    assert len(lines) == 82
+    assert lines[40] == "... (99 clusters in all)"
+    assert lines[-1] == "... (98 edges in all)"
 
 
 def test_a_forest_has_no_single_strong_root():

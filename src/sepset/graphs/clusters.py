@@ -17,6 +17,8 @@ __all__ = ["CliqueTree", "ClusterGraph", "Message", "clique_tree", "strong_order
 
 Scope = tuple[str, ...]
 
+_SHOWN = 40
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -178,10 +180,13 @@ class ClusterGraph:
         return len(self.clusters)
 
     def __str__(self) -> str:
-        lines = [f"{i}: {', '.join(cluster)}" for i, cluster in enumerate(self.clusters)]
-        joined = zip(self.edges, self.sepsets, strict=True)
-        lines += [f"{a} - {b}: {', '.join(sepset) or 'nothing'}" for (a, b), sepset in joined]
-        return "\n".join(lines)
+        joined = zip(self.edges[:_SHOWN], self.sepsets, strict=False)
+        return "\n".join(
+            [f"{i}: {', '.join(cluster)}" for i, cluster in enumerate(self.clusters[:_SHOWN])]
+            + [f"... ({len(self.clusters)} clusters in all)"] * (len(self.clusters) > _SHOWN)
+            + [f"{a} - {b}: {', '.join(sepset) or 'nothing'}" for (a, b), sepset in joined]
+            + [f"... ({len(self.edges)} edges in all)"] * (len(self.edges) > _SHOWN)
+        )
 
     def __repr__(self) -> str:
         largest = max(map(len, self.clusters), default=0)
@@ -258,7 +263,8 @@ def clique_tree(
     """The clique tree of the chordal graph that an elimination order induces: its maximal cliques.
 
     Each maximal clique is linked to the one that receives its message; this is a maximum spanning tree of the cliques
-    weighted by what they share. The clique eliminated last is the last cluster, and the default root.
+    weighted by what they share. Clusters are numbered as elimination finishes them, so that each sends to a later one,
+    and the last of a connected part, where its last name is eliminated, is the default root.
 
     Args:
         graph: an undirected graph, such as a moral graph.
@@ -276,9 +282,11 @@ def clique_tree(
     1 - 2: C
     """
     found = resolve(graph, order)
-    number = {i: k for k, i in enumerate(found.maximal)}
+    finished = {keeper: i for i, keeper in enumerate(found.absorbed)}
+    maximal = sorted(finished, key=finished.__getitem__)
+    number = {i: k for k, i in enumerate(maximal)}
     home = [number[keeper] for keeper in found.absorbed]
-    clusters = [sorted(found.cliques[i], key=graph.index.__getitem__) for i in found.maximal]
+    clusters = [sorted(found.cliques[i], key=graph.index.__getitem__) for i in maximal]
     edges: list[tuple[int, int]] = []
     sepsets: list[Scope] = []
     for i, parent in enumerate(found.parents):
