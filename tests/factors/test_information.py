@@ -1,0 +1,114 @@
+"""Entropies and divergences against sums written out, and the identities between them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import oracle
+import small_tables as small
+from sepset.errors import ScopeError
+from sepset.factors import information
+from sepset.factors.sparse import SparseTable
+from sepset.factors.table import Table
+from sepset.variables import Discrete
+from tolerances import CLOSE
+
+X, Y, Z = Discrete("X", 2), Discrete("Y", 3), Discrete("Z", 2)
+
+
+def joints(scope: tuple[Discrete, ...] = (X, Y, Z)) -> st.SearchStrategy[np.ndarray]:
+    """Distributions over a scope, with zeros."""
+    return small.arrays(scope).filter(lambda values: values.sum() > 0).map(lambda values: values / values.sum())
+
+
+@given(joints(), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_figures_are_the_oracles(p, sparse):
+    table = Table((X, Y, Z), 7.0 * p)
+    factor = SparseTable.from_table(table) if sparse else table
+    assert factor.entropy() == pytest.approx(oracle.entropy(p), abs=CLOSE)
+    assert factor.mutual_information(X, "Y") == pytest.approx(oracle.mutual_information(p, [0], [1]), abs=CLOSE)
+    found = factor.mutual_information([X], [Y], given=[Z])
+    assert found == pytest.approx(oracle.mutual_information(p, [0], [1], [2]), abs=CLOSE)
+    rest = p.sum(axis=(0, 1))
+    expected = sum(oracle.entropy(p[:, :, z] / rest[z]) * rest[z] for z in range(2) if rest[z] > 0)
+    assert factor.conditional_entropy([X, Y], Z) == pytest.approx(expected, abs=CLOSE)
+
+
+@given(joints())
+@settings(max_examples=60, deadline=None)
+def test_mutual_information_is_entropy_saved_either_way(p):
+    table = Table((X, Y, Z), p)
+    x, y = table.project(X), table.project(Y)
+    gain = table.mutual_information(X, Y)
+    assert gain >= 0
+    assert gain == pytest.approx(x.entropy() - table.conditional_entropy(X, Y), abs=CLOSE)
+    assert gain == pytest.approx(y.entropy() - table.conditional_entropy(Y, X), abs=CLOSE)
+    assert gain == pytest.approx(table.project([X, Y]).kl(x * y), abs=CLOSE)
+    chain = table.project(Z).entropy() + table.conditional_entropy([X, Y], Z)
+    assert table.entropy() == pytest.approx(chain, abs=CLOSE)
+
+
+@given(joints(), joints())
+@settings(max_examples=60, deadline=None)
+def test_kl_is_the_oracles(p, q):
+    expected = oracle.kl(p, q)
+    mine, other = Table((X, Y, Z), p), Table((X, Y, Z), 3.0 * q).align((Z, X, Y))
+    assert mine.kl(other) == pytest.approx(expected, rel=CLOSE, abs=CLOSE)
+    assert SparseTable.from_table(mine).kl(other) == pytest.approx(expected, rel=CLOSE, abs=CLOSE)
+    assert mine.kl(SparseTable.from_table(other)) == pytest.approx(expected, rel=CLOSE, abs=CLOSE)
+    assert mine.kl(mine) == pytest.approx(0.0, abs=CLOSE)
+
+
+def test_worked_numbers():
+    assert Table(X, [1, 1]).entropy() == pytest.approx(math.log(2))
+    assert Table(Discrete("n", 8), np.ones(8)).entropy() == pytest.approx(3 * math.log(2))
+    assert Table(X, [0, 5]).entropy() == 0.0
+    assert Table(X, [1, 1]).kl(Table(X, [1, 3])) == pytest.approx(0.5 * math.log(4 / 3))
+    assert Table(X, [1, 1]).kl(Table(X, [1, 0])) == math.inf
+    assert Table(X, [1, 0]).kl(Table(X, [1, 1])) == pytest.approx(math.log(2))
+    copy = Table((X, Z), [[1, 0], [0, 1]])
+    assert copy.mutual_information(X, Z) == pytest.approx(math.log(2))
+    assert copy.conditional_entropy(X, Z) == 0.0
+
+
+def test_log_tables_have_the_same_figures():
+    logs = np.array([0.0, -1.0, -1e5])
+    table = Table.from_log(Y, logs)
+    assert table.space == "log"
+    p = np.exp(logs) / np.exp(logs).sum()
+    assert table.entropy() == pytest.approx(oracle.entropy(p), rel=CLOSE)
+    assert table.mean() == pytest.approx(float(p @ [0, 1, 2]), rel=CLOSE)
+    assert table.kl(Table(Y, [1, 1, 1])) == pytest.approx(math.log(3) - oracle.entropy(p), rel=CLOSE)
+    # q is e^-1e5 where p is 1/3: a divergence only logarithms can state.
+    assert Table(Y, [1, 1, 1]).kl(table) == pytest.approx(1e5 / 3, rel=1e-4)
+
+
+def test_arrays():
+    assert information.entropy(np.array([0.0, 1.0])) == 0.0
+    assert not math.copysign(1.0, information.entropy(np.array([1.0]))) < 0
+    assert information.kl(np.array([0.0, -math.inf]), np.array([0.0, -math.inf])) == 0.0
+
+
+def test_unknown_variables_are_refused():
+    table = Table((X, Y), np.ones((2, 3)))
+    with pytest.raises(ScopeError, match="Did you mean 'X'"):
+        table.mutual_information("XX", "Y")
+    with pytest.raises(ScopeError):
+        table.conditional_entropy("X", "Z")
+    with pytest.raises(ScopeError):
+        table.kl(Table(X, [1, 1]))
+
+
+@given(small.factors(3))
+@settings(max_examples=30, deadline=None)
+def test_entropy_does_not_depend_on_scale(f):
+    scope, values = f
+    assume(values.sum() > 0)
+    expected = oracle.entropy(values / values.sum())
+    assert (Table(scope, values) * 1e-250).entropy() == pytest.approx(expected, abs=CLOSE)
