@@ -301,9 +301,9 @@ def elimination_order(
     found = card_list(graph.nodes, cards)
     group = _groups(graph, [*groups, last])
     # Kernels get writable arrays, so that each is compiled once.
-    indptr, indices = (np.array(array) for array in graph.neighbor_csr)
+    indptr, indices = graph.neighbor_csr
     weights = np.array([min(card, 2**1000) for card in found], dtype=np.float64)
-    ids = (method or Portfolio()).arrange(OrderingTask(graph.nodes, indptr, indices, weights, group))
+    ids = (method or Portfolio()).arrange(OrderingTask(graph.nodes, indptr.copy(), indices.copy(), weights, group))
     return eliminate_graph(graph, [graph.nodes[i] for i in ids], cards)
 
 
