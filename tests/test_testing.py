@@ -1,0 +1,191 @@
+"""The law suite must pass for lawful factors and fail, by name, for each kind of broken one."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import small_tables as small
+from sepset.errors import NotClosed
+from sepset.factors.conditional import TableConditional
+from sepset.factors.gaussian import CanonicalGaussian
+from sepset.factors.sparse import SparseTable
+from sepset.factors.table import Table
+from sepset.semiring import MAX, SUM
+from sepset.testing import LAWS, assert_close, check_factor_laws
+from sepset.variables import Discrete, Real
+
+A, B = Discrete("A", 2), Discrete("B", ("x", "y", "z"))
+
+
+def closed(method, cast):
+    """The method with tables among its answers cast to the class at hand."""
+
+    def replacement(*arguments):
+        found = method(*arguments)
+        return cast(found) if isinstance(found, Table) else found
+
+    return replacement
+
+
+def wrapped(**methods):
+    """A class of tables with some operations replaced, closed under the others."""
+
+    class Broken(Table):
+        __slots__ = ()
+
+        def __mul__(self, other):
+            return cast(Table.__mul__(self, other))
+
+        def __truediv__(self, other):
+            return cast(Table.__truediv__(self, other))
+
+        def __pow__(self, power):
+            return cast(Table.__pow__(self, power))
+
+        def marginalize(self, out, semiring=SUM):
+            return cast(Table.marginalize(self, out, semiring))
+
+        def condition(self, assignment):
+            return cast(Table.condition(self, assignment))
+
+        def normalize(self, over=None):
+            return cast(Table.normalize(self, over))
+
+    def cast(table: Table) -> Broken:
+        return Broken._make(table.scope, table.flat, table.exponent, table.space)
+
+    for name, method in methods.items():
+        setattr(
+            Broken, name, lambda self, *a, _m=method: cast(found) if isinstance(found := _m(self, *a), Table) else found
+        )
+    return lambda rng: [cast(table) for table in small.random_triple(rng)]
+
+
+def test_the_wrapping_itself_is_lawful():
+    assert min(check_factor_laws(wrapped(), rounds=10).values()) > 0
+
+
+def halve(table: Table, out, semiring=SUM) -> Table:
+    result = Table.marginalize(table, out, semiring)
+    return result if result.scope == table.scope else result * 0.5
+
+
+def wrong_mode(table: Table, out, semiring=SUM):
+    kept, rest = Table.eliminate(table, out, semiring)
+
+    class Lowest(TableConditional):
+        def mode(self, rows, num_rows):
+            return {v: np.zeros(num_rows, np.int64) for v in self.frontal}
+
+    return Lowest(kept.frontal, kept.parents, table), rest
+
+
+@pytest.mark.parametrize(
+    ("methods", "law"),
+    [
+        ({"__mul__": lambda f, g: Table.__mul__(f, g) * f if isinstance(g, Table) else f}, "products commute"),
+        ({"__mul__": lambda f, g: Table.__mul__(f, g) * 2.0}, "products are pointwise"),
+        ({"__truediv__": lambda f, g: f}, "quotients undo products"),
+        ({"__pow__": lambda f, r: Table.__pow__(f, 2 * r)}, "powers multiply"),
+        ({"marginalize": halve}, "order of elimination is free"),
+        ({"condition": lambda f, x: Table.condition(f, x) * (2.0 if x else 1.0)}, "conditioning"),
+        ({"normalize": lambda f: f}, "normalized totals are one"),
+        ({"eliminate": wrong_mode}, "read back finds the mode"),
+    ],
+)
+def test_broken_factors_are_caught(methods, law):
+    with pytest.raises(AssertionError, match=f"The law '{law}.* fails"):
+        check_factor_laws(wrapped(**methods), rounds=30)
+
+
+def test_what_is_not_closed_is_counted_as_untested():
+    def refuse(*_):
+        raise NotClosed("no powers here")
+
+    counts = check_factor_laws(wrapped(__pow__=refuse), rounds=3)
+    assert counts["powers multiply"] == 0
+    assert counts["products commute"] == 3
+    assert counts.keys() == LAWS.keys()
+
+
+def gaussians(rng: np.random.Generator) -> list[CanonicalGaussian]:
+    reals = [Real(name) for name in "xyz"]
+    triple = []
+    for _ in range(3):
+        scope = tuple(reals[i] for i in rng.permutation(3)[: rng.integers(1, 4)])
+        root = rng.normal(size=(len(scope), len(scope)))
+        triple.append(CanonicalGaussian(scope, root @ root.T + np.eye(len(scope)), rng.normal(size=len(scope))))
+    return triple
+
+
+def test_gaussians_run_the_same_laws():
+    counts = check_factor_laws(gaussians, rounds=20, semirings=(SUM, MAX), rtol=1e-8)
+    assert counts["sums distribute"] == counts["read back finds the mode"] == 20
+
+
+def test_factors_are_close_whatever_their_axes_and_storage():
+    table = Table((A, B), np.arange(6))
+    turned = table.align((B, A))
+    assert_close(table, turned)
+    assert_close(SparseTable.from_table(table), turned)
+    assert_close(turned, SparseTable.from_table(table))
+    assert_close(table * (1 + 1e-12), table)
+
+
+def test_differences_are_named():
+    table = Table((A, B), np.arange(6))
+    with pytest.raises(AssertionError, match=r"1 of 6 values differ; log values at \{'A': 1, 'B': 'y'\}"):
+        assert_close(table, Table((A, B), [[0, 1, 2], [3, 4.001, 5]]))
+    with pytest.raises(AssertionError, match=r"missing \['B'\], unexpected \[\]"):
+        assert_close(table.marginalize(B), table)
+    with pytest.raises(AssertionError, match="numbers of states"):
+        assert_close(Table(A, [1, 2]), Table(Discrete("A", 3), [1, 2, 3]))
+    with pytest.raises(AssertionError):
+        assert_close(SparseTable(A, [[0]], [1]), SparseTable(A, [[1]], [1]))
+    with pytest.raises(AssertionError):
+        assert_close(Table(A, [0, 1]), Table(A, [1e-30, 1]))
+    assert_close(Table(A, [0, 1]), Table(A, [1e-30, 1]), atol=1e-20)
+
+
+def test_closeness_far_outside_float64():
+    wide = Table.from_log(A, [0, -1e5])
+    assert_close(wide * wide, Table.from_log(A, [0, -2e5]))
+    with pytest.raises(AssertionError):
+        assert_close(wide, Table.from_log(A, [0, -1e5 - 1e-6]))
+
+
+def test_other_factors_are_compared_at_points():
+    x, y = Real("x"), Real("y")
+    f = CanonicalGaussian((x, y), [[2.0, 1.0], [1.0, 2.0]], [1.0, 0.0])
+    assert_close(f, f.align((y, x)))
+    with pytest.raises(AssertionError, match="Log values differ"):
+        assert_close(f, f * 2.0)
+
+
+def test_arrays_numbers_mappings_and_answers():
+    assert_close([1.0, 2.0], np.array([1.0, 2.0 + 1e-12]))
+    assert_close(3.0, 3.0 + 1e-12)
+    with pytest.raises(AssertionError):
+        assert_close([1.0], [1.0 + 1e-6])
+    with pytest.raises(AssertionError):
+        assert_close(math.nan, 1.0)
+    answers = {"A": Table(A, [1, 2]), "B": Table(B, [1, 2, 3])}
+    assert_close(answers, dict(reversed(answers.items())))
+    with pytest.raises(AssertionError, match="missing"):
+        assert_close({}, answers)
+    first = SimpleNamespace(scope=(A, B), values=np.arange(6.0).reshape(2, 3))
+    second = SimpleNamespace(scope=(B, A), values=np.arange(6.0).reshape(2, 3).T)
+    assert_close(first, second)
+    assert_close(first, Table((B, A), second.values))
+
+
+def test_hypothesis_is_not_needed():
+    code = "import sys, sepset.testing; print('hypothesis' in sys.modules or 'numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "False"
