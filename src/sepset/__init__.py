@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import importlib as _importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -442,9 +442,9 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that `import sepset` stays light."""
     if name in _HOMES:
-        value = getattr(import_module(f"sepset.{_HOMES[name]}"), name)
+        value = getattr(_importlib.import_module(f"sepset.{_HOMES[name]}"), name)
     elif name == "datasets":
-        value = import_module("sepset.datasets")
+        value = _importlib.import_module("sepset.datasets")
     else:
         from sepset.errors import nearest
 
