@@ -295,7 +295,7 @@ def clique_tree(
             sepsets.append(found.cliques[i][1:])
     if joined:
         last = {label: k for k, label in enumerate(_parts(len(clusters), edges))}
-        links = list(itertools.pairwise(last.values()))
+        links = list(itertools.pairwise(sorted(last.values())))
         edges += links
         sepsets += [()] * len(links)
     return CliqueTree(clusters, edges, sepsets)
