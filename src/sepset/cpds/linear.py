@@ -318,7 +318,8 @@ def _coefficients(
     missing = [v.name for axis, v in enumerate(given) if axis not in parts]
     if missing:
         raise ModelError(f"The {what} leave out its parent {missing[0]}. Give each parent its columns.")
-    return np.concatenate([parts[axis] for axis in range(len(given))], axis=2)
+    nothing = np.zeros((int(np.prod(shape, dtype=np.int64)), size, 0))
+    return np.concatenate([nothing, *(parts[axis] for axis in range(len(given)))], axis=2)
 
 
 def _is_constant(flat: Array, scope: tuple[Discrete, ...], variable: Discrete) -> bool:
