@@ -51,11 +51,11 @@ def log_sum(values: Array, axis: int) -> Array:
 
 
 def _sum(values: Array, axis: int) -> Array:
-    return np.asarray(values.sum(axis=axis))
+    return np.asarray(np.add.reduce(values, axis=axis))
 
 
 def _max(values: Array, axis: int) -> Array:
-    return np.asarray(values.max(axis=axis, initial=0.0))
+    return np.asarray(np.maximum.reduce(values, axis=axis, initial=0.0))
 
 
 def _log_max(values: Array, axis: int) -> Array:

@@ -194,8 +194,10 @@ class Discrete(_Named):
     (Discrete('grade', ('A', 'B', 'C')), 3, 1, Discrete('grade[t-1]', ('A', 'B', 'C')))
     """
 
-    __slots__ = ("domain",)
+    __slots__ = ("domain", "num_states")
     domain: Domain
+    num_states: int
+    """The number of states."""
 
     def __init__(
         self,
@@ -208,6 +210,7 @@ class Discrete(_Named):
     ) -> None:
         domain = states if isinstance(states, Domain) else Domain.of(states, str(name))
         object.__setattr__(self, "domain", domain)
+        object.__setattr__(self, "num_states", len(domain.states))
         self._init(name, index, lag, domain, part)
 
     @staticmethod
@@ -226,11 +229,6 @@ class Discrete(_Named):
     def states(self) -> tuple[State, ...]:
         """The states in code order."""
         return self.domain.states
-
-    @property
-    def num_states(self) -> int:
-        """The number of states."""
-        return len(self.domain.states)
 
     @property
     def is_discrete(self) -> bool:

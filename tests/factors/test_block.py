@@ -131,6 +131,8 @@ def test_construction_names_what_is_wrong(arguments, message):
 
 def test_logarithms_may_be_minus_infinity_only():
     FactorBlock([[0]], (2,), [-math.inf, 0], space="log")
+    with pytest.raises(ModelError, match="'linear' or 'log'"):
+        FactorBlock([[0]], (2,), [1, 0], space="energy")
     with pytest.raises(ModelError, match="finite or -inf"):
         FactorBlock([[0]], (2,), [math.inf, 0], space="log")
 

@@ -178,6 +178,9 @@ def test_division():
     assert (top / 2).values == pytest.approx([3, 4])
     with pytest.raises(NotClosed, match="divides a positive value by zero"):
         top / SparseTable(A, [[0]], [2])
+    with pytest.raises(NotClosed, match="divides a positive value by zero"):
+        top / Table(A, [1, 0])
+    assert (top * Table(A, [1, 0])).codes.tolist() == [[0, 0]]
     # The quotient lives on A, B and C, and C = False would divide by zero.
     with pytest.raises(NotClosed):
         top / SparseTable(C, [[0]], [1])

@@ -297,6 +297,8 @@ def _refuse_where(ids: Ids, bad: NDArray[np.bool_]) -> None:
 
 def _checked_values(values: ArrayLike, num: int, cards: tuple[int, ...], space: Space) -> Array:
     """Values as a read-only matrix `[n or 1, prod(cards)]`."""
+    if space not in ("linear", "log"):
+        raise ModelError(f"The space of a block is 'linear' or 'log'; found {space!r}.")
     array, size = np.array(values, dtype=np.float64), math.prod(cards)
     if array.shape in (cards, (size,)):
         array = array.reshape(1, size)

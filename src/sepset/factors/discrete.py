@@ -108,30 +108,28 @@ class DiscreteFactor(ABC):
                 codes[variable.name] = variable.code(state)
         return codes
 
-    def _point(self, assignment: Assignment) -> Codes:
-        """The assignment of the whole scope as one row of codes."""
+    def _point(self, assignment: Assignment) -> list[int]:
+        """The codes of an assignment of the whole scope, in axis order."""
         codes = self._codes(assignment)
-        missing = [v.name for v in self.scope if v.name not in codes]
-        if missing:
+        if len(codes) != len(self.scope):
+            missing = [v.name for v in self.scope if v.name not in codes]
             raise ScopeError(f"A value needs every variable of the scope; missing {listing(missing)}.")
-        return np.array([[codes[v.name] for v in self.scope]], np.int64)
+        return [codes[v.name] for v in self.scope]
 
     def log_value(self, assignment: Assignment) -> float:
         """The logarithm of the value at an assignment of the whole scope; -inf for a zero."""
-        return float(self.log_at(self._point(assignment))[0])
+        return float(self.log_at(np.array([self._point(assignment)], np.int64))[0])
 
+    @abstractmethod
     def value(self, assignment: Assignment) -> float:
         """The value at an assignment of the whole scope."""
-        self._point(assignment)
-        return float(self.condition(assignment))
 
     def __getitem__(self, key: State | Mapping[Any, Any]) -> Any:
         """The value at a state (one variable) or assignment; a partial assignment gives the factor of the rest."""
         if isinstance(key, Mapping):
             for variable in key:
                 axis_of(self.scope, variable)
-            part = self.condition(key)
-            return part if part.scope else float(part)
+            return self.value(key) if len(key) == len(self.scope) else self.condition(key)
         if len(self.scope) != 1:
             names = ", ".join(v.name for v in self.scope)
             raise ScopeError(

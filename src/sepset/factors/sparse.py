@@ -183,6 +183,10 @@ class SparseTable(DiscreteFactor):
         logs[i] = self.logs[j]
         return logs
 
+    def value(self, assignment: Assignment) -> float:
+        """The value at an assignment of the whole scope; zero outside the support."""
+        return math.exp(self.log_value(assignment))
+
     def _columns(self, variables: Iterable[Discrete]) -> list[int]:
         places = {v.name: axis for axis, v in enumerate(self.scope)}
         return [places[v.name] for v in variables]
@@ -195,8 +199,22 @@ class SparseTable(DiscreteFactor):
         codes = np.concatenate([self.codes[i], other.codes[j][:, other._columns(extra)]], axis=1)
         return codes, self.logs[i], other.logs[j], counts
 
+    def _covers(self, table: Table) -> bool:
+        """Whether a dense table is over some of my variables, so that my rows can be looked up in it."""
+        return len(split(table.scope, self.scope)[0]) == 0
+
+    def _scaled(self, table: Table, power: float) -> SparseTable:
+        """My values times those of a covered table to the power 1 or -1, without a join."""
+        logs = table.log_at(self.codes[:, self._columns(table.scope)])
+        if power < 0 and (logs == -np.inf).any():
+            raise NotClosed(f"{self!r} / {table!r} divides a positive value by zero; only 0/0 is defined (as 0).")
+        keep = logs > -np.inf
+        return SparseTable._make(self.scope, self.codes[keep], self.logs[keep] + power * logs[keep])
+
     def __mul__(self, other: Any) -> SparseTable:
         """The product over the union of scopes, by a join on the shared variables; a number scales."""
+        if isinstance(other, Table) and self._covers(other):
+            return self._scaled(other, 1.0)
         right = _as_sparse(other)
         if right is None:
             return NotImplemented
@@ -208,6 +226,8 @@ class SparseTable(DiscreteFactor):
 
     def __truediv__(self, other: Any) -> SparseTable:
         """The quotient with $0/0 = 0$; a positive value over zero raises."""
+        if isinstance(other, Table) and self._covers(other):
+            return self._scaled(other, -1.0)
         below = _as_sparse(other)
         if below is None:
             return NotImplemented

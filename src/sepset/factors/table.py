@@ -196,6 +196,26 @@ class Table(DiscreteFactor):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(picked) + self.exponent * LN2)
 
+    def _entry(self, assignment: Assignment) -> float:
+        """The stored number at an assignment of the whole scope."""
+        place = 0
+        for variable, code in zip(self.scope, self._point(assignment), strict=True):
+            place = place * variable.num_states + code
+        return float(self.flat[place])
+
+    def log_value(self, assignment: Assignment) -> float:
+        """The logarithm of the value at an assignment of the whole scope; -inf for a zero."""
+        entry = self._entry(assignment)
+        if self.space == "log":
+            return entry
+        return math.log(entry) + self.exponent * LN2 if entry else -math.inf
+
+    def value(self, assignment: Assignment) -> float:
+        """The value at an assignment of the whole scope; 0 or inf outside float64."""
+        entry = self._entry(assignment)
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.exp(entry) if self.space == "log" else np.ldexp(entry, self.exponent))
+
     def bits(self) -> tuple[float, float]:
         """The base-2 logarithms of the smallest positive and the largest value; (0, 0) for a zero table."""
         if self._bits is None:
@@ -230,6 +250,14 @@ class Table(DiscreteFactor):
     def _rows(self, kept: tuple[Discrete, ...], removed: tuple[Discrete, ...], logs: bool = False) -> Array:
         """The entries as a matrix: one row a joint state of `kept`, one column a joint state of `removed`."""
         return self._aligned(kept + removed, logs).reshape(num_entries(kept), num_entries(removed))
+
+    def _slabs(self, kept: tuple[Discrete, ...], removed: tuple[Discrete, ...], logs: bool = False) -> Array:
+        """The entries as `[before, removed, after]` without a copy where `removed` are neighbours, or as rows."""
+        start = self.scope.index(removed[0])
+        if self.scope[start : start + len(removed)] != removed:
+            return self._rows(kept, removed, logs)
+        flat = self._logs() if logs else self.flat
+        return flat.reshape(num_entries(self.scope[:start]), num_entries(removed), -1)
 
     def _rescaled(self) -> Table:
         """The same linear table stored with its largest entry near one."""
@@ -333,11 +361,12 @@ class Table(DiscreteFactor):
         low, high = self._enclosing()
         high += num_entries(removed).bit_length()
         if self.space == "linear" and (semiring is MAX or (semiring is SUM and _is_safe((low, high), self.exponent))):
-            return Table._make(kept, semiring.reduce(self._rows(kept, removed), 1), self.exponent, bounds=(low, high))
+            reduced = semiring.reduce(self._slabs(kept, removed), 1).reshape(-1)
+            return Table._make(kept, reduced, self.exponent, bounds=(low, high))
         if self.space == "log" or not semiring.scales or self._is_wide():
-            return Table._settled(kept, semiring.log_reduce(self._rows(kept, removed, True), 1))
+            return Table._settled(kept, semiring.log_reduce(self._slabs(kept, removed, True), 1).reshape(-1))
         scaled = self._rescaled()
-        return Table._make(kept, semiring.reduce(scaled._rows(kept, removed), 1), scaled.exponent)
+        return Table._make(kept, semiring.reduce(scaled._slabs(kept, removed), 1).reshape(-1), scaled.exponent)
 
     def maximize(self, out: Iterable[VariableLike]) -> tuple[Table, NDArray[np.int64]]:
         """The max-marginal, and for each of its entries the flat joint code of `out` attaining it (lowest on ties)."""
@@ -394,18 +423,18 @@ class Table(DiscreteFactor):
 
 def _linear_ends(flat: Array, exponent: int) -> Bits | None:
     """The bits of the smallest positive and largest entry; None where all are zero."""
-    top = float(flat.max())
+    top = float(np.maximum.reduce(flat))
     if top == 0.0:
         return None
-    low = float(flat.min()) or float(flat[flat > 0].min())
+    low = float(np.minimum.reduce(flat)) or float(flat[flat > 0].min())
     return math.log2(low) + exponent, math.log2(top) + exponent
 
 
 def _log_ends(logs: Array) -> Bits | None:
-    top = float(logs.max())
+    top = float(np.maximum.reduce(logs))
     if top == -math.inf:
         return None
-    low = float(logs.min())
+    low = float(np.minimum.reduce(logs))
     return (low if low > -math.inf else float(logs[logs > -np.inf].min())) / LN2, top / LN2
 
 
