@@ -218,7 +218,8 @@ def draw(distributions: Array, which: Codes, uniform: Array) -> Codes:
 
 def check_rows(rows: Array, owner: object, where: Any, tolerance: float = TOLERANCE) -> None:
     """Refuse rows that are not distributions, naming the CPD, the first bad row and its figure."""
-    sums = rows.sum(axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = rows.sum(axis=1)
     if (rows >= 0).all() and (np.abs(sums - 1.0) <= tolerance).all():
         return
     good = (rows >= 0).all(axis=1) & (np.abs(sums - 1.0) <= tolerance)

@@ -66,6 +66,8 @@ def minimize(loss: Callable[[Array], tuple[float, Array]], start: Array) -> Arra
     """The point where a smooth loss with its gradient is smallest, from `start`."""
     from scipy.optimize import minimize as search
 
+    if not start.size:
+        return start
     # A loss of order one makes the stopping rules mean the same for any number of rows.
     scale = max(abs(loss(start)[0]), 1e-300)
 

@@ -164,7 +164,7 @@ class _Fit:
         self.size = sum(self.sizes) * (self.k - 1)
 
     def unpack(self, flat: Array) -> tuple[Array, list[Array]]:
-        rows = np.concatenate([np.zeros((sum(self.sizes), 1)), flat.reshape(-1, self.k - 1)], axis=1)
+        rows = np.concatenate([np.zeros((sum(self.sizes), 1)), flat.reshape(sum(self.sizes), self.k - 1)], axis=1)
         bias, *rest = np.split(rows, np.cumsum(self.sizes)[:-1])
         return bias[0], [np.concatenate([np.zeros((1, self.k)), part]) for part in rest]
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sepset.cpds.estimation import column
 from sepset.factors.algebra import Columns
+from sepset.factors.table import Table
 from sepset.variables import Discrete
 
 Array: TypeAlias = NDArray[np.float64]
@@ -106,6 +107,61 @@ class Partition:
         apart = {axis: ~_overlap(self.masks[axis][leaves]) for axis in free}
         ways = np.sum([*apart.values()], axis=0) if apart else np.zeros(unequal.shape)
         return tuple(self.variables[axis] for axis in free if not (apart[axis] & unequal & (ways == 1)).any())
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    r"""A tree as small factors over hidden gates, one a split below the root, that say whether the split is reached.
+
+    $$g_{\text{child}} = g \wedge [u \text{ takes that branch}], \qquad
+    \phi(g, u, x) = P(x \mid \ell) \text{ where } g \wedge [u \text{ takes the branch to leaf } \ell], \text{ else } 1$$
+
+    Their size grows with the number of splits, where a factor a leaf grows with the depth of the tree exponentially.
+    """
+
+    auxiliaries: tuple[Discrete, ...]
+    scopes: tuple[tuple[Discrete, ...], ...]
+    nodes: tuple[tuple[Node, int], ...]
+
+    @classmethod
+    def of(cls, child: Discrete, variables: tuple[Discrete, ...], root: Node | int) -> Gates:
+        """The gates of a tree; `nodes` pairs each scope with its split and a branch, or -1 for the split's leaves."""
+        hidden: list[Discrete] = []
+        scopes: list[tuple[Discrete, ...]] = []
+        nodes: list[tuple[Node, int]] = []
+
+        def visit(node: Node, gate: tuple[Discrete, ...]) -> None:
+            tested = variables[node.axis]
+            if any(isinstance(branch, int) for branch in node.branches):
+                scopes.append((*gate, tested, child))
+                nodes.append((node, -1))
+            for place, branch in enumerate(node.branches):
+                if isinstance(branch, Node):
+                    hidden.append(child.hidden(f"gate {len(hidden) + 1}", 2))
+                    scopes.append((*gate, tested, hidden[-1]))
+                    nodes.append((node, place))
+                    visit(branch, (hidden[-1],))
+
+        if isinstance(root, Node):
+            visit(root, ())
+        return cls(tuple(hidden), tuple(scopes), tuple(nodes))
+
+    def factors(self, distributions: Array) -> tuple[Table, ...]:
+        """The factors, for these distributions at the leaves."""
+        pairs = zip(self.scopes, self.nodes, strict=True)
+        return tuple(_gate_factor(scope, node, place, distributions) for scope, (node, place) in pairs)
+
+
+def _gate_factor(scope: tuple[Discrete, ...], node: Node, place: int, distributions: Array) -> Table:
+    route = np.array(node.route)
+    if place >= 0:
+        opened = np.stack([route != place, route == place], axis=1).astype(np.float64)
+        closed = np.broadcast_to([1.0, 0.0], opened.shape)
+    else:
+        leaves = np.array([branch if isinstance(branch, int) else -1 for branch in node.branches])[route]
+        opened = np.where(((leaves >= 0) & (route >= 0))[:, None], distributions[leaves], 1.0)
+        closed = np.ones_like(opened)
+    return Table(scope, opened if len(scope) == 2 else np.stack([closed, opened]))
 
 
 def _walk(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,8 @@ from sepset.cpds import tying
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows
 from sepset.cpds.estimation import Unseen, checked_counts, checked_weights, column, count, num_rows_of
-from sepset.cpds.partition import Node, Partition
+from sepset.cpds.partition import Gates, Node, Partition
+from sepset.cpds.tree import smallest_form
 from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.factors.algebra import Columns, Factor, axis_of, num_entries
 from sepset.factors.table import Table
@@ -116,12 +117,32 @@ class RuleCPD(DiscreteCPD):
     def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
         return self._distributions(), self.partition.locate(rows, num_rows, self)
 
+    @property
+    def auxiliaries(self) -> tuple[Discrete, ...]:
+        """The gates of the contexts, where rules are too wide for a factor each; else none."""
+        return self._gates().auxiliaries if self._form() == "gates" else ()
+
     def factors(self) -> tuple[Factor, ...]:
-        """One factor a rule (its probability in its context, one elsewhere) where that is smaller than the table."""
-        scopes = [self._rule_scope(rule) for rule in range(len(self.probability))]
-        if sum(map(num_entries, scopes)) >= num_entries(self.scope) or not any(self.child in s for s in scopes):
+        """The table; or one factor a rule (its probability in its context, one elsewhere); or gates over contexts."""
+        form = self._form()
+        if form == "table":
             return super().factors()
-        return tuple(self._rule_factor(rule, scope) for rule, scope in enumerate(scopes))
+        if form == "gates":
+            return self._gates().factors(self._distributions())
+        return tuple(self._rule_factor(r, self._rule_scope(r)) for r in range(len(self.probability)))
+
+    def _gates(self) -> Gates:
+        return Gates.of(self.child, self.parents, self.partition.root)
+
+    def _form(self) -> Literal["table", "leaves", "gates"]:
+        table = num_entries(self.scope)
+        scopes = [self._rule_scope(rule) for rule in range(len(self.probability))]
+        speaks = any(self.child in scope for scope in scopes)  # else the child would be in no factor
+        return smallest_form(
+            table=table,
+            leaves=sum(map(num_entries, scopes)) if speaks else table,
+            gates=sum(map(num_entries, self._gates().scopes)),
+        )
 
     def _rule_scope(self, rule: int) -> tuple[Discrete, ...]:
         return tuple(v for v, mask in zip(self.scope, self.masks, strict=True) if not mask[rule].all())

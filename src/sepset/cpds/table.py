@@ -84,14 +84,14 @@ class TableCPD(DiscreteCPD):
         bare = cls.__new__(cls)
         bare._init(child, given, block)
         rows = _flat(bare, weights).reshape(-1, child.num_states)
-        bad = np.flatnonzero(~(np.isfinite(rows).all(axis=1) & (rows >= 0).all(axis=1) & (rows.sum(axis=1) > 0)))
+        bad = np.flatnonzero(~(np.isfinite(rows).all(axis=1) & (rows >= 0).all(axis=1) & (rows > 0).any(axis=1)))
         if bad.size:
             first = int(bad[0])
             raise ModelError(
                 f"{bare!r}: the row {bare.describe(first)} has the weights {rows[first].tolist()}. "
                 "A row needs finite weights >= 0, not all zero."
             )
-        scaled = rows / rows.max(axis=1, keepdims=True)
+        scaled = np.ldexp(rows, -np.frexp(rows.max(axis=1, keepdims=True))[1])  # exact, and no sum overflows
         return cls(child, (scaled / scaled.sum(axis=1, keepdims=True)).reshape(-1), bare.parents, block=block)
 
     @property

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows
 from sepset.cpds.estimation import Unseen, checked_counts, checked_weights, column, count, estimate, num_rows_of
-from sepset.cpds.partition import Node, Partition
+from sepset.cpds.partition import Gates, Node, Partition
 from sepset.cpds.table import row_of
 from sepset.errors import ModelError, ScopeError, listing
 from sepset.factors.algebra import Columns, Factor, num_entries
@@ -25,6 +25,9 @@ Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]
 Subtree: TypeAlias = "Split | Sequence[float] | Mapping[State, float] | Array"
 """A split, or a leaf: the child's probabilities as a sequence or by state."""
+
+GATE_PRICE = 4
+"""How many times fewer numbers gates must store to be chosen."""
 
 MAX_LISTED = 64
 """The most contexts one leaf is listed under."""
@@ -102,13 +105,31 @@ class TreeCPD(DiscreteCPD):
     def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
         return self.distributions, self.partition.locate(rows, num_rows, self)
 
+    @property
+    def auxiliaries(self) -> tuple[Discrete, ...]:
+        """The gates of the splits, where the tree is too deep for a factor a leaf; else none."""
+        return self._gates().auxiliaries if self._form() == "gates" else ()
+
     def factors(self) -> tuple[Factor, ...]:
-        """One factor a leaf (its row in its context, one elsewhere) where that is smaller than the table."""
-        leaves = range(self.partition.num_leaves)
-        cells = sum(num_entries(self.partition.scope(leaf)) for leaf in leaves)
-        if cells >= num_entries(self.parents):
+        """The table; or one factor a leaf (its row in its context, one elsewhere); or gates: whichever is small."""
+        form = self._form()
+        if form == "table":
             return super().factors()
-        return tuple(self._leaf_factor(leaf) for leaf in leaves)
+        if form == "gates":
+            return self._gates().factors(self.distributions)
+        return tuple(self._leaf_factor(leaf) for leaf in range(self.partition.num_leaves))
+
+    def _gates(self) -> Gates:
+        return Gates.of(self.child, self.parents, self.partition.root)
+
+    def _form(self) -> Literal["table", "leaves", "gates"]:
+        return smallest_form(
+            table=num_entries(self.scope),
+            leaves=sum(
+                num_entries((*self.partition.scope(leaf), self.child)) for leaf in range(len(self.distributions))
+            ),
+            gates=sum(map(num_entries, self._gates().scopes)),
+        )
 
     def _leaf_factor(self, leaf: int) -> Table:
         inside = self.partition.indicator(leaf)[..., None]
@@ -144,6 +165,17 @@ class TreeCPD(DiscreteCPD):
         """
         counts = checked_counts(stats, self.distributions.size, self).reshape(self.distributions.shape)
         return self._with(estimate(counts, prior, unseen, self, self.partition.describe))
+
+
+def smallest_form(*, table: int, leaves: int, gates: int) -> Literal["table", "leaves", "gates"]:
+    """The form with the fewest numbers, where gates must be `GATE_PRICE` times smaller to be worth hidden variables.
+
+    >>> smallest_form(table=16, leaves=12, gates=10), smallest_form(table=10**9, leaves=10**9, gates=100)
+    ('leaves', 'gates')
+    """
+    if 0 < GATE_PRICE * gates < min(table, leaves):
+        return "gates"
+    return "leaves" if leaves < table else "table"
 
 
 def _variables(tree: Subtree) -> Iterator[Discrete]:

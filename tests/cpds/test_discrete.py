@@ -1,0 +1,97 @@
+"""What all discrete CPDs share: drawing, decoding, large inputs in pieces, checks of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sepset.cpds import discrete
+from sepset.cpds.discrete import check_rows, chunks, decode, draw, parent_tuple
+from sepset.cpds.table import TableCPD
+from sepset.errors import DataError, ModelError, ScopeError
+from sepset.variables import Discrete
+
+A, B, X = Discrete("a", 2), Discrete("b", 3), Discrete("x", ("u", "v", "w"))
+
+
+def test_draw_never_takes_a_state_of_probability_zero():
+    rows = np.array([[0.0, 1.0, 0.0], [0.1, 0.0, 0.9], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    edge = np.nextafter(1.0, 0.0)
+    for uniform in (0.0, 0.1, 0.5, edge):
+        drawn = draw(rows, np.arange(4), np.full(4, uniform))
+        assert (rows[np.arange(4), drawn] > 0).all()
+
+
+def test_draw_survives_rows_that_round_below_one():
+    row = np.array([[0.1] * 10 + [0.0]])
+    assert draw(row, np.array([0]), np.array([np.nextafter(1.0, 0.0)])).tolist() == [9]
+
+
+def test_decode_inverts_c_order():
+    columns = decode(np.arange(6), (A, B))
+    assert list(columns) == [A, B]
+    assert columns[A].tolist() == [0, 0, 0, 1, 1, 1]
+    assert columns[B].tolist() == [0, 1, 2, 0, 1, 2]
+
+
+def test_chunks_cover_everything_once(monkeypatch):
+    monkeypatch.setattr(discrete, "CHUNK", 4)
+    assert [list(range(9))[part] for part in chunks(9)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8]]
+    assert list(chunks(0)) == []
+
+
+def test_pieces_change_nothing(monkeypatch):
+    rng = np.random.default_rng(0)
+    cpd = TableCPD.normalized(X, rng.random((2, 3, 3)), (A, B))
+    rows = {A: rng.integers(2, size=50), B: rng.integers(3, size=50)}
+    whole = cpd.sample(rows, 50, np.random.default_rng(1))
+    scores = cpd.log_probability({**rows, X: whole})
+    monkeypatch.setattr(discrete, "CHUNK", 7)
+    assert cpd.sample(rows, 50, np.random.default_rng(1)).tolist() == whole.tolist()
+    assert cpd.log_probability({**rows, X: whole}).tolist() == scores.tolist()
+
+
+def test_no_rows_give_no_draws():
+    cpd = TableCPD(A, [0.5, 0.5])
+    assert cpd.sample({}, 0, np.random.default_rng(0)).tolist() == []
+    assert cpd.log_probability({A: np.zeros(0, np.int64)}).tolist() == []
+
+
+def test_absent_columns_are_named():
+    cpd = TableCPD(A, [[0.5, 0.5]] * 3, B)
+    with pytest.raises(DataError, match=r"TableCPD\(a\[2\] \| b\[3\]\) needs a column"):
+        cpd.sample({}, 3, np.random.default_rng(0))
+    with pytest.raises(DataError, match="column for a"):
+        cpd.log_probability({B: np.array([0])})
+
+
+def test_contexts_outside_the_parents_are_ignored_and_unknown_states_are_not():
+    cpd = TableCPD(A, [[0.5, 0.5]] * 3, B)
+    assert cpd.irrelevant({"elsewhere": 5}) == (B,)
+    with pytest.raises(ValueError, match="Unknown state 7 for b"):
+        cpd.irrelevant({"b": 7})
+
+
+def test_contexts_list_what_the_empty_context_does_not():
+    table = [[[0.5, 0.5]] * 3, [[0.1, 0.9], [0.2, 0.8], [0.3, 0.7]]]
+    found = TableCPD(Discrete("y"), table, (A, B)).contexts()
+    assert [(c.context, c.irrelevant) for c in found] == [({"a": 0}, (B,))]
+
+
+def test_parents_are_distinct_discrete_variables():
+    assert parent_tuple(X, A) == (A,)
+    assert parent_tuple(X, [A, B]) == (A, B)
+    with pytest.raises(ScopeError, match="twice"):
+        parent_tuple(X, (A, A))
+
+
+def test_rows_are_checked_one_by_one():
+    check_rows(np.array([[1.0, 0.0]]), "me", str)
+    with pytest.raises(ModelError, match=r"the row 1 sums to 0\.5"):
+        check_rows(np.array([[1.0, 0.0], [0.5, 0.0], [0.2, 0.2]]), "me", str)
+
+
+def test_cpds_cannot_lose_fields():
+    cpd = TableCPD(A, [0.5, 0.5])
+    with pytest.raises(AttributeError, match="immutable"):
+        del cpd.child

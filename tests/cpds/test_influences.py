@@ -1,0 +1,97 @@
+"""Independent influences against the definition: the distribution of a maximum, by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import oracle
+from sepset.cpds.influences import Influences
+from sepset.variables import Discrete
+
+
+def random_influences(seed, cards, levels, zeros=0.3):
+    rng = np.random.default_rng(seed)
+    leak = oracle.random_rows(rng, (1, levels), deterministic=0.2, zeros=zeros)[0]
+    effects = tuple(oracle.random_rows(rng, (card, levels), deterministic=0.2, zeros=zeros) for card in cards)
+    return Influences(leak, effects, tuple(int(i) for i in rng.permutation(levels)))
+
+
+def maximum(influences, cell):
+    """The distribution over child codes at one joint state, by summing over all contributions."""
+    rows = [influences.leak, *(e[c] for e, c in zip(influences.effects, cell, strict=True))]
+    levels = len(influences.leak)
+    result = np.zeros(levels)
+    for contributions in itertools.product(range(levels), repeat=len(rows)):
+        chance = math.prod(row[z] for row, z in zip(rows, contributions, strict=True))
+        result[influences.order[max(contributions)]] += chance
+    return result
+
+
+@pytest.mark.parametrize(
+    ("cards", "levels"), [((), 2), ((2,), 2), ((2, 3), 3), ((2, 1, 3), 3), ((2, 2, 2, 2), 2), ((3, 2), 1)]
+)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_probabilities_are_those_of_the_maximum(cards, levels, seed):
+    influences = random_influences(seed, cards, levels)
+    cells = np.array(list(itertools.product(*map(range, cards))), dtype=np.int64).reshape(math.prod(cards), len(cards))
+    found = influences.probabilities(list(cells.T), len(cells))
+    np.testing.assert_allclose(found, [maximum(influences, cell) for cell in cells.tolist()], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_chain_multiplies_out(seed):
+    influences = random_influences(seed, (2, 3, 2), 3)
+    child, parents = Discrete("x", 3), (Discrete("a", 2), Discrete("b", 3), Discrete("c", 2))
+    hidden = influences.auxiliaries(child, parents)
+    scope = (*parents, child, *hidden)
+    factors = [(tuple(v.name for v in f.scope), np.array(f.values)) for f in influences.chain(child, parents)]
+    total = oracle.joint(factors, {v.name: v.num_states for v in scope}).sum(axis=(4, 5))
+    for cell in itertools.product(range(2), range(3), range(2)):
+        np.testing.assert_allclose(total[cell], maximum(influences, cell), rtol=0, atol=1e-12)
+
+
+def test_tiny_probabilities_keep_their_digits():
+    tiny = np.array([[1.0, 0.0], [1.0 - 1e-20, 1e-20]])
+    influences = Influences(np.array([1.0, 1e-22]), (tiny, tiny), (0, 1))
+    found = influences.probabilities([np.array([0, 1, 1]), np.array([0, 0, 1])], 3)[:, 1]
+    np.testing.assert_allclose(found, [1e-22, 1.01e-20, 2.01e-20], rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_expected_counts_by_enumeration(seed):
+    influences = random_influences(seed, (2, 3), 3, zeros=0.0)
+    rng = np.random.default_rng(seed)
+    cells = np.array(list(itertools.product(range(2), range(3), range(3))))
+    counts = rng.random(len(cells))
+    level_of = np.argsort(influences.order)
+    tables = [influences.leak[None, :], *influences.effects]
+    expected, score = [np.zeros_like(t) for t in tables], 0.0
+    for (a, b, x), weight in zip(cells.tolist(), counts, strict=True):
+        chosen = (0, a, b)
+        joint = {}
+        for zs in itertools.product(range(3), repeat=3):
+            if max(zs) == level_of[x]:
+                joint[zs] = math.prod(t[c, z] for t, c, z in zip(tables, chosen, zs, strict=True))
+        total = sum(joint.values())
+        if total == 0:
+            counts[(cells == (a, b, x)).all(axis=1)] = 0.0
+            continue
+        score += weight * math.log(total)
+        for zs, chance in joint.items():
+            for i, z in enumerate(zs):
+                expected[i][chosen[i], z] += weight * chance / total
+    kept = counts > 0
+    found_score, found = influences.expected(cells[kept, :2], level_of[cells[kept, 2]], counts[kept])
+    assert found_score == pytest.approx(score, rel=1e-12)
+    for mine, plain in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine, plain, rtol=0, atol=1e-12)
+
+
+def test_decomposition_waits_until_it_is_smaller():
+    assert not random_influences(0, (2, 2, 2), 2).is_decomposed(tuple(Discrete(f"p{i}") for i in range(3)))
+    assert random_influences(0, (2,) * 4, 2).is_decomposed(tuple(Discrete(f"p{i}") for i in range(4)))
+    assert not random_influences(0, (), 2).is_decomposed(())

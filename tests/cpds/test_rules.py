@@ -1,0 +1,130 @@
+"""Rule CPDs: coverage, overlap, sums, and the contract."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cpd_contract import check_contract, joint_states, random_rows
+from sepset.cpds.priors import Dirichlet
+from sepset.cpds.rules import Rule, RuleCPD
+from sepset.errors import DataError, ModelError, ScopeError
+from sepset.variables import Discrete
+
+A, B, C = Discrete("a", 2), Discrete("b", 2), Discrete("c", 3)
+X = Discrete("x", ("no", "yes"))
+# After Koller & Friedman, example 5.9: rules that do not come from one tree over the parents.
+MIXED = [
+    ({X: "no", A: 0, B: 0}, 0.1),
+    ({X: "yes", A: 0, B: 0}, 0.9),
+    ({X: "no", A: 0, B: 1}, 0.2),
+    ({X: "yes", A: 0, B: 1}, 0.8),
+    ({X: "no", A: 1, C: 0}, 0.4),
+    ({X: "yes", A: 1, C: 0}, 0.6),
+    ({X: "no", A: 1, C: {1, 2}}, 0.7),
+    ({X: "yes", A: 1, C: {1, 2}}, 0.3),
+]
+
+
+def mixed_row(a, b, c):
+    if a == 0:
+        return [0.1, 0.9] if b == 0 else [0.2, 0.8]
+    return [0.4, 0.6] if c == 0 else [0.7, 0.3]
+
+
+MIXED_TABLE = np.array([mixed_row(*cell) for cell in joint_states((A, B, C))]).reshape(2, 2, 3, 2)
+
+
+def test_contract():
+    cpd = RuleCPD(X, MIXED)
+    check_contract(cpd, MIXED_TABLE)
+    assert cpd.num_parameters == 4
+    assert cpd.irrelevant({"a": 0}) == (C,)
+    assert cpd.irrelevant({"a": 1}) == (B,)
+
+
+def test_contract_in_another_order_with_names_and_an_idle_parent():
+    idle = Discrete("idle", 2)
+    named = [Rule({v.name: s for v, s in context.items()}, p) for context, p in MIXED]
+    cpd = RuleCPD(X, named, given=(C, idle, A, B))
+    check_contract(cpd, np.broadcast_to(MIXED_TABLE.transpose(2, 0, 1, 3)[:, None], (3, 2, 2, 2, 2)))
+
+
+def test_rules_become_factors_where_that_is_smaller():
+    idle = tuple(Discrete(f"idle{i}") for i in range(4))
+    cpd = RuleCPD(X, MIXED, given=(*idle, A, B, C))
+    assert len(cpd.factors()) == len(MIXED)
+    assert all(f.size <= 12 for f in cpd.factors())
+
+
+def test_rules_without_the_child_share_a_probability_between_its_states():
+    cpd = RuleCPD(X, [({A: 0}, 0.5), ({A: 1, X: "no"}, 0.3), ({A: 1, X: "yes"}, 0.7)])
+    check_contract(cpd, [[0.5, 0.5], [0.3, 0.7]])
+    assert cpd.num_parameters == 1
+    check_contract(RuleCPD(X, [({}, 0.5)]), [0.5, 0.5])
+    check_contract(RuleCPD(X, [({}, 0.5)], given=A), [[0.5, 0.5], [0.5, 0.5]])
+    check_contract(RuleCPD(Discrete("one", 1), [({}, 1.0)]), [1.0])
+
+
+def test_rules_read_back():
+    cpd = RuleCPD(X, MIXED)
+    assert cpd.rules[0] == Rule({"a": 0, "b": 0, "x": "no"}, 0.1)
+    assert cpd.rules[6].context["c"] == frozenset({1, 2})
+    again = RuleCPD(X, cpd.rules, given=cpd.parents)
+    np.testing.assert_array_equal(again.to_table().values, cpd.to_table().values)
+
+
+def test_wide_rules_take_gates_and_no_table():
+    parents = tuple(Discrete(f"p{i}") for i in range(40))
+    rules = []
+    for i, parent in enumerate(parents):
+        above = dict.fromkeys(parents[:i], 1)
+        rules += [({**above, parent: 0, X: "no"}, 0.25), ({**above, parent: 0, X: "yes"}, 0.75)]
+    rules += [(dict.fromkeys(parents, 1), 0.5)]
+    cpd = RuleCPD(X, rules)
+    assert sum(f.size for f in cpd.factors()) < 1_000
+    ones = {p: np.ones(2, np.int64) for p in parents}
+    np.testing.assert_allclose(np.exp(cpd.log_probability({**ones, X: np.array([0, 1])})), [0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("rules", "error", "message"),
+    [
+        (MIXED[:-1], ModelError, r"no rule applies at \(a=1, b=0, c=1, x='yes'\)"),
+        ([*MIXED, ({C: 0, B: 1}, 0.5)], ModelError, "rules 2, 8 all apply"),
+        ([({X: "no"}, 0.5), ({X: "yes"}, 0.4)], ModelError, "sums to 0.9"),
+        ([({X: "no"}, 1.5), ({X: "yes"}, -0.5)], ModelError, "the entry -0.5"),
+        ([({"x": "no"}, 0.5), ({"x": "yes"}, 0.5)], ScopeError, "Name variables, or say given="),
+        ([({A: ()}, 0.5)], ModelError, "allows no state of a"),
+        ([({X: "maybe"}, 0.5)], ValueError, "Unknown state 'maybe'"),
+    ],
+)
+def test_bad_rules_are_refused(rules, error, message):
+    with pytest.raises(error, match=message):
+        RuleCPD(X, rules)
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(ScopeError, match="Did you mean 'a'"):
+        RuleCPD(X, [({"aa": 0}, 0.5)], given=A)
+
+
+def test_statistics_count_rules_and_estimates_are_ratios():
+    cpd = RuleCPD(X, MIXED)
+    rows = random_rows(cpd, 500, 1)
+    expected = np.zeros(8)
+    for a, b, c, x in zip(*(rows[v] for v in (A, B, C, X)), strict=True):
+        group = (0 if b == 0 else 1) if a == 0 else (2 if c == 0 else 3)
+        expected[2 * group + x] += 1
+    assert cpd.statistics(rows).tolist() == expected.tolist()
+    pairs = (expected + 1).reshape(4, 2)
+    learned = cpd.from_statistics(expected, Dirichlet(1.0))
+    np.testing.assert_allclose(learned.probability, (pairs / pairs.sum(axis=1, keepdims=True)).reshape(-1), rtol=1e-12)
+
+
+def test_unseen_contexts_follow_the_policy():
+    cpd = RuleCPD(X, MIXED)
+    counts = [1, 3, 0, 0, 1, 1, 1, 1]
+    assert cpd.from_statistics(counts).probability[:4].tolist() == [0.25, 0.75, 0.5, 0.5]
+    with pytest.raises(DataError, match=r"first: \(a=0, b=1\)"):
+        cpd.from_statistics(counts, unseen="raise")

@@ -1,0 +1,181 @@
+"""Table CPDs: validation, forms of input, and the contract on random tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oracle
+from cpd_contract import check_contract
+from sepset.cpds.priors import Dirichlet
+from sepset.cpds.table import TableCPD
+from sepset.errors import DataError, ModelError, ScopeError, StateError, TooLarge
+from sepset.factors.table import Table
+from sepset.variables import Discrete, Real
+
+I = Discrete("intelligence", ("low", "high"))
+D = Discrete("difficulty", ("easy", "hard"))
+G = Discrete("grade", ("A", "B", "C"))
+GRADES = [[[0.3, 0.4, 0.3], [0.05, 0.25, 0.7]], [[0.9, 0.08, 0.02], [0.5, 0.3, 0.2]]]
+
+
+def random_case(cards, seed):
+    rng = np.random.default_rng(seed)
+    *parents, child = [Discrete(f"v{i}", card) for i, card in enumerate(cards)]
+    table = oracle.random_rows(rng, tuple(cards), deterministic=0.3, zeros=0.3)
+    return TableCPD(child, table, tuple(parents)), table
+
+
+@pytest.mark.parametrize("cards", [(2,), (1,), (3, 2), (2, 1), (1, 3, 2), (2, 3, 4), (2, 2, 2, 3)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_contract(cards, seed):
+    check_contract(*random_case(cards, seed))
+
+
+def test_contract_with_context_specific_rows():
+    table = np.array(GRADES)
+    table[0, 1] = table[0, 0]
+    check_contract(TableCPD(G, table, (I, D)), table)
+
+
+def test_the_student_grade():
+    cpd = TableCPD(G, GRADES, given=(I, D))
+    assert repr(cpd) == "TableCPD(grade[3] | intelligence[2], difficulty[2])"
+    assert cpd["high", "hard"].tolist() == [0.5, 0.3, 0.2]
+    assert cpd.num_parameters == 8
+    assert cpd.scope == (I, D, G)
+
+
+def test_all_forms_of_input_agree():
+    rows = {(i, d): GRADES[a][b] for a, i in enumerate(I.states) for b, d in enumerate(D.states)}
+    named = {key: dict(zip(G.states, row, strict=True)) for key, row in rows.items()}
+    turned = Table((G, D, I), np.array(GRADES).transpose(2, 1, 0))
+    flat = np.array(GRADES).reshape(-1)
+    for given_form in (rows, named, turned, flat, np.array(GRADES), Table((I, D, G), GRADES)):
+        np.testing.assert_array_equal(TableCPD(G, given_form, (I, D)).values, GRADES)
+
+
+def test_one_parent_takes_bare_states():
+    cpd = TableCPD(D, {"low": [0.5, 0.5], "high": {"easy": 0.1, "hard": 0.9}}, I)
+    assert cpd["high"].tolist() == [0.1, 0.9]
+    assert cpd.parents == (I,)
+
+
+def test_no_parents_take_a_row_by_state():
+    assert TableCPD(D, {"hard": 0.4, "easy": 0.6}).values.tolist() == [0.6, 0.4]
+
+
+def test_values_are_copied_and_read_only():
+    row = np.array([0.5, 0.5])
+    cpd = TableCPD(D, row)
+    row[0] = 9.0
+    assert cpd.values.tolist() == [0.5, 0.5]
+    with pytest.raises(ValueError, match="read-only"):
+        cpd.values[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("row", "figure"),
+    [
+        ([0.5, 0.3, 0.1], "sums to 0.9, off by -0.1"),
+        ([0.5, 0.3, 0.2 + 2e-9], "sums to 1.000000002, off by 2e-09"),
+        ([1.2, -0.2, 0.0], "the entry -0.2"),
+        ([np.nan, 0.5, 0.5], "the entry nan"),
+        ([np.inf, 0.0, 0.0], "the entry inf"),
+    ],
+)
+def test_bad_rows_are_named_with_their_figure(row, figure):
+    table = np.array(GRADES)
+    table[1, 0] = row
+    with pytest.raises(ModelError, match=figure) as error:
+        TableCPD(G, table, (I, D))
+    assert "TableCPD(grade[3] | intelligence[2], difficulty[2])" in str(error.value)
+    assert "(intelligence='high', difficulty='easy')" in str(error.value)
+
+
+def test_rounding_dust_is_allowed():
+    TableCPD(G, [1 / 3, 1 / 3, 1 / 3 + 5e-10])
+
+
+def test_normalized_divides_on_purpose():
+    cpd = TableCPD.normalized(G, [[2, 1, 1], [0, 0, 5]], I)
+    assert cpd.values.tolist() == [[0.5, 0.25, 0.25], [0.0, 0.0, 1.0]]
+    assert TableCPD.normalized(D, [1e308, 1e308]).values.tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("row", [[0, 0, 0], [1, -1, 1], [np.nan, 1, 1]])
+def test_normalized_refuses_rows_without_weight(row):
+    with pytest.raises(ModelError, match=r"\(intelligence='low'\) has the weights"):
+        TableCPD.normalized(G, [row, [1, 1, 1]], I)
+
+
+@pytest.mark.parametrize(
+    ("table", "given_parents", "error", "message"),
+    [
+        ([[0.5, 0.5]], (), ModelError, r"shape \(2,\).*found the shape \(1, 2\)"),
+        ([0.5, 0.5], "intelligence", ScopeError, "Discrete variables; found 'i'"),
+        ([0.5, 0.5], (Real("x"),), ScopeError, "Discrete variables"),
+        ([[0.5, 0.5], [0.5, 0.5]], (D,), ScopeError, "twice"),
+        ("no", (), ModelError, "needs numbers"),
+        ({"low": [0.5, 0.5]}, (I,), ModelError, r"1 of 2 rows; the row \(intelligence='high'\) is missing"),
+        ({"low": [0.5, 0.5], "hihg": [0.5, 0.5]}, (I,), StateError, "Did you mean 'high'"),
+        ({("low", "x"): [0.5, 0.5]}, (I,), ScopeError, "1 parents; found 2 states"),
+        ({"low": [0.5, 0.5], ("low",): [0.5, 0.5]}, (I,), ModelError, "twice"),
+        ({"low": [0.5], "high": [0.5, 0.5]}, (I,), ModelError, "rows of 2 numbers"),
+        ({"low": {"easy": 1.0}, "high": [0.5, 0.5]}, (I,), StateError, "no probability for difficulty='hard'"),
+    ],
+)
+def test_bad_input_is_refused(table, given_parents, error, message):
+    with pytest.raises(error, match=message):
+        TableCPD(D, table, given_parents)
+
+
+def test_tables_too_large_are_refused_before_anything_is_allocated():
+    parents = tuple(Discrete(f"p{i}", 10) for i in range(12))
+    with pytest.raises(TooLarge, match="entries"):
+        TableCPD(D, [0.5, 0.5], parents)
+
+
+def test_missing_codes_are_refused():
+    cpd = TableCPD(D, [0.5, 0.5])
+    with pytest.raises(DataError, match=r"1 of 2 are missing for difficulty\. Use EM"):
+        cpd.statistics({D: np.array([0, -1])})
+
+
+def test_statistics_are_the_contingency_table():
+    cpd = TableCPD(G, GRADES, (I, D))
+    rng = np.random.default_rng(3)
+    rows = {v: rng.integers(v.num_states, size=200) for v in cpd.scope}
+    expected = np.zeros((2, 2, 3))
+    for i, d, g in zip(rows[I], rows[D], rows[G], strict=True):
+        expected[i, d, g] += 1
+    counts = cpd.statistics(rows)
+    assert counts.tolist() == expected.reshape(-1).tolist()
+    learned = cpd.from_statistics(expected).values
+    np.testing.assert_allclose(learned, expected / expected.sum(axis=2, keepdims=True), rtol=1e-15)
+    smoothed = cpd.from_statistics(counts, Dirichlet(1.0)).values
+    np.testing.assert_allclose(smoothed, (expected + 1) / (expected + 1).sum(axis=2, keepdims=True), rtol=1e-15)
+
+
+def test_unseen_rows_follow_the_policy():
+    cpd = TableCPD(D, [[0.5, 0.5], [0.5, 0.5]], I)
+    assert cpd.from_statistics([0, 0, 1, 3]).values.tolist() == [[0.5, 0.5], [0.25, 0.75]]
+    with pytest.raises(DataError, match=r"first: \(intelligence='low'\)"):
+        cpd.from_statistics([0, 0, 1, 3], unseen="raise")
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=20, deadline=None)
+def test_estimates_recover_the_table_from_its_own_expected_counts(seed):
+    cpd, table = random_case((2, 3, 2), seed)
+    np.testing.assert_allclose(cpd.from_statistics(7.0 * table).values, table, rtol=0, atol=1e-15)
+
+
+def test_many_one_state_parents_need_no_axes():
+    parents = tuple(Discrete(f"p{i}", 1) for i in range(70))
+    cpd = TableCPD(D, [0.25, 0.75], parents)
+    assert cpd.irrelevant({}) == parents
+    rows = {p: np.zeros(3, np.int64) for p in parents}
+    assert np.exp(cpd.log_probability({**rows, D: np.array([0, 1, 1])})).tolist() == [0.25, 0.75, 0.75]
