@@ -1,0 +1,203 @@
+"""The documents are right: their examples run, printed values match, links lead somewhere, docstrings are tested.
+
+In `README.md`, `CONTRIBUTING.md` and `docs/*.md`, blocks run in order, in one namespace and one empty folder a file:
+
+* a block marked `python` is executed; a comment after an expression is its value, to the digits shown;
+* a block marked `text` right after it is what it prints;
+* in a block marked `sh`, lines that start with `sepset ` are run by the command line;
+* a block marked `python no-run` is a sketch and is skipped.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import doctest
+import importlib
+import io
+import re
+import shlex
+import subprocess
+import sys
+import time
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "sepset"
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+MODULES = sorted(
+    ".".join(("sepset", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+    for path in SOURCE.rglob("*.py")
+)
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+DEMO_SECONDS = 60
+
+FENCE = re.compile(r"^```(?P<kind>[^\n`]*)\n(?P<body>.*?)^```[ ]*$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\((?P<target>[^)\s]+)\)")
+NUMBER = re.compile(r"-?\d+\.\d+")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: what it is marked, its text, the line it starts on, and whether only blanks precede it."""
+
+    kind: str
+    body: str
+    line: int
+    follows: bool
+
+
+def blocks(text: str) -> list[Block]:
+    found, end = [], 0
+    for match in FENCE.finditer(text):
+        line = text.count("\n", 0, match.start("body")) + 1
+        found.append(Block(match["kind"].strip(), match["body"], line, not text[end : match.start()].strip()))
+        end = match.end()
+    return found
+
+
+def comments(code: str) -> dict[int, str]:
+    """The comment that ends each line of code, by line."""
+    found = {}
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        if token.type == tokenize.COMMENT and token.line[: token.start[1]].strip():
+            found[token.start[0]] = token.string.lstrip("#").strip()
+    return found
+
+
+def reads_as(value: object, shown: str) -> bool:
+    """Whether a value prints as the comment says; a number to the digits shown."""
+    if isinstance(value, float) and NUMBER.fullmatch(shown):
+        return f"{value:.{len(shown.partition('.')[2])}f}" == shown
+    return shown in (repr(value), str(value))
+
+
+def execute(block: Block, namespace: dict[str, object], name: str) -> str:
+    """What the block prints; values that differ from their comments fail."""
+    tree = ast.parse("\n" * (block.line - 1) + block.body, filename=name)
+    said = {line + block.line - 1: text for line, text in comments(block.body).items()}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        for statement in tree.body:
+            shown = said.get(statement.end_lineno or 0)
+            if isinstance(statement, ast.Expr) and shown is not None:
+                value = eval(compile(ast.Expression(statement.value), name, "eval"), namespace)
+                assert reads_as(value, shown), f"{name}:{statement.lineno}: the text says {shown}; it is {value!r}"
+            else:
+                exec(compile(ast.Module([statement], []), name, "exec"), namespace)
+    return printed.getvalue()
+
+
+def run_commands(block: Block, name: str) -> None:
+    """The lines of a shell block that call our command line."""
+    from sepset.cli import app
+
+    for line in block.body.replace("\\\n", " ").splitlines():
+        if not line.startswith("sepset "):
+            continue
+        result = CliRunner().invoke(app, shlex.split(line, comments=True)[1:])
+        assert result.exit_code == 0, f"{name}:{block.line}: {line}\n{result.output}\n{result.exception!r}"
+
+
+def run_document(text: str, name: str) -> None:
+    namespace: dict[str, object] = {"__name__": "__document__"}
+    printed = ""
+    for block in blocks(text):
+        if block.kind == "python":
+            printed = execute(block, namespace, name)
+        elif block.kind == "sh":
+            run_commands(block, name)
+        elif block.kind == "text" and block.follows:
+            assert printed.rstrip() == block.body.rstrip(), f"{name}:{block.line}: it prints\n{printed}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_examples_run(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_document(path.read_text(encoding="utf-8"), str(path.relative_to(ROOT)))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_blocks_have_a_known_mark(path):
+    kinds = {block.kind for block in blocks(path.read_text(encoding="utf-8"))}
+    assert kinds <= {"python", "python no-run", "sh", "text"}
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading, as repository hosts make it."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def anchors(path: Path) -> set[str]:
+    text = FENCE.sub("", path.read_text(encoding="utf-8"))
+    return {slug(heading) for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)}
+
+
+def broken_links(path: Path) -> Iterator[str]:
+    for match in LINK.finditer(FENCE.sub("", path.read_text(encoding="utf-8"))):
+        file, _, anchor = match["target"].partition("#")
+        if ":" in file:
+            continue
+        target = (path.parent / file).resolve() if file else path
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            yield match["target"]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(path):
+    assert list(broken_links(path)) == []
+
+
+def test_the_readme_has_a_place_for_measured_figures():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text.count("<!-- bench:start -->") == text.count("<!-- bench:end -->") == 1
+    assert text.index("<!-- bench:start -->") < text.index("<!-- bench:end -->")
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
+def test_docstrings(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    failed, _ = doctest.testmod(importlib.import_module(name), optionflags=FLAGS)
+    assert not failed, f"{failed} examples of {name} fail"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_programs_run(path, tmp_path):
+    start = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(path)], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+    assert time.perf_counter() - start < DEMO_SECONDS
+
+
+SAMPLE = """
+```python
+x = 2 / 3
+x  # 0.667
+print("a")
+```
+
+```text
+a
+```
+"""
+
+
+def test_the_reading_of_documents_itself():
+    run_document(SAMPLE, "sample")
+    with pytest.raises(AssertionError, match="sample:4: the text says 0.668"):
+        run_document(SAMPLE.replace("0.667", "0.668"), "sample")
+    with pytest.raises(AssertionError, match="it prints"):
+        run_document(SAMPLE.replace("text\na", "text\nb"), "sample")
+    with pytest.raises(ZeroDivisionError):
+        run_document(SAMPLE.replace("/ 3", "/ 0"), "sample")
+    run_document(SAMPLE.replace("python", "python no-run").replace("text\na", "sh\nls"), "sample")
