@@ -66,7 +66,10 @@ class Soft:
 
 
 def _floats(values: Iterable[float]) -> tuple[float, ...]:
-    return tuple(float(v) for v in values)
+    try:
+        return tuple(float(v) for v in values)
+    except (TypeError, ValueError):
+        raise StateError(f"One number a state was expected; found {values!r}.") from None
 
 
 Finding: TypeAlias = State | Set[State] | Not | Likelihood | Soft | float | Sequence[float] | Array | None
@@ -170,9 +173,12 @@ def _code(variable: Discrete, finding: object) -> int:
 def real_value(variable: Vector, finding: object) -> Array:
     """The finding on a continuous variable as a finite vector of its dimension."""
     try:
-        value = np.atleast_1d(np.asarray(finding, dtype=np.float64))
-    except (TypeError, ValueError) as error:
-        raise StateError(f"{variable.name} is continuous and was given {finding!r}. Give a number.") from error
+        array = np.asarray(finding)
+    except ValueError:
+        array = np.asarray("ragged")
+    if array.dtype.kind not in "fiu":
+        raise StateError(f"{variable.name} is continuous and was given {finding!r}. Give a number.")
+    value = np.atleast_1d(array.astype(np.float64))
     if value.shape != (variable.size,) or not np.isfinite(value).all():
         raise StateError(f"{variable.name} needs {variable.size} finite number(s); found {finding!r}.")
     return value
@@ -200,7 +206,7 @@ def _probabilities(variable: Discrete, finding: Soft) -> Array:
 def _row(variable: Discrete, given: tuple[float, ...] | Mapping[State, float], kind: str) -> Array:
     if isinstance(given, Mapping):
         row = np.zeros(variable.num_states)
-        for state, weight in given.items():
+        for state, weight in zip(given, _floats(given.values()), strict=True):
             row[variable.code(state)] = weight
     else:
         row = np.asarray(given, dtype=np.float64)

@@ -81,8 +81,8 @@ class Problem:
 
     @cached_property
     def is_normalized(self) -> bool:
-        """Whether every factor belongs to a conditional, so that the total is one."""
-        return sum(len(group.factors) for group in self.conditionals) == self.num_factors
+        """Whether every factor belongs to a conditional and every variable to one, so that the total is one."""
+        return sum(len(group.factors) for group in self.conditionals) == self.num_factors and not len(self._isolated)
 
     @property
     def num_factors(self) -> int:
@@ -133,7 +133,7 @@ class Problem:
             targets: positions asked about.
             observed: positions with one known value; they leave the graph.
             touched: positions with likelihood evidence; they stay, and are not barren.
-            constants: keep separated parts, whose product is a constant.
+            constants: keep separated parts, whose product is a constant, and variables without factors.
             prune: False keeps everything, so that tests can compare.
         """
         observed, targets = np.asarray(list(observed), np.int64), np.asarray(list(targets), np.int64)
@@ -142,7 +142,16 @@ class Problem:
             kept = self._not_barren({*targets.tolist(), *observed.tolist(), *touched})
             if not constants:
                 kept &= self._connected(kept, targets, observed)
-        return self._read(kept, targets, observed)
+        alone = self._isolated if constants or not prune else np.zeros(0, np.int64)
+        return self._read(kept, np.union1d(targets, alone), observed)
+
+    @cached_property
+    def _isolated(self) -> Ids:
+        """The variables that no factor and no conditional mentions: uniform, and each multiplies the total."""
+        alone = np.ones(len(self.variables), bool)
+        alone[self.incidence.indices] = False
+        alone[[v for group in self.conditionals for v in (group.child, *group.auxiliaries)]] = False
+        return np.flatnonzero(alone)
 
     def _not_barren(self, seeds: set[int]) -> NDArray[np.bool_]:
         """Conditionals whose child has no needed descendant are dropped: the closure of `seeds` under parents stays."""

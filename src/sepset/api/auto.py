@@ -36,5 +36,5 @@ class Auto:
         return CliqueTree(order=self.order, memory=self.memory).prepare(problem)
 
     def promises(self, problem: Problem) -> Guarantees:
-        """What the chosen methods promise: everything exact."""
-        return self.select("query").promises(problem)
+        """What the chosen methods promise: everything exact, but in hybrid models the shape of continuous marginals."""
+        return self.select("marginals").promises(problem)

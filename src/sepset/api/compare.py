@@ -57,7 +57,7 @@ def _same_variables(p: BayesNet, q: BayesNet) -> None:
 
 def _expected_log(engine: Engine, cpd: CPD) -> float:
     r"""$\sum_{x, u} P(x, u) \log \theta_{x \mid u}$ with the engine's marginal and the CPD's numbers."""
-    table: Any = cpd.to_table()
+    table: Any = cpd.to_table()  # type: ignore[attr-defined]  # every discrete CPD has it
     weights = engine.query(table.scope).values.reshape(-1)
     positive = weights > 0
     with np.errstate(divide="ignore"):
@@ -68,7 +68,8 @@ def _expected_log(engine: Engine, cpd: CPD) -> float:
 def to_bayes_net(model: Model, *, order: Sequence[VariableLike] | None = None) -> BayesNet:
     r"""A Bayesian network with the distribution of any discrete model: a minimal I-map with CPDs by inference.
 
-    The graph is triangulated and oriented along `order`, so that each CPD is a ratio of clique marginals. Parent states of probability zero get a uniform row, and a note says so.
+    The graph is triangulated and oriented along `order`, so that each CPD is a ratio of clique marginals. Parent states
+    of probability zero get a uniform row, and a note says so.
 
     Reference: Koller & Friedman, section 4.5.2.
 

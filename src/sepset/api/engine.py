@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
-from sepset.errors import ImpossibleEvidence, ScopeError
+from sepset.errors import ModelError, NotApplicable, ScopeError, listing
 from sepset.evidence import Evidence, Given, resolve
 from sepset.factors.algebra import Factor
 from sepset.factors.moments import Gaussian
@@ -34,6 +34,12 @@ class Engine:
     """
 
     def __init__(self, model: Model, method: Method) -> None:
+        if not isinstance(model, Model):
+            raise ModelError(
+                f"Questions are asked of a model; found {model!r}. Build one, or read a file: ss.read(path)."
+            )
+        if isinstance(method, type) or not isinstance(method, Method):
+            raise NotApplicable(f"method= takes a method such as CliqueTree(); found {method!r}.")
         self.model = model
         self.method = method
         self.prepared = method.prepare(model.problem())
@@ -48,13 +54,9 @@ class Engine:
         answer = self.prepared.query(free, evidence)
         if answer.log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
+        guarantees = {k: answer.guarantee or self._promises[k] for k in ("marginals", "log_partition")}
         distribution = self._with_observed(answer.distribution, positions, evidence)
-        return QueryResult(
-            distribution,
-            answer.log_partition,
-            method=self.method,
-            guarantees={k: self._promises[k] for k in ("marginals", "log_partition")},
-        )
+        return QueryResult(distribution, answer.log_partition, method=self.method, guarantees=guarantees)
 
     def _with_observed(self, free: Any, positions: Sequence[int], evidence: Evidence) -> Any:
         """The answer over the free targets with a point mass for each observed one."""
@@ -65,7 +67,11 @@ class Engine:
             return self._point(positions[0], evidence)
         continuous = [self.model.variables[v].name for v in positions if not self.model.variables[v].is_discrete]
         if continuous:
-            raise ScopeError(f"A joint with an observed variable needs discrete targets; {continuous} are continuous.")
+            seen = [self.model.variables[v].name for v in fixed]
+            raise ScopeError(
+                f"A joint with observed targets is for discrete variables; {listing(continuous)} are continuous. "
+                f"Leave out {listing(seen)}, whose values are known."
+            )
         for v in fixed:
             free = free * self._point(v, evidence)
         return free.align([self.model.variables[v] for v in positions])
@@ -93,16 +99,11 @@ class Engine:
 
     def log_partition(self, given: Given = None) -> LogProbability:
         r"""$\log \sum_{\mathbf x} \prod_i \phi_i$ over the assignments consistent with the evidence."""
-        evidence = self._evidence(given)
-        return self._log(self.prepared.log_partition(evidence))
+        return self._log(self.prepared.log_partition(self._weighted(given)))
 
     def log_probability(self, given: Given = None) -> LogProbability:
         """The logarithm of the probability of the evidence; -inf where it is impossible."""
-        try:
-            evidence = self._evidence(given)
-        except ImpossibleEvidence:
-            return self._log(-np.inf)
-        value = self.prepared.log_partition(evidence)
+        value = self.prepared.log_partition(self._weighted(given))
         if not self.prepared.problem.is_normalized:
             total = self.prepared.log_partition(Evidence())
             if total == -np.inf:
@@ -118,8 +119,7 @@ class Engine:
         self, given: Given = None, *, over: VariableLike | Iterable[VariableLike] | None = None, k: int = 1
     ) -> MapResult:
         """The most probable assignment of `over` (every unobserved variable by default), the rest summed out."""
-        if k < 1:
-            raise ScopeError(f"k={k!r} asks for no assignment. Give a positive number.")
+        _check_count(k, "k", 1)
         evidence = self._evidence(given)
         observed = set(evidence.observed)
         asked = range(len(self.model.variables)) if over is None else self._positions(over)
@@ -144,9 +144,12 @@ class Engine:
 
     def sample(self, num_rows: int, given: Given = None, *, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent draws of all variables from the posterior, observed ones at their values."""
+        _check_count(num_rows, "num_rows", 0)
         evidence = self._evidence(given)
         if self.prepared.log_partition(evidence) == -np.inf:
             raise impossible(self.prepared, evidence)
+        if not len(self.model.variables):
+            return Dataset.from_codes(self.model.variables, np.zeros((num_rows, 0), np.int8))
         columns = self.prepared.sample(num_rows, evidence, np.random.default_rng(seed))
         variables = self.model.variables
         drawn = {variables[v].name: columns[v] for v in range(len(variables)) if v in columns}
@@ -158,13 +161,30 @@ class Engine:
         self, targets: VariableLike | Iterable[VariableLike] = (), given: Given | Iterable[VariableLike] = None
     ) -> Plan:
         """What a query would cost; `given` may be evidence or only the names of what will be observed."""
-        observed = [] if given is None else [self.model.variables.id(v) for v in given]
-        return self.prepared.plan(self._positions(targets), sorted(set(observed)))
+        if given is None or isinstance(given, Mapping):
+            observed = resolve(given, self.model.variables).observed
+        else:
+            observed = tuple(sorted(self._positions(given)))
+        positions = [v for v in self._positions(targets) if v not in set(observed)]
+        return self.prepared.plan(positions, observed)
 
     def _evidence(self, given: Given) -> Evidence:
         return resolve_soft(self.prepared, resolve(given, self.model.variables))
 
+    def _weighted(self, given: Given) -> Evidence:
+        """Evidence that has a probability, which soft evidence does not: it says what a posterior shall be."""
+        evidence = resolve(given, self.model.variables)
+        if evidence.soft:
+            names = [self.model.variables[v].name for v in sorted(evidence.soft)]
+            raise NotApplicable(
+                f"Soft evidence on {listing(names)} fixes a posterior and has no probability of its own. "
+                "Use Likelihood for an uncertain observation."
+            )
+        return evidence
+
     def _positions(self, targets: VariableLike | Iterable[VariableLike]) -> list[int]:
+        if not isinstance(targets, str | Discrete | Vector | Iterable):
+            raise ScopeError(f"A variable, its name, or several of them were expected; found {targets!r}.")
         asked = [targets] if isinstance(targets, str | Discrete | Vector) else list(targets)
         positions = [self.model.variables.id(v) for v in asked]
         if len(set(positions)) != len(positions):
@@ -174,6 +194,11 @@ class Engine:
 
     def __repr__(self) -> str:
         return f"Engine({self.model!r}, {type(self.method).__name__})"
+
+
+def _check_count(number: object, what: str, least: int) -> None:
+    if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
+        raise ScopeError(f"{what} is a whole number of at least {least}; found {number!r}.")
 
 
 def _readable(variable: Discrete | Vector, value: Any) -> Any:

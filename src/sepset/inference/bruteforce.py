@@ -73,7 +73,7 @@ class PreparedBruteForce:
         if log_partition == -np.inf:
             return Answer(joint, log_partition)
         if any(not v.is_discrete for v in keep):
-            return Answer(joint.to_distribution(keep), log_partition)
+            return Answer(joint.to_distribution(keep), log_partition, Guarantee.EXACT)
         rest = [v for v in joint.scope if v not in set(keep)]
         continuous = [v for v in rest if not v.is_discrete]
         marginal = joint.marginalize(continuous).marginalize(rest) if continuous else joint.marginalize(rest)

@@ -11,8 +11,9 @@ the way up is exact, and the way down collapses mixtures to their first two mome
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Calibration:
     r"""A calibrated tree: $\prod_i \beta_i / \prod_{ij} \mu_{ij}$ is the distribution it started from.
 
@@ -53,12 +54,22 @@ class Calibration:
 
     def marginal(self, names: Sequence[str]) -> Any:
         """The normalized marginal over names that one clique covers; None where no clique does."""
-        wanted = set(names)
-        homes = [b for b in self.beliefs if wanted <= {v.name for v in b.scope}]
+        wanted = frozenset(names)
+        rows = [self._homes.get(name, frozenset()) for name in names]
+        homes = frozenset.intersection(*rows) if rows else range(len(self.beliefs))
         if not homes:
             return None
-        home = min(homes, key=lambda b: b.size)
-        return _project(home, wanted, self.semiring).normalize()
+        home = min(homes, key=lambda i: (self.beliefs[i].size, i))
+        return _project(self.beliefs[home], wanted, self.semiring).normalize()
+
+    @cached_property
+    def _homes(self) -> dict[str, frozenset[int]]:
+        """The cliques that hold each name."""
+        found: dict[str, set[int]] = {}
+        for i, clique in enumerate(self.tree.clusters):
+            for name in clique:
+                found.setdefault(name, set()).add(i)
+        return {name: frozenset(cliques) for name, cliques in found.items()}
 
 
 def calibrate(
@@ -96,7 +107,7 @@ def _initial(tree: clusters.CliqueTree, factors: Sequence[Factor]) -> list[Facto
     return [product(group) for group in assigned]
 
 
-def _project(factor: Factor, keep: set[str], semiring: Semiring, *, exact: bool = False) -> Factor:
+def _project(factor: Factor, keep: Set[str], semiring: Semiring, *, exact: bool = False) -> Factor:
     """The factor over `keep`: continuous variables integrate first; mixtures collapse unless `exact`."""
     out = [v for v in factor.scope if v.name not in keep]
     if not out:
@@ -131,8 +142,19 @@ class CliqueTree:
         return PreparedCliqueTree(problem, self)
 
     def promises(self, problem: Problem) -> Guarantees:
-        """Everything exact for discrete and for Gaussian models; for mixtures of Gaussians the first two moments."""
-        return dict.fromkeys(("log_partition", "marginals", "moments", "assignment"), Guarantee.EXACT)
+        """Everything exact for discrete and for Gaussian models.
+
+        In a hybrid model marginals of discrete variables are exact, and those of continuous ones are Gaussians with
+        the exact mean and covariance of a mixture: the moments are exact, the shape is not.
+        """
+        promised = dict.fromkeys(("log_partition", "marginals", "moments", "assignment"), Guarantee.EXACT)
+        return {**promised, "marginals": Guarantee.HEURISTIC} if _is_hybrid(problem) else promised
+
+
+def _is_hybrid(problem: Problem) -> bool:
+    """Whether continuous variables stand among discrete ones."""
+    cards = problem.variables.cards
+    return bool((cards == 0).any() and (cards > 0).any())
 
 
 class PreparedCliqueTree:
@@ -148,7 +170,7 @@ class PreparedCliqueTree:
         plan = self.plan((), evidence.observed)
         plan.check(self.method.memory)
         graph = interaction_graph(self.problem, plan.relevant)
-        tree = clusters.clique_tree(graph, plan.elimination)
+        tree = clusters.clique_tree(graph, plan.elimination, joined=_is_hybrid(self.problem))
         factors = reduced_factors(self.problem, evidence, plan.relevant.factors)
         mentioned = {v for f in factors for v in f.scope}
         hidden = [self.problem.variables[v] for v in plan.relevant.variables]

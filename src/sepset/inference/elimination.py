@@ -8,7 +8,7 @@ marginals; maxima with modes read backwards give MAP; sums with draws made backw
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, NamedTuple
@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.errors import NotClosed
+from sepset.errors import NotClosed, listing
 from sepset.evidence import Evidence
 from sepset.factors.algebra import AnyVariable, Columns, Conditional, Factor
 from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.method import Answer, Best
 from sepset.inference.plan import Plan, PlanCache, make_plan
-from sepset.inference.reduction import observed_states, reduced_factors
+from sepset.inference.reduction import reduced_factors
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.semiring import MAX, SUM, Semiring
@@ -155,14 +155,18 @@ class PreparedElimination:
         variables = [self.problem.variables[v] for v in targets]
         if any(not v.is_discrete for v in variables):
             return self._continuous_query(targets, evidence)
-        plan = self._plan(targets, evidence, [targets])
-        hidden = [n for n in plan.order if n not in {v.name for v in variables}]
-        remainder = self._run(plan, hidden, evidence, SUM, keep=False).remainder
-        joint = self._cover(remainder, variables)
+        plan = self._plan(targets, evidence, targets)
+        joint = self._cover(self._reduced(plan, targets, evidence), variables)
         log_partition = joint.log_total
         if log_partition == -np.inf:
             return Answer(joint, log_partition)
-        return Answer(joint.normalize().align(variables), log_partition)
+        return Answer(joint.normalize().align(variables), log_partition, Guarantee.EXACT)
+
+    def _reduced(self, plan: Plan, keep: Sequence[int], evidence: Evidence) -> Factor:
+        """The product of all relevant factors with everything but `keep` summed out."""
+        kept = {self.problem.variables[v].name for v in keep}
+        hidden = [name for name in plan.order if name not in kept]
+        return self._run(plan, hidden, evidence, SUM, keep=False).remainder
 
     def _cover(self, factor: Factor, variables: Sequence[AnyVariable]) -> Any:
         """The factor over exactly these discrete variables: those it does not mention are uniform."""
@@ -170,22 +174,47 @@ class PreparedElimination:
         return reduce(lambda f, v: f * Table.ones(v), missing, factor)  # type: ignore[arg-type]
 
     def _continuous_query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
-        """A Gaussian, or a mixture with one component a joint state of the relevant discrete variables."""
-        keep = [v for v in self._relevant(targets, evidence) if self.problem.variables[v].is_discrete]
-        plan = self._plan(targets, evidence, [keep, targets])
-        kept = {self.problem.variables[v].name for v in (*keep, *targets)}
-        remainder = self._run(plan, [n for n in plan.order if n not in kept], evidence, SUM, keep=False).remainder
+        """A Gaussian, or a mixture with one component a joint state of the discrete variables it depends on."""
+        keep = [*self._mixing(targets, evidence), *targets]
+        remainder = self._reduced(self._plan(targets, evidence, keep), keep, evidence)
         log_partition = remainder.log_total
         if log_partition == -np.inf:
             return Answer(remainder, log_partition)
-        names = [self.problem.variables[v] for v in targets]
-        return Answer(remainder.to_distribution(names), log_partition)  # type: ignore[attr-defined]
+        variables = [self.problem.variables[v] for v in targets]
+        covered = self._cover(remainder, [v for v in variables if v.is_discrete])
+        try:
+            return Answer(covered.to_distribution(variables), log_partition, Guarantee.EXACT)
+        except NotClosed as error:
+            if not any(v.is_discrete for v in variables):
+                raise
+            more = [self.problem.variables[v].name for v in keep if v not in targets]
+            raise NotClosed(
+                f"The joint of {listing(v.name for v in variables)} has a mixture of Gaussians in each discrete state, "
+                f"which no factor holds. Ask for the continuous targets alone, or for {listing(more)} too."
+            ) from error
 
-    def _relevant(self, targets: Sequence[int], evidence: Evidence) -> tuple[int, ...]:
-        touched, observed = [*evidence.weights], evidence.observed
-        return self.problem.relevant(
-            targets, observed, touched=touched, constants=True, prune=self.method.prune
-        ).variables
+    def _mixing(self, targets: Sequence[int], evidence: Evidence) -> list[int]:
+        """The discrete variables other than targets that share a factor with a continuous target in the end.
+
+        They are met from the targets by way of continuous variables, which are integrated out first.
+        """
+        relevant = self.problem.relevant(
+            targets, evidence.observed, touched=[*evidence.weights], constants=True, prune=self.method.prune
+        )
+        variables, inside = self.problem.variables, set(relevant.variables)
+        scopes = [[v for v in self.problem.scope(i) if v in inside] for i in relevant.factors]
+        touching: dict[int, list[int]] = {}
+        for i, scope in enumerate(scopes):
+            for v in scope:
+                touching.setdefault(v, []).append(i)
+        stack = [v for v in targets if not variables[v].is_discrete]
+        met = dict.fromkeys(stack)
+        while stack:
+            for other in (u for i in touching.get(stack.pop(), ()) for u in scopes[i] if u not in met):
+                met[other] = None
+                if not variables[other].is_discrete:
+                    stack.append(other)
+        return sorted(v for v in met if variables[v].is_discrete and v not in targets)
 
     def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """Each marginal by its own elimination, when it is read."""
@@ -193,14 +222,16 @@ class PreparedElimination:
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
-        plan = self._plan([], evidence, [])
-        return self._run(plan, plan.order, evidence, SUM, keep=False).remainder.log_total
+        return self._reduced(self._plan([], evidence, []), [], evidence).log_total
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out first."""
-        plan = self._plan(over, evidence, [over], joint=False)
+        plan = self._plan(over, evidence, over, joint=False)
         chosen = {self.problem.variables[v] for v in over}
-        done = self._run(plan, plan.order, evidence, lambda v: MAX if v in chosen else SUM)
+        try:
+            done = self._run(plan, plan.order, evidence, lambda v: MAX if v in chosen else SUM)
+        except NotClosed as error:
+            raise _no_maximum(chosen, error) from error
         log_value = done.remainder.log_total
         if log_value == -np.inf:
             return Best({}, log_value)
@@ -218,44 +249,37 @@ class PreparedElimination:
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
         """What a query would cost; without targets, what one tree over everything would."""
-        if targets:
-            return self._plan(targets, Evidence(dict.fromkeys(observed, 0)), [targets])
-        everything = [v for v in range(len(self.problem.variables)) if v not in set(observed)]
-        return self._plan(everything, Evidence(dict.fromkeys(observed, 0)), [], joint=False, shown=())
+        evidence = Evidence(dict.fromkeys(observed, 0))
+        if not targets:
+            everything = [v for v in range(len(self.problem.variables)) if v not in set(observed)]
+            return self._plan(everything, evidence, [], joint=False, shown=())
+        continuous = any(not self.problem.variables[v].is_discrete for v in targets)
+        keep = [*self._mixing(targets, evidence), *targets] if continuous else targets
+        return self._plan(targets, evidence, keep)
 
     def _plan(
         self,
         targets: Sequence[int],
         evidence: Evidence,
-        last: Sequence[Sequence[int]],
+        last: Sequence[int],
         *,
         joint: bool = True,
         shown: Sequence[int] | None = None,
     ) -> Plan:
-        observed, touched = evidence.observed, tuple(sorted(evidence.weights))
-        key = (tuple(targets), observed, touched, tuple(map(tuple, last)), joint)
-        return self._plans.get(key, lambda: self._make_plan(targets, observed, touched, last, joint, shown))
+        observed = evidence.observed
+        touched = tuple(sorted(set(evidence.weights).difference(targets)))
+        names = tuple(targets if shown is None else shown)
+        key = (tuple(targets), observed, touched, tuple(last), joint, names)
 
-    def _make_plan(
-        self,
-        targets: Sequence[int],
-        observed: Sequence[int],
-        touched: Sequence[int],
-        last: Sequence[Sequence[int]],
-        joint: bool,
-        shown: Sequence[int] | None,
-    ) -> Plan:
-        relevant = self.problem.relevant(targets, observed, touched=touched, constants=True, prune=self.method.prune)
-        free = [[v for v in group if v not in set(observed)] for group in last]
-        return make_plan(
-            self.problem,
-            relevant,
-            method=self.method.order,
-            targets=targets if shown is None else shown,
-            observed=observed,
-            last=free,
-            joint=joint,
-        )
+        def make() -> Plan:
+            prune = self.method.prune
+            relevant = self.problem.relevant(targets, observed, touched=touched, constants=True, prune=prune)
+            order = self.method.order
+            return make_plan(
+                self.problem, relevant, method=order, targets=names, observed=observed, last=last, joint=joint
+            )
+
+        return self._plans.get(key, make)
 
     def _run(
         self,
@@ -272,7 +296,12 @@ class PreparedElimination:
         return eliminate(factors, order, semiring, keep=keep)
 
 
-def value_at(problem: Problem, evidence: Evidence, values: dict[AnyVariable, Any]) -> float:
-    """The logarithm of the unnormalized value of a full assignment of states, likelihoods included."""
-    states = {**observed_states(problem, evidence), **values}
-    return sum(f.log_value(states) for f in reduced_factors(problem, Evidence(weights=evidence.weights)))
+def _no_maximum(chosen: Collection[AnyVariable], error: NotClosed) -> NotClosed:
+    """Why continuous values cannot be maximized while discrete ones are summed."""
+    if all(v.is_discrete for v in chosen):
+        return error
+    names = listing(sorted(v.name for v in chosen if not v.is_discrete))
+    return NotClosed(
+        f"The density of {names} with the other variables summed out is a mixture of Gaussians, whose maximum has no "
+        "closed form. Leave out `over=` to maximize every variable, or query its distribution."
+    )

@@ -10,15 +10,19 @@ from numpy.typing import NDArray
 
 from sepset.evidence import Evidence
 from sepset.inference.plan import Plan
-from sepset.inference.result import Guarantees
+from sepset.inference.result import Guarantee, Guarantees
 from sepset.problem import Problem
 
 
 class Answer(NamedTuple):
-    """A normalized distribution over the targets and the logarithm of the evidence's probability."""
+    """A normalized distribution over the targets, the logarithm of the evidence's probability, and how good both are.
+
+    Without a guarantee of its own, the answer has the one its method promises.
+    """
 
     distribution: Any
     log_partition: float
+    guarantee: Guarantee | None = None
 
 
 class Best(NamedTuple):

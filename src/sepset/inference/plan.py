@@ -126,25 +126,28 @@ def make_plan(
     method: OrderingMethod,
     targets: Sequence[int] = (),
     observed: Sequence[int] = (),
-    last: Sequence[Sequence[int]] = (),
+    last: Sequence[int] = (),
     joint: bool = True,
 ) -> Plan:
-    """The plan that eliminates continuous variables first, then discrete ones, then each group of `last`.
+    """The plan that eliminates all but `last` first, then `last`; in both, continuous variables before discrete ones.
 
     Args:
-        joint: whether the targets are kept together to the end, as one table.
+        last: the variables that are eliminated last, or kept.
+        joint: whether `last` stays together to the end, as one table.
     """
     variables = problem.variables
-    graph = interaction_graph(problem, relevant, [targets] if joint else ())
+    graph = interaction_graph(problem, relevant, [last] if joint else ())
     name = {v: variables[v].name for v in relevant.variables}
-    cards = {name[v]: _card(variables[v]) for v in relevant.variables}
-    continuous = [name[v] for v in relevant.variables if not variables[v].is_discrete]
-    ends = [[name[v] for v in group if v in name] for group in last]
-    later = {n for group in ends for n in group}
-    middle = [n for n in name.values() if n not in later and n not in set(continuous)]
-    first = [n for n in continuous if n not in later]
-    groups = [group for group in ([first, middle] if first else [middle]) if group]
-    elimination = elimination_order(graph, cards, method=method, groups=[*groups, *[g for g in ends if g]])
+    later = set(last)
+    parts: dict[tuple[bool, bool], list[str]] = {}
+    for v in relevant.variables:
+        parts.setdefault((v in later, variables[v].is_discrete), []).append(name[v])
+    elimination = elimination_order(
+        graph,
+        {name[v]: _card(variables[v]) for v in relevant.variables},
+        method=method,
+        groups=[parts[key] for key in sorted(parts)],
+    )
     scopes = [[name[v] for v in problem.scope(i) if v in name] for i in relevant.factors]
     return Plan(
         relevant=relevant,

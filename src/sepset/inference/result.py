@@ -151,6 +151,10 @@ class Marginals(Mapping[str, Any]):
         return f"Marginals({len(self)} variables)"
 
 
+def _exp(value: float) -> float:
+    return math.exp(value) if value < 709.0 else math.inf
+
+
 @dataclass(frozen=True)
 class LogProbability(Result):
     """A logarithm of a probability (or partition function) with bounds; `float()` gives the value."""
@@ -166,8 +170,8 @@ class LogProbability(Result):
 
     @property
     def probability(self) -> float:
-        """The value out of the logarithm."""
-        return math.exp(self.value)
+        """The value out of the logarithm; infinite where that is beyond float64."""
+        return _exp(self.value)
 
     def __float__(self) -> float:
         return self.value
@@ -208,8 +212,8 @@ class MapResult(Result):
 
     @cached_property
     def probability(self) -> float:
-        """The probability of the best assignment given the evidence."""
-        return math.exp(self.log_value - self.log_partition_of())
+        """The probability (for continuous variables, the density) of the best assignment given the evidence."""
+        return _exp(self.log_value - self.log_partition_of())
 
     def __getitem__(self, key: VariableLike | VariableArray) -> Any:
         if isinstance(key, VariableArray):

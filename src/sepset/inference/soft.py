@@ -58,7 +58,8 @@ def _scaled(weights: Array, target: Array, current: Array, prepared: Prepared, v
         found = prepared.problem.variables[variable]
         state = found.states[int(np.flatnonzero(impossible)[0])]  # type: ignore[union-attr]
         raise ImpossibleEvidence(
-            f"Soft evidence gives {found.name}={state!r} a positive probability, but the other findings rule it out."
+            f"Soft evidence gives {found.name}={state!r} a positive probability, but the other evidence rules it out. "
+            "Change one of them."
         )
     scaled = np.divide(weights * target, current, out=np.zeros_like(weights), where=current > 0)
     return np.asarray(scaled / scaled.max())
