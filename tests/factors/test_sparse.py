@@ -16,7 +16,8 @@ import oracle
 import small_tables as small
 from sepset.errors import ModelError, NotClosed, ScopeError, StateError, TooLarge
 from sepset.factors.algebra import Conditional, Distribution, Factor
-from sepset.factors.sparse import SparseConditional, SparseTable
+from sepset.factors.conditional import SparseConditional
+from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.semiring import BOOLEAN, MAX, SUM, temperature
 from sepset.testing import assert_close, check_factor_laws

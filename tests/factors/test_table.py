@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -423,6 +425,52 @@ def test_pickles(table):
 
 def test_equality_is_identity():
     assert Table(A, [1, 2]) != Table(A, [1, 2])
+
+
+PAIR = (A, C)
+
+
+def log_of(value: Fraction) -> float:
+    return math.log(value.numerator) - math.log(value.denominator) if value else -math.inf
+
+
+@st.composite
+def extreme(draw: st.DrawFn) -> tuple[tuple[Discrete, ...], dict[tuple[int, ...], Fraction]]:
+    """A table over A, C or both with floats of any exponent, and zeros."""
+    scope = draw(st.sampled_from([(), (A,), (C,), PAIR, (C, A)]))
+    numbers = st.one_of(st.just(0.0), st.builds(math.ldexp, st.floats(0.5, 1.0), st.integers(-1073, 1024)))
+    cells = itertools.product(*(range(v.num_states) for v in scope))
+    return scope, {cell: Fraction(draw(numbers.filter(math.isfinite))) for cell in cells}
+
+
+def at(scope: tuple[Discrete, ...], cell: tuple[int, int]) -> tuple[int, ...]:
+    """The part of a joint cell of A and C that a scope sees."""
+    return tuple(cell[PAIR.index(v)] for v in scope)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["*", "/", "sum", "max", "normalize", "**2"]), extreme()), max_size=7))
+@settings(max_examples=150, deadline=None)
+def test_any_chain_of_operations_equals_exact_rational_arithmetic(steps):
+    cells = list(itertools.product(range(2), range(2)))
+    table, exact = Table.ones(PAIR), dict.fromkeys(cells, Fraction(1))
+    for operation, (scope, values) in steps:
+        other = Table(scope, [float(value) for value in values.values()])
+        if operation == "*":
+            table, exact = table * other, {cell: exact[cell] * values[at(scope, cell)] for cell in cells}
+        elif operation == "/" and all(values.values()):
+            table, exact = table / other, {cell: exact[cell] / values[at(scope, cell)] for cell in cells}
+        elif operation in ("sum", "max"):
+            fold, semiring = (sum, SUM) if operation == "sum" else (max, MAX)
+            table = table.marginalize(A, semiring) * Table.ones(A)
+            exact = {(a, c): Fraction(fold(exact[i, c] for i in range(2))) for a, c in cells}
+        elif operation == "normalize" and any(exact.values()):
+            table, exact = table.normalize(), {cell: exact[cell] / sum(exact.values()) for cell in cells}
+        elif operation == "**2":
+            table, exact = table**2, {cell: exact[cell] ** 2 for cell in cells}
+    for cell in cells:
+        point = dict(zip(PAIR, (v.states[code] for v, code in zip(PAIR, cell, strict=True)), strict=True))
+        assert table.log_value(point) == pytest.approx(log_of(exact[cell]), rel=EXACT, abs=CLOSE)
+    assert table.log_total == pytest.approx(log_of(sum(exact.values(), Fraction(0))), rel=EXACT, abs=CLOSE)
 
 
 def per_call(call, rounds: int = 300) -> float:
