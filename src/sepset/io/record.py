@@ -79,7 +79,7 @@ class NetworkRecord:
 
 
 @dataclass(slots=True)
-class _Misses:
+class Misses:
     """Rows that were renormalised, for the note about them."""
 
     rows: int = 0
@@ -88,12 +88,14 @@ class _Misses:
     children: list[str] = field(default_factory=list)
 
     def add(self, child: str, misses: Array) -> None:
+        """Count the rows of a child that missed, and by how much."""
         self.rows += int(np.count_nonzero(misses))
         self.children.append(child)
         if misses.max() > self.largest:
             self.largest, self.where = float(misses.max()), child
 
     def note(self) -> tuple[str, ...]:
+        """The note for the model, where there is something to report."""
         if not self.rows:
             return ()
         cpds = f"{len(self.children)} CPD{'s' * (len(self.children) > 1)}"
@@ -108,7 +110,7 @@ def network(record: NetworkRecord, source: Source, *, normalize: bool) -> BayesN
     variables = _variables(record.variables, source)
     cpds = _by_child(record, variables, source)
     _refuse_cycle(cpds, source)
-    misses = _Misses()
+    misses = Misses()
     made = [_cpd(cpds[name], variables, source, misses, normalize=normalize) for name in variables]
     mark = record.variables[0].mark if record.variables else 0
     return guarded(lambda: BayesNet(*made, name=record.name, notes=(*record.notes, *misses.note())), source, mark)
@@ -195,7 +197,7 @@ def _cpd(
     record: TableRecord | MadeRecord,
     variables: Mapping[str, Discrete],
     source: Source,
-    misses: _Misses,
+    misses: Misses,
     *,
     normalize: bool,
 ) -> CPD:
@@ -218,7 +220,9 @@ def _rows(record: TableRecord, child: Discrete, parents: tuple[Discrete, ...], s
     return record.values.reshape(-1, child.num_states)
 
 
-def normalized_rows(rows: Array, error: Callable[[int, float], FileFormatError]) -> tuple[Array, Array | None]:
+def normalized_rows(
+    rows: Array, error: Callable[[int, float], FileFormatError], rounding: float | None = None
+) -> tuple[Array, Array | None]:
     """The rows, each summing to one, and how much each missed by; rows that miss by more than 1e-6 raise.
 
     Rows that miss by rounding alone are left as they are, so that what was written comes back bit for bit.
@@ -228,7 +232,7 @@ def normalized_rows(rows: Array, error: Callable[[int, float], FileFormatError])
     if off.max(initial=0.0) > SLACK:
         worst = int(np.argmax(off > SLACK))
         raise error(worst, float(totals[worst]))
-    rounding = (rows.shape[1] + 8) * EPSILON
+    rounding = (rows.shape[1] + 8) * EPSILON if rounding is None else rounding
     if off.max(initial=0.0) <= rounding:
         return rows, None
     scale = np.where(off > rounding, totals, 1.0)

@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sepset.cpds.causal import NoisyMax, NoisyOr
 from sepset.cpds.cpd import CPD
@@ -82,7 +83,7 @@ def _title(root: Element) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A node as the file has it: `listed` are its states in file order, `states` in ours."""
+    """A node as the file has it: `listed` are its states in file order, `states` in ours, `places` leads between them."""
 
     element: Element
     key: str
@@ -90,6 +91,7 @@ class _Node:
     listed: tuple[str, ...]
     states: tuple[str, ...]
     ids: tuple[str, ...]
+    places: list[int]
     position: int
 
 
@@ -102,15 +104,16 @@ def _node(document: Document, element: Element) -> _Node:
         raise document.error("expected an id on the node and on each of its states", element.mark)
     properties = {p.attributes.get("id", ""): p for p in element.all("PROPERTY")}
     name = document.name(properties[NAME]) if NAME in properties else key
-    listed, states = ids, ids
+    listed, places = ids, list(range(len(ids)))
     if STATES in properties:
-        listed, states = _kept_states(document, properties[STATES], len(ids))
+        listed, places = _kept_states(document, properties[STATES], len(ids))
+    states = tuple(listed[place] for place in places)
     position = whole(properties[POSITION].text) if POSITION in properties else None
-    return _Node(element, key, name, listed, states, ids, position or 0)
+    return _Node(element, key, name, listed, states, ids, places, position or 0)
 
 
-def _kept_states(document: Document, element: Element, count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The states in file order and in ours, from the property that keeps both as a JSON list of pairs."""
+def _kept_states(document: Document, element: Element, count: int) -> tuple[tuple[str, ...], list[int]]:
+    """The states in file order and the places of ours among them, which a property keeps as two JSON lists."""
     try:
         listed, order = json.loads(element.text)
         names = [name for name in listed if isinstance(name, str) and name]
@@ -119,7 +122,7 @@ def _kept_states(document: Document, element: Element, count: int) -> tuple[tupl
         names, places = [], []
     if len(names) != count or sorted(places) != list(range(count)):
         raise document.error("expected the states as a list of names and a list of their places", element.mark)
-    return tuple(names), tuple(names[place] for place in places)
+    return tuple(names), places
 
 
 def _cpd(document: Document, node: _Node, by_key: dict[str, _Node]) -> TableRecord | MadeRecord:
@@ -130,9 +133,21 @@ def _cpd(document: Document, node: _Node, by_key: dict[str, _Node]) -> TableReco
     names = tuple(parent.name for parent in parents)
     if node.element.tag == "CPT":
         body = document.one(node.element, "PROBABILITIES")
-        return TableRecord(node.name, names, document.weights(body), body.mark)
+        numbers = document.weights(body)
+        return TableRecord(node.name, names, _in_our_order(numbers, [*parents, node]), body.mark)
     read = _deterministic if node.element.tag == "DETERMINISTIC" else _noisy_max
     return MadeRecord(node.name, names, read(document, node, parents), node.element.mark)
+
+
+def _in_our_order(numbers: Array, nodes: Sequence[_Node]) -> Array:
+    """Numbers over states in file order, moved to ours; a table of another size is left for others to refuse."""
+    shape = [len(node.states) for node in nodes]
+    if numbers.size != math.prod(shape) or all(node.states == node.listed for node in nodes):
+        return numbers
+    table = numbers.reshape(shape)
+    for axis, node in enumerate(nodes):
+        table = table.take(node.places, axis)
+    return table.reshape(-1)
 
 
 def _deterministic(document: Document, node: _Node, parents: Sequence[_Node]) -> Maker:
@@ -141,11 +156,12 @@ def _deterministic(document: Document, node: _Node, parents: Sequence[_Node]) ->
     size = math.prod(len(parent.states) for parent in parents)
     if len(words) != size:
         raise document.error(f"found {len(words)} states; the parents have {size} joint states", body.mark)
-    names = dict(zip(node.ids, node.listed, strict=True))
     for word in words:
-        if word not in names:
-            raise document.error(f"found {word!r}; its states are {listing(names)}.{nearest(word, names)}", body.mark)
-    results = iter([names[word] for word in words])
+        if word not in node.ids:
+            known = f"its states are {listing(node.ids)}.{nearest(word, node.ids)}"
+            raise document.error(f"found {word!r}; {known}", body.mark)
+    listed = _in_our_order(np.array([node.ids.index(word) for word in words], np.float64), parents)
+    results = iter([node.listed[int(place)] for place in listed])
     return lambda child, given: DeterministicCPD(child, lambda *_: next(results), given=given)
 
 
@@ -166,7 +182,7 @@ def _noisy_max(document: Document, node: _Node, parents: Sequence[_Node]) -> Mak
             raise document.error(f"the last row of the parent {parent.name!r} should be absence for sure", body.mark)
         effect = np.empty_like(part)
         effect[order] = part
-        effects.append(effect)
+        effects.append(effect[parent.places])
         start += len(order)
     levels = [node.states.index(state) for state in reversed(node.listed)]
     return lambda child, given: _influenced(child, given, effects, rows[-1], levels)
@@ -217,22 +233,29 @@ def render(model: Model) -> bytes:
         f'<smile version="1.0" id="{title}" numsamples="10000">',
         "<nodes>",
     ]
+    orders = {name: _file_order(net.cpd(name), view) for name, view in seen.items()}
     for name in net.dag.topological_order:
-        lines += _node_lines(net, name, keys, seen)
+        lines += _node_lines(net, name, keys, seen, orders)
     genie = f'<genie version="1.0" app="sepset" name={attribute(net.name, "XDSL")} />'
     lines += ["</nodes>", f"<extensions>{genie}</extensions>", "</smile>"]
     return ("\n".join(lines) + "\n").encode()
 
 
-def _node_lines(net: BayesNet, name: str, keys: dict[str, str], seen: dict[str, VariableView]) -> list[str]:
-    cpd, view = net.cpd(name), seen[name]
-    tag, order, body = _body(cpd, view)
+Orders: TypeAlias = Mapping[str, list[int]]
+"""For each variable the codes of its states in file order."""
+
+
+def _node_lines(
+    net: BayesNet, name: str, keys: Mapping[str, str], seen: Mapping[str, VariableView], orders: Orders
+) -> list[str]:
+    cpd, view, order = net.cpd(name), seen[name], orders[name]
     listed = tuple(view.states[code] for code in order)
     ids = _state_ids(listed)
+    tag, body = _body(cpd, ids, orders)
     lines = [f'<{tag} id="{keys[name]}">', *(f'  <state id="{key}" />' for key in ids)]
     if cpd.parents:
         lines.append(f"  <parents>{' '.join(keys[parent.name] for parent in cpd.parents)}</parents>")
-    lines += body(ids)
+    lines += body
     if keys[name] != name:
         lines.append(_property(NAME, name))
     if ids != listed or order != sorted(order):
@@ -253,27 +276,44 @@ def _state_ids(states: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"state_{number}" for number in range(len(states)))
 
 
-Body: TypeAlias = Callable[[tuple[str, ...]], list[str]]
+def _file_order(cpd: CPD, view: VariableView) -> list[int]:
+    return list(reversed(cpd.influences.order)) if _is_noisy(cpd) else list(range(len(view.states)))
 
 
-def _body(cpd: CPD, view: VariableView) -> tuple[str, list[int], Body]:
-    """The kind of node, the codes of its states in file order, and the lines with its numbers."""
-    plain = list(range(len(view.states)))
+def _is_noisy(cpd: CPD) -> TypeGuard[NoisyOr | NoisyMax]:
+    """Whether a noisy-max node can hold the CPD: each parent needs a state that surely adds nothing."""
+    if not isinstance(cpd, NoisyOr | NoisyMax):
+        return False
+    return all((effect[:, 0] == 1.0).any() for effect in cpd.influences.effects)
+
+
+def _body(cpd: CPD, ids: tuple[str, ...], orders: Orders) -> tuple[str, list[str]]:
+    """The kind of node and the lines with its numbers, over states in file order."""
     if isinstance(cpd, DeterministicCPD):
-        codes = cpd.codes.tolist()
-        return "deterministic", plain, lambda ids: [_tag("resultingstates", [ids[code] for code in codes])]
-    if isinstance(cpd, NoisyOr | NoisyMax) and all((effect[:, 0] == 1.0).any() for effect in cpd.influences.effects):
-        return "noisymax", list(reversed(cpd.influences.order)), lambda ids: _noisy_lines(cpd)
-    numbers = rows_of(table_of(cpd, "XDSL")).reshape(-1).tolist()
-    return "cpt", plain, lambda ids: [_tag("probabilities", map(repr, numbers))]
+        codes = _in_file_order(cpd.codes, cpd.parents, orders)
+        return "deterministic", [_tag("resultingstates", [ids[code] for code in codes.tolist()])]
+    if _is_noisy(cpd):
+        return "noisymax", _noisy_lines(cpd, orders)
+    numbers = _in_file_order(rows_of(table_of(cpd, "XDSL")), cpd.scope, orders)
+    return "cpt", [_tag("probabilities", map(repr, numbers.tolist()))]
 
 
-def _noisy_lines(cpd: NoisyOr | NoisyMax) -> list[str]:
+def _in_file_order(numbers: NDArray[Any], scope: Sequence[Any], orders: Orders) -> NDArray[Any]:
+    moved = [(axis, orders[v.name]) for axis, v in enumerate(scope) if orders[v.name] != sorted(orders[v.name])]
+    if not moved:
+        return numbers.reshape(-1)
+    table = numbers.reshape([v.num_states for v in scope])
+    for axis, order in moved:
+        table = table.take(order, axis)
+    return table.reshape(-1)
+
+
+def _noisy_lines(cpd: NoisyOr | NoisyMax, orders: Orders) -> list[str]:
     strengths: list[int] = []
     numbers: list[float] = []
-    for effect in cpd.influences.effects:
+    for parent, effect in zip(cpd.parents, cpd.influences.effects, strict=True):
         order = np.argsort(effect[:, 0] == 1.0, kind="stable")
-        strengths += order.tolist()
+        strengths += np.argsort(orders[parent.name])[order].tolist()
         numbers += effect[order, ::-1].reshape(-1).tolist()
     numbers += cpd.influences.leak[::-1].tolist()
     return [_tag("strengths", map(str, strengths)), _tag("parameters", map(repr, numbers))]
