@@ -10,7 +10,6 @@ import numpy as np
 
 from sepset.cpds.causal import NoisyMax, NoisyOr
 from sepset.cpds.cpd import CPD, ParameterBlock
-from sepset.cpds.discrete import TOLERANCE
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.partition import Node
@@ -154,7 +153,6 @@ def _read_table(
     scaled, missed = normalized_rows(
         rows,
         lambda row, total: item["rows"].error(f"{row_name(child.name, given, row)} sums to {total:.9g}, not to one"),
-        TOLERANCE,
     )
     if missed is not None and misses is not None:
         misses.add(child.name, missed)

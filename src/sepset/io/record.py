@@ -220,9 +220,7 @@ def _rows(record: TableRecord, child: Discrete, parents: tuple[Discrete, ...], s
     return record.values.reshape(-1, child.num_states)
 
 
-def normalized_rows(
-    rows: Array, error: Callable[[int, float], FileFormatError], rounding: float | None = None
-) -> tuple[Array, Array | None]:
+def normalized_rows(rows: Array, error: Callable[[int, float], FileFormatError]) -> tuple[Array, Array | None]:
     """The rows, each summing to one, and how much each missed by; rows that miss by more than 1e-6 raise.
 
     Rows that miss by rounding alone are left as they are, so that what was written comes back bit for bit.
@@ -232,7 +230,7 @@ def normalized_rows(
     if off.max(initial=0.0) > SLACK:
         worst = int(np.argmax(off > SLACK))
         raise error(worst, float(totals[worst]))
-    rounding = (rows.shape[1] + 8) * EPSILON if rounding is None else rounding
+    rounding = (rows.shape[1] + 8) * EPSILON
     if off.max(initial=0.0) <= rounding:
         return rows, None
     scale = np.where(off > rounding, totals, 1.0)

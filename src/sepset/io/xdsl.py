@@ -83,7 +83,7 @@ def _title(root: Element) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A node as the file has it: `listed` are its states in file order, `states` in ours, `places` leads between them."""
+    """A node as the file has it; `listed` are its states in file order, `states` in ours, `places` those of ours."""
 
     element: Element
     key: str

@@ -1,0 +1,72 @@
+"""Classic small networks, each with its source, authors and licence.
+
+>>> load("student")["grade"].states
+('A', 'B', 'C')
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from sepset.errors import ScopeError, listing, nearest
+
+if TYPE_CHECKING:
+    from sepset.models.model import Model
+
+__all__ = ["Description", "describe", "load", "names"]
+
+_SUFFIX = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a data file says about itself."""
+
+    name: str
+    description: str
+    source: str
+    authors: str
+    licence: str
+
+
+def names() -> tuple[str, ...]:
+    """The names `load` knows, sorted.
+
+    >>> names()[:3]
+    ('alarm', 'asia', 'cancer')
+    """
+    files = (entry.name for entry in resources.files(__name__).iterdir())
+    return tuple(sorted(name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX)))
+
+
+def load(name: str) -> Model:
+    """The network of this name; an unknown one raises with the nearest known.
+
+    Rows whose published digits do not sum to one are renormalised, which `notes` reports.
+
+    >>> load("asia")
+    BayesNet('asia': 8 variables, 8 edges, 18 parameters)
+    """
+    from sepset.io import json
+
+    return json.parse(_data(name), f"{name}{_SUFFIX}")
+
+
+def describe(name: str) -> Description:
+    """The source, authors and licence of the network of this name.
+
+    >>> describe("alarm").licence
+    'CC BY-SA 3.0, https://creativecommons.org/licenses/by-sa/3.0/'
+    """
+    from sepset.io import json
+
+    return Description(**json.about(_data(name), f"{name}{_SUFFIX}"))
+
+
+def _data(name: str) -> bytes:
+    known = names()
+    if name not in known:
+        raise ScopeError(f"Unknown dataset {name!r}.{nearest(name, known)} There are {listing(known, len(known))}.")
+    return (resources.files(__name__) / f"{name}{_SUFFIX}").read_bytes()
