@@ -21,6 +21,7 @@ import subprocess
 import sys
 import time
 import tokenize
+import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,8 +108,9 @@ def run_commands(block: Block, name: str) -> None:
 
 
 def run_document(text: str, name: str) -> None:
-    namespace: dict[str, object] = {"__name__": "__document__"}
-    printed = ""
+    document = types.ModuleType("__document__")
+    sys.modules[document.__name__] = document  # where dataclasses look for the module that defines them
+    namespace, printed = vars(document), ""
     for block in blocks(text):
         if block.kind == "python":
             printed = execute(block, namespace, name)
