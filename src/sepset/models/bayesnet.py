@@ -23,7 +23,7 @@ from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.models.ancestral import forward_sample
 from sepset.models.intervention import intervened
 from sepset.models.markovnet import MarkovNet
-from sepset.models.model import NamedModel
+from sepset.models.model import NamedModel, is_cpd
 from sepset.models.rows import complete
 from sepset.problem import Block, ConditionalGroup, Problem
 from sepset.universe import Variables
@@ -56,7 +56,7 @@ class BayesNet(NamedModel):
 
     def __init__(self, *cpds: CPD, name: str = "", notes: Iterable[str] = ()) -> None:
         for cpd in cpds:
-            if not isinstance(cpd, CPD):
+            if not is_cpd(cpd):
                 raise ModelError(f"A Bayesian network is made of CPDs; found {cpd!r} of type {type(cpd).__name__}.")
         by_name = _by_child(cpds)
         for cpd in cpds:

@@ -58,6 +58,8 @@ class FactorArray:
 
     def bind(self, variables: Variables) -> FactorBlock:
         """The block over a model's own numbering."""
+        if not len(self):
+            return FactorBlock(np.zeros((0, 0), np.int64), (), [1.0])
         scopes = self.places
         offsets = [_first(part, variables) for part in self.parts]
         if len(self.parts) > 1 or (offsets and offsets[0] != 0):
@@ -121,7 +123,7 @@ def pairwise(
     made = (
         block(edges, potential, space=space) if not isinstance(edges, Edges) else _over_edges(edges, potential, space)
     )
-    if made.places.shape[1] != 2:
+    if len(made) and made.places.shape[1] != 2:
         raise ModelError(f"pairwise needs pairs of variables; found scopes of {made.places.shape[1]}. Use block.")
     return made
 
@@ -153,6 +155,8 @@ def block(
     values = potential.values if isinstance(potential, Table) else potential
     if isinstance(values, Potential):
         return FactorArray(parts, places, values)
+    if not len(places):
+        return FactorArray(parts, places, np.zeros((1, 1)), space)
     draft = FactorArray(parts, places, np.zeros((1, 1)), space)
     return FactorArray(parts, places, _tables(np.asarray(values, np.float64), draft.cards(), len(places)), space)
 
@@ -169,7 +173,8 @@ def _places(scopes: Any, array: VariableArray | None) -> tuple[tuple[Discrete | 
     if len({len(row) for row in rows}) > 1:
         raise ModelError(f"The factors of a block have one arity; found {listing(sorted({len(r) for r in rows}))}.")
     variables = Variables.union(*rows)
-    return variables.parts, np.array([variables.ids(row) for row in rows], np.int64).reshape(len(rows), -1)  # type: ignore[return-value]
+    places = np.array([variables.ids(row) for row in rows], np.int64).reshape(len(rows), len(rows[0]) if rows else 0)
+    return variables.parts, places  # type: ignore[return-value]  # tables are over discrete variables
 
 
 def _tables(values: NDArray[np.float64], cards: tuple[int, ...], count: int) -> NDArray[np.float64]:

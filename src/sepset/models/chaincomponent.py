@@ -52,8 +52,11 @@ class ChainComponent:
     ) -> None:
         own = check_scope((variables,) if isinstance(variables, Discrete) else variables)
         first = check_scope((given,) if isinstance(given, Discrete) else given)
-        scope: tuple[Any, ...] = functools.reduce(union, (f.scope for f in factors), first)
-        parents = tuple(v for v in scope if v not in own)
+        for factor in factors:
+            if not isinstance(factor, Table | SparseTable):
+                raise ModelError(f"A chain component is made of tables; found {factor!r} of {type(factor).__name__}.")
+        scope: tuple[Any, ...] = functools.reduce(union, (f.scope for f in factors), union(own, first))
+        parents = scope[len(own) :]
         self.__dict__.update(variables=own, parents=parents, factors=factors, is_normalized=False)
         self._check()
 
@@ -74,8 +77,6 @@ class ChainComponent:
         if not self.variables:
             raise ModelError("A chain component needs at least one variable.")
         for factor in self.factors:
-            if not isinstance(factor, Table | SparseTable):
-                raise ModelError(f"{self!r} is made of tables; found {factor!r} of type {type(factor).__name__}.")
             if factor.scope and not set(factor.scope) & set(self.variables):
                 raise ScopeError(
                     f"{factor!r} touches no variable of the component {self!r}; it would cancel out. "

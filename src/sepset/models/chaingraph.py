@@ -23,7 +23,7 @@ from sepset.models.bayesnet import BayesNet
 from sepset.models.chaincomponent import ChainComponent, check_parents, owners
 from sepset.models.factorgraph import FactorGraph
 from sepset.models.markovnet import MarkovNet
-from sepset.models.model import NamedModel
+from sepset.models.model import NamedModel, is_cpd
 from sepset.models.rows import complete
 from sepset.problem import ConditionalGroup, Problem
 from sepset.universe import Variables
@@ -134,7 +134,7 @@ class ChainGraph(NamedModel):
 def _component(part: ChainComponent | CPD) -> ChainComponent:
     if isinstance(part, ChainComponent):
         return part
-    if isinstance(part, CPD):
+    if is_cpd(part):
         return ChainComponent.of_cpd(part)
     raise ModelError(f"A chain graph is made of chain components and CPDs; found {part!r}.")
 

@@ -9,29 +9,30 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.table import TableCPD
-from sepset.errors import ModelError, NotApplicable
-from sepset.evidence import is_missing
+from sepset.errors import ModelError
+from sepset.evidence import is_missing, real_value
 from sepset.variables import Discrete, Vector
 
 
-def intervened(variable: Discrete | Vector, value: object) -> TableCPD:
+def intervened(variable: Discrete | Vector, value: object) -> TableCPD | LinearGaussian:
     """The parentless CPD of an intervened variable.
 
     Args:
         variable: what is set.
-        value: a state, a sequence with one probability a state, or a mapping from states to probabilities.
+        value: a state, a sequence with one probability a state, or a mapping from states to probabilities; for a
+            continuous variable a number, which can be sampled but, having no density, not put into factors.
 
     >>> intervened(Discrete("dose", ("low", "high")), "high").values
     array([0., 1.])
     """
-    if not isinstance(variable, Discrete):
-        raise NotApplicable(
-            f"{variable.name} is continuous; a point intervention has no density. "
-            "Replace its CPD instead: with_cpds(LinearGaussian(...)) without parents."
-        )
     if is_missing(value):
         raise ModelError(f"do() was given {value!r} for {variable.name}. Name a state, or leave the variable out.")
+    if not isinstance(variable, Discrete):
+        return LinearGaussian(
+            variable, real_value(variable, value), covariance=np.zeros((variable.size, variable.size))
+        )
     if isinstance(value, Mapping):
         row = np.zeros(variable.num_states)
         for state, probability in value.items():

@@ -25,7 +25,7 @@ from sepset.factors.table import Table
 from sepset.graphs.graph import UndirectedGraph
 from sepset.models.blocks import FactorArray, block, pairwise, unary
 from sepset.models.features import Feature
-from sepset.models.model import NamedModel
+from sepset.models.model import NamedModel, is_factor
 from sepset.models.reduction import reduced, scaled_block
 from sepset.models.rows import code_matrix, complete
 from sepset.problem import Problem
@@ -194,7 +194,9 @@ class MarkovNet(NamedModel):
         return cls(*ones, pairs, variables=[array], name=name)
 
     @classmethod
-    def log_linear(cls, features: Iterable[Feature], weights: ArrayLike, *, name: str = "") -> MarkovNet:
+    def log_linear(
+        cls, features: Iterable[Feature], weights: ArrayLike, *, name: str = "", notes: Iterable[str] = ()
+    ) -> MarkovNet:
         r"""The log-linear model $P \propto \exp\bigl(\sum_k w_k f_k(\mathbf x_{D_k})\bigr)$; it keeps its features.
 
         Reference: Koller & Friedman, definition 4.15 (with the sign of chapter 20).
@@ -208,7 +210,7 @@ class MarkovNet(NamedModel):
         if numbers.shape != (len(listed),) or not np.isfinite(numbers).all():
             raise ModelError(f"{len(listed)} features need {len(listed)} finite weights; found shape {numbers.shape}.")
         net = cls(*(f.factor(float(w)) for f, w in zip(listed, numbers, strict=True)), name=name)
-        net._set(net.variables, net.blocks, (), name, (), listed, numbers)
+        net._set(net.variables, net.blocks, (), name, notes, listed, numbers)
         return net
 
     def with_weights(self, weights: ArrayLike) -> MarkovNet:
@@ -374,7 +376,7 @@ def _universe(
 
 
 def _check_factor(part: object) -> None:
-    if not isinstance(part, Factor):
+    if not is_factor(part):
         raise ModelError(
             f"A Markov network is made of factors; found {part!r} of type {type(part).__name__}. "
             "Use Table, or unary, pairwise and block over arrays."

@@ -51,6 +51,26 @@ class Model(Protocol):
     def __len__(self) -> int: ...
 
 
+def offers(value: object, *members: str) -> bool:
+    """Whether a value's type has these members. Nothing is evaluated, as `isinstance` with a protocol would.
+
+    >>> offers(Discrete("a"), "name", "states"), offers(3, "name")
+    (True, False)
+    """
+    own = getattr(value, "__dict__", {})
+    return not isinstance(value, type) and all(hasattr(type(value), m) or m in own for m in members)
+
+
+def is_factor(value: object) -> bool:
+    """Whether a value behaves as a factor."""
+    return offers(value, "scope", "marginalize", "eliminate", "condition", "log_value", "normalize")
+
+
+def is_cpd(value: object) -> bool:
+    """Whether a value behaves as a CPD."""
+    return offers(value, "child", "parents", "auxiliaries", "factors", "sample", "log_probability")
+
+
 class NamedModel(ABC):
     """What the models here share: lookup by name, a cached problem, immutability, and how they print."""
 

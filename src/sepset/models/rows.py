@@ -30,6 +30,8 @@ def complete(frame: object, variables: Variables) -> tuple[Columns, int]:
         return _single(frame, variables), 1
     if isinstance(frame, Mapping):
         frame = {variables[key].name if key in variables else key: column for key, column in frame.items()}
+    if any(not isinstance(v, Discrete) and v.size > 1 for v in variables):
+        return _with_vectors(frame, variables)
     data = frame if isinstance(frame, Dataset) and _covers(frame, variables) else Dataset(frame, variables)
     columns: Columns = {v: data.column(v) for v in variables}
     for variable, column in columns.items():
@@ -41,6 +43,28 @@ def complete(frame: object, variables: Variables) -> tuple[Columns, int]:
                 "Drop the row, or ask log_probability with evidence, which sums the missing away."
             )
     return columns, data.num_rows
+
+
+def _with_vectors(frame: object, variables: Variables) -> tuple[Columns, int]:
+    """Columns where some variables are vectors: no frame holds those, so they come as `[rows, size]` in a mapping."""
+    if not isinstance(frame, Mapping):
+        raise DataError("Vectors do not fit a data frame; give a mapping with an array of shape (rows, size) for each.")
+    wide = [v for v in variables if not isinstance(v, Discrete) and v.size > 1]
+    names = {v.name for v in wide}
+    rest = Variables(v for v in variables if v.name not in names)
+    absent = [v.name for v in wide if v.name not in frame]
+    if absent:
+        raise DataError(f"There is no column for the vector {absent[0]!r}; whole assignments are needed here.")
+    arrays: Columns = {v: np.asarray(frame[v.name], np.float64) for v in wide}
+    num_rows = len(next(iter(arrays.values())))
+    columns, found = complete({k: c for k, c in frame.items() if k not in names}, rest) if len(rest) else ({}, num_rows)
+    for variable in wide:
+        array = arrays[variable]
+        if array.shape != (found, variable.size) or not np.isfinite(array).all():
+            raise DataError(
+                f"{variable!r} needs finite numbers of shape {(found, variable.size)}; found {array.shape}."
+            )
+    return {v: arrays[v] if v in arrays else columns[v] for v in variables}, found
 
 
 def code_matrix(columns: Columns, variables: Variables, num_rows: int) -> NDArray[np.int64]:

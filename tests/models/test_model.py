@@ -1,0 +1,59 @@
+"""What every model offers, whatever its kind."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+import strategies
+from sepset.cpds.table import TableCPD
+from sepset.errors import ModelError, ScopeError
+from sepset.factors.gaussian import CanonicalGaussian
+from sepset.factors.table import Table
+from sepset.models.bayesnet import BayesNet
+from sepset.models.markovnet import MarkovNet
+from sepset.models.model import Model, is_cpd, is_factor, offers
+from sepset.problem import Problem
+from sepset.variables import Discrete, Real
+
+
+@given(strategies.bayes_nets() | strategies.markov_nets() | strategies.chain_graphs())
+@settings(max_examples=60)
+def test_every_model_offers_the_same(model):
+    assert isinstance(model, Model)
+    assert isinstance(model.problem(), Problem)
+    assert model.problem() is model.problem()
+    assert len(model) == len(model.variables) == len(list(model))
+    for variable in model:
+        assert variable in model
+        assert variable.name in model
+        assert model[variable.name] == model[variable] == variable
+    assert "no such name at all" not in model
+    with pytest.raises(ScopeError):
+        model["no such name at all"]
+    assert len(repr(model)) < 200
+    assert model._repr_html_().startswith("<table>")
+    assert set(model.factor_graph().variables) == set(model.variables)
+
+
+def test_names_and_notes():
+    a = Discrete("a")
+    net = BayesNet(TableCPD(a, [0.5, 0.5]), name="coin", notes=["row 3 was renormalized"])
+    assert net.name == "coin"
+    assert net.notes == ("row 3 was renormalized",)
+    assert MarkovNet(notes="one note").notes == ("one note",)
+    assert "renormalized" in net._repr_html_()
+    assert [c.header for c in net.__rich__().columns] == ["", ""]
+    with pytest.raises(ModelError, match="name is a string"):
+        BayesNet(name=3)
+
+
+def test_membership_is_read_from_the_type():
+    improper = CanonicalGaussian([Real("x")], [[0.0]], [1.0], 0.0)
+    assert is_factor(improper)
+    assert is_factor(Table(Discrete("a"), [1, 2]))
+    assert not is_factor(3)
+    assert not is_factor(Table)
+    assert is_cpd(TableCPD(Discrete("a"), [0.5, 0.5]))
+    assert not is_cpd(improper)
+    assert offers(Discrete("a"), "name")

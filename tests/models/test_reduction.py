@@ -1,0 +1,83 @@
+"""Reducing and raising blocks against the single factors they stand for."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sepset.errors import TooLarge
+from sepset.evidence import resolve
+from sepset.factors.block import FactorBlock
+from sepset.factors.potentials import AllDifferent, Parity, Potts, TruncatedLinear
+from sepset.models.reduction import reduced, scaled_block
+from sepset.problem import Problem
+from sepset.universe import Variables
+from sepset.variables import Discrete
+
+CARD = 3
+VARIABLES = Variables([Discrete.array("x", 4, states=CARD), Discrete("y", CARD)])
+
+
+@st.composite
+def blocks(draw):
+    """Blocks of two or three variables: shared or single tables in both spaces, and named potentials."""
+    arity = draw(st.sampled_from([1, 2, 3]))
+    num = draw(st.integers(0, 4))
+    rows = [draw(st.permutations(range(5)))[:arity] for _ in range(num)]
+    scopes = np.array(rows, np.int64).reshape(num, arity)
+    kind = draw(st.sampled_from(["shared", "each", "log", "potential"]))
+    if kind == "potential" and arity == 2:
+        return FactorBlock(
+            scopes, (CARD,) * 2, draw(st.sampled_from([Potts(0.7), TruncatedLinear(1.0, 1), AllDifferent()]))
+        )
+    if kind == "potential":
+        return FactorBlock(scopes, (CARD,) * arity, AllDifferent())
+    rng = np.random.default_rng(draw(st.integers(0, 1000)))
+    values = rng.exponential(size=(1 if kind == "shared" or not num else num, CARD**arity))
+    values[rng.random(values.shape) < 0.2] = 0.0
+    if kind == "log":
+        with np.errstate(divide="ignore"):
+            return FactorBlock(scopes, (CARD,) * arity, np.log(values), space="log")
+    return FactorBlock(scopes, (CARD,) * arity, values)
+
+
+def all_codes(num):
+    return np.array(list(itertools.product(range(CARD), repeat=num)), np.int64).reshape(CARD**num, num)
+
+
+@given(blocks(), st.dictionaries(st.sampled_from(["x[0]", "x[2]", "y"]), st.integers(0, CARD - 1)))
+@settings(max_examples=120)
+def test_reduced_blocks_have_the_values_at_the_evidence(block, given_):
+    kept, new = reduced(Problem(VARIABLES, (block,)), resolve(given_, VARIABLES))
+    assert list(kept.names) == [n for n in VARIABLES.names if n not in given_]
+    rest = all_codes(len(kept))
+    full = np.empty((len(rest), len(VARIABLES)), np.int64)
+    for i, name in enumerate(VARIABLES.names):
+        full[:, i] = given_[name] if name in given_ else rest[:, kept.id(name)]
+    got = sum((b.log_values(rest) for b in new), np.zeros(len(rest)))
+    np.testing.assert_allclose(got, block.log_values(full), atol=1e-12)
+
+
+@given(blocks(), st.sampled_from([0.5, 1.0, 2.0, 0.0]))
+@settings(max_examples=60)
+def test_powers_of_blocks(block, power):
+    codes = all_codes(5)
+    expected = np.zeros(len(codes))
+    for i in range(len(block)):
+        expected += (block.factor(i, VARIABLES) ** power).log_at(codes[:, block.scopes[i]])
+    np.testing.assert_allclose(scaled_block(block, power, VARIABLES).log_values(codes), expected, atol=1e-9)
+
+
+def test_a_long_parity_check_reduces_to_a_table_or_refuses():
+    bits = Variables([Discrete.array("b", 40)])
+    problem = Problem(bits, (FactorBlock(np.arange(40)[None], (2,) * 40, Parity()),))
+    known = {f"b[{i}]": 1 for i in range(37)}
+    _, (part,) = reduced(problem, resolve(known, bits))
+    odd = np.array(list(itertools.product((0, 1), repeat=3)))
+    np.testing.assert_array_equal(np.isfinite(part.log_values(odd)), odd.sum(1) % 2 == 1)
+    with pytest.raises(TooLarge):
+        reduced(problem, resolve({"b[0]": 1}, bits))
