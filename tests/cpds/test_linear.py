@@ -177,6 +177,11 @@ def test_collinear_parents_share_their_effect_and_perfect_fits_have_no_variance(
     np.testing.assert_allclose(learned.coefficients[0, 0], [1.0, 1.0], atol=1e-8)
     assert learned.intercept[0, 0] == pytest.approx(3.0)
     assert 0.0 <= learned.covariance[0, 0, 0] < 1e-10
+    rng = np.random.default_rng(9)
+    for _ in range(50):
+        u = rng.normal(size=(2, 6))
+        fit = cpd.from_statistics(cpd.statistics({X: u[0], Y: u[1], Z: 0.1 + 0.7 * u[0] - 1.3 * u[1]}))
+        assert 0.0 <= fit.covariance[0, 0, 0] < 1e-12
     lone = cpd.from_statistics(cpd.statistics({X: x[:1], Y: x[:1], Z: x[:1] + 4.0}))
     assert lone.intercept[0, 0] == pytest.approx(4.0)
     assert lone.covariance[0, 0, 0] == 0.0

@@ -313,6 +313,7 @@ def test_the_empty_scope_is_a_number():
     assert (number * second()).log_total == pytest.approx(second().log_total + math.log(3))
     assert number.eliminate([])[0].sample({}, 2, np.random.default_rng(0)) == {}
     same = second()
+    assert same.collapse([Y, Z]).g == same.log_total
     assert same.marginalize("elsewhere") is same
     assert same.condition({"elsewhere": 1}) is same
 
@@ -356,6 +357,8 @@ def test_a_table_times_a_gaussian_is_a_table_of_gaussians():
         assert product.log_value({A: "v", Y: 1, Z: 0}) == -math.inf
     quotient = table / second()
     assert quotient.log_value({A: "u", Y: 1, Z: 0}) == pytest.approx(math.log(2) - second().log_value({Y: 1, Z: 0}))
+    over = second() / Table(A, [2.0, 4.0])
+    assert over.log_value({A: "v", Y: 1, Z: 0}) == pytest.approx(second().log_value({Y: 1, Z: 0}) - math.log(4))
     assert isinstance(Table((), [3.0]) * second(), CanonicalGaussian)
     with pytest.raises(TypeError):
         second() * "two"

@@ -33,7 +33,7 @@ from sepset.errors import ModelError, NotClosed, ScopeError, TooLarge
 from sepset.factors.algebra import Conditional, Factor
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.hybrid import CanonicalTable
-from sepset.factors.moments import GaussianMixture
+from sepset.factors.moments import Gaussian, GaussianMixture
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.semiring import MAX
@@ -440,6 +440,7 @@ def test_distributions():
     assert isinstance(f.to_distribution(Y), GaussianMixture)
     assert f.to_distribution([Y, X]).scope == (Y, X)
     assert f.to_distribution([B, A]).scope == (B, A)
+    assert isinstance((prior() * Table(A, [1, 0])).to_distribution(X), Gaussian)
     hybrid = f.to_distribution([B, A, Y])
     assert hybrid.log_total == pytest.approx(0.0, abs=CLOSE)
     np.testing.assert_allclose(

@@ -356,11 +356,15 @@ class CanonicalTable:
         return GaussianMixture(left, share, mean[live], covariance[live]).marginal(scope)
 
     def to_distribution(self, kept: Iterable[VariableLike]) -> Table | Gaussian | GaussianMixture | CanonicalTable:
-        """The normalized marginal over `kept`: a mixture for reals, a table for discrete variables, both for both."""
+        """The normalized marginal over `kept`: a table for discrete variables, this class where reals are among them.
+
+        Reals alone are a mixture, or a Gaussian where one component has all the weight.
+        """
         names = [kept] if isinstance(kept, str | Discrete | Vector) else list(kept)
         discrete, continuous = _parted(self.scope[axis_of(self.scope, v)] for v in names)
         if not discrete:
-            return self.to_mixture(continuous)
+            mixture = self.to_mixture(continuous)
+            return mixture.to_gaussian() if mixture.num_components == 1 else mixture
         rest = self.marginalize([v for v in self.scope if v not in discrete and v not in continuous])
         return rest.normalize().align(names)  # type: ignore[return-value]  # discrete variables are left
 
