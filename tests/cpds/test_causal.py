@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 import time
 
 import numpy as np
@@ -14,6 +15,7 @@ from cpd_contract import check_contract, joint_states, random_rows
 from sepset.cpds.causal import NoisyMax, NoisyOr
 from sepset.cpds.priors import Dirichlet, Normal
 from sepset.errors import DataError, NotApplicable, TooLarge
+from sepset.universe import Variables
 from sepset.variables import Discrete
 
 FEVER, FLU, COLD = (Discrete(name, (False, True)) for name in ("fever", "flu", "cold"))
@@ -127,6 +129,17 @@ def test_auxiliaries_cannot_collide():
     assert first.auxiliaries == NoisyOr(first.child, dict.fromkeys(first.parents, 0.1)).auxiliaries
 
 
+def test_auxiliaries_of_array_elements_are_not_the_elements():
+    pixels = Discrete.array("pixel", 3)
+    cpd = NoisyOr(pixels[1], {Discrete(f"p{i}"): 0.5 for i in range(5)})
+    variables = Variables([pixels, *cpd.auxiliaries])
+    assert [variables.id(v) for v in cpd.auxiliaries] == [3, 4, 5, 6]
+    assert variables.id(pixels[1]) == 1
+    assert cpd.auxiliaries[0].name == "pixel[1](max 1)"
+    assert pickle.loads(pickle.dumps(cpd.auxiliaries)) == cpd.auxiliaries
+    assert cpd.auxiliaries[0].prev.part == "max 1"
+
+
 @pytest.mark.parametrize("cards", [(), (2,), (2, 3), (2, 1, 2), (3, 2, 2, 2)])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_contract_of_noisy_max(cards, seed):
@@ -199,7 +212,7 @@ def test_estimates_recover_a_noisy_max():
 def test_thirty_parents_are_learned_without_a_table():
     parents = tuple(Discrete(f"p{i}") for i in range(30))
     cpd = NoisyOr(Discrete("y"), {p: 0.02 + 0.01 * i for i, p in enumerate(parents)}, leak=0.05)
-    rows = random_rows(cpd, 5_000, 0)
+    rows = random_rows(cpd, 300, 0)
     learned = cpd.from_statistics(cpd.statistics(rows))
     assert learned.log_probability(rows).sum() >= cpd.log_probability(rows).sum()
 

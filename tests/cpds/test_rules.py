@@ -13,7 +13,7 @@ from sepset.variables import Discrete
 
 A, B, C = Discrete("a", 2), Discrete("b", 2), Discrete("c", 3)
 X = Discrete("x", ("no", "yes"))
-# After Koller & Friedman, example 5.9: rules that do not come from one tree over the parents.
+# Some rules ask one parent, some another, and one asks for a set of states.
 MIXED = [
     ({X: "no", A: 0, B: 0}, 0.1),
     ({X: "yes", A: 0, B: 0}, 0.9),

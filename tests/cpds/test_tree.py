@@ -13,7 +13,7 @@ from sepset.variables import Discrete
 
 A, S, L = Discrete("apply", ("a0", "a1")), Discrete("sat", ("s0", "s1")), Discrete("letter", ("l0", "l1"))
 J = Discrete("job", ("j0", "j1"))
-# Koller & Friedman, figure 5.4.
+# The tree-CPD of Koller & Friedman, section 5.3.1.
 JOB = Split(
     A, {"a0": [0.8, 0.2], "a1": Split(S, {"s0": Split(L, {"l0": [0.9, 0.1], "l1": [0.4, 0.6]}), "s1": [0.1, 0.9]})}
 )
@@ -104,6 +104,8 @@ def test_groups_of_states_and_otherwise():
         if c < 2:
             table[c, s] = [0.0, 1.0] if s else ([0.3, 0.7] if c == 0 else [0.6, 0.4])
     check_contract(cpd, table)
+    again = TreeCPD(J, cpd.tree, given=cpd.parents)
+    np.testing.assert_array_equal(again.to_table().values, table)
 
 
 def test_equal_leaves_are_recognized():

@@ -126,7 +126,7 @@ class NoisyOr(DiscreteCPD):
             prior: `Dirichlet` pseudo-counts for each learned pair (off, on), or None for maximum likelihood.
             unseen: parent states that never occur get one half ("uniform", the default), or "raise" an error.
 
-        Reference: Koller & Friedman, sections 17.3.2 and 19.2.
+        Reference: Koller & Friedman, sections 17.4.4 and 19.2.2.
         """
         tables = _learned(self, self.influences, self._free(), stats, prior, unseen)
         given = {parent: table[:, 1] for parent, table in zip(self.parents, tables[1:], strict=True)}
@@ -292,7 +292,7 @@ def _learned(
     k = cpd.child.num_states
     alphas = [pseudo_counts(prior, (1, k), cpd) * rows[:, None] for rows in free]
     level_of = np.argsort(influences.order)
-    codes, levels = known.codes[:, :-1], level_of[known.codes[:, -1]]
+    codes, levels = np.asfortranarray(known.codes[:, :-1]), level_of[known.codes[:, -1]]
     start = [influences.leak[None, :], *influences.effects]
     start = [np.where(rows[:, None], 1.0 / k, table) for rows, table in zip(free, start, strict=True)]
 

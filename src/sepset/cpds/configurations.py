@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sepset.cpds.estimation import checked_weights, column, count, num_rows_of
+from sepset.cpds.discrete import decode
+from sepset.cpds.estimation import checked_weights, column, count, joint_codes, num_rows_of
 from sepset.errors import DataError
-from sepset.factors.algebra import Columns
+from sepset.factors.algebra import Columns, num_entries
 from sepset.variables import Discrete
 
 Array: TypeAlias = NDArray[np.float64]
@@ -43,21 +43,15 @@ class Configurations:
     ) -> Configurations:
         """The counts of `variables` (at least one) in rows of codes."""
         num_rows = num_rows_of(rows, variables[-1], owner)
-        codes = np.column_stack([column(rows, v, num_rows, owner) for v in variables])
-        return cls._merged(variables, codes, checked_weights(weights, num_rows, owner))
-
-    @classmethod
-    def _merged(cls, variables: tuple[Discrete, ...], codes: Codes, weights: Array | None) -> Configurations:
-        if math.prod(v.num_states for v in variables) < 2**62:
+        checked = checked_weights(weights, num_rows, owner)
+        if num_entries(variables) < 2**62:
             # Joint states that fit one integer sort much faster than rows do.
-            keys = np.zeros(len(codes), np.int64)
-            for axis, variable in enumerate(variables):
-                keys = keys * variable.num_states + codes[:, axis]
-            _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-            distinct = codes[first]
+            keys, which = np.unique(joint_codes(rows, variables, num_rows, owner), return_inverse=True)
+            distinct = np.column_stack([*decode(keys, variables).values()])
         else:
+            codes = np.column_stack([column(rows, v, num_rows, owner) for v in variables])
             distinct, which = np.unique(codes, axis=0, return_inverse=True)
-        return cls(variables, distinct, count(which.reshape(-1), len(distinct), weights))
+        return cls(variables, distinct, count(which.reshape(-1), len(distinct), checked))
 
     def __add__(self, other: Configurations) -> Configurations:
         if not isinstance(other, Configurations):
@@ -65,7 +59,8 @@ class Configurations:
         if other.variables != self.variables:
             raise DataError("Only configurations of the same variables add up.")
         codes = np.concatenate([self.codes, other.codes])
-        return Configurations._merged(self.variables, codes, np.concatenate([self.counts, other.counts]))
+        rows: Columns = dict(zip(self.variables, codes.T, strict=True))
+        return Configurations.of(rows, self.variables, np.concatenate([self.counts, other.counts]), self)
 
     @property
     def total(self) -> float:

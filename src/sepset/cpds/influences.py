@@ -120,17 +120,21 @@ class Influences:
             score = float(counts @ np.log(likelihood))
         if score == -np.inf:
             return score, [np.zeros_like(table) for table in tables]
-        share = counts / likelihood
-        result = []
-        for i, table in enumerate(tables):
-            here = np.arange(table.shape[1]) == levels[:, None]
-            lower = np.arange(table.shape[1]) < levels[:, None]
-            gap = np.maximum(reach[i] - miss[i], 0.0)
-            weight = table[columns[i]] * (here * reach[i][:, None] + lower * gap[:, None]) * share[:, None]
-            total = np.zeros_like(table)
-            np.add.at(total, columns[i], weight)
-            result.append(total)
-        return score, result
+        # Only a contribution below the child's level, with some other at it, or one at that level itself.
+        graded = np.arange(len(self.leak))
+        at = (counts / likelihood)[:, None] * (graded == levels[:, None])
+        lower = (counts / likelihood)[:, None] * (graded < levels[:, None])
+        found = []
+        for table, column, all_reach, all_miss in zip(tables, columns, reach, miss, strict=True):
+            gap = np.maximum(all_reach - all_miss, 0.0)
+            found.append(table * _summed(at * all_reach[:, None] + lower * gap[:, None], column, len(table)))
+        return score, found
+
+
+def _summed(weights: Array, column: Codes, num_states: int) -> Array:
+    """The rows of `weights` added up by the state in `column`."""
+    sums = [np.bincount(column, weights=level, minlength=num_states) for level in weights.T]
+    return np.stack(sums, axis=1)
 
 
 def _below(rows: Array) -> Array:

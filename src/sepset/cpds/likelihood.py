@@ -80,6 +80,6 @@ def minimize(loss: Callable[[Array], tuple[float, Array]], start: Array) -> Arra
         start,
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": MAX_STEPS, "maxfun": 4 * MAX_STEPS, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 20},
+        options={"maxiter": MAX_STEPS, "maxfun": 4 * MAX_STEPS, "ftol": 1e-13, "gtol": 1e-9, "maxcor": 20},
     )
     return np.asarray(found.x, dtype=np.float64)

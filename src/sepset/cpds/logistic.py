@@ -23,7 +23,7 @@ from sepset.variables import Discrete
 Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]
 
-MAX_SUMS = 2**20
+MAX_SUMS = 2**16
 """The most distinct partial sums of weights that the chain of factors may have at one place."""
 
 
@@ -110,7 +110,8 @@ class LogisticCPD(DiscreteCPD):
         for weights in self.weights[:-1]:
             joint = (levels[:, None, :] + weights[None]).reshape(-1, self.child.num_states)
             odds = np.round(joint - joint[:, :1], 12) + 0.0
-            _, first, which = np.unique(odds, axis=0, return_index=True, return_inverse=True)
+            keys, axis = (odds[:, 1], None) if odds.shape[1] == 2 else (odds, 0)  # single numbers sort faster than rows
+            _, first, which = np.unique(keys, axis=axis, return_index=True, return_inverse=True)
             cells += 4 * len(joint)
             if cells >= table or len(first) > MAX_SUMS:
                 return None
@@ -140,7 +141,7 @@ class LogisticCPD(DiscreteCPD):
             prior: `Normal` on the weights (not the bias), or None for maximum likelihood.
             unseen: parent states that never occur get weight zero ("uniform", the default), or "raise" an error.
 
-        Reference: Koller & Friedman, section 17.3.2 and 20.3.
+        Reference: Koller & Friedman, section 17.4.4.
         """
         check_unseen(unseen)
         if prior is not None and not isinstance(prior, Normal):

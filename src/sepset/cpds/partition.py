@@ -50,6 +50,8 @@ class Partition:
         _walk(root, tuple(np.ones(v.num_states, np.bool_) for v in variables), (), found)
         leaves = [found[leaf] for leaf in range(len(found))]
         self.masks = tuple(np.array([masks[axis] for masks, _ in leaves]) for axis in range(len(variables)))
+        for mask in self.masks:
+            mask.setflags(write=False)
         self.tested = tuple(tuple(sorted(set(path))) for _, path in leaves)
 
     @property

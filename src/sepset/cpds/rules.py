@@ -55,7 +55,7 @@ class RuleCPD(DiscreteCPD):
 
     Overlapping rules, gaps between rules and rows that do not sum to one are refused by name.
 
-    Reference: Koller & Friedman, definition 5.4.
+    Reference: Koller & Friedman, section 5.3.1.
 
     >>> a, b, x = Discrete("a"), Discrete("b"), Discrete("x")
     >>> rules = [({a: 0, x: 0}, 0.3), ({a: 0, x: 1}, 0.7), ({a: 1, b: 0, x: 0}, 0.9), ({a: 1, b: 0, x: 1}, 0.1),

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, decode
-from sepset.cpds.estimation import checked_weights, column, count, joint_codes, num_rows_of
+from sepset.cpds.estimation import Unseen, checked_weights, column, count, joint_codes, num_rows_of
 from sepset.cpds.partition import Node, Partition
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, Factor, check_size, num_entries
@@ -34,7 +34,7 @@ class DeterministicCPD(DiscreteCPD):
         block: the parameters it uses (it has none that are free).
 
     Cost: one call a joint state of the parents, once.
-    Reference: Koller & Friedman, section 5.2.1.
+    Reference: Koller & Friedman, section 5.2.
 
     >>> a, b, total = Discrete("a", 3), Discrete("b", 3), Discrete("total", 5)
     >>> cpd = DeterministicCPD(total, lambda x, y: x + y, given=(a, b))
@@ -95,7 +95,7 @@ class DeterministicCPD(DiscreteCPD):
         """How many rows (or what total weight) obey the function, and how many do not; additive."""
         return agreement(self, codes, weights)
 
-    def from_statistics(self, stats: ArrayLike, prior: object = None) -> Self:
+    def from_statistics(self, stats: ArrayLike, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
         """Itself: there is nothing to estimate."""
         return self
 
@@ -109,7 +109,7 @@ class MultiplexerCPD(DiscreteCPD):
         inputs: for each state of the selector, in order (or by state), a variable with the child's states.
         block: the parameters it uses (it has none that are free).
 
-    Reference: Koller & Friedman, definition 5.3.
+    Reference: Koller & Friedman, section 5.3.1.
 
     >>> which, left, right = Discrete("which", ("l", "r")), Discrete("left", 3), Discrete("right", 3)
     >>> cpd = MultiplexerCPD(Discrete("seen", 3), which, (left, right))
@@ -175,7 +175,7 @@ class MultiplexerCPD(DiscreteCPD):
         """How many rows (or what total weight) copy the selected input, and how many do not; additive."""
         return agreement(self, codes, weights)
 
-    def from_statistics(self, stats: ArrayLike, prior: object = None) -> Self:
+    def from_statistics(self, stats: ArrayLike, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
         """Itself: there is nothing to estimate."""
         return self
 
@@ -183,7 +183,7 @@ class MultiplexerCPD(DiscreteCPD):
 def agreement(cpd: DiscreteCPD, codes: Columns, weights: ArrayLike | None) -> Array:
     """The weight of rows that a deterministic CPD allows, and of those it does not."""
     num_rows = num_rows_of(codes, cpd.child, cpd)
-    _, expected = cpd._select(codes, num_rows)
+    _, expected = cpd._select(codes, num_rows)  # its distributions are point masses in order, so these are states
     broken = (column(codes, cpd.child, num_rows, cpd) != expected).astype(np.int64)
     return count(broken, 2, checked_weights(weights, num_rows, cpd))
 

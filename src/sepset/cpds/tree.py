@@ -98,6 +98,11 @@ class TreeCPD(DiscreteCPD):
         return other
 
     @property
+    def tree(self) -> Subtree:
+        """The tree as nested `Split`s, such as the constructor takes."""
+        return _written(self, self.partition.root)
+
+    @property
     def num_parameters(self) -> int:
         """One less than the child's states, for each leaf."""
         return self.partition.num_leaves * (self.child.num_states - 1)
@@ -176,6 +181,17 @@ def smallest_form(*, table: int, leaves: int, gates: int) -> Literal["table", "l
     if 0 < GATE_PRICE * gates < min(table, leaves):
         return "gates"
     return "leaves" if leaves < table else "table"
+
+
+def _written(cpd: TreeCPD, node: Node | int) -> Subtree:
+    if isinstance(node, int):
+        return tuple(cpd.distributions[node].tolist())
+    variable = cpd.parents[node.axis]
+    branches: dict[Any, Subtree] = {}
+    for place, branch in enumerate(node.branches):
+        states = tuple(state for state, route in zip(variable.states, node.route, strict=True) if route == place)
+        branches[states[0] if len(states) == 1 else states] = _written(cpd, branch)
+    return Split(variable, branches)
 
 
 def _variables(tree: Subtree) -> Iterator[Discrete]:
