@@ -1,0 +1,52 @@
+"""Every direct method beside enumeration, on a couple of thousand small models under all kinds of evidence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from method_contract import check_method, check_sampling
+from random_models import KINDS, random_case, random_evidence
+from sepset.inference.method import Method, Prepared
+
+METHODS = {
+    "brute force": ss.BruteForce(),
+    "elimination": ss.VariableElimination(),
+    "elimination, min-fill": ss.VariableElimination(order=ss.MinFill()),
+    "elimination, min-weight, unpruned": ss.VariableElimination(order=ss.MinWeight(), prune=False),
+    "elimination, max cardinality": ss.VariableElimination(order=ss.MaxCardinality()),
+    "clique tree": ss.CliqueTree(),
+    "clique tree, min-neighbors": ss.CliqueTree(order=ss.MinNeighbors()),
+    "auto": ss.Auto(),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_every_answer_is_what_was_promised(name, kind):
+    for seed in range(40):
+        rng = np.random.default_rng([seed, len(name), KINDS.index(kind)])
+        case = kind(rng)
+        given, weights = random_evidence(rng, case)
+        check_method(METHODS[name], case, given, weights, rng)
+
+
+@pytest.mark.parametrize("name", ["brute force", "elimination", "elimination, min-weight, unpruned", "clique tree"])
+def test_draws_have_the_posterior_frequencies(name):
+    for seed in range(12):
+        rng = np.random.default_rng([seed, 7])
+        case = random_case(rng)
+        given, weights = random_evidence(rng, case)
+        check_sampling(METHODS[name], case, given, weights, num_rows=1500)
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_methods_are_frozen_values_that_meet_the_protocol(method):
+    problem = ss.MarkovNet(variables=[ss.Discrete("a")]).problem()
+    assert isinstance(method, Method)
+    assert isinstance(method.prepare(problem), Prepared)
+    assert method == type(method)(**{f: getattr(method, f) for f in type(method).__dataclass_fields__})
+    with pytest.raises(AttributeError):
+        setattr(method, next(iter(type(method).__dataclass_fields__)), 1)
+    assert set(method.promises(problem)) == {"log_partition", "marginals", "moments", "assignment"}
