@@ -1,0 +1,130 @@
+"""Plans: what a question costs, before anything is allocated."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from sepset.inference.plan import PlanCache, interaction_graph, readable
+
+
+def chain(length, states=2):
+    variables = [ss.Discrete(f"x{i}", states) for i in range(length)]
+    pairs = itertools.pairwise(variables)
+    return ss.MarkovNet(*(ss.Table(pair, np.ones((states, states))) for pair in pairs))
+
+
+def test_a_plan_prints_what_it_knows():
+    found = ss.plan(chain(5, 3), "x4", given=["x0"])
+    text = str(found)
+    assert found.width == 1
+    assert found.largest == 9
+    assert found.memory == 8 * found.total_size
+    assert found.order[-1] == "x4"
+    assert "x0" not in found.order
+    for part in ("4 of 5 variables", "targets       x4", "observed      x0", "width         1", "9 entries"):
+        assert part in text
+    assert found.__rich__() == text
+
+
+def test_without_targets_a_plan_is_one_tree_over_everything():
+    model = chain(12)
+    engine = ss.prepare(model)
+    engine.sample(1)
+    found = engine.plan()
+    assert found.targets == ()
+    assert "every variable" in str(found)
+    assert len(found.order) == 12
+    assert "(12 in all)" not in str(found)
+    assert "(13 in all)" in str(ss.plan(chain(13)))
+
+
+def test_observed_variables_may_be_named_or_be_evidence():
+    model = chain(4)
+    expected = ss.plan(model, "x3", given=["x1"]).order
+    assert ss.plan(model, "x3", given="x1").order == expected
+    assert ss.plan(model, "x3", given={"x1": 0}).order == expected
+    # Missing values and likelihoods leave a variable in the graph.
+    assert "x1" in ss.plan(model, "x3", given={"x1": None, "x0": ss.Likelihood([1, 2])}).order
+    assert ss.plan(model, ["x1", "x3"], given=["x1"]).targets == ("x3",)
+
+
+def test_barren_and_separated_parts_do_not_enter():
+    names = [ss.Discrete(n) for n in "abcd"]
+    a, b, c, d = names
+    rows = [[0.9, 0.1], [0.2, 0.8]]
+    net = ss.BayesNet(
+        ss.TableCPD(a, [0.5, 0.5]),
+        ss.TableCPD(b, rows, given=a),
+        ss.TableCPD(c, rows, given=b),
+        ss.TableCPD(d, rows, given=a),
+    )
+    found = ss.plan(net, "b")
+    assert set(found.order) == {"a", "b"}
+    assert len(found.relevant.factors) == 2
+
+
+def test_targets_are_kept_together_so_their_table_counts():
+    model = chain(20, 4)
+    assert ss.plan(model, ["x0", "x10", "x19"]).largest >= 64
+    assert ss.plan(model, "x0").largest == 16
+
+
+def test_a_plan_too_large_is_refused_and_nothing_is_allocated():
+    pixels = ss.Discrete.array("p", (60, 60), states=4)
+    engine = ss.prepare(ss.MarkovNet.potts(pixels, 0.5), method=ss.VariableElimination(order=ss.MinFill()))
+    engine.plan("p[0,0]")
+    tracemalloc.start()
+    with pytest.raises(ss.TooLarge, match=r"largest .* entries \(width \d+\), about [\d.e+]+ GiB .* raise `memory=`"):
+        engine.query("p[0,0]")
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    tracemalloc.stop()
+
+
+def test_memory_is_a_setting_of_the_method():
+    model = chain(4, 10)
+    with pytest.raises(ss.TooLarge):
+        ss.query(model, "x0", method=ss.VariableElimination(memory=100))
+    assert ss.query(model, "x0", method=ss.VariableElimination(memory=10_000)).values.sum() == pytest.approx(1.0)
+
+
+def test_the_interaction_graph_joins_scopes_and_extras():
+    problem = chain(4).problem()
+    everything = problem.relevant(range(4), prune=False)
+    graph = interaction_graph(problem, everything, [(0, 3)])
+    assert set(map(frozenset, graph.edges)) == {
+        frozenset(p) for p in [("x0", "x1"), ("x1", "x2"), ("x2", "x3"), ("x0", "x3")]
+    }
+    observed = problem.relevant([3], [1], prune=False)
+    assert "x1" not in interaction_graph(problem, observed).nodes
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (3_400_000, "3.2 MiB"), (5 * 2**40, "5120.0 GiB")],
+)
+def test_bytes_for_people(size, text):
+    assert readable(size) == text
+
+
+def test_the_cache_is_bounded_least_recently_used_and_safe_between_threads():
+    cache = PlanCache(2)
+    made = []
+
+    def get(key):
+        return cache.get(key, lambda: made.append(key) or key)
+
+    for key in ("a", "b", "a", "c", "a", "b"):
+        assert get(key) == key
+    assert made == ["a", "b", "c", "b"]
+    threads = [threading.Thread(target=lambda i=i: [get(f"{i}{j}") for j in range(50)]) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(cache._plans) == 2
