@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from cpd_contract import check_contract, joint_states, random_rows
+import oracle
+from cpd_contract import check_contract, check_factors, check_irrelevance, check_numbers, joint_states, random_rows
+from sepset.cpds import rules
 from sepset.cpds.priors import Dirichlet
 from sepset.cpds.rules import Rule, RuleCPD
-from sepset.errors import DataError, ModelError, ScopeError
+from sepset.errors import DataError, ModelError, ScopeError, TooLarge
 from sepset.variables import Discrete
 
 A, B, C = Discrete("a", 2), Discrete("b", 2), Discrete("c", 3)
@@ -76,19 +82,19 @@ def test_rules_read_back():
 
 def test_wide_rules_take_gates_and_no_table():
     parents = tuple(Discrete(f"p{i}") for i in range(40))
-    rules = []
+    wide = []
     for i, parent in enumerate(parents):
         above = dict.fromkeys(parents[:i], 1)
-        rules += [({**above, parent: 0, X: "no"}, 0.25), ({**above, parent: 0, X: "yes"}, 0.75)]
-    rules += [(dict.fromkeys(parents, 1), 0.5)]
-    cpd = RuleCPD(X, rules)
+        wide += [({**above, parent: 0, X: "no"}, 0.25), ({**above, parent: 0, X: "yes"}, 0.75)]
+    wide += [(dict.fromkeys(parents, 1), 0.5)]
+    cpd = RuleCPD(X, wide)
     assert sum(f.size for f in cpd.factors()) < 1_000
     ones = {p: np.ones(2, np.int64) for p in parents}
     np.testing.assert_allclose(np.exp(cpd.log_probability({**ones, X: np.array([0, 1])})), [0.5, 0.5])
 
 
 @pytest.mark.parametrize(
-    ("rules", "error", "message"),
+    ("listed", "error", "message"),
     [
         (MIXED[:-1], ModelError, r"no rule applies at \(a=1, b=0, c=1, x='yes'\)"),
         ([*MIXED, ({C: 0, B: 1}, 0.5)], ModelError, "rules 2, 8 all apply"),
@@ -99,9 +105,45 @@ def test_wide_rules_take_gates_and_no_table():
         ([({X: "maybe"}, 0.5)], ValueError, "Unknown state 'maybe'"),
     ],
 )
-def test_bad_rules_are_refused(rules, error, message):
+def test_bad_rules_are_refused(listed, error, message):
     with pytest.raises(error, match=message):
-        RuleCPD(X, rules)
+        RuleCPD(X, listed)
+
+
+def test_too_many_contexts_are_refused(monkeypatch):
+    monkeypatch.setattr(rules, "MAX_LEAVES", 3)
+    with pytest.raises(TooLarge, match="more than 3 contexts"):
+        RuleCPD(X, MIXED)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=25, deadline=None)
+def test_rules_over_random_boxes(seed):
+    """Cut the parents' joint states into boxes at random; each box has a row, each cell of the row a rule."""
+    rng = np.random.default_rng(seed)
+    parents = tuple(Discrete(f"p{i}", int(rng.integers(1, 4))) for i in range(3))
+    boxes = [[tuple(range(p.num_states)) for p in parents]]
+    for _ in range(4):
+        box = boxes.pop(int(rng.integers(len(boxes))))
+        axis = int(rng.integers(3))
+        cut = int(rng.integers(1, 4))
+        halves = [half for half in (box[axis][:cut], box[axis][cut:]) if half]
+        boxes += [[*box[:axis], half, *box[axis + 1 :]] for half in halves]
+    rows = oracle.random_rows(rng, (len(boxes), 2), deterministic=0.2, zeros=0.2)
+    rows[-1] = rows[0]
+    listed = [
+        Rule({**dict(zip(parents, map(set, box), strict=True)), X: state}, row[code])
+        for box, row in zip(boxes, rows, strict=True)
+        for code, state in enumerate(X.states)
+    ]
+    table = np.zeros([*(p.num_states for p in parents), 2])
+    for box, row in zip(boxes, rows, strict=True):
+        for cell in itertools.product(*box):
+            table[cell] = row
+    cpd = RuleCPD(X, [listed[i] for i in rng.permutation(len(listed))], given=parents)
+    check_factors(cpd, table)
+    check_numbers(cpd, table)
+    check_irrelevance(cpd, table, 0.0)
 
 
 def test_unknown_names_are_refused():

@@ -115,7 +115,7 @@ def test_normalized_refuses_rows_without_weight(row):
     ("table", "given_parents", "error", "message"),
     [
         ([[0.5, 0.5]], (), ModelError, r"shape \(2,\).*found the shape \(1, 2\)"),
-        ([0.5, 0.5], "intelligence", ScopeError, "Discrete variables; found 'i'"),
+        ([0.5, 0.5], "intelligence", ScopeError, "Discrete variables; found 'intelligence'"),
         ([0.5, 0.5], (Real("x"),), ScopeError, "Discrete variables"),
         ([[0.5, 0.5], [0.5, 0.5]], (D,), ScopeError, "twice"),
         ("no", (), ModelError, "needs numbers"),
@@ -123,6 +123,7 @@ def test_normalized_refuses_rows_without_weight(row):
         ({"low": [0.5, 0.5], "hihg": [0.5, 0.5]}, (I,), StateError, "Did you mean 'high'"),
         ({("low", "x"): [0.5, 0.5]}, (I,), ScopeError, "1 parents; found 2 states"),
         ({"low": [0.5, 0.5], ("low",): [0.5, 0.5]}, (I,), ModelError, "twice"),
+        ({"low": "no", "high": [0.5, 0.5]}, (I,), ModelError, "rows of 2 numbers"),
         ({"low": [0.5], "high": [0.5, 0.5]}, (I,), ModelError, "rows of 2 numbers"),
         ({"low": {"easy": 1.0}, "high": [0.5, 0.5]}, (I,), StateError, "no probability for difficulty='hard'"),
     ],

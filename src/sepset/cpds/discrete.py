@@ -14,7 +14,7 @@ from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.estimation import column, num_rows_of
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, Factor, check_scope, check_size, find, num_entries
-from sepset.variables import Discrete
+from sepset.variables import Discrete, Vector
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -127,15 +127,14 @@ class DiscreteCPD(ABC):
             values[part] = self.probabilities(decode(places, self.parents), len(places))
         return TableCPD(self.child, values.reshape(-1), self.parents, block=self.block)
 
+    @abstractmethod
     def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
         r"""The parents outside `context` on which the child does not depend in that context.
 
-        Exact: the rows are equal, number by number, across all states of such a parent. Variables of the context that
-        are not parents are ignored.
+        Variables of the context that are not parents are ignored.
 
         Reference: Koller & Friedman, section 5.3.
         """
-        return self.to_table().irrelevant(context)
 
     def contexts(self) -> tuple[ContextIndependence, ...]:
         """The context-specific independences in the empty context and in each context of one parent."""
@@ -175,7 +174,8 @@ class DiscreteCPD(ABC):
 
 def parent_tuple(child: Discrete, given: object) -> tuple[Discrete, ...]:
     """The parents as a tuple, with repeated or non-discrete variables refused."""
-    parents: tuple[Discrete, ...] = (given,) if isinstance(given, Discrete) else tuple(given)  # type: ignore[arg-type]
+    single = isinstance(given, Discrete | Vector | str)
+    parents: tuple[Discrete, ...] = (given,) if single else tuple(given)  # type: ignore[arg-type, assignment]
     for variable in (child, *parents):
         if not isinstance(variable, Discrete):
             raise ScopeError(f"A discrete CPD is over Discrete variables; found {variable!r}.")

@@ -39,6 +39,11 @@ class Influences:
         leak: the distribution of $Z_0$.
         effects: the distribution of $Z_i$ for each state of parent $i$, `[states, levels]`.
         order: the child's code of each level.
+
+    >>> noisy = np.array([[1.0, 0.0], [0.2, 0.8]])
+    >>> either = Influences(np.array([1.0, 0.0]), (noisy, noisy), (0, 1))
+    >>> either.probabilities([np.array([1]), np.array([1])], 1).round(12).tolist()
+    [[0.04, 0.96]]
     """
 
     leak: Array

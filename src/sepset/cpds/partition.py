@@ -119,6 +119,10 @@ class Gates:
     \phi(g, u, x) = P(x \mid \ell) \text{ where } g \wedge [u \text{ takes the branch to leaf } \ell], \text{ else } 1$$
 
     Their size grows with the number of splits, where a factor a leaf grows with the depth of the tree exponentially.
+
+    >>> a, b, x = Discrete("a"), Discrete("b"), Discrete("x")
+    >>> Gates.of(x, (a, b), Node(0, (0, 1), (0, Node(1, (0, 1), (1, 2))))).auxiliaries
+    (Discrete('x(gate 1)', (0, 1)),)
     """
 
     auxiliaries: tuple[Discrete, ...]
