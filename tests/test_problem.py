@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import oracle
 import strategies
+from sepset.cpds.causal import NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.factors.block import Single
 from sepset.factors.table import Table
@@ -148,7 +149,17 @@ def test_numbering_views_and_empty_problem():
 
 
 def test_hidden_variables_of_a_cpd_go_and_stay_with_it():
-    a, b = Discrete("a"), Discrete("b")
-    net = BayesNet(TableCPD(a, [0.5, 0.5]), TableCPD(b, [[0.5, 0.5], [0.1, 0.9]], given=a))
-    assert net.problem().relevant([0]).factors == (0,)
-    assert net.problem().relevant([1]).factors == (0, 1)
+    causes = [Discrete(f"c{i}") for i in range(4)]
+    effect, tail = Discrete("effect"), Discrete("tail")
+    net = BayesNet(
+        *(TableCPD(c, [0.5, 0.5]) for c in causes),
+        NoisyOr(effect, dict.fromkeys(causes, 0.5)),
+        TableCPD(tail, [[0.5, 0.5], [0.1, 0.9]], given=effect),
+    )
+    problem = net.problem()
+    hidden = set(range(problem.num_visible, len(problem.variables)))
+    assert hidden
+    assert problem.relevant([0]).variables == (0,)
+    assert set(problem.relevant([4]).variables) == {0, 1, 2, 3, 4, *hidden}
+    assert set(problem.relevant([0], [4]).variables) == {0, 1, 2, 3, *hidden}
+    assert problem.relevant([5], [4]).factors == (problem.num_factors - 1,)

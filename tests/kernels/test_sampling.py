@@ -9,6 +9,14 @@ from hypothesis import strategies as st
 
 from sepset.kernels import sampling
 
+
+@pytest.fixture(autouse=True)
+def wrapping_words():
+    """Random words wrap around, which NumPy reports where kernels run uncompiled."""
+    with np.errstate(over="ignore"):
+        yield
+
+
 MASK = (1 << 64) - 1
 
 

@@ -505,3 +505,49 @@ def test_d_separation_means_independence(net):
             for given_ in ([], rest[:1], rest):
                 if oracle.d_separated(net.dag.edges, [a], [b], given_):
                     assert oracle.independent(joint, [i], [j], [names.index(n) for n in given_])
+
+
+def test_six_node_example_and_its_independences():
+    """variational B2 and its figure 2-1b: given X3, X6 is independent of the rest; X1 and X2 only marginally."""
+    names = [f"X{i}" for i in range(1, 7)]
+    dag = DAG(names, [("X1", "X3"), ("X2", "X3"), ("X1", "X4"), ("X2", "X4"), ("X3", "X5"), ("X4", "X5"), ("X3", "X6")])
+    plain, cards = families(BayesNet.random(dag, seed=5))
+    joint = oracle.bayes_joint(plain, cards)
+    for other in (0, 1, 3, 4):
+        assert oracle.independent(joint, [5], [other], [2])
+        assert not oracle.independent(joint, [5], [other], tolerance=1e-6)
+    assert oracle.independent(joint, [0], [1])
+    for seen in (2, 3, 4, 5):
+        assert not oracle.independent(joint, [0], [1], [seen], tolerance=1e-6)
+    assert oracle.independent(joint, [0, 1], [4, 5], [2, 3])
+
+
+def test_moral_graph_is_a_minimal_i_map():
+    """temporal-and-learning-goals U11: it loses A and B's independence, and no edge of it can go."""
+    net = BayesNet.random(DAG.parse("A -> C <- B; C -> D"), seed=7)
+    plain, cards = families(net)
+    joint, names = oracle.bayes_joint(plain, cards), list(cards)
+    moral = net.moral_graph()
+    assert oracle.independent(joint, [names.index("A")], [names.index("B")])
+    assert not oracle.separated(moral.edges, ["A"], ["B"])
+    for x, y in moral.edges:
+        rest = [i for i, n in enumerate(names) if n not in (x, y)]
+        assert not oracle.independent(joint, [names.index(x)], [names.index(y)], rest, tolerance=1e-6)
+
+
+def test_all_kinds_of_cpds_draw_together():
+    a, b, c, total = Discrete("a"), Discrete("b"), Discrete("c"), Discrete("total", 3)
+    net = BayesNet(
+        DeterministicCPD(total, lambda p, q: p + q, given=(b, c)),
+        TableCPD(a, [0.4, 0.6]),
+        NoisyOr(b, {a: 0.7}, leak=0.1),
+        TableCPD(c, [[0.9, 0.1], [0.5, 0.5]], given=b),
+    )
+    data = net.sample(30_000, seed=9)
+    np.testing.assert_array_equal(data.codes("total"), data.codes("b") + data.codes("c"))
+    expected = np.exp(net.log_probability(every_row(list(net)))).reshape([v.num_states for v in net])
+    counts = np.zeros(expected.shape)
+    np.add.at(counts, tuple(data.codes(v).astype(int) for v in net), 1)
+    error = np.sqrt(expected * (1 - expected) / 30_000)
+    assert (np.abs(counts / 30_000 - expected) <= STANDARD_ERRORS * error + 1e-15).all()
+    assert data.equals(net.sample(30_000, seed=9))

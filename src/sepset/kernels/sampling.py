@@ -102,7 +102,7 @@ def forward(
             elif num <= SCAN:
                 for i in range(size):
                     u, at = uniform[i], place[i]
-                    found = 0
+                    found = np.int64(0)
                     for j in range(num):
                         found += np.int64(u >= cumulative[at + j])
                     codes[child, start + i] = found

@@ -23,7 +23,6 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError
 from sepset.factors.algebra import Columns
-from sepset.universe import Variables
 from sepset.variables import Discrete
 
 Ints = NDArray[np.int64]
@@ -72,19 +71,20 @@ class TableSteps:
             first = chunk * CHUNK
             state = seeds[chunk].generate_state(4, np.uint64).astype(np.uint64, copy=False)
             last = min(first + CHUNK, num_rows)
-            sampling.forward(
-                codes,
-                first,
-                last,
-                self.children,
-                self.thresholds,
-                self.offsets,
-                self.parent_ptr,
-                self.parents,
-                self.strides,
-                self.cumulative,
-                state,
-            )
+            with np.errstate(over="ignore"):  # random words wrap around, also where the kernel runs uncompiled
+                sampling.forward(
+                    codes,
+                    first,
+                    last,
+                    self.children,
+                    self.thresholds,
+                    self.offsets,
+                    self.parent_ptr,
+                    self.parents,
+                    self.strides,
+                    self.cumulative,
+                    state,
+                )
 
         if threads <= 1 or len(seeds) <= 1:
             for chunk in range(len(seeds)):
@@ -168,8 +168,3 @@ def seed_sequence(seed: int | np.random.Generator) -> SeedSequence:
     if isinstance(seed, np.random.Generator):
         return SeedSequence(seed.integers(0, 1 << 32, 8, dtype=np.uint32).tolist())
     return SeedSequence(seed)
-
-
-def ordered_columns(columns: Columns, variables: Variables) -> Columns:
-    """The columns in the order of `variables`."""
-    return {v: columns[v] for v in variables}

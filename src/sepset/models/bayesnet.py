@@ -195,7 +195,8 @@ class BayesNet(NamedModel):
         """
         auxiliaries = [a for cpd in self.cpds for a in cpd.auxiliaries]
         factors = [f for cpd in self.cpds for f in cpd.factors()]
-        return MarkovNet(*factors, variables=self.variables.parts, auxiliaries=auxiliaries, name=self.name)
+        own = self.variables.parts
+        return MarkovNet(*factors, variables=own, auxiliaries=auxiliaries, name=self.name, notes=self.notes)
 
     def factor_graph(self) -> FactorGraph:
         """The bipartite view: variables beside factors."""

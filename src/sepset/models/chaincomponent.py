@@ -7,6 +7,7 @@ $$P(\mathbf k \mid \mathbf u) = \frac1{Z(\mathbf u)} \prod_i \phi_i(\mathbf k_i,
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections.abc import Iterable
 from functools import cached_property
@@ -92,9 +93,8 @@ class ChainComponent:
         """The undirected graph inside the component."""
         own = {v.name for v in self.variables}
         scopes = [[v.name for v in f.scope if v.name in own] for f in self.factors]
-        return UndirectedGraph(
-            own_order(self.variables), [(s[i], t) for s in scopes for i in range(len(s)) for t in s[i + 1 :]]
-        )
+        edges = [pair for scope in scopes for pair in itertools.combinations(scope, 2)]
+        return UndirectedGraph(self.variables, edges)
 
     @cached_property
     def _eliminated(self) -> tuple[tuple[Conditional, ...], Table]:
@@ -155,11 +155,6 @@ class ChainComponent:
         names = ", ".join(v.name for v in self.variables)
         given = ", ".join(v.name for v in self.parents)
         return f"ChainComponent({names} | {given})" if given else f"ChainComponent({names})"
-
-
-def own_order(variables: Iterable[Discrete]) -> list[str]:
-    """The names, in order."""
-    return [v.name for v in variables]
 
 
 def _joint_scope(factors: Iterable[Any], variable: Discrete) -> tuple[Any, ...]:

@@ -367,7 +367,7 @@ def _universe(
     arrays = Variables(dict.fromkeys(p for group in groups for p in group if isinstance(p, VariableArray)))
     concealed = {v.name for v in hidden}
     for part in parts:
-        if isinstance(part, FactorBlock | Single) and not variables:
+        if isinstance(part, FactorBlock | Single) and part.scopes.size and not variables:
             raise ScopeError(f"{part!r} has positions for scopes; say which variables they mean with variables=.")
         if not isinstance(part, FactorArray | FactorBlock | Single):
             _check_factor(part)
