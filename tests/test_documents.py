@@ -110,14 +110,13 @@ def run_commands(block: Block, name: str) -> None:
 def run_document(text: str, name: str) -> None:
     document = types.ModuleType("__document__")
     sys.modules[document.__name__] = document  # where dataclasses look for the module that defines them
-    namespace, printed = vars(document), ""
+    printed: str | None = None
     for block in blocks(text):
-        if block.kind == "python":
-            printed = execute(block, namespace, name)
-        elif block.kind == "sh":
-            run_commands(block, name)
-        elif block.kind == "text" and block.follows:
+        if block.kind == "text" and block.follows and printed is not None:
             assert printed.rstrip() == block.body.rstrip(), f"{name}:{block.line}: it prints\n{printed}"
+        printed = execute(block, vars(document), name) if block.kind == "python" else None
+        if block.kind == "sh":
+            run_commands(block, name)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
@@ -174,7 +173,12 @@ def test_docstrings(name, tmp_path, monkeypatch):
 def test_programs_run(path, tmp_path):
     start = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(path)], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=300
+        [sys.executable, "-W", "error", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
