@@ -131,8 +131,10 @@ if TYPE_CHECKING:
     from sepset.io.files import read as read
     from sepset.io.files import write as write
     from sepset.models.bayesnet import BayesNet as BayesNet
+    from sepset.models.blocks import block as block
     from sepset.models.blocks import pairwise as pairwise
     from sepset.models.blocks import unary as unary
+    from sepset.models.chaincomponent import ChainComponent as ChainComponent
     from sepset.models.chaingraph import ChainGraph as ChainGraph
     from sepset.models.factorgraph import FactorGraph as FactorGraph
     from sepset.models.features import Feature as Feature
@@ -159,6 +161,7 @@ _HOMES = {
     "CPD": "cpds.cpd",
     "CanonicalGaussian": "factors.gaussian",
     "CanonicalTable": "factors.hybrid",
+    "ChainComponent": "models.chaincomponent",
     "ChainGraph": "models.chaingraph",
     "CliqueTree": "inference.cliquetree",
     "ClusterGraph": "graphs.clusters",
@@ -233,6 +236,7 @@ _HOMES = {
     "barren_nodes": "graphs.separation",
     "bayes_to_markov": "graphs.equivalence",
     "bethe_graph": "graphs.regions",
+    "block": "models.blocks",
     "chain_components": "graphs.graph",
     "chain_separated": "graphs.separation",
     "clique_tree": "graphs.clusters",
@@ -306,6 +310,7 @@ __all__ = [
     "BruteForce",
     "CanonicalGaussian",
     "CanonicalTable",
+    "ChainComponent",
     "ChainGraph",
     "CliqueTree",
     "ClusterGraph",
@@ -377,6 +382,7 @@ __all__ = [
     "barren_nodes",
     "bayes_to_markov",
     "bethe_graph",
+    "block",
     "chain_components",
     "chain_separated",
     "clique_tree",
