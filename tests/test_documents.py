@@ -200,7 +200,7 @@ a
 
 def test_the_reading_of_documents_itself():
     run_document(SAMPLE, "sample")
-    with pytest.raises(AssertionError, match="sample:4: the text says 0.668"):
+    with pytest.raises(AssertionError, match=r"sample:4: the text says 0\.668"):
         run_document(SAMPLE.replace("0.667", "0.668"), "sample")
     with pytest.raises(AssertionError, match="it prints"):
         run_document(SAMPLE.replace("text\na", "text\nb"), "sample")
