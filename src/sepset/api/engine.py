@@ -12,12 +12,11 @@ from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, NotApplicable, ScopeError, listing
 from sepset.evidence import Evidence, Given, resolve
 from sepset.factors.algebra import Factor
-from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.moments import Gaussian
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
 from sepset.inference.kbest import k_best
-from sepset.inference.method import Best, Method
+from sepset.inference.method import Best, Method, dense
 from sepset.inference.plan import Plan
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
 from sepset.inference.soft import resolve_soft
@@ -56,7 +55,7 @@ class Engine:
         if answer.log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
         guarantees = {k: answer.guarantee or self._promises[k] for k in ("marginals", "log_partition")}
-        distribution = self._with_observed(_dense(answer.distribution), positions, evidence)
+        distribution = self._with_observed(dense(answer.distribution), positions, evidence)
         return QueryResult(distribution, answer.log_partition, method=self.method, guarantees=guarantees)
 
     def _with_observed(self, free: Any, positions: Sequence[int], evidence: Evidence) -> Any:
@@ -94,7 +93,7 @@ class Engine:
         place = {name: i for i, name in enumerate(self.model.variables.names)}
 
         def lookup(name: str) -> Any:
-            return self._point(place[name], evidence) if place[name] in observed else _dense(read(place[name]))
+            return self._point(place[name], evidence) if place[name] in observed else dense(read(place[name]))
 
         return Marginals(place, lookup, method=self.method, guarantees=self._promises)
 
@@ -195,12 +194,6 @@ class Engine:
 
     def __repr__(self) -> str:
         return f"Engine({self.model!r}, {type(self.method).__name__})"
-
-
-def _dense(distribution: Any) -> Any:
-    """Discrete answers are tables, so that `values` has one axis a target whatever the factors were."""
-    is_table = isinstance(distribution, Table) or not isinstance(distribution, DiscreteFactor)
-    return distribution if is_table else distribution.to_table()
 
 
 def _check_count(number: object, what: str, least: int) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.evidence import Evidence
+from sepset.factors.discrete import DiscreteFactor
+from sepset.factors.table import Table
 from sepset.inference.plan import Plan
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.problem import Problem
@@ -23,6 +25,12 @@ class Answer(NamedTuple):
     distribution: Any
     log_partition: float
     guarantee: Guarantee | None = None
+
+
+def dense(distribution: Any) -> Any:
+    """The answer with discrete ones as tables, so that `values` has one axis a target whatever the factors were."""
+    is_sparse = isinstance(distribution, DiscreteFactor) and not isinstance(distribution, Table)
+    return distribution.to_table() if is_sparse else distribution
 
 
 class Best(NamedTuple):

@@ -1,0 +1,113 @@
+"""Results: what comes back, how it prints, and how it is looked into."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from sepset.inference.result import Guarantee, LogProbability, MapResult, Marginals, QueryResult, Status
+
+A, B = ss.Discrete("a", ("u", "v")), ss.Discrete("b", 3)
+EXACT = {"log_partition": Guarantee.EXACT, "marginals": Guarantee.EXACT, "assignment": Guarantee.EXACT}
+ABOUT = {"method": ss.BruteForce(), "guarantees": EXACT}
+
+
+def query():
+    return QueryResult(ss.Table((A, B), np.arange(6) / 15), -1.0, **ABOUT)
+
+
+def test_a_query_result_stands_for_its_distribution():
+    answer = query()
+    assert answer.scope == (A, B)
+    assert answer.values.shape == (2, 3)
+    assert answer[{"a": "v", "b": 2}] == pytest.approx(5 / 15)
+    assert answer.entropy() == pytest.approx(answer.distribution.entropy())
+    assert answer.status is Status.COMPLETED
+    assert repr(answer).startswith("QueryResult(Table(a[2], b[3]); log_partition: exact")
+    assert answer._repr_html_().startswith("<table")
+    assert answer.__rich__() is not None
+    with pytest.raises(AttributeError):
+        answer.nonsense
+    with pytest.raises(AttributeError):
+        answer.log_partition = 0.0
+
+
+def test_results_survive_pickling():
+    again = pickle.loads(pickle.dumps(query()))
+    np.testing.assert_array_equal(again.values, query().values)
+    assert again.guarantees == EXACT
+
+
+def test_marginals_are_read_when_asked_and_once():
+    read = []
+
+    def lookup(name):
+        read.append(name)
+        return name.upper()
+
+    answers = Marginals(["a", "b"], lookup, **ABOUT)
+    assert (len(answers), list(answers), repr(answers)) == (2, ["a", "b"], "Marginals(2 variables)")
+    assert read == []
+    assert answers["a"] == answers[A] == "A"
+    assert read == ["a"]
+    assert "b" in answers
+    assert B in answers
+    assert "zz" not in answers
+    assert dict(answers) == {"a": "A", "b": "B"}
+    assert answers.guarantees is EXACT
+    assert answers.status is Status.COMPLETED
+    with pytest.raises(ss.ScopeError, match=r"There is no marginal of 'bb'. Did you mean 'b'"):
+        answers["bb"]
+
+
+def test_log_probabilities_are_numbers_with_bounds():
+    exact = LogProbability(-2.0, -2.0, -2.0, **ABOUT)
+    assert (float(exact), exact.gap) == (-2.0, 0.0)
+    assert exact.probability == pytest.approx(math.exp(-2))
+    assert repr(exact) == "LogProbability(-2; exact)"
+    bounded = LogProbability(-2.0, -3.0, -1.0, **ABOUT)
+    assert bounded.gap == 2.0
+    assert LogProbability(-2.0, **ABOUT).gap == math.inf
+    impossible = LogProbability(-math.inf, -math.inf, -math.inf, **ABOUT)
+    assert (impossible.probability, impossible.gap) == (0.0, 0.0)
+    assert LogProbability(5000.0, **ABOUT).probability == math.inf
+
+
+def map_result(**more):
+    found = ({"a": "v", "b": 2}, {"a": "u", "b": 0})
+    return MapResult(found, (-1.0, -2.0), lambda: -0.5, **more, **ABOUT)
+
+
+def test_map_results_are_looked_into_by_name_variable_or_array():
+    best = map_result(upper=-1.0)
+    assert best.assignment == {"a": "v", "b": 2}
+    assert (best["a"], best[B], best.log_value, best.gap) == ("v", 2, -1.0, 0.0)
+    assert best.probability == pytest.approx(math.exp(-0.5))
+    assert map_result(upper=-0.25).gap == 0.75
+    assert repr(best) == "MapResult(a='v', b=2; log value -1; exact)"
+    with pytest.raises(ss.ScopeError, match=r"does not cover 'aa'. Did you mean 'a'"):
+        best["aa"]
+    spins = ss.Discrete.array("s", (2, 2), states=(-1, 1))
+    states = {v.name: (-1, 1)[i % 2] for i, v in enumerate(spins)}
+    grid = MapResult((states,), (0.0,), lambda: 0.0, **ABOUT)
+    np.testing.assert_array_equal(grid[spins], [[0, 1], [0, 1]])
+
+
+def test_long_assignments_print_short_and_tables_show_all_ranks():
+    from rich.console import Console
+
+    long = MapResult(({f"v{i}": i for i in range(9)},), (0.0,), lambda: 0.0, **ABOUT)
+    assert "... 9 variables" in repr(long)
+    console = Console(width=100)
+    with console.capture() as captured:
+        console.print(map_result())
+    assert "#2" in captured.get()
+
+
+@pytest.mark.parametrize("kind", [Guarantee, Status])
+def test_words_print_as_their_names(kind):
+    assert [repr(one) for one in kind] == [one.name for one in kind]
