@@ -20,11 +20,23 @@ if TYPE_CHECKING:
     from sepset.api.verbs import query as query
     from sepset.api.verbs import sample as sample
     from sepset.arrays import VariableArray as VariableArray
+    from sepset.cpds.causal import NoisyMax as NoisyMax
+    from sepset.cpds.causal import NoisyOr as NoisyOr
     from sepset.cpds.cpd import CPD as CPD
+    from sepset.cpds.cpd import ContextIndependence as ContextIndependence
     from sepset.cpds.cpd import ParameterBlock as ParameterBlock
     from sepset.cpds.linear import LinearGaussian as LinearGaussian
+    from sepset.cpds.linear import joint_gaussian as joint_gaussian
+    from sepset.cpds.logistic import LogisticCPD as LogisticCPD
     from sepset.cpds.priors import Dirichlet as Dirichlet
+    from sepset.cpds.priors import Normal as Normal
+    from sepset.cpds.rules import Rule as Rule
+    from sepset.cpds.rules import RuleCPD as RuleCPD
+    from sepset.cpds.structured import DeterministicCPD as DeterministicCPD
+    from sepset.cpds.structured import MultiplexerCPD as MultiplexerCPD
     from sepset.cpds.table import TableCPD as TableCPD
+    from sepset.cpds.tree import Split as Split
+    from sepset.cpds.tree import TreeCPD as TreeCPD
     from sepset.data.dataset import Dataset as Dataset
     from sepset.data.files import read_dataset as read_dataset
     from sepset.data.files import write_dataset as write_dataset
@@ -47,13 +59,16 @@ if TYPE_CHECKING:
     from sepset.factors.algebra import Distribution as Distribution
     from sepset.factors.algebra import Factor as Factor
     from sepset.factors.block import FactorBlock as FactorBlock
+    from sepset.factors.block import Single as Single
     from sepset.factors.gaussian import CanonicalGaussian as CanonicalGaussian
     from sepset.factors.hybrid import CanonicalTable as CanonicalTable
     from sepset.factors.moments import Gaussian as Gaussian
     from sepset.factors.moments import GaussianMixture as GaussianMixture
     from sepset.factors.potentials import AllDifferent as AllDifferent
     from sepset.factors.potentials import AtLeastOne as AtLeastOne
+    from sepset.factors.potentials import Ising as Ising
     from sepset.factors.potentials import Parity as Parity
+    from sepset.factors.potentials import Potential as Potential
     from sepset.factors.potentials import Potts as Potts
     from sepset.factors.potentials import TruncatedLinear as TruncatedLinear
     from sepset.factors.potentials import TruncatedQuadratic as TruncatedQuadratic
@@ -86,6 +101,7 @@ if TYPE_CHECKING:
     from sepset.graphs.graph import descendants as descendants
     from sepset.graphs.graph import moralize as moralize
     from sepset.graphs.graph import skeleton as skeleton
+    from sepset.graphs.imaps import Independence as Independence
     from sepset.graphs.imaps import independences as independences
     from sepset.graphs.imaps import is_imap as is_imap
     from sepset.graphs.imaps import is_perfect_map as is_perfect_map
@@ -103,6 +119,7 @@ if TYPE_CHECKING:
     from sepset.graphs.regions import bethe_graph as bethe_graph
     from sepset.graphs.regions import join_graph as join_graph
     from sepset.graphs.regions import region_graph as region_graph
+    from sepset.graphs.separation import Trail as Trail
     from sepset.graphs.separation import active_trail as active_trail
     from sepset.graphs.separation import barren_nodes as barren_nodes
     from sepset.graphs.separation import chain_separated as chain_separated
@@ -131,10 +148,8 @@ if TYPE_CHECKING:
     from sepset.io.files import read as read
     from sepset.io.files import write as write
     from sepset.models.bayesnet import BayesNet as BayesNet
-    from sepset.models.blocks import block as block
     from sepset.models.blocks import pairwise as pairwise
     from sepset.models.blocks import unary as unary
-    from sepset.models.chaincomponent import ChainComponent as ChainComponent
     from sepset.models.chaingraph import ChainGraph as ChainGraph
     from sepset.models.factorgraph import FactorGraph as FactorGraph
     from sepset.models.features import Feature as Feature
@@ -161,14 +176,15 @@ _HOMES = {
     "CPD": "cpds.cpd",
     "CanonicalGaussian": "factors.gaussian",
     "CanonicalTable": "factors.hybrid",
-    "ChainComponent": "models.chaincomponent",
     "ChainGraph": "models.chaingraph",
     "CliqueTree": "inference.cliquetree",
     "ClusterGraph": "graphs.clusters",
     "Conditional": "factors.algebra",
+    "ContextIndependence": "cpds.cpd",
     "DAG": "graphs.graph",
     "DataError": "errors",
     "Dataset": "data.dataset",
+    "DeterministicCPD": "cpds.structured",
     "Dirichlet": "cpds.priors",
     "Discrete": "variables",
     "Distribution": "factors.algebra",
@@ -185,9 +201,12 @@ _HOMES = {
     "GivenOrder": "graphs.ordering",
     "Guarantee": "inference.result",
     "ImpossibleEvidence": "errors",
+    "Independence": "graphs.imaps",
+    "Ising": "factors.potentials",
     "Likelihood": "evidence",
     "LinearGaussian": "cpds.linear",
     "LogProbability": "inference.result",
+    "LogisticCPD": "cpds.logistic",
     "MAX": "semiring",
     "MapResult": "inference.result",
     "Marginals": "inference.result",
@@ -200,6 +219,10 @@ _HOMES = {
     "MixedGraph": "graphs.graph",
     "Model": "models.model",
     "ModelError": "errors",
+    "MultiplexerCPD": "cpds.structured",
+    "NoisyMax": "cpds.causal",
+    "NoisyOr": "cpds.causal",
+    "Normal": "cpds.priors",
     "Not": "evidence",
     "NotApplicable": "errors",
     "NotClosed": "errors",
@@ -207,22 +230,29 @@ _HOMES = {
     "Parity": "factors.potentials",
     "Plan": "inference.plan",
     "Portfolio": "graphs.ordering",
+    "Potential": "factors.potentials",
     "Potts": "factors.potentials",
     "Problem": "problem",
     "QueryResult": "inference.result",
     "Real": "variables",
     "RegionGraph": "graphs.regions",
+    "Rule": "cpds.rules",
+    "RuleCPD": "cpds.rules",
     "SUM": "semiring",
     "ScopeError": "errors",
     "Semiring": "semiring",
     "SepsetError": "errors",
+    "Single": "factors.block",
     "Soft": "evidence",
     "SparseTable": "factors.sparse",
+    "Split": "cpds.tree",
     "StateError": "errors",
     "Status": "inference.result",
     "Table": "factors.table",
     "TableCPD": "cpds.table",
     "TooLarge": "errors",
+    "Trail": "graphs.separation",
+    "TreeCPD": "cpds.tree",
     "TruncatedLinear": "factors.potentials",
     "TruncatedQuadratic": "factors.potentials",
     "UndirectedGraph": "graphs.graph",
@@ -236,7 +266,6 @@ _HOMES = {
     "barren_nodes": "graphs.separation",
     "bayes_to_markov": "graphs.equivalence",
     "bethe_graph": "graphs.regions",
-    "block": "models.blocks",
     "chain_components": "graphs.graph",
     "chain_separated": "graphs.separation",
     "clique_tree": "graphs.clusters",
@@ -259,6 +288,7 @@ _HOMES = {
     "is_imap": "graphs.imaps",
     "is_perfect_map": "graphs.imaps",
     "join_graph": "graphs.regions",
+    "joint_gaussian": "cpds.linear",
     "kl_divergence": "api.compare",
     "log_partition": "api.verbs",
     "log_probability": "api.verbs",
@@ -310,13 +340,14 @@ __all__ = [
     "BruteForce",
     "CanonicalGaussian",
     "CanonicalTable",
-    "ChainComponent",
     "ChainGraph",
     "CliqueTree",
     "ClusterGraph",
     "Conditional",
+    "ContextIndependence",
     "DataError",
     "Dataset",
+    "DeterministicCPD",
     "Dirichlet",
     "Discrete",
     "Distribution",
@@ -333,9 +364,12 @@ __all__ = [
     "GivenOrder",
     "Guarantee",
     "ImpossibleEvidence",
+    "Independence",
+    "Ising",
     "Likelihood",
     "LinearGaussian",
     "LogProbability",
+    "LogisticCPD",
     "MapResult",
     "Marginals",
     "MarkovNet",
@@ -347,6 +381,10 @@ __all__ = [
     "MixedGraph",
     "Model",
     "ModelError",
+    "MultiplexerCPD",
+    "NoisyMax",
+    "NoisyOr",
+    "Normal",
     "Not",
     "NotApplicable",
     "NotClosed",
@@ -354,21 +392,28 @@ __all__ = [
     "Parity",
     "Plan",
     "Portfolio",
+    "Potential",
     "Potts",
     "Problem",
     "QueryResult",
     "Real",
     "RegionGraph",
+    "Rule",
+    "RuleCPD",
     "ScopeError",
     "Semiring",
     "SepsetError",
+    "Single",
     "Soft",
     "SparseTable",
+    "Split",
     "StateError",
     "Status",
     "Table",
     "TableCPD",
     "TooLarge",
+    "Trail",
+    "TreeCPD",
     "TruncatedLinear",
     "TruncatedQuadratic",
     "UndirectedGraph",
@@ -382,7 +427,6 @@ __all__ = [
     "barren_nodes",
     "bayes_to_markov",
     "bethe_graph",
-    "block",
     "chain_components",
     "chain_separated",
     "clique_tree",
@@ -406,6 +450,7 @@ __all__ = [
     "is_imap",
     "is_perfect_map",
     "join_graph",
+    "joint_gaussian",
     "kl_divergence",
     "log_partition",
     "log_probability",

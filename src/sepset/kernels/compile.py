@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numba
 from numba.core import caching, config
@@ -86,11 +86,26 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]  # numba is unt
         return found
 
 
-def kernel(function: F) -> F:
-    """Compile `function` on first use: nopython, nogil, cached on disk. Division by zero is inf."""
+@overload
+def kernel(function: F) -> F: ...
+@overload
+def kernel(*, reassociate: bool) -> Callable[[F], F]: ...
+def kernel(function: F | None = None, *, reassociate: bool = False) -> F | Callable[[F], F]:
+    """Compile `function` on first use: nopython, nogil, cached on disk. Division by zero is inf.
+
+    Args:
+        reassociate: let the compiler reorder sums, which is what vectorizing a reduction takes; NaN and inf keep their
+            meaning.
+    """
+    if function is None:
+        return lambda f: _compiled(f, {"reassoc", "contract", "nsz"} if reassociate else False)
+    return _compiled(function, False)
+
+
+def _compiled(function: F, fastmath: set[str] | bool) -> F:
     if config.DISABLE_JIT:
         return function
-    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    dispatcher = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
     if cache_directory() is not None and Path(function.__code__.co_filename).is_file():
         dispatcher._cache = _KernelCache(dispatcher.py_func)
     return dispatcher  # type: ignore[no-any-return]
