@@ -148,9 +148,16 @@ if TYPE_CHECKING:
     from sepset.io.files import read as read
     from sepset.io.files import write as write
     from sepset.models.bayesnet import BayesNet as BayesNet
+    from sepset.models.blocks import block as block
     from sepset.models.blocks import pairwise as pairwise
     from sepset.models.blocks import unary as unary
+    from sepset.models.chaingraph import ChainComponent as ChainComponent
     from sepset.models.chaingraph import ChainGraph as ChainGraph
+    from sepset.models.conversions import bayes_structure as bayes_structure
+    from sepset.models.conversions import maximal_form as maximal_form
+    from sepset.models.conversions import pairwise_form as pairwise_form
+    from sepset.models.conversions import to_chain_graph as to_chain_graph
+    from sepset.models.conversions import to_markov_net as to_markov_net
     from sepset.models.factorgraph import FactorGraph as FactorGraph
     from sepset.models.features import Feature as Feature
     from sepset.models.markovnet import MarkovNet as MarkovNet
@@ -176,6 +183,7 @@ _HOMES = {
     "CPD": "cpds.cpd",
     "CanonicalGaussian": "factors.gaussian",
     "CanonicalTable": "factors.hybrid",
+    "ChainComponent": "models.chaingraph",
     "ChainGraph": "models.chaingraph",
     "CliqueTree": "inference.cliquetree",
     "ClusterGraph": "graphs.clusters",
@@ -264,8 +272,10 @@ _HOMES = {
     "active_trail": "graphs.separation",
     "ancestors": "graphs.graph",
     "barren_nodes": "graphs.separation",
+    "bayes_structure": "models.conversions",
     "bayes_to_markov": "graphs.equivalence",
     "bethe_graph": "graphs.regions",
+    "block": "models.blocks",
     "chain_components": "graphs.graph",
     "chain_separated": "graphs.separation",
     "clique_tree": "graphs.clusters",
@@ -297,11 +307,13 @@ _HOMES = {
     "markov_blanket": "graphs.separation",
     "markov_to_bayes": "graphs.equivalence",
     "maximal_cliques": "graphs.triangulation",
+    "maximal_form": "models.conversions",
     "meek_rules": "graphs.equivalence",
     "minimal_imap": "graphs.imaps",
     "minimal_imap_undirected": "graphs.imaps",
     "moralize": "graphs.graph",
     "pairwise": "models.blocks",
+    "pairwise_form": "models.conversions",
     "pdag_to_dag": "graphs.equivalence",
     "perfect_elimination_order": "graphs.triangulation",
     "plan": "api.verbs",
@@ -319,6 +331,8 @@ _HOMES = {
     "strong_root": "graphs.clusters",
     "temperature": "semiring",
     "to_bayes_net": "api.compare",
+    "to_chain_graph": "models.conversions",
+    "to_markov_net": "models.conversions",
     "treewidth": "graphs.treewidth",
     "treewidth_bounds": "graphs.treewidth",
     "triangulate": "graphs.triangulation",
@@ -340,6 +354,7 @@ __all__ = [
     "BruteForce",
     "CanonicalGaussian",
     "CanonicalTable",
+    "ChainComponent",
     "ChainGraph",
     "CliqueTree",
     "ClusterGraph",
@@ -425,8 +440,10 @@ __all__ = [
     "active_trail",
     "ancestors",
     "barren_nodes",
+    "bayes_structure",
     "bayes_to_markov",
     "bethe_graph",
+    "block",
     "chain_components",
     "chain_separated",
     "clique_tree",
@@ -459,11 +476,13 @@ __all__ = [
     "markov_blanket",
     "markov_to_bayes",
     "maximal_cliques",
+    "maximal_form",
     "meek_rules",
     "minimal_imap",
     "minimal_imap_undirected",
     "moralize",
     "pairwise",
+    "pairwise_form",
     "pdag_to_dag",
     "perfect_elimination_order",
     "plan",
@@ -481,6 +500,8 @@ __all__ = [
     "strong_root",
     "temperature",
     "to_bayes_net",
+    "to_chain_graph",
+    "to_markov_net",
     "treewidth",
     "treewidth_bounds",
     "triangulate",
