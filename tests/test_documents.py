@@ -207,3 +207,10 @@ def test_the_reading_of_documents_itself():
     with pytest.raises(ZeroDivisionError):
         run_document(SAMPLE.replace("/ 3", "/ 0"), "sample")
     run_document(SAMPLE.replace("python", "python no-run").replace("text\na", "sh\nls"), "sample")
+
+
+def test_the_architecture_names_every_package():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    members = [path for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()]
+    names = {f"`{path.stem}`" if path.suffix == ".py" else f"`{path.name}/`" for path in members}
+    assert sorted(name for name in names if name not in text) == []
