@@ -128,3 +128,14 @@ def test_the_cache_is_bounded_least_recently_used_and_safe_between_threads():
     for thread in threads:
         thread.join()
     assert len(cache._plans) == 2
+
+
+def test_a_given_order_is_followed_as_far_as_the_question_allows():
+    engine = ss.prepare(chain(5), method=ss.VariableElimination(order=ss.GivenOrder(["x3", "x0", "x4", "x1", "x2"])))
+    assert engine.plan().order == ("x3", "x0", "x4", "x1", "x2")
+    assert engine.plan("x0").order == ("x3", "x4", "x1", "x2", "x0")
+    assert engine.plan("x0", given=["x4"]).order == ("x3", "x1", "x2", "x0")
+    partial = ss.prepare(chain(3), method=ss.VariableElimination(order=ss.GivenOrder(["x2"])))
+    assert partial.plan().order == ("x2", "x0", "x1")
+    with pytest.raises(ss.ScopeError, match="Unknown variable 'x9'"):
+        ss.query(chain(3), "x0", method=ss.VariableElimination(order=ss.GivenOrder(["x9"])))

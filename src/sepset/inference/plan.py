@@ -12,7 +12,7 @@ import numpy as np
 from sepset.errors import TooLarge
 from sepset.graphs.elimination import EliminationOrder
 from sepset.graphs.graph import UndirectedGraph
-from sepset.graphs.ordering import OrderingMethod, elimination_order
+from sepset.graphs.ordering import GivenOrder, OrderingMethod, elimination_order
 from sepset.problem import Problem, Relevant
 from sepset.variables import Discrete
 
@@ -142,12 +142,11 @@ def make_plan(
     parts: dict[tuple[bool, bool], list[str]] = {}
     for v in relevant.variables:
         parts.setdefault((v in later, variables[v].is_discrete), []).append(name[v])
-    elimination = elimination_order(
-        graph,
-        {name[v]: _card(variables[v]) for v in relevant.variables},
-        method=method,
-        groups=[parts[key] for key in sorted(parts)],
-    )
+    groups = [parts[key] for key in sorted(parts)]
+    if isinstance(method, GivenOrder):
+        method = _within(method, problem, groups)
+    cards = {name[v]: _card(variables[v]) for v in relevant.variables}
+    elimination = elimination_order(graph, cards, method=method, groups=groups)
     scopes = [[name[v] for v in problem.scope(i) if v in name] for i in relevant.factors]
     return Plan(
         relevant=relevant,
@@ -157,6 +156,12 @@ def make_plan(
         targets=tuple(variables[v].name for v in targets),
         observed=tuple(variables[v].name for v in observed),
     )
+
+
+def _within(given: GivenOrder, problem: Problem, groups: Sequence[Sequence[str]]) -> GivenOrder:
+    """The given order as far as a question allows: group by group, and only what is relevant to it."""
+    rank = {problem.variables[name].name: i for i, name in enumerate(given.order)}
+    return GivenOrder(n for group in groups for n in sorted(group, key=lambda n: rank.get(n, len(rank))))
 
 
 def _card(variable: object) -> int:
