@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sepset.errors import ScopeError, SepsetError, StateError, nearest
+from sepset.errors import NotApplicable, ScopeError, SepsetError, StateError, listing, nearest
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -97,13 +97,13 @@ def query(
     if not target:
         answers = verbs.marginals(model, given=evidence, method=_method(method))
         tables = [answers[name] for name in answers]
-        payload: dict[str, Any] = {"marginals": [_table_json(t) for t in tables]}
+        payload: dict[str, Any] = {"marginals": [_answer_json(t) for t in tables]}
         _show(payload, as_json, lambda: _marginals_table(tables))
         return
     answer = verbs.query(model, target, given=evidence, method=_method(method))
     guarantees = {part: guarantee.value for part, guarantee in answer.guarantees.items()}
-    payload = {**_table_json(answer.distribution), "log_partition": answer.log_partition, "guarantees": guarantees}
-    _show(payload, as_json, answer.__rich__)
+    payload = {**_answer_json(answer.distribution), "log_partition": answer.log_partition, "guarantees": guarantees}
+    _show(payload, as_json, lambda: _answer_view(answer))
 
 
 @app.command(name="map")
@@ -221,8 +221,12 @@ def _evidence(model: Model, given: Sequence[str] | None) -> dict[str, Finding]:
     found: dict[str, Finding] = {}
     for text in given or ():
         name, excluded, value = _split_finding(model.variables, text)
+        if name in found:
+            raise ScopeError(f"{name} appears twice in the evidence. Say one thing of it, as in {name}=STATE|STATE.")
         variable: Any = model.variables[name]
         if not variable.is_discrete:
+            if excluded:
+                raise StateError(f"{name} is continuous and cannot be {text!r}. Give a number, as in {name}=1.5.")
             found[name] = _number(value, name)
             continue
         whole = {str(s): s for s in variable.states}
@@ -259,21 +263,31 @@ def _number(text: str, name: str) -> float:
         raise StateError(f"{name} is continuous and was given {text!r}. Give a number.") from None
 
 
-def _table_json(table: Any) -> dict[str, Any]:
-    return {
-        "variables": [v.name for v in table.scope],
-        "states": [list(v.states) for v in table.scope],
-        "values": table.values.tolist(),
-    }
+def _answer_json(answer: Any) -> dict[str, Any]:
+    """A distribution as plain data: a table of probabilities, or the moments of a Gaussian or of each component."""
+    names = [v.name for v in answer.scope]
+    if hasattr(answer, "weights"):
+        parts = {"weights": answer.weights, "means": answer.means, "covariances": answer.covariances}
+    elif hasattr(answer, "covariance"):
+        parts = {"mean": answer.mu, "covariance": answer.covariance}
+    elif hasattr(answer, "values"):
+        return {"variables": names, "states": [list(v.states) for v in answer.scope], "values": answer.values.tolist()}
+    else:
+        raise NotApplicable(f"The joint of {listing(names)} has no plain form. Ask for its parts one at a time.")
+    return {"variables": names, **{part: numbers.tolist() for part, numbers in parts.items()}}
 
 
 def _show(payload: dict[str, Any], as_json: bool, render: Callable[[], RenderableType]) -> None:
     if as_json:
-        typer.echo(json.dumps(payload, ensure_ascii=False, default=str))
+        typer.echo(json.dumps(payload, ensure_ascii=False, default=_plain))
         return
     from rich.console import Console
 
     Console().print(render())
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def _facts_and_states(facts: dict[str, Any], states: dict[str, list[Any]]) -> RenderableType:
@@ -290,13 +304,28 @@ def _facts_and_states(facts: dict[str, Any], states: dict[str, list[Any]]) -> Re
     return Group(lines, table)
 
 
+def _answer_view(answer: Any) -> RenderableType:
+    """The table of a discrete answer, or the moments of a continuous one."""
+    if all(v.is_discrete for v in answer.scope):
+        view: RenderableType = answer.__rich__()
+        return view
+    if len(answer.scope) == 1:
+        return _marginals_table([answer.distribution])
+    return "\n".join(f"{part:<12} {numbers}" for part, numbers in _answer_json(answer.distribution).items())
+
+
 def _marginals_table(tables: Sequence[Any]) -> RenderableType:
     from rich.table import Table
 
     result = Table("variable", "state", "probability", "")
     for table in tables:
-        for state, value in zip(table.scope[0].states, table.values.tolist(), strict=True):
-            result.add_row(table.scope[0].name, str(state), f"{value:.6g}", "█" * round(20 * value))
+        variable = table.scope[0]
+        if not variable.is_discrete:
+            result.add_row(variable.name, "mean", f"{table.mean():.6g}" if variable.size == 1 else str(table.mean()))
+            result.add_row("", "variance", f"{table.variance():.6g}" if variable.size == 1 else str(table.variance()))
+            continue
+        for state, value in zip(variable.states, table.values.tolist(), strict=True):
+            result.add_row(variable.name, str(state), f"{value:.6g}", "█" * round(20 * value))
     return result
 
 
