@@ -97,6 +97,7 @@ def values(text: str) -> Iterator[tuple[Path, int]]:
     for match in _TOKEN.finditer(text):
         token = match.group()
         if token in "}]":
+            key_next = False
             if in_object:
                 in_object.pop()
                 path.pop()

@@ -88,7 +88,7 @@ class _Head:
     def __init__(self, root: Cursor) -> None:
         self.name = root["name"].text() if "name" in root else ""
         self.notes = tuple(note.text() for note in root["notes"]) if "notes" in root else ()
-        self.reader = VariableReader()
+        self.reader = VariableReader(len(root.source.text))
         self.parts: list[Part] = [self.reader.part(item) for item in root["variables"]]
         self.variables = root["variables"].made(lambda: Variables(self.parts))
 

@@ -17,8 +17,8 @@ Part: TypeAlias = Discrete | Vector | VariableArray
 MAX_VARIABLES = 1 << 26
 """How many variables the arrays of a file may stand for."""
 
-MAX_STATES = 1 << 22
-"""How many states the counts of a file may stand for."""
+SPARE_STATES = 1 << 18
+"""How many states the counts of a file may stand for beyond the characters in it."""
 
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
@@ -26,8 +26,8 @@ _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 class VariableReader:
     """Reads the variables of one file, and keeps what their short forms stand for within limits."""
 
-    def __init__(self) -> None:
-        self.variables, self.states = MAX_VARIABLES, MAX_STATES
+    def __init__(self, num_characters: int = 0) -> None:
+        self.variables, self.states = MAX_VARIABLES, SPARE_STATES + num_characters
 
     def part(self, item: Cursor) -> Part:
         """The variable, or array of variables, an entry states."""
@@ -63,7 +63,7 @@ class VariableReader:
             return tuple(read_state(state) for state in item)
         self.states -= item.whole(1)
         if self.states < 0:
-            raise item.error(f"the counts of a file stand for at most {MAX_STATES:,} states")
+            raise item.error("the counts of this file stand for more states than a file of its size may have")
         return item.value
 
 

@@ -32,7 +32,7 @@ Array: TypeAlias = NDArray[np.float64]
 WORDS = re.compile(r"#[^\n]*+|([^\s#]++)")
 """Words between blanks; a hash starts a comment."""
 
-SPARE = 1 << 20
+SPARE = 1 << 18
 """How many states the variables of a file may have beyond the words in it."""
 
 

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import os
+import stat
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from file_laws import assert_same_network
+from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.table import TableCPD
+from sepset.errors import FileFormatError, ModelError, NotApplicable
+from sepset.io import bif, files
+from sepset.io.files import read, suffixes, write
+from sepset.models.bayesnet import BayesNet
+from sepset.variables import Discrete, Real
+
+RAIN, WET = Discrete("rain", ("yes", "no")), Discrete("wet", ("yes", "no"))
+NET = BayesNet(TableCPD(RAIN, [0.25, 0.75]), TableCPD(WET, [[0.5, 0.5], [0.125, 0.875]], given=RAIN))
+NAMED = [suffix for suffix in suffixes() if suffix != ".uai"]
+
+
+@pytest.mark.parametrize("packed", ["", ".gz", ".GZ"])
+@pytest.mark.parametrize("suffix", NAMED)
+def test_every_suffix(tmp_path, suffix, packed):
+    path = tmp_path / f"net.v1{suffix}{packed}"
+    write(NET, path)
+    assert_same_network(read(path), NET, printed=True)
+    assert_same_network(read(str(path)), NET, printed=True)
+    assert (path.read_bytes()[:2] == b"\x1f\x8b") == bool(packed)
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_uai(tmp_path):
+    write(NET, tmp_path / "net.uai")
+    assert read(tmp_path / "net.uai").variables.names == ("x0", "x1")
+
+
+def test_compressed_files_do_not_depend_on_the_clock(tmp_path):
+    write(NET, tmp_path / "a.bif.gz")
+    write(NET, tmp_path / "b.bif.gz")
+    assert (tmp_path / "a.bif.gz").read_bytes() == (tmp_path / "b.bif.gz").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("net.biff", "Did you mean '.bif'"),
+        ("net", "names no known format; known are .bif"),
+        ("net.gz", "names no known format"),
+        ("net.uai.evid", "read_evidence"),
+        ("net.PR", "read_result"),
+    ],
+)
+def test_unknown_suffixes(tmp_path, name, message):
+    for use in (lambda path: read(path), lambda path: write(NET, path)):
+        with pytest.raises(FileFormatError) as caught:
+            use(tmp_path / name)
+        assert message in str(caught.value)
+        assert ".xdsl" in str(caught.value)
+
+
+def test_missing_files_are_missing_files(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "none.bif")
+
+
+def test_errors_name_the_file(tmp_path):
+    path = tmp_path / "bad.bif"
+    path.write_text("network x {\n nonsense }")
+    with pytest.raises(FileFormatError) as caught:
+        read(path)
+    assert str(caught.value).startswith(f"{path}:2:2: found 'nonsense'; ")
+    assert caught.value.__cause__ is None
+
+
+def test_normalize_reaches_the_reader(tmp_path):
+    net = BayesNet(TableCPD(RAIN, [0.3333333, 0.6666666], tolerance=1e-6))
+    for suffix in suffixes():
+        path = tmp_path / f"net{suffix}"
+        write(net, path)
+        assert len(read(path).notes) == 1
+        kept = read(path, normalize=False)
+        assert kept.notes == ()
+        assert kept.cpds[0].values.tolist() == [0.3333333, 0.6666666]
+
+
+def test_writing_is_atomic(tmp_path, monkeypatch):
+    path = tmp_path / "net.bif"
+    write(NET, path)
+    before = path.read_bytes()
+    hybrid = BayesNet(LinearGaussian(Real("x"), covariance=1.0))
+    with pytest.raises(NotApplicable):
+        write(hybrid, path)
+
+    def fails(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fails)
+    with pytest.raises(OSError, match="disk full"):
+        write(BayesNet(TableCPD(RAIN, [1, 0])), path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["net.bif"]
+
+
+def test_links_and_modes_are_kept(tmp_path):
+    target, link = tmp_path / "real.bif", tmp_path / "link.bif"
+    target.write_text("old")
+    link.symlink_to(target)
+    write(NET, link)
+    assert link.is_symlink()
+    assert read(target).variables.names == NET.variables.names
+    umask = os.umask(0)
+    os.umask(umask)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o666 & ~umask
+
+
+def test_names_that_are_no_text(tmp_path):
+    with pytest.raises(FileFormatError, match="no character"):
+        write(BayesNet(TableCPD(Discrete("\ud800"), [0.5, 0.5])), tmp_path / "a.bif")
+    assert list(tmp_path.iterdir()) == []
+
+
+def refused(path: Path, **options) -> str:
+    with pytest.raises(FileFormatError) as caught:
+        read(path, **options)
+    return str(caught.value)
+
+
+def test_large_files_are_refused(tmp_path):
+    path = tmp_path / "a.bif"
+    path.write_bytes(b" " * 1001)
+    assert "larger than 1,000 bytes" in refused(path, max_bytes=1000)
+    packed = tmp_path / "a.bif.gz"
+    packed.write_bytes(gzip.compress(b" " * 100_000))
+    assert "unfolds to more than 1,000 bytes" in refused(packed, max_bytes=1000)
+
+
+def test_bombs_are_refused_while_they_unfold(tmp_path):
+    path = tmp_path / "bomb.bif.gz"
+    squeeze = zlib.compressobj(9, wbits=31)
+    zeros = bytes(1 << 20)
+    path.write_bytes(b"".join([*(squeeze.compress(zeros) for _ in range(200)), squeeze.flush()]))
+    assert "300 times its size" in refused(path)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 5, 20, -1, -8])
+def test_damaged_gzip(tmp_path, cut):
+    path = tmp_path / "a.bif.gz"
+    path.write_bytes(gzip.compress(bif.render(NET))[:cut])
+    assert "gzip" in refused(path)
+    path.write_bytes(b"network n { }")
+    assert "gzip data are damaged" in refused(path)
+
+
+@given(st.binary(max_size=60), st.integers(0, 200))
+def test_any_gzip_is_read_or_refused(noise, place):
+    data = bytearray(gzip.compress(bif.render(NET), mtime=0))
+    data[place : place + len(noise)] = noise
+    with contextlib.suppress(FileFormatError):
+        files._decompressed(bytes(data), "f.gz", 1 << 20)
+
+
+def test_gzip_members_are_joined():
+    members = gzip.compress(b"one ") + gzip.compress(b"two") + b"\0\0"
+    assert files._decompressed(members, "f.gz", 100) == b"one two"
+    buffer = io.BytesIO()
+    with gzip.GzipFile("name", "wb", fileobj=buffer) as file:
+        file.write(b"x")
+    assert files._decompressed(buffer.getvalue(), "f.gz", 100) == b"x"
+
+
+class Raises:
+    def __init__(self, error):
+        self.error = error
+
+    def parse(self, data, file, *, normalize):
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [ModelError("inner"), MemoryError()])
+def test_whatever_a_reader_stumbles_over_is_one_error(error):
+    with pytest.raises(FileFormatError, match=r"f\.bif:1:1: (inner|the file needs more memory)"):
+        files.parsed(Raises(error), b"", "f.bif", normalize=True)

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from file_laws import refusal
+from sepset.cpds.causal import NoisyMax, NoisyOr
+from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.logistic import LogisticCPD
+from sepset.cpds.rules import RuleCPD
+from sepset.cpds.structured import DeterministicCPD, MultiplexerCPD
+from sepset.cpds.table import TableCPD
+from sepset.cpds.tree import Split, TreeCPD
+from sepset.errors import NotApplicable
+from sepset.io import json as codec
+from sepset.io.cursor import JsonSource
+from sepset.io.jsoncpds import cpd_document, read_cpd
+from sepset.io.record import Misses
+from sepset.universe import Variables
+from sepset.variables import Discrete, Real, Vector
+from strategies import cpds, variable_lists
+
+A, B, C = Discrete("a", (False, True)), Discrete("b", ("x", "y", "z")), Discrete("c", (0.5, 1))
+S, X, Y = Discrete("s", 2), Discrete("x", 3), Discrete("y", 3)
+R, P = Real("r"), Vector("p", 2)
+
+KINDS = [
+    TableCPD(A, [0.25, 0.75]),
+    TableCPD(B, [[0.25, 0.75, 0], [0, 0, 1]], given=A, block="shared"),
+    TableCPD(Discrete("one", ("only",)), [[1], [1]], given=A),
+    DeterministicCPD(C, lambda a, b: 0.5 if a and b == "x" else 1, given=(A, B)),
+    DeterministicCPD(C, lambda: 1),
+    TreeCPD(C, Split(B, {"x": [0.5, 0.5], ("y", "z"): Split(A, {True: [1, 0], False: [0.25, 0.75]})}), given=(A, B, S)),
+    TreeCPD(C, Split(B, {"x": [0.5, 0.5]}, Split(B, {"y": [1, 0], "z": [0, 1]}))),
+    TreeCPD(C, [0.5, 0.5]),
+    RuleCPD(C, [({A: True, C: 1}, 0.25), ({A: True, C: 0.5}, 0.75), ({A: False, B: {"x", "z"}}, 0.5),
+                ({A: False, B: "y", C: 1}, 1.0), ({A: False, B: "y", C: 0.5}, 0.0)], block="rules"),
+    MultiplexerCPD(Discrete("m", 3), S, (X, Y)),
+    MultiplexerCPD(Discrete("m", 3), S, (X, X)),
+    NoisyOr(A, {B: [0, 0.25, 0.5], S: 0.125}, leak=0.0625),
+    NoisyOr(C, {B: 0.5}, on=0.5),
+    NoisyMax(B, {A: [[1, 0, 0], [0.5, 0.25, 0.25]], S: [[1, 0, 0], [0, 0.5, 0.5]]}, [0.5, 0.5, 0]),
+    LogisticCPD(B, {A: [[0, 0, 0], [1, -2, 3]], S: [[0, 1, 0], [0.5, 0, 0]]}, [0.1, 0.2, 0.3]),
+    LogisticCPD(A, {S: 2.0}, -1.0),
+]  # fmt: skip
+
+
+def cursor(document):
+    return JsonSource(json.dumps(document, allow_nan=False), "f.json").root()
+
+
+def back(cpd):
+    return read_cpd(cursor(cpd_document(cpd)), Variables(cpd.scope), Misses())
+
+
+@pytest.mark.parametrize("cpd", KINDS, ids=repr)
+def test_every_kind_comes_back_as_it_was(cpd):
+    again = back(cpd)
+    assert type(again) is type(cpd)
+    assert again.scope == cpd.scope
+    assert again.block == cpd.block
+    assert again.num_parameters == cpd.num_parameters
+    assert again.to_table().table.flat.tobytes() == cpd.to_table().table.flat.tobytes()
+    assert cpd_document(again) == cpd_document(cpd)
+
+
+@pytest.mark.parametrize(
+    "cpd",
+    [
+        LinearGaussian(R, 1.5, covariance=2.0),
+        LinearGaussian(R, [0.0, 1.5], covariance=[0.25, 0.5], by=A, block="both"),
+        LinearGaussian(
+            P, [[0.0, 1.0]] * 3, coefficients=np.arange(6.0).reshape(3, 2, 1), covariance=np.eye(2), given=R, by=B
+        ),
+        LinearGaussian(R, coefficients=[[1.0, -2.0]], covariance=0.0, given=P),
+    ],
+    ids=repr,
+)
+def test_linear_gaussians_come_back(cpd):
+    again = back(cpd)
+    assert again.scope == cpd.scope
+    assert again.block == cpd.block
+    for key in ("intercept", "coefficients", "covariance"):
+        assert getattr(again, key).tobytes() == getattr(cpd, key).tobytes()
+
+
+@given(st.data())
+def test_tables_come_back(data):
+    variables = data.draw(variable_lists(1, 4))
+    cpd = data.draw(cpds(variables[0], variables[1:]))
+    again = back(cpd)
+    assert again.scope == cpd.scope
+    assert again.table.flat.tobytes() == cpd.table.flat.tobytes()
+
+
+def test_thirty_parents_need_no_table():
+    parents = [Discrete(f"p{i}") for i in range(30)]
+    cpd = NoisyOr(A, dict.fromkeys(parents, 0.25))
+    assert len(back(cpd).effects) == 30
+
+
+class Own(TableCPD):
+    pass
+
+
+def test_what_has_no_form():
+    with pytest.raises(NotApplicable, match="JSON has no form"):
+        cpd_document(Own(A, [0.5, 0.5]))
+
+
+def test_deep_trees():
+    wide = Discrete("w", 500)
+    tree = [0.5, 0.5]
+    for code in range(499):
+        tree = Split(wide, {code: [0.5, 0.5]}, tree)
+    try:
+        cpd = TreeCPD(A, tree)
+    except Exception:
+        pytest.skip("the tree itself is refused")
+    with pytest.raises(NotApplicable, match="300 tests deep"):
+        cpd_document(cpd)
+
+
+def document(cpd):
+    variables = [{"name": v.base, "states": list(v.states)} for v in (A, B, C, S)] + [{"name": "r", "kind": "real"}]
+    return {"format": "sepset", "version": 1, "kind": "bayes_net", "variables": variables, "cpds": [cpd]}
+
+
+TABLE = {"kind": "table", "child": "b", "given": ["a"], "rows": [[0.5, 0.5, 0], [0, 0, 1]]}
+TREE = {"kind": "tree", "child": "c", "given": ["a"]}
+NOISY = {"kind": "noisy_or", "child": "a", "given": ["s"], "effects": [[0, 0.5]], "leak": 0, "on": True}
+
+
+@pytest.mark.parametrize(
+    ("cpd", "message"),
+    [
+        (TABLE | {"kind": "tables"}, "expected one of table"),
+        (TABLE | {"child": "bb"}, "Unknown variable 'bb'"),
+        (TABLE | {"child": "r"}, "expected a discrete variable"),
+        (TABLE | {"given": ["r"]}, "expected a discrete variable"),
+        (TABLE | {"given": ["b"]}, "cpds[0]"),
+        (TABLE | {"rows": [[0.5, 0.5, 0]]}, "expected 2 rows of 3 numbers"),
+        (TABLE | {"rows": [[0.5, 0.5, 0], [0, 0, 0.9]]}, "the row of b given a=True sums to 0.9, not to one"),
+        (TABLE | {"rows": [[0.5, 0.5, 0], [-1, 1, 1]]}, "finite and >= 0"),
+        (TABLE | {"block": ""}, "non-empty"),
+        (TABLE | {"tree": []}, "unknown key"),
+        ({"kind": "deterministic", "child": "c", "given": ["a"], "codes": [0]}, "found 1 codes"),
+        ({"kind": "deterministic", "child": "c", "given": ["a"], "codes": [0, 2]}, "not above 1"),
+        (TREE | {"tree": {"test": "b", "branches": []}}, "Unknown variable 'b'"),
+        (TREE | {"tree": {"test": "a", "branches": []}}, "no branch for"),
+        (TREE | {"tree": {"test": "a", "branches": [{"codes": [0], "then": [0.5, 0.5]}] * 2}}, "have a branch already"),
+        (TREE | {"tree": [0.5, 0.6]}, "sums to 1.1"),
+        (TREE | {"tree": [[0.5, 0.5]]}, "cpds[0]"),
+        (TREE | {"kind": "rule", "rules": [{"context": {"c": [0]}, "probability": 1}]}, "no rule applies"),
+        (TREE | {"kind": "rule", "rules": [{"context": {"b": [0]}, "probability": 1}]}, "Unknown variable 'b'"),
+        (TREE | {"kind": "rule", "rules": [{"context": {"c": []}, "probability": 1}]}, "allows no state"),
+        (NOISY | {"effects": []}, "0 entries for 1 parents"),
+        (NOISY | {"effects": [[0, 2]]}, "lie in [0, 1]"),
+        (NOISY | {"on": "x"}, "Unknown state"),
+        (NOISY | {"child": "b", "on": "x"}, "two states"),
+        ({"kind": "multiplexer", "child": "b", "given": ["s"], "selector": "s", "inputs": ["a", "a"]}, "Unknown var"),
+        ({"kind": "linear_gaussian", "child": "a", "given": [], "by": [], "intercept": [0], "coefficients": [],
+          "covariance": [1]}, "continuous"),
+        ({"kind": "linear_gaussian", "child": "r", "given": [], "by": [], "intercept": [0], "coefficients": [],
+          "covariance": [-1]}, "ovariance"),
+        ({"kind": "linear_gaussian", "child": "r", "given": [], "by": [], "intercept": [0, 1], "coefficients": [],
+          "covariance": [1]}, "expected 1 numbers"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(cpd, message):
+    error = refusal(codec, json.dumps(document(cpd), indent=1))
+    assert message in str(error)
+    assert error.line > 1

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import gzip
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracle
+from file_laws import accept_or_refuse, mutated, refusal
+from sepset.errors import NotApplicable
+from sepset.factors.sparse import SparseTable
+from sepset.factors.table import Table
+from sepset.io import results, uai
+from sepset.models.bayesnet import BayesNet
+from sepset.models.markovnet import MarkovNet
+from sepset.variables import Discrete, Real
+from shared_files import each_shared, one_shared
+from strategies import bayes_nets, markov_nets, plain_factors
+
+MARKOV = """# a comment
+MARKOV
+3
+2 1 3
+4
+2 0 1
+2 0 2
+2 2 0  # the same scope, turned
+0
+2 4.0 2.5
+6 1 2 3
+ 4 5 0
+6  1 1 1 1 1e-3 1
+1 0.5
+"""
+BAYES = "BAYES\n2\n2 3\n2\n1 1\n2 1 0\n3 0.2 0.3 0.5\n6 0.1 0.9 1 0 0.25 0.75\n"
+
+
+def test_last_variable_runs_fastest():
+    net = uai.parse(MARKOV.encode())
+    assert isinstance(net, MarkovNet)
+    assert net.variables.names == ("x0", "x1", "x2")
+    assert [v.states for v in net.variables] == [(0, 1), (0,), (0, 1, 2)]
+    tables = net.factors
+    assert tables[1].values.tolist() == [[1, 2, 3], [4, 5, 0]]
+    assert tables[2].scope == (net["x2"], net["x0"])
+    assert tables[3].scope == ()
+    assert tables[0].values.tolist() == [[4.0], [2.5]]
+
+
+def test_the_last_variable_of_a_scope_is_the_child():
+    net = uai.parse(BAYES.encode())
+    assert isinstance(net, BayesNet)
+    assert net.parents("x0") == ("x1",)
+    assert net.cpd("x0").values.tolist() == [[0.1, 0.9], [1, 0], [0.25, 0.75]]
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "line", "column", "message"),
+    [
+        (MARKOV, "MARKOV", "MARKOW", 2, 1, "expected 'BAYES' or 'MARKOV'"),
+        (MARKOV, "2 1 3", "2 0 3", 4, 3, "the number of states of x1"),
+        (MARKOV, "2 0 1\n", "2 0 3\n", 6, 5, "numbered 0 to 2"),
+        (MARKOV, "2 0 1\n", "2 0 0\n", 7, 1, "names one variable twice"),
+        (MARKOV, "2 4.0", "3 4.0", 10, 1, "the table over x0, x1 has 2 entries"),
+        (MARKOV, "4.0", "-4.0", 10, 3, "found '-4.0'"),
+        (MARKOV, "4.0", "inf", 10, 3, "found 'inf'"),
+        (MARKOV, "1 0.5", "1", 15, 1, "needs 1 numbers"),
+        (MARKOV, "1 0.5", "1 0.5 7", 14, 7, "expected the end of the file"),
+        (BAYES, "0.2 0.3", "0.2 0.4", 7, 3, "the row of x1 sums to 1.1"),
+        (BAYES, "0.25 0.75", "0.25 0.7", 8, 15, "the row of x0 given x1=2 sums to 0.95"),
+        (BAYES, "2 1 0", "2 0 1", 6, 1, "second conditional"),
+        (BAYES, "1 1\n", "0\n", 7, 1, "the table over no variables has 1 entries"),
+    ],
+)
+def test_what_is_refused_and_where(text, old, new, line, column, message):
+    assert old in text
+    error = refusal(uai, text.replace(old, new, 1))
+    assert message in str(error)
+    assert (error.line, error.column) == (line, column)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "MARKOV 999999999999 2 2",
+        "MARKOV 1 999999999 0",
+        "MARKOV 40 " + "2 " * 40 + "1 40 " + " ".join(map(str, range(40))) + " 1099511627776 1 1",
+        "MARKOV 1 2 999999999 1 0",
+        "MARKOV 1 2 1 999999999 0",
+        "MARKOV 2 1000000 1000000 1 2 0 1 1000000000000 1",
+    ],
+)
+def test_huge_declarations_are_refused_before_anything_is_made(text):
+    start = time.perf_counter()
+    refusal(uai, text)
+    assert time.perf_counter() - start < 1.0
+
+
+@given(markov_nets())
+def test_markov_networks_come_back(net):
+    back = uai.parse(uai.render(net))
+    assert isinstance(back, MarkovNet)
+    assert back.variables.cards.tolist() == net.variables.cards.tolist()
+    for ours, theirs in zip(net.factors, back.factors, strict=True):
+        assert net.variables.ids(ours.scope).tolist() == back.variables.ids(theirs.scope).tolist()
+        assert ours.values.tobytes() == theirs.values.tobytes()
+
+
+@given(bayes_nets())
+def test_bayesian_networks_come_back(net):
+    back = uai.parse(uai.render(net))
+    assert isinstance(back, BayesNet)
+    for ours, theirs in zip(net.cpds, back.cpds, strict=True):
+        assert net.variables.ids(ours.scope).tolist() == back.variables.ids(theirs.scope).tolist()
+        assert ours.table.flat.tobytes() == theirs.table.flat.tobytes()
+
+
+def test_what_uai_cannot_hold():
+    a = Discrete("a")
+    with pytest.raises(NotApplicable, match="leave their range"):
+        uai.render(MarkovNet(Table.from_log(a, [0.0, -1e5])))
+    with pytest.raises(NotApplicable, match="discrete"):
+        uai.render(MarkovNet(variables=[Real("x")]))
+    sparse = MarkovNet(SparseTable((a, Discrete("b", 3)), [[1, 2]], [0.5]))
+    assert uai.parse(uai.render(sparse)).factors[0].values.tolist() == [[0, 0, 0], [0, 0, pytest.approx(0.5)]]
+
+
+@given(mutated(MARKOV.encode()) | mutated(BAYES.encode()))
+def test_damaged_files_are_read_or_refused(data):
+    accept_or_refuse(uai, data)
+
+
+@given(st.binary(max_size=100) | st.text(alphabet="0123 .-#\n").map(str.encode))
+def test_noise_is_refused(data):
+    for head in (b"", b"MARKOV ", b"BAYES "):
+        accept_or_refuse(uai, head + data)
+
+
+@each_shared("uai/mar/*.uai")
+def test_competition_files(path):
+    net = uai.parse(path.read_bytes(), path.name)
+    results.read_evidence(path.with_name(f"{path.name}.evid"), net)
+    numbers = [float(word) for word in path.read_text().split()[1:]]
+    assert numbers[0] == len(net.variables)
+    assert numbers[1 : len(net.variables) + 1] == net.variables.cards.tolist()
+    assert numbers[len(net.variables) + 1] == net.num_factors
+    last = net.factors[-1].values.reshape(-1)
+    assert numbers[-last.size :] == last.tolist()
+
+
+@each_shared("uai/m*/*.uai.gz")
+def test_large_competition_files(path):
+    if path.name.startswith(("relational", "Grids_20")):
+        pytest.skip("more of the same")
+    assert uai.parse(gzip.decompress(path.read_bytes())).num_factors > 0
+
+
+def test_chest_clinic_with_evidence():
+    path = one_shared("uai/ChestClinic.uai")
+    net = uai.parse(path.read_bytes())
+    assert results.read_evidence(path.with_suffix(".evid"), net) == {"x6": 0}
+    assert results.read_virtual_evidence(path.with_suffix(".virt"), net)["x7"].weights == (0.7, 0.5)
+    factors, cards = plain_factors(net)
+    assert oracle.log_z(factors, cards) == pytest.approx(0, abs=1e-12)
+    # Lauritzen and Spiegelhalter's clinic: P(X-ray abnormal) = 0.11029.
+    assert oracle.marginal(factors, cards, ["x6"])[0] == pytest.approx(0.11029, abs=5e-6)
+    assert np.isfinite(oracle.log_z(factors, cards, {"x6": 0}))
