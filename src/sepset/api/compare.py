@@ -42,6 +42,11 @@ def kl_divergence(p: BayesNet, q: BayesNet) -> float:
 
 
 def _same_variables(p: BayesNet, q: BayesNet) -> None:
+    for model in (p, q):
+        if not isinstance(model, BayesNet):
+            raise NotApplicable(
+                f"The divergence by families is for Bayesian networks; found {model!r}. Convert it with to_bayes_net."
+            )
     ours, theirs = set(p.variables), set(q.variables)
     if ours != theirs:
         differ = [v.name for v in sorted(ours ^ theirs, key=lambda v: v.name)]

@@ -144,18 +144,30 @@ class Engine:
 
     def sample(self, num_rows: int, given: Given = None, *, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent draws of all variables from the posterior, observed ones at their values."""
+        variables = self.model.variables
+        wide = [v.name for v in variables if isinstance(v, Vector) and v.size > 1]
+        if wide:
+            raise NotApplicable(
+                f"A dataset has one column a variable, and {listing(wide)} are vectors. "
+                "Use prepare(model).sample_columns."
+            )
+        columns = self.sample_columns(num_rows, given, seed=seed)
+        if not columns:
+            return Dataset.from_codes(variables, np.zeros((num_rows, 0), np.int8))
+        return Dataset.from_codes(variables.parts, columns)
+
+    def sample_columns(
+        self, num_rows: int, given: Given = None, *, seed: int | np.random.Generator = 0
+    ) -> dict[str, NDArray[Any]]:
+        """The same draws as arrays by name: codes of discrete variables, values of reals, `[rows, size]` of vectors."""
         _check_count(num_rows, "num_rows", 0)
         evidence = self._evidence(given)
         if self.prepared.log_partition(evidence) == -np.inf:
             raise impossible(self.prepared, evidence)
-        if not len(self.model.variables):
-            return Dataset.from_codes(self.model.variables, np.zeros((num_rows, 0), np.int8))
-        columns = self.prepared.sample(num_rows, evidence, np.random.default_rng(seed))
-        variables = self.model.variables
-        drawn = {variables[v].name: columns[v] for v in range(len(variables)) if v in columns}
-        drawn.update((variables[v].name, np.full(num_rows, code)) for v, code in evidence.codes.items())
-        drawn.update((variables[v].name, _repeated(value, num_rows)) for v, value in evidence.reals.items())
-        return Dataset.from_codes(variables.parts, drawn)
+        drawn: dict[int, NDArray[Any]] = dict(self.prepared.sample(num_rows, evidence, np.random.default_rng(seed)))
+        drawn.update((v, np.full(num_rows, code)) for v, code in evidence.codes.items())
+        drawn.update((v, _repeated(value, num_rows)) for v, value in evidence.reals.items())
+        return {name: drawn[v] for v, name in enumerate(self.model.variables.names)}
 
     def plan(
         self, targets: VariableLike | Iterable[VariableLike] = (), given: Given | Iterable[VariableLike] = None
