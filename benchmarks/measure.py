@@ -1,0 +1,77 @@
+"""Timing: the best and the median of several runs, on the wall clock or in CPU seconds, and a process's peak memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+CLOCK = "SEPSET_BENCH_CLOCK"
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS")
+SHORTEST = 0.005  # a timed run lasts at least this long, so that the clock's own cost does not show
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds a call: the best run and the median one; with the peak memory of its process where that was asked."""
+
+    best: float
+    median: float
+    runs: int
+    peak: int = 0
+
+
+def single_thread(clock: str) -> None:
+    """One thread for this process and those it starts; to be called before NumPy is imported."""
+    os.environ.update(dict.fromkeys(THREADS, "1"), **{CLOCK: clock})
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and its finished children: what a single thread needs on a quiet machine."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def now() -> float:
+    """Seconds on the clock that was chosen for this run."""
+    return cpu_seconds() if os.environ.get(CLOCK) == "cpu" else time.perf_counter()
+
+
+def measure(function: Callable[[], object], *, seconds: float = 1.0, at_least: int = 3, calls: int = 1) -> Timing:
+    """The time of one call, over several runs.
+
+    Args:
+        function: what is measured; it may stand for several calls.
+        seconds: runs are repeated for this long; one that takes five times as long is not repeated.
+        at_least: the fewest runs otherwise.
+        calls: how many calls `function` makes.
+    """
+    first = _run(function, 1)
+    times = [first]
+    repeat = 1
+    if 0 < first < SHORTEST:
+        repeat = max(1, int(SHORTEST / max(_run(function, 1), 1e-7)))
+    while sum(times) * repeat < seconds or len(times) < at_least:
+        if first > 5 * seconds:
+            break
+        times.append(_run(function, repeat))
+    return Timing(min(times) / calls, statistics.median(times) / calls, len(times))
+
+
+def _run(function: Callable[[], object], repeat: int) -> float:
+    start = now()
+    for _ in range(repeat):
+        function()
+    return (now() - start) / repeat
+
+
+def peak_memory() -> int:
+    """The most bytes this process has held in memory so far; zero where the system does not say."""
+    status = Path("/proc/self/status")
+    found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.is_file() else None
+    return 1024 * int(found[1]) if found else 0

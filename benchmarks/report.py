@@ -1,0 +1,194 @@
+"""Tables of comparisons: in the terminal, as small text files, and in the README. Peers' wins are shown like ours."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich import box
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from benchmarks.measure import CLOCK, Timing
+from benchmarks.worker import Outcome
+
+RESULTS = Path(__file__).parent / "results"
+README = Path(__file__).resolve().parents[1] / "README.md"
+START, END = "<!-- bench:start -->", "<!-- bench:end -->"
+HEADLINES = "## In short"
+README_HEADER = ("| | sepset | best peer | ratio |", "|---|---:|---:|---:|")
+
+Figure = float | str
+"""A number, or why there is none."""
+
+
+def seconds(outcome: Outcome) -> Figure:
+    """The best run's time, or why there is none."""
+    return outcome.best if isinstance(outcome, Timing) else outcome
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One case: our figure beside each peer's, smaller being better.
+
+    Attributes:
+        kind: "s" for seconds, "B" for bytes, "entries" for table entries.
+        target: the figure we set out to reach, for people.
+        headline: what the README calls this case; empty to leave it out.
+    """
+
+    case: str
+    ours: Figure
+    peers: Mapping[str, Figure] = field(default_factory=dict)
+    kind: str = "s"
+    target: str = ""
+    headline: str = ""
+
+    @property
+    def best(self) -> tuple[str, float] | None:
+        """The best peer and its figure."""
+        known = [(value, name) for name, value in self.peers.items() if not isinstance(value, str)]
+        return (min(known)[1], min(known)[0]) if known else None
+
+    @property
+    def ratio(self) -> float | None:
+        """The best peer's figure divided by ours: above one we are ahead."""
+        return None if self.best is None or isinstance(self.ours, str) else self.best[1] / max(self.ours, 1e-12)
+
+
+@dataclass(frozen=True)
+class Report:
+    """One table of a suite."""
+
+    title: str
+    comparisons: Sequence[Comparison]
+    note: str = ""
+
+    @property
+    def columns(self) -> list[str]:
+        """The peers that appear, in order of appearance."""
+        return list(dict.fromkeys(name for one in self.comparisons for name in one.peers))
+
+    def rows(self) -> list[list[str]]:
+        """All cells as text, a header first, the geometric mean last where there are several ratios."""
+        header = ["", "sepset", *self.columns, "best peer / sepset", "target"]
+        body = [self._row(one) for one in self.comparisons]
+        ratios = [one.ratio for one in self.comparisons if one.ratio is not None]
+        if len(ratios) > 1:
+            body.append(["geometric mean", "", *("" for _ in self.columns), ratio_text(geometric_mean(ratios)), ""])
+        keep = [i for i in range(len(header)) if i < 2 or any(row[i] for row in body)]
+        return [[row[i] for i in keep] for row in [header, *body]]
+
+    def _row(self, one: Comparison) -> list[str]:
+        peers = [shown(one.peers[name], one.kind) if name in one.peers else "" for name in self.columns]
+        return [one.case, shown(one.ours, one.kind), *peers, ratio_text(one.ratio), one.target]
+
+    def markdown(self) -> str:
+        """The table as text."""
+        header, *body = self.rows()
+        lines = ["| " + " | ".join(row) + " |" for row in (header, *body)]
+        rule = "|---|" + "---:|" * (len(header) - 1)
+        note = [self.note, ""] if self.note else []
+        return "\n".join([f"## {self.title}", "", *note, lines[0], rule, *lines[1:], ""])
+
+    def __rich__(self) -> RichTable:
+        header, *body = self.rows()
+        table = RichTable(title=self.title, caption=self.note or None, box=box.SIMPLE_HEAD, title_justify="left")
+        for i, name in enumerate(header):
+            table.add_column(name, justify="left" if i == 0 else "right")
+        place = header.index("best peer / sepset") if "best peer / sepset" in header else -1
+        for row in body:
+            table.add_row(*(colored(text) if i == place else text for i, text in enumerate(row)))
+        return table
+
+
+def shown(figure: Figure, kind: str) -> str:
+    """A figure for people.
+
+    >>> shown(0.00042, "s"), shown(3.4e6, "B"), shown(13_900_000, "entries"), shown("not installed", "s")
+    ('420 µs', '3.4 MB', '1.39e+07', 'not installed')
+    """
+    if isinstance(figure, str):
+        return figure
+    if kind == "entries":
+        return f"{figure:,.0f}" if figure < 1e6 else f"{figure:.3g}"
+    if kind == "B":
+        return f"{figure / 1e6:.3g} MB"
+    for scale, unit in ((1.0, "s"), (1e-3, "ms")):
+        if figure >= scale:
+            return f"{figure / scale:.3g} {unit}"
+    return f"{figure / 1e-6:.3g} µs"
+
+
+def ratio_text(ratio: float | None) -> str:
+    """A ratio for people; nothing where there is none.
+
+    >>> ratio_text(20.04), ratio_text(0.312), ratio_text(None)
+    ('20x', '0.31x', '')
+    """
+    return "" if ratio is None else f"{ratio:.0f}x" if ratio >= 10 else f"{ratio:.2g}x"
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
+    """The mean of ratios that treats 2x and 0.5x alike."""
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def colored(text: str) -> Text:
+    """Green where we are ahead, red where a peer is."""
+    value = float(text.removesuffix("x")) if text else 1.0
+    return Text(text, style="green" if value > 1 else "red" if value < 1 else "")
+
+
+def machine() -> str:
+    """The circumstances, for the reader of a result."""
+    clock = "CPU seconds" if os.environ.get(CLOCK) == "cpu" else "seconds on the wall clock"
+    load = os.getloadavg()[0]
+    busy = "; other work was running" if load > (os.cpu_count() or 1) else ""
+    return (
+        f"One thread each, best run, {clock}. {platform.machine()}, {os.cpu_count()} cores, "
+        f"Python {platform.python_version()}, load {load:.1f}{busy}."
+    )
+
+
+def write_results(suite: str, reports: Iterable[Report]) -> Path:
+    """Keep a suite's tables as text, with the rows the README takes."""
+    parts = list(reports)
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{suite}.md"
+    legend = "Ratios are the best peer's figure divided by ours: above 1 sepset is ahead, below 1 the peer is."
+    body = "\n".join(part.markdown() for part in parts)
+    lines = [headline_row(one) for part in parts for one in part.comparisons if one.headline]
+    headlines = "\n".join([HEADLINES, "", *README_HEADER, *lines, ""]) if lines else ""
+    path.write_text(f"# {suite}\n\n{machine()} {legend}\n\n{body}\n{headlines}", encoding="utf-8")
+    return path
+
+
+def headline_row(one: Comparison) -> str:
+    """One row of the README's table."""
+    missing = "; ".join(f"{name}: {why}" for name, why in one.peers.items()) or "none has it"
+    best = missing if one.best is None else f"{shown(one.best[1], one.kind)} ({one.best[0]})"
+    return f"| {one.headline} | {shown(one.ours, one.kind)} | {best} | {ratio_text(one.ratio)} |"
+
+
+def fill_readme(suites: Sequence[str], readme: Path = README) -> None:
+    """Put the kept headline rows of all suites between the README's two marks."""
+    rows = [row for suite in suites for row in _kept(RESULTS / f"{suite}.md")]
+    text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
+    if not rows or START not in text or END not in text:
+        return
+    before, after = text.split(START)[0], text.split(END)[1]
+    source = "One thread each; ratio = best peer / sepset. Every case, wins and losses, is in `benchmarks/results`."
+    table = "\n".join((*README_HEADER, *rows))
+    readme.write_text(f"{before}{START}\n{table}\n\n{source}\n{END}{after}", encoding="utf-8")
+
+
+def _kept(path: Path) -> list[str]:
+    if not path.is_file():
+        return []
+    section = path.read_text(encoding="utf-8").partition(HEADLINES)[2]
+    return [line for line in section.splitlines() if line.startswith("| ") and line not in README_HEADER]

@@ -1,0 +1,92 @@
+"""One process a library: its memory, threads and crashes are its own, and it is stopped when it takes too long."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import multiprocessing
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any, TypeAlias
+
+from benchmarks.measure import Timing
+
+Outcome: TypeAlias = Timing | str
+"""A timing, or why there is none."""
+
+
+class Worker:
+    """A fresh interpreter that answers calls one after the other."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.alive = True
+
+    def call(self, function: Callable[..., Any], *args: Any, limit: float) -> Any:
+        """What the function returns, or a string saying why it did not; over the limit the process is ended."""
+        self._connection.send((function, args))
+        if not self._connection.poll(limit):
+            self.close()
+            return f"over {limit:.0f} s"
+        try:
+            return self._connection.recv()
+        except EOFError:
+            self.close()
+            return "crashed"
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.join()
+        self.alive = False
+
+
+def _serve(connection: Connection) -> None:
+    _quiet()
+    while True:
+        function, args = connection.recv()
+        try:
+            answer = function(*args)
+        except Exception as error:  # a peer may fail in any way; the table says how
+            answer = f"failed: {type(error).__name__}"
+        connection.send(answer)
+
+
+def _quiet() -> None:
+    """Notices of other libraries do not belong in the tables."""
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (for the life of the process)
+    sys.stderr = sys.stdout
+
+
+class Lab:
+    """A worker for each library, kept between calls so that models are loaded once."""
+
+    def __init__(self, limit: float = 60.0) -> None:
+        self.limit = limit
+        self._workers: dict[str, Worker] = {}
+
+    def ask(self, library: str, function: Callable[..., Any], *args: Any, fresh: bool = False) -> Any:
+        """What `function` returns in the library's process (a new one if `fresh`), or why it did not."""
+        if importlib.util.find_spec(library) is None:
+            return "not installed"
+        worker = self._workers.get(library)
+        if worker is None or not worker.alive or fresh:
+            if worker is not None and worker.alive:
+                worker.close()
+            worker = self._workers[library] = Worker()
+        return worker.call(function, *args, limit=self.limit)
+
+    def close(self) -> None:
+        """End all processes."""
+        for worker in self._workers.values():
+            if worker.alive:
+                worker.close()
