@@ -5,19 +5,28 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import small_tables as small
+from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.table import TableCPD
 from sepset.errors import NotClosed
 from sepset.factors.conditional import TableConditional
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
+from sepset.inference.bruteforce import BruteForce
+from sepset.inference.cliquetree import CliqueTree
+from sepset.inference.elimination import VariableElimination
+from sepset.inference.result import Guarantee
+from sepset.models.bayesnet import BayesNet
+from sepset.models.markovnet import MarkovNet
 from sepset.semiring import MAX, SUM
-from sepset.testing import LAWS, assert_close, check_factor_laws
+from sepset.testing import LAWS, assert_close, check_factor_laws, check_method
 from sepset.variables import Discrete, Real
 
 A, B = Discrete("A", 2), Discrete("B", ("x", "y", "z"))
@@ -189,3 +198,77 @@ def test_hypothesis_is_not_needed():
     code = "import sys, sepset.testing; print('hypothesis' in sys.modules or 'numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "False"
+
+
+def small_models():
+    """A loop, a tree, and a hybrid network."""
+    a, b, c = (Discrete(name, 2) for name in "abc")
+    rng = np.random.default_rng(0)
+    pair = [Table(scope, rng.uniform(0.1, 1.0, (2, 2))) for scope in ((a, b), (b, c), (a, c))]
+    mixed = LinearGaussian(Real("x"), [0.0, 2.0], covariance=1.0, by=a)
+    return {
+        "loop": MarkovNet(*pair),
+        "tree": MarkovNet(*pair[:2]),
+        "hybrid": BayesNet(TableCPD(a, [0.3, 0.7]), mixed),
+    }
+
+
+@dataclass(frozen=True)
+class Altered:
+    """Elimination with other promises, or with answers moved by `shift`."""
+
+    promised: tuple[tuple[str, Guarantee], ...]
+    shift: float = 0.0
+
+    def promises(self, problem):
+        return dict(self.promised)
+
+    def prepare(self, problem):
+        prepared = VariableElimination().prepare(problem)
+        shift = self.shift
+
+        class Moved(type(prepared)):
+            def log_partition(self, evidence):
+                return super().log_partition(evidence) + shift
+
+        return Moved(problem, prepared.method)
+
+
+@pytest.mark.parametrize("method", [VariableElimination(), CliqueTree(), BruteForce()], ids=lambda m: type(m).__name__)
+def test_methods_here_keep_their_promises(method):
+    counts = check_method(method, small_models().values(), rounds=4)
+    assert counts["log_partition"] == counts["moments"] == counts["assignment"] == 12
+    assert counts["marginals"] == (8 if isinstance(method, CliqueTree) else 12)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "shift", "kept"),
+    [
+        (Guarantee.EXACT, 0.0, True),
+        (Guarantee.EXACT, 0.1, False),
+        (Guarantee.UPPER_BOUND, 0.1, True),
+        (Guarantee.UPPER_BOUND, -0.1, False),
+        (Guarantee.LOWER_BOUND, -0.1, True),
+        (Guarantee.LOWER_BOUND, 0.1, False),
+        (Guarantee.EXACT_ON_TREES, 0.1, False),
+        (Guarantee.HEURISTIC, 9.0, True),
+    ],
+)
+def test_broken_promises_are_caught(guarantee, shift, kept):
+    parts = dict.fromkeys(("marginals", "moments", "assignment"), Guarantee.HEURISTIC)
+    method = Altered((*parts.items(), ("log_partition", guarantee)), shift)
+    if kept:
+        counts = check_method(method, small_models().values())
+        assert counts["log_partition"] == (0 if guarantee is Guarantee.HEURISTIC else 9)
+    else:
+        with pytest.raises(AssertionError, match=f"promises log_partition {guarantee.value} of .* the truth is"):
+            check_method(method, small_models().values())
+
+
+def test_exact_on_trees_is_asked_of_trees_only():
+    parts = dict.fromkeys(("marginals", "moments", "assignment"), Guarantee.HEURISTIC)
+    method = Altered((*parts.items(), ("log_partition", Guarantee.EXACT_ON_TREES)), 0.5)
+    models = small_models()
+    assert check_method(method, [models["loop"]])["log_partition"] == 0
+    with pytest.raises(AssertionError):
+        check_method(method, [models["tree"]])

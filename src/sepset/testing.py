@@ -1,6 +1,6 @@
-r"""What tests need: closeness of answers, and the laws every factor must obey.
+r"""What tests need: closeness of answers, the laws every factor must obey, and what every method promises.
 
-A factor of your own proves itself with one call, under any test runner; with Hypothesis, draw the seed:
+A factor or a method of your own proves itself with one call, under any test runner; with Hypothesis, draw the seed:
 
     @given(st.integers(0, 10**9))
     def test_laws(seed):
@@ -10,17 +10,25 @@ A factor of your own proves itself with one call, under any test runner; with Hy
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.api.engine import Engine
 from sepset.errors import NotClosed
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.table import Table
+from sepset.graphs.graph import connected_components
+from sepset.inference.bruteforce import BruteForce
+from sepset.inference.method import Method
+from sepset.inference.plan import interaction_graph
+from sepset.inference.result import Guarantee
+from sepset.models.model import Model
+from sepset.problem import Problem
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables import Discrete
 
@@ -333,3 +341,111 @@ def check_factor_laws(
                 raise AssertionError(f"The law '{name}' fails for {f!r}, {g!r}, {h!r}: {error}") from error
             counts[name] += 1
     return counts
+
+
+def check_method(
+    method: Method, models: Iterable[Model], *, rounds: int = 3, seed: int = 0, rtol: float = 1e-9
+) -> dict[str, int]:
+    """How often each promise of a method was put to the test; an `AssertionError` names the first that is broken.
+
+    Exact parts must equal brute force, bounds must lie on their side of it, and parts that are exact on trees are
+    compared where the model's graph has no loop. Other guarantees are not tested here.
+
+    Args:
+        method: a method for problems, such as `CliqueTree()`.
+        models: models small enough for `BruteForce`.
+        rounds: how many random pieces of evidence to try on each.
+        seed: where the generator starts.
+        rtol: how closely numbers must agree, relative to the larger of one and their size.
+
+    >>> from sepset.inference.cliquetree import CliqueTree
+    >>> from sepset.models.markovnet import MarkovNet
+    >>> a, b = Discrete("a"), Discrete("b")
+    >>> check_method(CliqueTree(), [MarkovNet(Table((a, b), [[1, 2], [3, 0]]))])
+    {'log_partition': 3, 'marginals': 3, 'moments': 3, 'assignment': 3}
+    """
+    rng = np.random.default_rng(seed)
+    counts = dict.fromkeys(PROMISES, 0)
+    for model in models:
+        promised = method.promises(model.problem())
+        mine, exact = Engine(model, method), Engine(model, BruteForce())
+        for _ in range(rounds):
+            given = _some_findings(exact, rng)
+            for part, check in PROMISES.items():
+                guarantee = _on_this_graph(promised.get(part), model.problem())
+                try:
+                    counts[part] += check(mine, exact, given, guarantee, rtol)
+                except AssertionError as error:
+                    message = f"{method!r} promises {part} {promised[part].value} of {model!r} given {given}: {error}"
+                    raise AssertionError(message) from error
+    return counts
+
+
+def _some_findings(exact: Engine, rng: np.random.Generator) -> Point:
+    """Findings that are possible together: part of a draw."""
+    columns = exact.sample_columns(1, seed=rng)
+    chosen = [v for v in exact.model.variables if rng.random() < 0.3]
+    return {v.name: v.states[int(columns[v.name][0])] if v.is_discrete else columns[v.name][0] for v in chosen}  # type: ignore[union-attr]
+
+
+def _on_this_graph(guarantee: Guarantee | None, problem: Problem) -> Guarantee | None:
+    """`EXACT_ON_TREES` means `EXACT` where the graph is a forest."""
+    if guarantee is not Guarantee.EXACT_ON_TREES:
+        return guarantee
+    graph = interaction_graph(problem, problem.relevant(range(len(problem.variables)), prune=False))
+    parts = connected_components(graph)
+    return Guarantee.EXACT if graph.num_edges == len(graph.nodes) - len(parts) else None
+
+
+def _assert_bound(found: float, truth: float, guarantee: Guarantee | None, rtol: float) -> bool:
+    room = rtol * max(1.0, abs(truth))
+    wrong: dict[Guarantee | None, bool] = {
+        Guarantee.EXACT: abs(found - truth) > room,
+        Guarantee.UPPER_BOUND: found < truth - room,
+        Guarantee.LOWER_BOUND: found > truth + room,
+    }
+    if wrong.get(guarantee):
+        raise AssertionError(f"found {found!r}, and the truth is {truth!r}.")
+    return guarantee in wrong
+
+
+def _check_log_partition(mine: Engine, exact: Engine, given: Point, guarantee: Guarantee | None, rtol: float) -> bool:
+    return _assert_bound(float(mine.log_partition(given)), float(exact.log_partition(given)), guarantee, rtol)
+
+
+def _check_marginals(mine: Engine, exact: Engine, given: Point, guarantee: Guarantee | None, rtol: float) -> bool:
+    if guarantee is not Guarantee.EXACT:
+        return False
+    found, truth = mine.marginals(given), exact.marginals(given)
+    for v in mine.model.variables:
+        if v.is_discrete:
+            np.testing.assert_allclose(found[v].values, truth[v].values, rtol=0, atol=rtol, err_msg=v.name)
+    return True
+
+
+def _check_moments(mine: Engine, exact: Engine, given: Point, guarantee: Guarantee | None, rtol: float) -> bool:
+    if guarantee is not Guarantee.EXACT:
+        return False
+    found, truth = mine.marginals(given), exact.marginals(given)
+    for v in mine.model.variables:
+        if not v.is_discrete:
+            for moment in ("mean", "variance"):
+                assert_close(getattr(found[v], moment)(), getattr(truth[v], moment)(), rtol=rtol, atol=rtol)
+    return True
+
+
+def _check_assignment(mine: Engine, exact: Engine, given: Point, guarantee: Guarantee | None, rtol: float) -> bool:
+    best, truth = mine.map_assignment(given), exact.map_assignment(given).log_value
+    reached = float(exact.log_partition({**given, **best.assignment}))
+    if guarantee is Guarantee.EXACT:
+        _assert_bound(best.log_value, reached, guarantee, rtol)
+    return _assert_bound(reached, truth, guarantee, rtol)
+
+
+PROMISES: Mapping[str, Callable[..., bool]] = {
+    "log_partition": _check_log_partition,
+    "marginals": _check_marginals,
+    "moments": _check_moments,
+    "assignment": _check_assignment,
+}
+"""The parts of an answer that a method makes promises about, each with its check."""
