@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import oracle
 from file_laws import accept_or_refuse, mutated, refusal
+from sepset import log_partition
 from sepset.errors import NotApplicable
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
@@ -168,3 +169,12 @@ def test_chest_clinic_with_evidence():
     # Lauritzen and Spiegelhalter's clinic: P(X-ray abnormal) = 0.11029.
     assert oracle.marginal(factors, cards, ["x6"])[0] == pytest.approx(0.11029, abs=5e-6)
     assert np.isfinite(oracle.log_z(factors, cards, {"x6": 0}))
+
+
+@pytest.mark.parametrize("name", ["Grids_12", "Pedigree_12", "Promedus_24", "Segmentation_12"])
+def test_the_published_partition_functions_confirm_the_order_of_axes(name):
+    path = one_shared(f"uai/mar/{name}.uai")
+    net = uai.parse(path.read_bytes())
+    given = results.read_evidence(f"{path}.evid", net)
+    published = results.read_result(f"{path}.PR").log_value
+    assert float(log_partition(net, given=given)) == pytest.approx(published, rel=1e-5)
