@@ -201,7 +201,7 @@ class PreparedPasses:
         self.problem = problem
         self.method = method
         self._send = send
-        self._plans = PlanCache()
+        self._plans: PlanCache[Plan] = PlanCache()
         self._elimination = VariableElimination(method.order, method.memory).prepare(problem)
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:

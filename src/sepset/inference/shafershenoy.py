@@ -136,7 +136,7 @@ class ShaferShenoy:
         if is_hybrid(problem):
             raise NotApplicable(
                 "ShaferShenoy does not divide, and so cannot collapse mixtures of Gaussians on the way down; this "
-                "model has continuous variables among discrete ones. Use CliqueTree, BeliefUpdate or VariableElimination."
+                "model has continuous variables among discrete ones. Use CliqueTree or BeliefUpdate."
             )
         return PreparedPasses(problem, self, Messages)
 

@@ -1,0 +1,231 @@
+r"""Dtrees: how recursive conditioning takes a model apart, what each part depends on, and which results to keep.
+
+A dtree instantiates one variable a node. Given the variables above it a node's subtree is independent of all else, and
+of those only its *context* matters. A node is evaluated once for each joint state above it, or, where its results
+are kept, once for each joint state of its context:
+
+$$\mathrm{visits}(X) = \mathrm{evaluations}(\mathrm{Pa}_X) \cdot |X_{\mathrm{Pa}}|, \qquad
+  \mathrm{evaluations}(X) = \begin{cases} |\mathrm{context}(X)| & \text{kept} \\ \mathrm{visits}(X) & \text{not kept}
+  \end{cases}$$
+
+With every useful result kept this is the cost of variable elimination; with none, it is exponential in the height.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from sepset.graphs.elimination import EliminationOrder
+
+ENTRY_BYTES = 12
+"""Bytes a kept result takes: a float64 and an int32 exponent."""
+
+Parents = Mapping[str, str | None]
+"""For each variable the one instantiated just before it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dtree:
+    """Variables in the order of their instantiation, parents before children.
+
+    Args:
+        names: the variable of each node, followed by the variables that are given from outside.
+        cards: the number of states of each of `names`.
+        parents: for each node the one above, or -1.
+        contexts: for each node the places in `names` that its subtree depends on, ascending.
+        homes: for each factor the node that multiplies it in, or -1 where only outside variables are in its scope.
+    """
+
+    names: tuple[str, ...]
+    cards: tuple[int, ...]
+    parents: tuple[int, ...]
+    contexts: tuple[tuple[int, ...], ...] = field(repr=False)
+    homes: tuple[int, ...] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.parents)
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """The nodes below each node."""
+        rows: list[list[int]] = [[] for _ in self.parents]
+        for node, parent in enumerate(self.parents):
+            if parent >= 0:
+                rows[parent].append(node)
+        return tuple(map(tuple, rows))
+
+    @cached_property
+    def roots(self) -> tuple[int, ...]:
+        """The nodes with nothing above."""
+        return tuple(node for node, parent in enumerate(self.parents) if parent < 0)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The joint states of each context: the entries that keeping a node's results takes."""
+        return tuple(math.prod(self.cards[v] for v in context) for context in self.contexts)
+
+    @property
+    def height(self) -> int:
+        """The most variables on one path."""
+        depth: list[int] = []
+        for parent in self.parents:
+            depth.append(1 if parent < 0 else depth[parent] + 1)
+        return max(depth, default=0)
+
+    def visits(self, kept: Iterable[int] = ()) -> tuple[list[int], list[int]]:
+        """How often each node is visited, and how often it is evaluated, when the results of `kept` are."""
+        chosen = set(kept)
+        visits: list[int] = []
+        evaluations: list[int] = []
+        for node, parent in enumerate(self.parents):
+            count = self.sizes[node] if parent < 0 else evaluations[parent] * self.cards[parent]
+            visits.append(count)
+            evaluations.append(self.sizes[node] if node in chosen else count)
+        return visits, evaluations
+
+    def steps(self, kept: Iterable[int] = ()) -> int:
+        """The states visited when no factor is zero: the time of recursive conditioning."""
+        return sum(count * card for count, card in zip(self.visits(kept)[1], self.cards, strict=False))
+
+
+def elimination_parents(elimination: EliminationOrder, outside: Sequence[str] = ()) -> Parents:
+    """The dtree of an order: each variable below the one that receives its message."""
+    given = set(outside)
+    order = elimination.order
+    receivers = [order[p] if p >= 0 else None for p in elimination.parents]
+    return {v: None if up in given else up for v, up in zip(order, receivers, strict=True) if v not in given}
+
+
+def balanced_parents(elimination: EliminationOrder, outside: Sequence[str] = ()) -> Parents:
+    """The dtree that instantiates a middle clique of the order's tree first, and so on in each part that is left.
+
+    Its height is at most the largest clique times the logarithm of the number of variables.
+
+    Reference: Darwiche (2001), Recursive conditioning, section 5.
+    """
+    parents: dict[str, str | None] = dict.fromkeys(outside)
+    links: list[list[int]] = [[] for _ in elimination.order]
+    for i, parent in enumerate(elimination.parents):
+        if parent >= 0:
+            links[i].append(parent)
+            links[parent].append(i)
+    left = set(range(len(links)))
+    waiting: list[tuple[int, str | None]] = [(i, None) for i in range(len(links) - 1, -1, -1)]
+    while waiting:
+        start, above = waiting.pop()
+        if start not in left:
+            continue
+        middle = _middle(start, links, left)
+        left.remove(middle)
+        for name in reversed(elimination.cliques[middle]):
+            if name not in parents:
+                parents[name] = above
+                above = name
+        waiting.extend((i, above) for i in links[middle] if i in left)
+    return {name: up for name, up in parents.items() if name not in set(outside)}
+
+
+def _middle(start: int, links: Sequence[Sequence[int]], left: set[int]) -> int:
+    """The node of the part of `start` whose removal leaves the smallest parts."""
+    reached = [(start, -1)]
+    for node, above in reached:
+        reached.extend((i, node) for i in links[node] if i in left and i != above)
+    weight = dict.fromkeys((node for node, _ in reached), 1)
+    largest = dict.fromkeys(weight, 0)
+    for node, above in reversed(reached):
+        largest[node] = max(largest[node], len(reached) - weight[node])
+        if above >= 0:
+            weight[above] += weight[node]
+            largest[above] = max(largest[above], weight[node])
+    return min(weight, key=lambda node: (largest[node], node))
+
+
+def make_dtree(
+    parents: Parents, scopes: Sequence[Sequence[str]], cards: Mapping[str, int], outside: Sequence[str] = ()
+) -> Dtree:
+    """The dtree with these parents for factors of these scopes, each of which lies on one path.
+
+    >>> tree = make_dtree({"b": None, "a": "b"}, [("a", "b"), ("b",)], {"a": 2, "b": 3})
+    >>> tree.names, tree.contexts, tree.steps()
+    (('b', 'a'), ((), (0,)), 9)
+    """
+    below: dict[str | None, list[str]] = {}
+    for name, parent in parents.items():
+        below.setdefault(parent, []).append(name)
+    order: list[str] = []
+    stack = list(reversed(below.get(None, [])))
+    while stack:
+        order.append(stack.pop())
+        stack.extend(reversed(below.get(order[-1], [])))
+    names = (*order, *outside)
+    place = {name: i for i, name in enumerate(names)}
+    num = len(order)
+    numbered = [[place[name] for name in scope] for scope in scopes]
+    homes = tuple(max((v for v in scope if v < num), default=-1) for scope in numbered)
+    up = tuple(-1 if (parent := parents[name]) is None else place[parent] for name in order)
+    contexts = _contexts(up, numbered, homes)
+    return Dtree(names, tuple(cards[name] for name in names), up, contexts, homes)
+
+
+def _contexts(
+    parents: Sequence[int], scopes: Sequence[Sequence[int]], homes: Sequence[int]
+) -> tuple[tuple[int, ...], ...]:
+    """What each subtree's factors mention outside the subtree."""
+    found: list[set[int]] = [set() for _ in parents]
+    for scope, home in zip(scopes, homes, strict=True):
+        if home >= 0:
+            found[home].update(scope)
+    for node in range(len(parents) - 1, -1, -1):
+        found[node].discard(node)
+        if parents[node] >= 0:
+            found[parents[node]] |= found[node]
+    return tuple(tuple(sorted(context)) for context in found)
+
+
+def useful(tree: Dtree) -> tuple[int, ...]:
+    """The nodes worth keeping when memory is no object: those visited more often than their context has states."""
+    kept: list[int] = []
+    evaluations: list[int] = []
+    for node, parent in enumerate(tree.parents):
+        count = tree.sizes[node] if parent < 0 else evaluations[parent] * tree.cards[parent]
+        if count > tree.sizes[node]:
+            kept.append(node)
+        evaluations.append(tree.sizes[node])
+    return tuple(kept)
+
+
+def choose_kept(tree: Dtree, entries: int) -> tuple[int, ...]:
+    """The nodes whose results to keep within so many entries: most steps saved an entry first.
+
+    Cost: one pass over the tree for each kept node.
+    Reference: Allen and Darwiche (2003), Optimal time-space tradeoff in probabilistic inference: greedily.
+    """
+    best = useful(tree)
+    if sum(tree.sizes[node] for node in best) <= entries:
+        return best
+    kept: dict[int, None] = {}
+    while True:
+        node = _most_saving(tree, kept, entries)
+        if node is None:
+            return tuple(sorted(kept))
+        kept[node] = None
+        entries -= tree.sizes[node]
+
+
+def _most_saving(tree: Dtree, kept: Mapping[int, None], entries: int) -> int | None:
+    """The node to keep next: its evaluations shrink to its context's states, and with them all down to kept ones."""
+    visits, evaluations = tree.visits(kept)
+    region = [count * card for count, card in zip(evaluations, tree.cards, strict=False)]
+    for node in range(len(tree) - 1, -1, -1):
+        if tree.parents[node] >= 0 and node not in kept:
+            region[tree.parents[node]] += region[node]
+    best, found = 0, None
+    for node, size in enumerate(tree.sizes):
+        if size <= entries and visits[node] > size and node not in kept:
+            score = region[node] * (visits[node] - size) // visits[node] // size
+            if score > best:
+                best, found = score, node
+    return found
