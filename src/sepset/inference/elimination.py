@@ -148,7 +148,7 @@ class PreparedElimination:
     def __init__(self, problem: Problem, method: VariableElimination) -> None:
         self.problem = problem
         self.method = method
-        self._plans = PlanCache()
+        self._plans: PlanCache[Plan] = PlanCache()
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""

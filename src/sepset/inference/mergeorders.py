@@ -26,6 +26,7 @@ __all__ = [
     "divided",
     "eliminated",
     "greedy_estimate",
+    "greedy_orders",
     "random_order",
     "widest_last",
 ]

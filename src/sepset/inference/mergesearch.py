@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sepset.inference.mergeorders import MergeOrder, greedy_estimate, greedy_orders
+from sepset.inference.mergeorders import MergeOrder, greedy_orders
 from sepset.inference.treequery import Subtree, TreeQuery, bits
 
 __all__ = ["best_first_order", "choose_order", "lower_bound", "optimal_order", "refined"]
@@ -66,7 +66,7 @@ def optimal_order(query: TreeQuery, *, absorb: bool = True) -> MergeOrder:
 
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery import tree_query
-    >>> tree = CliqueTree(["AB", "BC", "CD"], [(0, 1), (1, 2)])
+    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
     >>> optimal_order(tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2))).cost
     44
     """
@@ -171,22 +171,28 @@ class _BestFirst:
 
 
 def best_first_order(
-    query: TreeQuery, *, heuristic: Heuristic | None = None, absorb: bool = True, budget: int | None = None
+    query: TreeQuery,
+    *,
+    heuristic: Heuristic | None = None,
+    absorb: bool = True,
+    below: int | None = None,
+    budget: int | None = None,
 ) -> MergeOrder | None:
-    """An order by AO*: the cheapest of all where the heuristic never overestimates; None where the budget is spent.
+    """An order by AO*: the cheapest of all where the heuristic never overestimates; None where there is none in reach.
 
     Args:
         query: the tree.
         heuristic: an estimate of a part's cost; `lower_bound` by default, with which the result is optimal. With
             `greedy_estimate` the search is faster and the result only good.
         absorb: whether a clique that equals its sepset merges free of cost.
+        below: give up where no order is cheaper than this.
         budget: the most splits to look at.
 
     Reference: El-Hay (2001), section 4.3.2.
 
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery import tree_query
-    >>> tree = CliqueTree(["AB", "BC", "CD"], [(0, 1), (1, 2)])
+    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
     >>> best_first_order(tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2)))
     MergeOrder(best-first, 2 edges, cost 44)
     """
@@ -194,6 +200,8 @@ def best_first_order(
     search = _BestFirst(query, chosen, absorb)
     while not search.root.solved:
         if budget is not None and search.looked > budget:
+            return None
+        if below is not None and search.root.estimate >= below:
             return None
         search.expand(search.frontier())
     merges = {nodes: goal.marked for nodes, goal in search.goals.items() if goal.marked is not None}
@@ -313,5 +321,5 @@ def _chosen(query: TreeQuery, budget: int) -> MergeOrder:
     if greedy.cost == lower_bound(query, query.whole):
         return greedy
     better = refined(greedy, budget=budget)
-    found = best_first_order(query, budget=budget) if splits <= 20 * budget else None
+    found = best_first_order(query, below=better.cost, budget=budget // 4) if splits <= 4 * budget else None
     return better if found is None else found

@@ -12,6 +12,7 @@ Reference: El-Hay (2001), chapter 4.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -255,7 +256,7 @@ def _trimmed(
     for node in sorted(alive):
         parts.setdefault(label[node], []).append(node)
     chosen = [_smallest(tree, sets, query, part) if len(part) == 1 else part for part in parts.values()]
-    joints = [(-1, a[0], b[0]) for a, b in zip(chosen, chosen[1:], strict=False)]
+    joints = [(-1, a[0], b[0]) for a, b in itertools.pairwise(chosen)]
     return [node for part in chosen for node in part], edges + joints
 
 

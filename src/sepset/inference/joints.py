@@ -1,0 +1,145 @@
+"""Joints of any variables from a calibrated tree: inside a clique, across cliques, or by a fresh elimination."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from sepset.errors import NotApplicable, TooLarge
+from sepset.evidence import Evidence
+from sepset.factors.table import Table
+from sepset.graphs.clusters import CliqueTree
+from sepset.inference.elimination import PreparedElimination
+from sepset.inference.mergeorders import MergeOrder
+from sepset.inference.mergesearch import choose_order
+from sepset.inference.merging import merged
+from sepset.inference.method import Answer
+from sepset.inference.pairwise import PairSweep, PairwiseMarginals
+from sepset.inference.passes import Calibration
+from sepset.inference.plan import BYTES, Plan, PlanCache, readable
+from sepset.inference.result import Guarantee
+from sepset.inference.treequery import tree_query
+from sepset.semiring import SUM
+from sepset.variables import Discrete
+
+__all__ = ["JointPlan", "TreeJoints", "joint_plan"]
+
+
+@dataclass(frozen=True)
+class JointPlan:
+    """How a joint is read from a calibrated tree: by merging cliques, or by a fresh elimination where that is cheaper.
+
+    Attributes:
+        targets: the query.
+        merging: the merge order.
+        reading: the entries of the cliques that are read and marginalized.
+        elimination: the plan of an elimination that does without the tree.
+    """
+
+    targets: tuple[str, ...]
+    merging: MergeOrder
+    reading: int
+    elimination: Plan
+
+    @property
+    def route(self) -> Literal["clique", "merging", "elimination"]:
+        """The cheapest way: one clique covers the query, cliques merge, or the factors are eliminated anew."""
+        if self.elimination.cost < self.reading + self.merging.cost:
+            return "elimination"
+        return "merging" if self.merging.query.edges else "clique"
+
+    @property
+    def cost(self) -> int:
+        """The operations of the chosen way."""
+        return self.elimination.cost if self.route == "elimination" else self.reading + self.merging.cost
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the largest table of the chosen way, while it is built."""
+        largest = self.elimination.largest if self.route == "elimination" else self.merging.largest
+        return 3 * BYTES * largest
+
+    def check(self, limit: int) -> None:
+        """Refuse a plan whose largest step would need more than `limit` bytes."""
+        if self.memory > limit:
+            raise TooLarge(
+                f"The joint of {', '.join(self.targets)} needs about {readable(self.memory)} for its largest table; "
+                f"the limit is {readable(limit)}. Ask for fewer targets, observe more, or give the method more `memory=`."
+            )
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [
+                f"Joint of {', '.join(self.targets) or 'nothing'}: by {self.route}",
+                f"  merging       {len(self.merging.query.cliques)} cliques of {self.reading:,} entries, then",
+                *(f"    {line}" for line in str(self.merging).splitlines()),
+                f"  elimination   {self.elimination.cost:,} multiplications",
+            ]
+        )
+
+    def __rich__(self) -> str:
+        return str(self)
+
+
+def joint_plan(tree: CliqueTree, targets: Sequence[str], cards: Mapping[str, int], elimination: Plan) -> JointPlan:
+    """The plan for a joint of `targets` from a calibrated tree over discrete variables."""
+    query = tree_query(tree, targets, cards)
+    order = choose_order(query)
+    scopes = (tree.clusters[s] if s >= 0 else tree.sepsets[-1 - s] for s in order.query.sources)
+    reading = sum(math.prod(cards[name] for name in scope) for scope in scopes)
+    return JointPlan(tuple(targets), order, reading, elimination)
+
+
+class TreeJoints:
+    """Reads joints from calibrations of one problem; plans are made once per question and kept.
+
+    Args:
+        elimination: the alternative, and through it the problem and the memory limit.
+    """
+
+    def __init__(self, elimination: PreparedElimination) -> None:
+        self.problem = elimination.problem
+        self._elimination = elimination
+        self._memory = elimination.method.memory
+        self._cards = {v.name: v.num_states for v in self.problem.variables if isinstance(v, Discrete)}
+        self._plans: PlanCache[JointPlan] = PlanCache()
+
+    @property
+    def _is_discrete(self) -> bool:
+        return len(self._cards) == len(self.problem.variables)
+
+    def plan(self, targets: Sequence[int], observed: Sequence[int], tree: CliqueTree) -> JointPlan:
+        """The cheapest way to a joint of discrete variables from a tree calibrated with these observed."""
+
+        def make() -> JointPlan:
+            names = [self.problem.variables[v].name for v in targets]
+            return joint_plan(tree, names, self._cards, self._elimination.plan(targets, observed))
+
+        return self._plans.get((tuple(targets), tuple(observed)), make)
+
+    def answer(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> Answer:
+        """The joint of `targets` by the cheapest way; models with continuous variables are eliminated."""
+        possible = calibration.log_partition > -np.inf
+        if not possible or not targets or not self._is_discrete or calibration.semiring is not SUM:
+            return self._elimination.query(targets, evidence)
+        plan = self.plan(targets, evidence.observed, calibration.tree)
+        plan.check(self._memory)
+        if plan.route == "elimination":
+            return self._elimination.query(targets, evidence)
+        found: Any = merged(plan.merging, calibration.beliefs, calibration.sepset_beliefs)
+        variables = [self.problem.variables[v] for v in targets]
+        for v in variables:
+            found = found if v in found.scope else found * Table.ones(v)  # type: ignore[arg-type]
+        return Answer(found.normalize().align(variables), calibration.log_partition, Guarantee.EXACT)
+
+    def pairs(self, evidence: Evidence, calibration: Calibration) -> PairwiseMarginals:
+        """The joint of every pair of unobserved variables."""
+        if not self._is_discrete:
+            raise NotApplicable("All pairs at once are for discrete variables. Query the pairs one by one.")
+        observed = set(evidence.observed)
+        hidden = [v for i, v in enumerate(self.problem.variables) if i not in observed and isinstance(v, Discrete)]
+        return PairSweep(calibration.tree, hidden, memory=self._memory).run(calibration.beliefs)
