@@ -68,7 +68,7 @@ class JointPlan:
         if self.memory > limit:
             raise TooLarge(
                 f"The joint of {', '.join(self.targets)} needs about {readable(self.memory)} for its largest table; "
-                f"the limit is {readable(limit)}. Ask for fewer targets, observe more, or give the method more `memory=`."
+                f"the limit is {readable(limit)}. Ask for fewer targets, observe more, or raise `memory=`."
             )
 
     def __str__(self) -> str:
