@@ -34,7 +34,7 @@ def test_every_verb_takes_any_method(asia, method):
 
 
 def test_results_remember_their_method(asia):
-    assert isinstance(ss.query(asia, "lung").method, ss.VariableElimination)
+    assert isinstance(ss.query(asia, "lung").method, ss.CliqueTree)
     assert isinstance(ss.marginals(asia).about.method, ss.CliqueTree)
     assert ss.query(asia, "lung", method=ss.BruteForce()).method == ss.BruteForce()
 

@@ -7,7 +7,6 @@ from typing import Literal
 
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.cliquetree import CliqueTree
-from sepset.inference.elimination import VariableElimination
 from sepset.inference.method import Method, Prepared
 from sepset.inference.result import Guarantees
 from sepset.problem import Problem
@@ -17,7 +16,7 @@ Task = Literal["query", "marginals", "log_partition", "map", "sample", "plan"]
 
 @dataclass(frozen=True, slots=True)
 class Auto:
-    """Chooses by the question: one calibrated tree for all marginals, elimination for everything else.
+    """Chooses by the question: so far compiled clique trees answer everything.
 
     >>> Auto().select("marginals").__class__.__name__
     'CliqueTree'
@@ -28,12 +27,11 @@ class Auto:
 
     def select(self, task: Task) -> Method:
         """The method that answers this kind of question."""
-        chosen = CliqueTree if task == "marginals" else VariableElimination
-        return chosen(order=self.order, memory=self.memory)
+        return CliqueTree(order=self.order, memory=self.memory)
 
     def prepare(self, problem: Problem) -> Prepared:
-        """A clique tree, which hands single queries to elimination."""
-        return CliqueTree(order=self.order, memory=self.memory).prepare(problem)
+        """The chosen method bound to a problem."""
+        return self.select("query").prepare(problem)
 
     def promises(self, problem: Problem) -> Guarantees:
         """What the chosen methods promise: everything exact, but in hybrid models the shape of continuous marginals."""

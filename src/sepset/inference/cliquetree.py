@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from sepset.evidence import Evidence
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.elimination import VariableElimination
+from sepset.inference.joints import JointPlan, TreeJoints
 from sepset.inference.method import Answer, Best
+from sepset.inference.pairwise import PairwiseMarginals
 from sepset.inference.passes import Calibration, calibrate, is_hybrid, plan_tree, tree_factors
 from sepset.inference.plan import Plan
 from sepset.inference.result import Guarantee, Guarantees
+from sepset.inference.tabletree import PreparedTables
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 
@@ -34,8 +37,10 @@ class CliqueTree:
     order: OrderingMethod = field(default_factory=Portfolio)
     memory: int = 8 * 2**30
 
-    def prepare(self, problem: Problem) -> PreparedCliqueTree:
-        """The method bound to a problem."""
+    def prepare(self, problem: Problem) -> PreparedTables | PreparedCliqueTree:
+        """The method bound to a problem: compiled programs where every variable is discrete."""
+        if (problem.variables.cards > 0).all():
+            return PreparedTables(problem, self, lambda p: PreparedCliqueTree(p, self))
         return PreparedCliqueTree(problem, self)
 
     def promises(self, problem: Problem) -> Guarantees:
@@ -55,6 +60,7 @@ class PreparedCliqueTree:
         self.problem = problem
         self.method = method
         self._elimination = VariableElimination(method.order, method.memory).prepare(problem)
+        self._joints = TreeJoints(self._elimination)
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibration:
         """The calibrated tree over every unobserved variable."""
@@ -80,6 +86,18 @@ class PreparedCliqueTree:
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets`, by elimination over the part that is relevant to them."""
         return self._elimination.query(targets, evidence)
+
+    def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> Answer:
+        """The joint of `targets`, in one clique or across several, from the tree calibrated for this evidence."""
+        return self._joints.answer(targets, evidence, calibration)
+
+    def joint_plan(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> JointPlan:
+        """How `joint` answers, and at what cost."""
+        return self._joints.plan(targets, evidence.observed, calibration.tree)
+
+    def pairwise_marginals(self, evidence: Evidence) -> PairwiseMarginals:
+        """The joint of every pair of unobserved variables, in one sweep over the calibrated tree."""
+        return self._joints.pairs(evidence, self.calibrate(evidence))
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""

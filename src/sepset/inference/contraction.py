@@ -1,7 +1,7 @@
 r"""Clique trees as contractions: every message is a chain of binary sums of products, and so is every gradient.
 
-A clique never becomes a table. Its message $\sum_{C - S} \prod_i \phi_i$ is contracted pairwise, small results first. The
-reverse sweep follows each step $d = \sum a b$ with $\bar a = \sum \bar d\, b$ and $\bar b = \sum \bar d\, a$; then
+A clique never becomes a table. Its message $\sum_{C - S} \prod_i \phi_i$ is contracted pairwise, small results first.
+The reverse sweep follows each step $d = \sum a b$ with $\bar a = \sum \bar d\, b$ and $\bar b = \sum \bar d\, a$; then
 $t \bar t / Z$ is the marginal over the scope of any tensor $t$, and no division by a message ever happens.
 """
 
@@ -77,12 +77,14 @@ class Contraction:
         cards: the number of states by rank.
         scopes: the scope of each tensor; the first is the number one, then come the inputs.
         steps: (result, first, second); a second of `ONE` only sums.
+        num_inputs: how many tensors are given.
         roots: tensors whose product is the answer of the forward sweep.
         inboxes: for each clique the tensors it multiplies.
     """
 
     cards: Sequence[int]
     scopes: list[Ranks]
+    num_inputs: int = 0
     steps: list[tuple[int, int, int]] = field(default_factory=list)
     roots: list[int] = field(default_factory=list)
     inboxes: list[list[int]] = field(default_factory=list)
@@ -123,7 +125,7 @@ def contract(inputs: Sequence[Ranks], cards: Sequence[int], groups: Groups, kept
 
     Reference: Koller & Friedman, algorithm 10.1; the pairwise order is greedy on the size of results.
     """
-    made = Contraction(cards, [(), *inputs])
+    made = Contraction(cards, [(), *inputs], len(inputs))
     inboxes: list[list[int]] = [[] for _ in groups.sepsets]
     rest: list[int] = []
 

@@ -36,7 +36,9 @@ def k_best(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) 
         _, _, best, cell = heapq.heappop(heap)
         found.append(best)
         for smaller in _split(best.values, cell, over, cards.tolist()):
-            candidate = prepared.best(_masked(evidence, smaller), over)
+            # Every variable carries a mask, so that all cells are one question to a method that compiles questions.
+            masks = {v: smaller.get(v, np.ones(cards[v])) for v in over}
+            candidate = prepared.best(_masked(evidence, masks), over)
             if candidate.log_value > -np.inf:
                 heapq.heappush(heap, (-candidate.log_value, next(counter), candidate, smaller))
     return found
@@ -59,5 +61,5 @@ def _split(
 
 
 def _masked(evidence: Evidence, cell: dict[int, Array]) -> Evidence:
-    weights = {v: evidence.weights.get(v, 1.0) * mask for v, mask in cell.items()}
+    weights = {v: np.asarray(evidence.weights.get(v, 1.0) * mask) for v, mask in cell.items()}
     return Evidence(evidence.codes, {**evidence.weights, **weights}, evidence.soft, evidence.reals)

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -62,14 +63,14 @@ class Plan:
         """Bytes for all clique tables together."""
         return BYTES * self.total_size
 
-    def check(self, limit: int) -> None:
-        """Refuse a plan whose largest step would need more than `limit` bytes."""
-        need = 3 * BYTES * self.largest
+    def check(self, limit: int, need: int | None = None) -> None:
+        """Refuse a plan that would need more than `limit` bytes; by default its largest step is what counts."""
+        need = 3 * BYTES * self.largest if need is None else need
         if need > limit:
             raise TooLarge(
-                f"The largest of the plan's tables has {self.largest:.3g} entries (width {self.width}), about "
-                f"{need / 2**30:.3g} GiB while it is built; the limit is {limit / 2**30:.3g} GiB. Observe more "
-                "variables, ask for fewer targets, raise `memory=` on the method, or use an approximate method."
+                f"The largest of the plan's tables has {_figure(self.largest)} entries (width {self.width}), about "
+                f"{_figure(need / 2**30)} GiB with all it needs; the limit is {limit / 2**30:.3g} GiB. Observe more "
+                "variables, ask for fewer targets, raise `memory=` on the method, or use RecursiveConditioning."
             )
 
     def __str__(self) -> str:
@@ -88,6 +89,11 @@ class Plan:
 
     def __rich__(self) -> str:
         return str(self)
+
+
+def _figure(number: float) -> str:
+    """A number for people, however large."""
+    return f"{number:.3g}" if number < 1e300 else f"10^{len(str(int(number))) - 1}"
 
 
 def _shown(names: Sequence[str], limit: int = 8) -> str:
@@ -168,15 +174,18 @@ def _card(variable: object) -> int:
     return variable.num_states if isinstance(variable, Discrete) else 1
 
 
-class PlanCache:
+Kept = TypeVar("Kept")
+
+
+class PlanCache(Generic[Kept]):
     """The plans of one engine under the questions they answer: bounded, least recently used, locked."""
 
     def __init__(self, size: int = 256) -> None:
         self._size = size
-        self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
+        self._plans: OrderedDict[Hashable, Kept] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, key: Hashable, make: Callable[[], Plan]) -> Plan:
+    def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
         """The plan under `key`, made when it is not there."""
         with self._lock:
             if key in self._plans:

@@ -9,6 +9,8 @@ rescaled by powers of two, so that only exponents grow; a table whose range is t
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sepset.kernels.compile import kernel
@@ -27,7 +29,9 @@ RANGE = 2.0**-500
 
 
 @kernel(reassociate=True)
-def _sum_block(w, d, a, b, n2, a2, b2, d2, n1, a1, b1, d1):
+def _sum_block(
+    w: Any, d: int, a: int, b: int, n2: int, a2: int, b2: int, d2: int, n1: int, a1: int, b1: int, d1: int
+) -> None:
     """Add the products of two innermost groups; the common stride patterns are written so that they vectorize."""
     for _ in range(n2):
         if d1 == 1:
@@ -71,7 +75,9 @@ def _sum_block(w, d, a, b, n2, a2, b2, d2, n1, a1, b1, d1):
 
 
 @kernel
-def _max_block(w, d, a, b, n2, a2, b2, d2, n1, a1, b1, d1):
+def _max_block(
+    w: Any, d: int, a: int, b: int, n2: int, a2: int, b2: int, d2: int, n1: int, a1: int, b1: int, d1: int
+) -> None:
     """Keep the largest products of two innermost groups."""
     for _ in range(n2):
         for i in range(n1):
@@ -84,7 +90,7 @@ def _max_block(w, d, a, b, n2, a2, b2, d2, n1, a1, b1, d1):
 
 
 @kernel
-def _copy_block(w, d, a, n2, a2, d2, n1, a1, d1):
+def _copy_block(w: Any, d: int, a: int, n2: int, a2: int, d2: int, n1: int, a1: int, d1: int) -> None:
     for _ in range(n2):
         for i in range(n1):
             w[d + i * d1] = w[a + i * a1]
@@ -93,7 +99,7 @@ def _copy_block(w, d, a, n2, a2, d2, n1, a1, d1):
 
 
 @kernel
-def _loops(w, d, a, b, groups, first, count, mode, counter):
+def _loops(w: Any, d: int, a: int, b: int, groups: Any, first: int, count: int, mode: int, counter: Any) -> None:
     """Run groups `first` to `first + count` as nested loops; `mode` is 0 to sum, 1 to maximize, 2 to copy a to d."""
     last = first + count - 1
     n1, a1, b1, d1 = groups[last, 0], groups[last, 1], groups[last, 2], groups[last, 3]
@@ -127,7 +133,7 @@ def _loops(w, d, a, b, groups, first, count, mode, counter):
 
 
 @kernel
-def _matrix(w, op, groups, counter):
+def _matrix(w: Any, op: Any, groups: Any, counter: Any) -> None:
     """A batch of matrix products; operands are packed to (batch, m, k) and (batch, k, n) where they are not so."""
     batch, m, n, k = op[BATCH], op[M], op[N], op[K]
     a, b, d = op[A], op[B], op[DST]
@@ -154,7 +160,7 @@ def _matrix(w, op, groups, counter):
 
 
 @kernel
-def _rescale(w, d, size, exponents, tensor, flags):
+def _rescale(w: Any, d: int, size: int, exponents: Any, tensor: int, flags: Any) -> None:
     """Bring the largest entry near one where it has drifted; flag a range that products could not survive."""
     high = 0.0
     low = np.inf
@@ -175,7 +181,7 @@ def _rescale(w, d, size, exponents, tensor, flags):
 
 
 @kernel
-def gather(w, store, rows, groups, offsets):
+def gather(w: Any, store: Any, rows: Any, groups: Any, offsets: Any) -> None:
     """Copy reduced factors from the store to the workspace; the groups of `rows` carry strides into the store."""
     counter = np.zeros(64, np.int64)
     for r in range(rows.shape[0]):
@@ -206,7 +212,7 @@ def gather(w, store, rows, groups, offsets):
 
 
 @kernel
-def execute(w, ops, groups, exponents, flags, maximize, cancel):
+def execute(w: Any, ops: Any, groups: Any, exponents: Any, flags: Any, maximize: bool, cancel: Any) -> None:
     """Run the instructions in order; `flags[0]` is raised where a table's range leaves what linear numbers can carry."""
     counter = np.zeros(64, np.int64)
     for r in range(ops.shape[0]):

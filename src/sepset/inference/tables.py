@@ -1,0 +1,72 @@
+"""The numbers of a discrete problem, laid out once: every factor's entries in one flat store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.factors.algebra import Factor
+from sepset.factors.sparse import SparseTable
+from sepset.factors.table import Table
+from sepset.problem import Problem
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+SAFE_BITS = 400.0
+"""Factors whose range is wider than this are left to the executor that can work with logarithms."""
+
+
+@dataclass(frozen=True, eq=False)
+class FactorStore:
+    """Dense tables of every factor, end to end.
+
+    Attributes:
+        values: all entries, each factor in C order of its scope.
+        offsets: where each factor starts.
+        exponents: the power of two that each factor's entries are to be multiplied by.
+        strides: for each factor, from variable position to stride.
+        is_safe: whether every factor's range leaves room for linear products.
+    """
+
+    values: Floats = field(repr=False)
+    offsets: Ints
+    exponents: Ints
+    strides: tuple[dict[int, int], ...] = field(repr=False)
+    is_safe: bool
+
+    @classmethod
+    def of(cls, problem: Problem) -> FactorStore:
+        """The store of an all-discrete problem."""
+        tables = [_dense(factor) for factor in problem.factors()]
+        sizes = [table.size for table in tables]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        safe = all(t.space == "linear" and t.bits()[1] - t.bits()[0] <= SAFE_BITS for t in tables)
+        flat = [t.flat if t.space == "linear" else t.values.reshape(-1) for t in tables]
+        values = np.concatenate(flat) if flat else np.zeros(0)
+        exponents = np.array([t.exponent for t in tables], dtype=np.int64)
+        ids = [dict(zip(problem.scope(i), _strides(t), strict=True)) for i, t in enumerate(tables)]
+        return cls(values, offsets, exponents, tuple(ids), safe)
+
+    @cached_property
+    def num_factors(self) -> int:
+        """How many factors there are."""
+        return len(self.strides)
+
+
+def _dense(factor: Factor) -> Table:
+    if isinstance(factor, SparseTable):
+        return factor.to_table()
+    assert isinstance(factor, Table)
+    return factor
+
+
+def _strides(table: Table) -> list[int]:
+    strides, step = [], 1
+    for variable in reversed(table.scope):
+        strides.append(step)
+        step *= variable.num_states
+    return strides[::-1]

@@ -1,0 +1,205 @@
+"""Exact inference in discrete problems by compiled programs, one for each kind of question, made once."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from threading import Lock
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.evidence import Evidence
+from sepset.factors.algebra import num_entries
+from sepset.factors.table import Table
+from sepset.graphs.ordering import OrderingMethod
+from sepset.inference.compiled import Question, Run, compile_question
+from sepset.inference.method import Answer, Best, Method, Prepared
+from sepset.inference.passes import Calibration
+from sepset.inference.plan import Plan, make_plan
+from sepset.inference.readback import drawer, modes, read_back
+from sepset.inference.tables import SAFE_BITS, FactorStore
+from sepset.problem import Problem
+from sepset.semiring import SUM, Semiring
+from sepset.variables import Discrete
+
+T = TypeVar("T")
+
+
+class TreeSettings(Protocol):
+    """What the engine needs to know of a method."""
+
+    @property
+    def order(self) -> OrderingMethod:
+        """How elimination orders are chosen."""
+
+    @property
+    def memory(self) -> int:
+        """The most bytes a workspace may have."""
+
+
+def _is_safe(weights: NDArray[np.float64]) -> bool:
+    """Whether likelihoods leave linear products room, as the factors must."""
+    positive = weights[weights > 0]
+    return not len(positive) or float(positive.min()) > float(positive.max()) * 2.0**-SAFE_BITS
+
+
+class PlainTree(Prepared, Protocol):
+    """The executor over the factor protocol that takes over where linear numbers cannot go."""
+
+    def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibration:
+        """The calibrated tree."""
+
+
+class QuestionCache:
+    """Compiled questions under what they ask: bounded, least recently used, locked."""
+
+    def __init__(self, size: int = 128) -> None:
+        self._size = size
+        self._known: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """The value under `key`, made when it is not there."""
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key]
+        value = make()
+        with self._lock:
+            self._known[key] = value
+            while len(self._known) > self._size:
+                self._known.popitem(last=False)
+        return value
+
+
+class PreparedTables:
+    """A discrete problem with its numbers in one store, and a program for each kind of question."""
+
+    def __init__(
+        self, problem: Problem, method: Any, fallback: Callable[[Problem], PlainTree], store: FactorStore | None = None
+    ) -> None:
+        self.problem = problem
+        self.method: Method = method
+        self._settings: TreeSettings = method
+        self._fallback_of = fallback
+        self._store = FactorStore.of(problem) if store is None else store
+        self._questions = QuestionCache()
+
+    def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
+        """The joint of `targets` given the evidence, in the order asked."""
+        question = self._question("query", evidence, targets=tuple(targets))
+        kept = tuple(sorted(question.ids.index(v) for v in targets))
+        scope = tuple(self.problem.variables[question.ids[r]] for r in kept)
+
+        def read(run: Run) -> Answer:
+            log_partition = run.log_partition
+            flat = run.marginal(kept) if kept and log_partition > -np.inf else np.ones(num_entries(scope))
+            return Answer(Table._make(scope, flat), log_partition)  # type: ignore[arg-type]
+
+        answer = self._ask(question, evidence, read)
+        if answer is None:
+            return self._fallback.query(targets, evidence)
+        return Answer(answer.distribution.align([self.problem.variables[v] for v in targets]), answer.log_partition)
+
+    def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
+        """A reader of single marginals from one forward and one reverse sweep."""
+        question = self._question("marginals", evidence)
+        layout, variables = question.layout, self._variables
+        answer = self._ask(question, evidence, lambda run: (run.log_partition, layout.read(run.workspace)))
+        if answer is None:
+            return self._fallback.marginals(evidence)
+        log_partition, values = answer
+        values.setflags(write=False)
+        return lambda v: Table._make((variables[v],), values[layout.places[v]]), log_partition
+
+    @cached_property
+    def _variables(self) -> tuple[Discrete, ...]:
+        return tuple(self.problem.variables)  # type: ignore[arg-type]
+
+    def log_partition(self, evidence: Evidence) -> float:
+        """The logarithm of the total weight consistent with the evidence."""
+        found = self._ask(self._question("query", evidence), evidence, lambda run: run.log_partition)
+        return self._fallback.log_partition(evidence) if found is None else found
+
+    def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
+        """The most probable values of `over`; by max-product where that is everything, else by elimination."""
+        if len(over) + len(evidence.observed) < len(self.problem.variables):
+            return self._fallback.best(evidence, over)
+        question = self._question("map", evidence)
+
+        def read(run: Run) -> Best:
+            if run.log_partition == -np.inf:
+                return Best({}, -np.inf)
+            codes = read_back(run, 1, modes)
+            return Best({question.ids[r]: int(column[0]) for r, column in codes.items()}, run.log_partition)
+
+        found = self._ask(question, evidence, read)
+        return self._fallback.best(evidence, over) if found is None else found
+
+    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, NDArray[Any]]:
+        """Independent draws of every unobserved variable from the posterior."""
+        question = self._question("sample", evidence)
+        codes = self._ask(question, evidence, lambda run: read_back(run, num_rows, drawer(rng)))
+        if codes is None:
+            return self._fallback.sample(num_rows, evidence, rng)
+        return {question.ids[r]: column for r, column in codes.items()}
+
+    def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibration:
+        """Clique and sepset beliefs as factors, for those who want to look at them."""
+        return self._fallback.calibrate(evidence, semiring)
+
+    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
+        """What a query would cost; without targets, what all marginals do."""
+        kind = "query" if targets else "marginals"
+        evidence = Evidence(dict.fromkeys(observed, 0))
+        return self._plan(kind, tuple(targets), evidence.observed, ())
+
+    @property
+    def _fallback(self) -> PlainTree:
+        """The executor that works in logarithms where linear numbers cannot."""
+        return self._questions.get("fallback", lambda: self._fallback_of(self.problem))  # type: ignore[no-any-return]
+
+    def _ask(self, question: Question, evidence: Evidence, read: Callable[[Run], T]) -> T | None:
+        """What `read` finds after a run, or None where some table's range is too wide for linear numbers."""
+        if not self._store.is_safe or not all(_is_safe(w) for w in evidence.weights.values()):
+            return None
+        return question.ask(self._store, evidence, lambda run: None if run.is_wide else read(run))
+
+    def _question(self, kind: str, evidence: Evidence, targets: tuple[int, ...] = ()) -> Question:
+        observed, touched = evidence.observed, tuple(sorted(evidence.weights))
+        key = (kind, targets, observed, touched)
+        return self._questions.get(key, lambda: self._compile(kind, targets, observed, touched))  # type: ignore[no-any-return]
+
+    def _plan(self, kind: str, targets: tuple[int, ...], observed: Sequence[int], touched: Sequence[int]) -> Plan:
+        hidden = [v for v in range(len(self.problem.variables)) if v not in set(observed)]
+        asked = targets if kind == "query" else hidden
+        relevant = self.problem.relevant(asked, observed, touched=touched, constants=True)
+        return make_plan(
+            self.problem,
+            relevant,
+            method=self._settings.order,
+            targets=targets,
+            observed=observed,
+            last=targets,
+        )
+
+    def _compile(
+        self, kind: str, targets: tuple[int, ...], observed: tuple[int, ...], touched: tuple[int, ...]
+    ) -> Question:
+        plan = self._plan(kind, targets, observed, touched)
+        visible = [self.problem.variables.id(n) for n in plan.order] if kind == "marginals" else []
+        return compile_question(
+            self.problem,
+            self._store,
+            plan,
+            observed=observed,
+            touched=touched,
+            kept=targets,
+            marginals=visible,
+            factors=kind == "factors",
+            maximize=kind == "map",
+            memory=self._settings.memory,
+        )
