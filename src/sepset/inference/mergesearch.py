@@ -158,6 +158,12 @@ class _BestFirst:
                         queued.add(above)
                         heapq.heappush(waiting, (above.bit_count(), above))
 
+    @property
+    def edges(self) -> tuple[int, ...]:
+        """The order that the marked splits amount to."""
+        merges = {nodes: goal.marked for nodes, goal in self.goals.items() if goal.marked is not None}
+        return _ordered(merges, self.query.whole)
+
     def _revise(self, goal: _Goal) -> bool:
         """Mark the best split again; True where the estimate changed or the part is now solved."""
         before = goal.estimate, goal.solved
@@ -198,14 +204,13 @@ def best_first_order(
     """
     chosen = heuristic or (lambda query, part: lower_bound(query, part, absorb=absorb))
     search = _BestFirst(query, chosen, absorb)
-    while not search.root.solved:
+    while below is None or search.root.estimate < below:
+        if search.root.solved:
+            return MergeOrder(query, search.edges, "best-first", absorb)
         if budget is not None and search.looked > budget:
-            return None
-        if below is not None and search.root.estimate >= below:
-            return None
+            break
         search.expand(search.frontier())
-    merges = {nodes: goal.marked for nodes, goal in search.goals.items() if goal.marked is not None}
-    return MergeOrder(query, _ordered(merges, query.whole), "best-first", absorb)
+    return None
 
 
 def merge_tree(order: MergeOrder) -> Merges:

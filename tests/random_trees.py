@@ -1,0 +1,79 @@
+"""Random clique trees and plain accounts, on sets of names, of what merging their cliques costs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+from sepset.graphs.clusters import CliqueTree
+
+
+def random_tree(rng, most=7, cards=(1, 2, 2, 3, 4), parts=True):
+    """A clique tree, or a forest, whose cliques share random parts; and the number of states by name."""
+    clusters, edges = [], []
+    count = itertools.count()
+    for i in range(int(rng.integers((most + 1) // 2, most + 1))):
+        fresh = {f"v{next(count)}" for _ in range(int(rng.integers(1, 3)))}
+        if i and not (parts and rng.random() < 0.1):
+            other = i - 1 if rng.random() < 0.6 else int(rng.integers(i))
+            shared = {name for name in sorted(clusters[other]) if rng.random() < 0.5}
+            edges.append((other, i))
+            fresh |= shared
+        clusters.append(fresh)
+    tree = CliqueTree([sorted(c) for c in clusters], edges)
+    return tree, {name: int(rng.choice(cards)) for name in tree.variables}
+
+
+def random_targets(rng, tree, most=5, least=0):
+    names = list(tree.variables)
+    return [names[i] for i in rng.permutation(len(names))[: int(rng.integers(least, most + 1))]]
+
+
+def entries(names, cards):
+    return math.prod(cards[name] for name in names)
+
+
+class Plain:
+    """A tree query as sets of names: nodes with scopes, edges with sepsets."""
+
+    def __init__(self, query):
+        self.scopes = [set(query.scope_names(c)) for c in query.cliques]
+        self.edges = list(query.edges)
+        self.sepsets = [set(query.scope_names(s)) for s in query.sepsets]
+        self.targets = set(query.scope_names(query.targets))
+        self.cards = dict(zip(query.names, query.cards, strict=True))
+
+    def cost(self, order, absorb=False):
+        """Multiplications when edges merge in this order."""
+        groups = [{i} for i in range(len(self.scopes))]
+        scopes = {frozenset(g): s for g, s in zip(groups, self.scopes, strict=True)}
+        left, total = set(range(len(self.edges))), 0
+        for edge in order:
+            left.discard(edge)
+            a, b = (next(g for g in scopes if end in g) for end in self.edges[edge])
+            first, second = scopes.pop(a), scopes.pop(b)
+            if not (absorb and (first <= second or second <= first)):
+                total += entries(first | second, self.cards)
+            group = a | b
+            around = [self.sepsets[e] for e in left if set(self.edges[e]) & group]
+            scopes[group] = (first | second) & self.targets.union(*around)
+        return total
+
+    def best(self, absorb=False):
+        """The least cost over every order."""
+        return min(self.cost(order, absorb) for order in itertools.permutations(range(len(self.edges))))
+
+    def connected(self):
+        """Every connected set of nodes."""
+        found = []
+        for size in range(1, len(self.scopes) + 1):
+            for nodes in itertools.combinations(range(len(self.scopes)), size):
+                inside = [e for e in self.edges if set(e) <= set(nodes)]
+                if len(inside) == size - 1:
+                    found.append(set(nodes))
+        return found
+
+    def retained(self, nodes):
+        """What a part keeps: targets and the sepsets of edges that leave it."""
+        leaving = [s for s, e in zip(self.sepsets, self.edges, strict=True) if len(set(e) & nodes) == 1]
+        return self.targets.union(*leaving) & set().union(*(self.scopes[i] for i in nodes))
