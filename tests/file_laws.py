@@ -41,7 +41,7 @@ def mutated(draw: Any, data: bytes, most: int = 4) -> bytes:
         elif action == "cut":
             words = words[: max(place, 1)]
         else:
-            word = bytearray(words[place])
+            word = bytearray(words[place] or b" ")
             word[draw(st.integers(0, len(word) - 1))] = draw(st.integers(0, 255))
             words[place] = bytes(word)
         words = words or [b""]

@@ -212,7 +212,8 @@ def test_published_networks(path):
         sums = net.cpd(name).values.sum(axis=-1)
         assert np.abs(sums - 1).max() < 1e-12
         assert np.abs(net.cpd(name).values - written).max() < 1e-6
-    assert_same_network(bif.parse(bif.render(net)), net, printed=True)
+    if len(data) < 1_000_000:
+        assert_same_network(bif.parse(bif.render(net)), net, printed=True)
     misses = sum(abs(sum(row) - 1) > 1e-12 for _, rows in plain.values() for row in rows)
     assert bool(net.notes) == bool(misses)
     if misses:

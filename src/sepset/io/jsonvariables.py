@@ -14,7 +14,7 @@ from sepset.variables import Discrete, Real, State, Vector
 Document: TypeAlias = dict[str, Any]
 Part: TypeAlias = Discrete | Vector | VariableArray
 
-MAX_VARIABLES = 1 << 26
+MAX_VARIABLES = 1 << 24
 """How many variables the arrays of a file may stand for."""
 
 SPARE_STATES = 1 << 18

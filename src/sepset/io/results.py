@@ -72,6 +72,12 @@ def read_evidence(path: PathLike, model: Model | None = None) -> Row:
     Args:
         path: where the file is.
         model: gives names and states, and is what variables and codes are checked against.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_bytes(f"{folder}/a.evid", b"1\\n2 0 1 3 0")
+    ...     read_evidence(f"{folder}/a.evid")
+    {'x0': 1, 'x3': 0}
     """
     rows = read_evidence_rows(path, model)
     if len(rows) > 1:
@@ -82,8 +88,7 @@ def read_evidence(path: PathLike, model: Model | None = None) -> Row:
 
 def read_evidence_rows(path: PathLike, model: Model | None = None) -> tuple[Row, ...]:
     """Every sample of evidence in a `.evid` file."""
-    words = _words(path)
-    return parse_evidence(words, model)
+    return parse_evidence(_words(path), model)
 
 
 def parse_evidence(words: Words, model: Model | None = None) -> tuple[Row, ...]:
@@ -164,7 +169,14 @@ def _row(words: Words, num_states: int | None = None) -> Array:
 
 
 def read_result(path: PathLike) -> Result:
-    """The result in a PR, MAR or MPE file of a UAI competition; a leading number of samples is stepped over."""
+    """The result in a PR, MAR or MPE file of a UAI competition; a leading number of samples is stepped over.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_result(Explanation((0, 1)), f"{folder}/a.MPE")
+    ...     read_result(f"{folder}/a.MPE")
+    Explanation(codes=(0, 1))
+    """
     return parse_result(_words(path))
 
 
