@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 import sepset as ss
@@ -41,3 +43,21 @@ def test_without_evidence_factors_are_not_copied():
     net = model()
     mine = reduced_factors(net.problem(), resolve(None, net.variables))
     assert all(f is g for f, g in zip(mine, net.problem().factors(), strict=True))
+
+
+def test_a_factor_is_shown_only_its_own_findings():
+    """So that evidence on thousands of variables costs each factor no more than its scope."""
+    shown = []
+
+    class Spy(ss.Table):
+        __slots__ = ()
+
+        def condition(self, assignment):
+            shown.append({v.name for v in assignment})
+            return super().condition(assignment)
+
+    variables = [ss.Discrete(f"x{i}", 2) for i in range(5)]
+    factors = [Spy((u, v), np.ones((2, 2))) for u, v in itertools.pairwise(variables)]
+    net = ss.MarkovNet(*factors)
+    reduced_factors(net.problem(), resolve({"x0": 0, "x4": 1}, net.variables))
+    assert shown == [{"x0"}, {"x4"}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -104,12 +105,17 @@ class Engine:
     def log_probability(self, given: Given = None) -> LogProbability:
         """The logarithm of the probability of the evidence; -inf where it is impossible."""
         value = self.prepared.log_partition(self._weighted(given))
-        if not self.prepared.problem.is_normalized:
-            total = self.prepared.log_partition(Evidence())
-            if total == -np.inf:
-                raise impossible(self.prepared, Evidence())
-            value -= total
-        return self._log(value)
+        return self._log(value - self._log_total)
+
+    @cached_property
+    def _log_total(self) -> float:
+        """The logarithm of the total weight, by which an undirected model's weights become probabilities."""
+        if self.prepared.problem.is_normalized:
+            return 0.0
+        total = self.prepared.log_partition(Evidence())
+        if total == -np.inf:
+            raise impossible(self.prepared, Evidence())
+        return total
 
     def _log(self, value: float) -> LogProbability:
         guarantee = {"log_partition": self._promises["log_partition"]}

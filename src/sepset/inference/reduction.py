@@ -23,10 +23,18 @@ def observed_states(problem: Problem, evidence: Evidence) -> dict[Any, Any]:
 
 
 def reduced_factors(problem: Problem, evidence: Evidence, numbers: Iterable[int] | None = None) -> list[Factor]:
-    """The factors with these numbers at the evidence, followed by the likelihood factors."""
+    """The factors with these numbers at the evidence, followed by the likelihood factors.
+
+    Cost: linear in the sizes of the factors; each is shown only the findings in its own scope.
+    """
     states = observed_states(problem, evidence)
-    factors = [f.condition(states) if states else f for f in problem.factors(numbers)]
-    return factors + likelihoods(problem, evidence)
+    chosen = range(problem.num_factors) if numbers is None else numbers
+    return [_at(problem.factor(i), states) for i in chosen] + likelihoods(problem, evidence)
+
+
+def _at(factor: Factor, states: dict[Any, Any]) -> Factor:
+    known = {v: states[v] for v in factor.scope if v in states}
+    return factor.condition(known) if known else factor
 
 
 def likelihoods(problem: Problem, evidence: Evidence) -> list[Factor]:
