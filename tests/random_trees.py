@@ -1,11 +1,19 @@
-"""Random clique trees and plain accounts, on sets of names, of what merging their cliques costs."""
+"""Random clique trees, plain accounts of what merging their cliques costs, and calibrated random networks."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from typing import Any, NamedTuple
 
+import numpy as np
+
+import oracle
+import sepset as ss
+from sepset.evidence import Evidence, resolve
 from sepset.graphs.clusters import CliqueTree
+from sepset.inference.cliquetree import PreparedCliqueTree
+from sepset.inference.passes import Calibration
 
 
 def random_tree(rng, most=7, cards=(1, 2, 2, 3, 4), parts=True):
@@ -77,3 +85,42 @@ class Plain:
         """What a part keeps: targets and the sepsets of edges that leave it."""
         leaving = [s for s, e in zip(self.sepsets, self.edges, strict=True) if len(set(e) & nodes) == 1]
         return self.targets.union(*leaving) & set().union(*(self.scopes[i] for i in nodes))
+
+
+class Calibrated(NamedTuple):
+    """A calibrated random network beside its posterior as one array."""
+
+    problem: Any
+    evidence: Evidence
+    result: Calibration
+    cards: dict
+    posterior: np.ndarray
+
+    def marginal(self, names):
+        order = list(self.cards)
+        rest = tuple(i for i, name in enumerate(order) if name not in names)
+        kept = [name for name in order if name in names]
+        return self.posterior.sum(axis=rest).transpose([kept.index(name) for name in names])
+
+
+def calibrated(rng, num=7, observed=0.2):
+    """A random network with zeros, one-state variables and loose parts under evidence; None where it is impossible."""
+    families, cards = oracle.random_network(rng, num, most=2, parts=int(rng.integers(1, 3)))
+    variables = {name: ss.Discrete(name, card) for name, card in cards.items()}
+    cpds = [ss.TableCPD(variables[c], t, given=[variables[p] for p in ps]) for c, ps, t in families]
+    net = ss.BayesNet(*cpds)
+    given, plain = {}, {}
+    for name, card in cards.items():
+        code = int(rng.integers(card))
+        if rng.random() < observed:
+            given[name] = plain[name] = code
+        elif rng.random() < observed:
+            weights = np.where(np.arange(card) == code, 1.0, rng.choice([0.0, 0.4], size=card))
+            given[name], plain[name] = ss.Likelihood(weights.tolist()), weights
+    array = oracle.joint(oracle.bayes_factors(families), cards, plain)
+    if array.sum() == 0:
+        return None
+    problem = net.problem()
+    evidence = resolve(given, net.variables)
+    prepared = PreparedCliqueTree(problem, ss.CliqueTree())
+    return Calibrated(problem, evidence, prepared.calibrate(evidence), cards, array / array.sum())

@@ -138,12 +138,12 @@ def test_parts_that_share_nothing_are_joined_and_those_without_targets_left_out(
 
 def test_nothing_asked_or_nothing_to_choose_needs_no_clique():
     tree = CliqueTree([("a", "b"), ("b", "c")], [(0, 1)])
-    assert tree_query(tree, [], dict(a=2, b=2, c=2)).cliques == ()
-    assert tree_query(tree, ["a", "c"], dict(a=1, b=2, c=1)).whole == Subtree(0, 0, 0)
+    assert tree_query(tree, [], {"a": 2, "b": 2, "c": 2}).cliques == ()
+    assert tree_query(tree, ["a", "c"], {"a": 1, "b": 2, "c": 1}).whole == Subtree(0, 0, 0)
     assert tree_query(CliqueTree([]), [], {}).num_subtrees == 0
 
 
 def test_an_unknown_target_is_refused_by_name():
     tree = CliqueTree([("rain", "wind")])
     with pytest.raises(ScopeError, match="Did you mean 'rain'"):
-        tree_query(tree, ["rian"], dict(rain=2, wind=2))
+        tree_query(tree, ["rian"], {"rain": 2, "wind": 2})
