@@ -39,7 +39,7 @@ from sepset.inference.reduction import reduced_factors
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.problem import Problem
 
-SECONDS_PER_STEP = 4e-8
+SECONDS_PER_STEP = 6e-8
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ Floats = NDArray[np.float64]
 QUANTUM = 1_000_000
 """States between two returns to Python, where an interrupt is noticed."""
 
+UNIT = 256
+"""One step of the machine's exponents, in bits."""
+
 CHUNK = 4096
 """Contexts handed to the machine at once."""
 
@@ -60,7 +63,7 @@ class Recursion:
         """
         shape = (len(rows), self.tree.cards[node])
         values, exponents = np.zeros(shape), np.zeros(shape, np.int64)
-        machine = np.zeros(4, np.int64)
+        machine = np.array([-1, 0, 0])
         state = (self._cache, self._cache_exponents, self._assigned, self._places, self._work, self._sums, machine)
         rows = np.ascontiguousarray(rows, np.int64)
         while not self._machine.run(node, rows, *self._fixed, *state, values, exponents, QUANTUM):
@@ -72,7 +75,7 @@ class Recursion:
         """The logarithms of `profiles`."""
         values, exponents = self.profiles(node, rows)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(values) + exponents * LN2)
+            return np.asarray(np.log(values) + exponents * (UNIT * LN2))
 
     def blocks(self, node: int) -> Iterator[tuple[slice, Ints]]:
         """All joint states of a node's context in C order, a chunk at a time."""
@@ -143,19 +146,21 @@ class _Layout:
 
 
 def _numbers(tables: Sequence[Table]) -> tuple[Floats, NDArray[np.int32]]:
-    """Every entry as a mantissa in [1/2, 1), or zero, and an exponent of two."""
-    values, exponents = [np.zeros(1)], [np.zeros(1, np.int32)]
-    for table in reversed(tables):
+    """Every entry as a mantissa and an exponent in the machine's units, zero unless the entry is extreme."""
+    values, exponents = [], []
+    for table in tables:
         if table.space == "linear":
-            mantissa, exponent = np.frexp(table.flat)
-            exponent = exponent + np.int32(table.exponent)
+            mantissa, bits = np.frexp(table.flat)
+            bits = bits.astype(np.int64) + table.exponent
         else:
-            logs = np.where(np.isfinite(table.flat), table.flat, 0.0)
-            exponent = np.floor(logs / LN2).astype(np.int32) + np.int32(1)
-            mantissa = np.where(np.isfinite(table.flat), np.exp(logs - exponent * LN2), 0.0)
-        values.append(mantissa)
-        exponents.append(exponent.astype(np.int32))
-    return np.concatenate(values[::-1]), np.concatenate(exponents[::-1])
+            zero = np.isneginf(table.flat)
+            logs = np.where(zero, 0.0, table.flat) / LN2
+            bits = np.floor(logs).astype(np.int64)
+            mantissa = np.where(zero, 0.0, np.exp2(logs - bits))
+        units = np.rint(bits / UNIT).astype(np.int64)
+        values.append(np.ldexp(mantissa, (bits - UNIT * units).astype(np.int32)))
+        exponents.append(units.astype(np.int32))
+    return np.concatenate([*values, np.zeros(1)]), np.concatenate([*exponents, np.zeros(1, np.int32)])
 
 
 def _starts(lengths: Sequence[int]) -> list[int]:

@@ -2,7 +2,7 @@ r"""Recursive conditioning as a machine that can stop at any step and go on.
 
 Every node of the tree instantiates one variable, $V(\mathbf u) = \bigoplus_x \prod_f \phi_f \prod_c V_c$: the factors
 whose other variables stand above it, and its children. A node may keep its values in the cache, one for each joint
-state of its context. Numbers are mantissas with exponents of two, and a zero ends its branch.
+state of its context. Numbers carry exponents of $2^{256}$, nearly always zero, and a zero ends its branch.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from sepset.kernels.compile import kernel
 Ints = NDArray[np.int64]
 Exponents = NDArray[np.int32]
 Floats = NDArray[np.float64]
+Number = tuple[float, int]
 
 CARD, PARENT, CHILD, CHILD_END, FACTOR, FACTOR_END, CONTEXT, CONTEXT_END, CACHE, MAXIMIZE = range(10)
 """Columns of `nodes`: states, the node above, ranges of children, factors and context, cache offset or -1, semiring."""
@@ -27,15 +28,16 @@ OFFSET, ARG, ARG_END, OWN = range(4)
 STATE, NEXT_CHILD, SLOT, WEIGHT, TOTAL = range(5)
 """Columns of `work`: the current state and child, the place in the cache, exponents of the product and of the sum."""
 
-NODE, MODE, ROW, STEPS = range(4)
-"""Places of `machine`: where it stands, what comes next, which row of contexts, states visited so far."""
+NODE, ROW, STEPS = range(3)
+"""Places of `machine`: the node it stands at or -1 between rows, the row of contexts, states visited so far."""
 
-BEGIN, ENTER, NEXT, DESCEND, RETURN = range(5)
-
-EMPTY = np.int32(-(2**31))
+EMPTY = -(2**31)
 """The exponent of a cache entry that was never filled."""
 
-TINY = 1e-200
+UNIT = 256
+"""One step of an exponent, in bits; mantissas stay within a step either way."""
+
+LOW, HIGH = 2.0**-UNIT, 2.0**UNIT
 
 
 @kernel
@@ -48,68 +50,56 @@ def place_of(entries: Ints, start: int, end: int, assigned: Ints) -> int:
 
 
 @kernel
-def enter(
-    node: int, nodes: Ints, factors: Ints, args: Ints, assigned: Ints, places: Ints, work: Ints, sums: Floats
-) -> None:
-    """Start a node: nothing summed yet, and each factor's place without the node's own variable."""
-    work[node, STATE] = -1
-    work[node, TOTAL] = 0
-    sums[node, 1] = 0.0
+def times(weight: float, exponent: int, value: float, more: int) -> Number:
+    """The product of two numbers."""
+    weight *= value
+    exponent += more
+    if weight < LOW and weight > 0.0:
+        return weight * HIGH, exponent - 1
+    if weight > HIGH:
+        return weight * LOW, exponent + 1
+    return weight, exponent
+
+
+@kernel
+def plus(total: float, above: int, weight: float, exponent: int, maximize: int) -> Number:
+    """The sum (or maximum) of two numbers."""
+    if total == 0.0:
+        return weight, exponent
+    if weight == 0.0:
+        return total, above
+    if exponent != above:
+        if maximize:
+            gap = math.log2(weight) - math.log2(total) + UNIT * (exponent - above)
+            return (weight, exponent) if gap > 0.0 else (total, above)
+        if exponent > above:
+            total, above, weight, exponent = weight, exponent, total, above
+        weight = math.ldexp(weight, UNIT * (exponent - above))
+    if maximize:
+        return max(total, weight), above
+    total += weight
+    return (total * LOW, above + 1) if total > HIGH else (total, above)
+
+
+@kernel
+def locate(node: int, nodes: Ints, factors: Ints, args: Ints, assigned: Ints, places: Ints) -> None:
+    """Each factor's place without the node's own variable."""
     for f in range(nodes[node, FACTOR], nodes[node, FACTOR_END]):
         places[f] = factors[f, OFFSET] + place_of(args, factors[f, ARG], factors[f, ARG_END], assigned)
 
 
 @kernel
 def weigh(
-    node: int, nodes: Ints, factors: Ints, places: Ints, values: Floats, exponents: Exponents, work: Ints, sums: Floats
-) -> None:
-    """The product of a node's own factors at its current state."""
-    state = work[node, STATE]
+    node: int, state: int, nodes: Ints, factors: Ints, places: Ints, values: Floats, exponents: Exponents
+) -> Number:
+    """The product of a node's own factors at a state."""
     weight, exponent = 1.0, 0
     for f in range(nodes[node, FACTOR], nodes[node, FACTOR_END]):
         place = places[f] + state * factors[f, OWN]
-        weight *= values[place]
+        weight, exponent = times(weight, exponent, values[place], int(exponents[place]))
         if weight == 0.0:
             break
-        exponent += exponents[place]
-        if weight < TINY:
-            weight, shift = math.frexp(weight)
-            exponent += shift
-    sums[node, 0] = weight
-    work[node, WEIGHT] = exponent
-
-
-@kernel
-def multiply(node: int, value: float, exponent: int, work: Ints, sums: Floats) -> None:
-    """The node's product times a child's value."""
-    weight = sums[node, 0] * value
-    work[node, WEIGHT] += exponent
-    if weight < TINY and weight > 0.0:
-        weight, shift = math.frexp(weight)
-        work[node, WEIGHT] += shift
-    sums[node, 0] = weight
-
-
-@kernel
-def accumulate(node: int, nodes: Ints, work: Ints, sums: Floats) -> None:
-    """The node's product joins its sum (or maximum); sums keep the larger exponent."""
-    weight, shift = math.frexp(sums[node, 0])
-    exponent = work[node, WEIGHT] + shift
-    total, above = sums[node, 1], work[node, TOTAL]
-    if total == 0.0:
-        total, above = weight, exponent
-    elif nodes[node, MAXIMIZE]:
-        if exponent > above or (exponent == above and weight > total):
-            total, above = weight, exponent
-    elif exponent > above:
-        total, above = weight + math.ldexp(total, above - exponent), exponent
-    else:
-        total += math.ldexp(weight, exponent - above)
-    if total > 1.0:
-        total, shift = math.frexp(total)
-        above += shift
-    sums[node, 1] = total
-    work[node, TOTAL] = above
+    return weight, exponent
 
 
 @kernel
@@ -135,63 +125,75 @@ def run(
     limit: int,
 ) -> bool:
     """Go on for about `limit` states; True when `out[row, state]` of node `top` is complete for all rows."""
-    node, mode, row = machine[NODE], machine[MODE], machine[ROW]
-    value, exponent = 0.0, 0
-    steps = 0
-    while steps < limit or mode == RETURN:
-        if mode == NEXT:
-            work[node, STATE] += 1
-            if work[node, STATE] < nodes[node, CARD]:
-                steps += 1
-                weigh(node, nodes, factors, places, values, exponents, work, sums)
-                if sums[node, 0] > 0.0:
-                    assigned[node] = work[node, STATE]
-                    work[node, NEXT_CHILD] = nodes[node, CHILD]
-                    mode = DESCEND
-            elif node == top:
-                row += 1
-                mode = BEGIN
-            else:
-                value, exponent = sums[node, 1], work[node, TOTAL]
-                if nodes[node, CACHE] >= 0:
-                    cache[work[node, SLOT]] = value
-                    cache_exponents[work[node, SLOT]] = exponent
-                node = nodes[node, PARENT]
-                mode = RETURN
-        elif mode == DESCEND:
-            if work[node, NEXT_CHILD] < nodes[node, CHILD_END]:
-                node = children[work[node, NEXT_CHILD]]
-                mode = ENTER
-            else:
-                accumulate(node, nodes, work, sums)
-                if node == top:
-                    out[row, work[node, STATE]] = sums[node, 0]
-                    out_exponents[row, work[node, STATE]] = work[node, WEIGHT]
-                mode = NEXT
-        elif mode == ENTER:
-            mode = NEXT
-            if nodes[node, CACHE] >= 0:
-                slot = nodes[node, CACHE] + place_of(contexts, nodes[node, CONTEXT], nodes[node, CONTEXT_END], assigned)
-                work[node, SLOT] = slot
-                if cache_exponents[slot] != EMPTY:
-                    value, exponent = cache[slot], np.int64(cache_exponents[slot])  # type: ignore[assignment]
-                    node = nodes[node, PARENT]
-                    mode = RETURN
-            if mode == NEXT:
-                enter(node, nodes, factors, args, assigned, places, work, sums)
-        elif mode == RETURN:
-            multiply(node, value, exponent, work, sums)
-            work[node, NEXT_CHILD] += 1
-            mode = DESCEND if value > 0.0 else NEXT
-        else:
+    node, row, steps = machine[NODE], machine[ROW], 0
+    while steps < limit:
+        if node < 0:
             if row == len(rows):
                 break
             start = nodes[top, CONTEXT]
             for i in range(start, nodes[top, CONTEXT_END]):
                 assigned[contexts[i, 0]] = rows[row, i - start]
             node = top
-            enter(node, nodes, factors, args, assigned, places, work, sums)
-            mode = NEXT
-    machine[NODE], machine[MODE], machine[ROW] = node, mode, row
+            locate(node, nodes, factors, args, assigned, places)
+            work[node, STATE] = -1
+            sums[node, 1] = 0.0
+        work[node, STATE] += 1
+        state = work[node, STATE]
+        if state < nodes[node, CARD]:
+            steps += 1
+            weight, exponent = weigh(node, state, nodes, factors, places, values, exponents)
+            assigned[node] = state
+            child = nodes[node, CHILD]
+        elif node == top:
+            row += 1
+            node = -1
+            continue
+        else:
+            value, more = sums[node, 1], work[node, TOTAL]
+            if nodes[node, CACHE] >= 0:
+                cache[work[node, SLOT]] = value
+                cache_exponents[work[node, SLOT]] = more
+            node = nodes[node, PARENT]
+            state = work[node, STATE]
+            weight, exponent = times(sums[node, 0], work[node, WEIGHT], value, more)
+            child = work[node, NEXT_CHILD] + 1
+        below = -1
+        while weight > 0.0 and child < nodes[node, CHILD_END]:
+            below = children[child]
+            if nodes[below, CACHE] >= 0:
+                slot = nodes[below, CACHE] + place_of(
+                    contexts, nodes[below, CONTEXT], nodes[below, CONTEXT_END], assigned
+                )
+                work[below, SLOT] = slot
+                if cache_exponents[slot] != EMPTY:
+                    weight, exponent = times(weight, exponent, cache[slot], int(cache_exponents[slot]))
+                    below = -1
+                    child += 1
+                    continue
+            locate(below, nodes, factors, args, assigned, places)
+            if nodes[below, CHILD] < nodes[below, CHILD_END]:
+                break
+            value, more = 0.0, 0
+            for leaf in range(nodes[below, CARD]):
+                one, its = weigh(below, leaf, nodes, factors, places, values, exponents)
+                value, more = plus(value, more, one, its, nodes[below, MAXIMIZE])
+            steps += nodes[below, CARD]
+            if nodes[below, CACHE] >= 0:
+                cache[work[below, SLOT]] = value
+                cache_exponents[work[below, SLOT]] = more
+            weight, exponent = times(weight, exponent, value, more)
+            below = -1
+            child += 1
+        if below >= 0 and weight > 0.0:
+            sums[node, 0], work[node, WEIGHT], work[node, NEXT_CHILD] = weight, exponent, child
+            node = below
+            work[node, STATE] = -1
+            sums[node, 1] = 0.0
+            continue
+        if node == top:
+            out[row, state], out_exponents[row, state] = weight, exponent
+        total, above = plus(sums[node, 1], work[node, TOTAL], weight, exponent, nodes[node, MAXIMIZE])
+        sums[node, 1], work[node, TOTAL] = total, above
+    machine[NODE], machine[ROW] = node, row
     machine[STEPS] += steps
-    return bool(mode == BEGIN and row == len(rows))
+    return bool(node < 0 and row == len(rows))
