@@ -91,11 +91,12 @@ class Variables(Sequence[Discrete | Vector]):
                 yield part
 
     def __contains__(self, item: object) -> bool:
-        try:
-            self.id(item)  # type: ignore[arg-type]
-        except (ScopeError, TypeError):
+        if isinstance(item, str):
+            return self._find(item) is not None
+        if not isinstance(item, Discrete | Vector):
             return False
-        return True
+        found = self._find_structured(item)
+        return found is not None and self[found] == item
 
     def id(self, variable: VariableLike) -> int:
         """The position of a variable, given it or its name; unknown names raise with the nearest valid one."""

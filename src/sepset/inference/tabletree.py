@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from threading import Lock
@@ -20,12 +20,16 @@ from sepset.inference.method import Answer, Best, Method, Prepared
 from sepset.inference.passes import Calibration
 from sepset.inference.plan import Plan, make_plan
 from sepset.inference.readback import drawer, modes, read_back
+from sepset.inference.relevance import WORTH, target_groups
 from sepset.inference.tables import SAFE_BITS, FactorStore
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables import Discrete
 
 T = TypeVar("T")
+
+PATIENCE = 2
+"""How often an observed set is asked about before a longer search for a cheaper plan."""
 
 
 class TreeSettings(Protocol):
@@ -59,7 +63,16 @@ class QuestionCache:
     def __init__(self, size: int = 128) -> None:
         self._size = size
         self._known: OrderedDict[Hashable, Any] = OrderedDict()
+        self._uses: Counter[Hashable] = Counter()
         self._lock = Lock()
+
+    def uses(self, key: Hashable) -> int:
+        """How often this was called with `key` before."""
+        with self._lock:
+            if len(self._uses) > 100 * self._size:
+                self._uses.clear()
+            self._uses[key] += 1
+            return self._uses[key] - 1
 
     def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """The value under `key`, made when it is not there."""
@@ -105,8 +118,11 @@ class PreparedTables:
         return Answer(answer.distribution.align([self.problem.variables[v] for v in targets]), answer.log_partition)
 
     def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
-        """A reader of single marginals from one forward and one reverse sweep."""
-        question = self._question("marginals", evidence)
+        """A reader of single marginals from one forward and one reverse sweep over each group of targets."""
+        groups = self._groups(evidence)
+        if len(groups) != 1:
+            return self._grouped(groups, evidence)
+        question = self._question("marginals", evidence, groups[0])
         layout, variables = question.layout, self._variables
         answer = self._ask(question, evidence, lambda run: (run.log_partition, layout.read(run.workspace)))
         if answer is None:
@@ -114,6 +130,38 @@ class PreparedTables:
         log_partition, values = answer
         values.setflags(write=False)
         return lambda v: Table._make((variables[v],), values[layout.places[v]]), log_partition
+
+    def _grouped(self, groups: Sequence[tuple[int, ...]], evidence: Evidence) -> tuple[Callable[[int], Any], float]:
+        """A reader that runs each group when the first of its targets is read."""
+        log_partition = self.log_partition(evidence)
+        home = {v: group for group in groups for v in group}
+        known: dict[tuple[int, ...], Callable[[int], Any]] = {}
+
+        def read(target: int) -> Any:
+            group = home[target]
+            if group not in known:
+                known[group] = self._group_reader(group, evidence)
+            return known[group](target)
+
+        return read, log_partition
+
+    def _group_reader(self, group: tuple[int, ...], evidence: Evidence) -> Callable[[int], Any]:
+        question = self._question("group", evidence, group)
+        layout, variables = question.layout, self._variables
+        values = self._ask(question, evidence, lambda run: layout.read(run.workspace))
+        if values is None:
+            return self._fallback.marginals(evidence)[0]
+        values.setflags(write=False)
+        return lambda v: Table._make((variables[v],), values[layout.places[v]])
+
+    def _groups(self, evidence: Evidence) -> tuple[tuple[int, ...], ...]:
+        """The targets in groups; an observed set that keeps being asked about is worth a longer look."""
+        observed, touched = evidence.observed, tuple(sorted(evidence.weights))
+        key = ("groups", observed, touched)
+        worth = WORTH if self._questions.uses(key) < PATIENCE else WORTH // 15
+        return self._questions.get(  # type: ignore[no-any-return]
+            (*key, worth), lambda: target_groups(self.problem, observed, touched, worth=worth)
+        )
 
     @cached_property
     def _variables(self) -> tuple[Discrete, ...]:
@@ -175,31 +223,30 @@ class PreparedTables:
 
     def _plan(self, kind: str, targets: tuple[int, ...], observed: Sequence[int], touched: Sequence[int]) -> Plan:
         hidden = [v for v in range(len(self.problem.variables)) if v not in set(observed)]
-        asked = targets if kind == "query" else hidden
-        relevant = self.problem.relevant(asked, observed, touched=touched, constants=True)
+        asked = targets if kind in ("query", "group") else hidden
+        relevant = self.problem.relevant(asked, observed, touched=touched, constants=kind != "group")
         return make_plan(
             self.problem,
             relevant,
             method=self._settings.order,
-            targets=targets,
+            targets=targets if kind == "query" else (),
             observed=observed,
-            last=targets,
+            last=targets if kind == "query" else (),
         )
 
     def _compile(
         self, kind: str, targets: tuple[int, ...], observed: tuple[int, ...], touched: tuple[int, ...]
     ) -> Question:
         plan = self._plan(kind, targets, observed, touched)
-        visible = [self.problem.variables.id(n) for n in plan.order] if kind == "marginals" else []
+        inside = set(plan.relevant.variables)
         return compile_question(
             self.problem,
             self._store,
             plan,
             observed=observed,
-            touched=touched,
-            kept=targets,
-            marginals=visible,
-            factors=kind == "factors",
+            touched=[v for v in touched if v in inside],
+            kept=targets if kind == "query" else (),
+            marginals=targets if kind in ("marginals", "group") else (),
             maximize=kind == "map",
             memory=self._settings.memory,
         )
