@@ -8,7 +8,7 @@ import os
 
 from benchmarks.measure import single_thread
 
-SUITES = ("files", "ordering", "separation", "sampling", "tables", "inference", "startup")
+SUITES = ("files", "ordering", "separation", "sampling", "tables", "inference", "treequeries", "startup")
 
 
 def arguments() -> argparse.Namespace:

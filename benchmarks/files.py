@@ -25,7 +25,7 @@ def read_pyagrum(path: str) -> Timing:
 def read_pgmpy(path: str) -> Timing:
     from pgmpy.readwrite import BIFReader
 
-    return measure(lambda: BIFReader(path, n_jobs=1).get_model())
+    return measure(lambda: BIFReader(path).get_model())
 
 
 def compared(lab: Lab, name: str, path: str) -> Comparison:

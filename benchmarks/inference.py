@@ -42,8 +42,8 @@ def findings(path: str, share: float) -> list[dict[str, int]]:
     names = net.variables.names
     rng = np.random.default_rng(len(names))
     chosen = sorted(rng.choice(len(names), max(1, round(share * len(names))), replace=False)) if share else []
-    rows = net.sample(SETTINGS, seed=1).codes
-    return [{names[v]: int(row[v]) for v in chosen} for row in np.asarray(rows)]
+    rows = net.sample(SETTINGS, seed=1).matrix()
+    return [{names[v]: int(row[v]) for v in chosen} for row in rows]
 
 
 def _states(net: Any, found: Findings) -> dict[str, Any]:

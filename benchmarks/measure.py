@@ -42,7 +42,7 @@ def now() -> float:
     return cpu_seconds() if os.environ.get(CLOCK) == "cpu" else time.perf_counter()
 
 
-def measure(function: Callable[[], object], *, seconds: float = 1.0, at_least: int = 3, calls: int = 1) -> Timing:
+def measure(function: Callable[[], object], *, seconds: float = 0.3, at_least: int = 3, calls: int = 1) -> Timing:
     """The time of one call, over several runs.
 
     Args:

@@ -43,7 +43,9 @@ def order_sepset(path: str) -> Ordered:
 def order_pyagrum(path: str) -> Ordered:
     import pyagrum as gum
 
-    bn = gum.loadBN(path)
+    from benchmarks.peers import pyagrum_of
+
+    bn = pyagrum_of(path)
     trees: list[Any] = []
     timing = measure(lambda: trees.append(gum.JunctionTreeGenerator().junctionTree(bn)), seconds=0.3)
     tree = trees[-1]

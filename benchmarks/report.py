@@ -87,17 +87,30 @@ class Report:
         peers = [shown(one.peers[name], one.kind) if name in one.peers else "" for name in self.columns]
         return [one.case, shown(one.ours, one.kind), *peers, ratio_text(one.ratio), one.target]
 
+    @property
+    def failures(self) -> list[str]:
+        """What failed and why, so that no failure passes for a peer's slowness, or ours for nothing."""
+        figures = [(one.case, {"sepset": one.ours, **one.peers}) for one in self.comparisons]
+        return [
+            f"{case}, {name}: {figure}"
+            for case, row in figures
+            for name, figure in row.items()
+            if isinstance(figure, str) and figure.startswith("failed")
+        ]
+
     def markdown(self) -> str:
         """The table as text."""
         header, *body = self.rows()
         lines = ["| " + " | ".join(row) + " |" for row in (header, *body)]
         rule = "|---|" + "---:|" * (len(header) - 1)
-        note = [self.note, ""] if self.note else []
+        note = [" ".join([self.note, *(f"{failure}." for failure in self.failures)]).strip(), ""]
         return "\n".join([f"## {self.title}", "", *note, lines[0], rule, *lines[1:], ""])
 
     def __rich__(self) -> RichTable:
         header, *body = self.rows()
-        table = RichTable(title=self.title, caption=self.note or None, box=box.SIMPLE_HEAD, title_justify="left")
+        table = RichTable(
+            title=self.title, caption="\n".join([self.note, *self.failures]), box=box.SIMPLE_HEAD, title_justify="left"
+        )
         for i, name in enumerate(header):
             table.add_column(name, justify="left" if i == 0 else "right")
         place = header.index("best peer / sepset") if "best peer / sepset" in header else -1
@@ -113,7 +126,7 @@ def shown(figure: Figure, kind: str) -> str:
     ('420 µs', '3.4 MB', '1.39e+07', 'not installed')
     """
     if isinstance(figure, str):
-        return figure
+        return figure.partition(":")[0]
     if kind == "entries":
         return f"{figure:,.0f}" if figure < 1e6 else f"{figure:.3g}"
     if kind == "B":

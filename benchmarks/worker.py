@@ -55,7 +55,7 @@ def _serve(connection: Connection) -> None:
         try:
             answer = function(*args)
         except Exception as error:  # a peer may fail in any way; the table says how
-            answer = f"failed: {type(error).__name__}"
+            answer = f"failed: {type(error).__name__} {' '.join(str(error).split())}"[:160]
         connection.send(answer)
 
 
