@@ -296,9 +296,9 @@ class PreparedCutset:
 
     def _refused(self, plan: Plan) -> TooLarge:
         return TooLarge(
-            f"With every variable fixed that may be, one case still takes {readable(_need(plan))} (its largest table has "
-            f"{plan.largest:,} entries); the limit is {readable(self.method.memory)}. Raise `memory=` on the method, ask "
-            "for fewer targets, or use RecursiveConditioning(memory=...)."
+            f"With every variable fixed that may be, one case still takes {readable(_need(plan))} (its largest table "
+            f"has {plan.largest:,} entries); the limit is {readable(self.method.memory)}. Raise `memory=` on the "
+            "method, ask for fewer targets, or use RecursiveConditioning(memory=...)."
         )
 
     def _cases(self, plan: CutsetPlan, evidence: Evidence) -> Iterator[Case]:
