@@ -34,7 +34,7 @@ class Worker:
         self._connection.send((function, args))
         if not self._connection.poll(limit):
             self.close()
-            return f"over {limit:.0f} s"
+            return f"over {limit:g} s"
         try:
             return self._connection.recv()
         except EOFError:
