@@ -46,8 +46,7 @@ class Truth:
     def log_marginal(self, names):
         if len(names) == len(self.names):
             return self.logs.transpose([self.names.index(n) for n in names])
-        with np.errstate(divide="ignore"):
-            return np.log(self.marginal(names)) + self.log_z
+        return oracle.project(self.logs, self.cards, names, lambda values: oracle.log_sum(np.array(values)))
 
     def is_possible(self, names):
         """Whether the findings on these names alone have positive probability."""

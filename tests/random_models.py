@@ -190,6 +190,19 @@ def markov_net(rng, ties=None):
     return Case(ss.MarkovNet(*kinds, variables=variables), factors, cards, False)
 
 
+def extreme_net(rng):
+    """Factors far from one, and with entries far from each other: products leave float64 unless scales are carried."""
+    case = markov_net(rng)
+    by_name = {v.name: v for v in case.variables}
+    span = int(rng.choice([0, 100, 250]))
+    factors = []
+    for scope, table in case.factors:
+        scale = 10.0 ** float(rng.integers(-45, 45) if span else rng.integers(-250, 250))
+        factors.append((scope, table * scale * 10.0 ** -rng.integers(0, span + 1, table.shape).astype(float)))
+    made = [ss.Table([by_name[n] for n in scope], table) for scope, table in factors]
+    return Case(ss.MarkovNet(*made, variables=case.variables), factors, case.cards, False)
+
+
 def chain_graph(rng):
     """Components of one or two variables, each given earlier ones; the plain data divides by Z(parents)."""
     variables = variables_of(rng, int(rng.integers(1, 5)))
@@ -208,7 +221,7 @@ def chain_graph(rng):
     return Case(model, factors, cards_of(model.variables), True)
 
 
-KINDS = (table_net, structured_net, markov_net, chain_graph)
+KINDS = (table_net, structured_net, markov_net, extreme_net, chain_graph)
 
 
 def random_case(rng):

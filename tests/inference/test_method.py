@@ -25,7 +25,7 @@ METHODS = {
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_answer_is_what_was_promised(name, kind):
-    for seed in range(40):
+    for seed in range(32):
         rng = np.random.default_rng([seed, len(name), KINDS.index(kind)])
         case = kind(rng)
         given, weights = random_evidence(rng, case)

@@ -24,7 +24,7 @@ from sepset.inference.contraction import (
 )
 from sepset.inference.plan import Plan
 from sepset.inference.program import Ints, Program, assemble, merged
-from sepset.inference.tables import FactorStore
+from sepset.inference.tables import FactorStore, near_one
 from sepset.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -146,10 +146,10 @@ class Question:
         if is_fresh:
             w[0] = w[self.free] = 1.0
         num_factors = len(self.plan.relevant.factors)
+        exponents = np.zeros(self.program.num_tensors, dtype=np.int64)
         for place, v in enumerate(self.touched, start=num_factors + 1):
             start = int(self.program.offsets[place])
-            w[start : start + len(evidence.weights[v])] = evidence.weights[v]
-        exponents = np.zeros(self.program.num_tensors, dtype=np.int64)
+            w[start : start + len(evidence.weights[v])], exponents[place] = near_one(evidence.weights[v])
         exponents[1 : num_factors + 1] = store.exponents[list(self.plan.relevant.factors)]
         flags, cancel = np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.uint8)
         kernels.execute(w, self.program.ops, self.program.groups, exponents, flags, self.maximize, cancel)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,6 +19,9 @@ Floats = NDArray[np.float64]
 
 SAFE_BITS = 400.0
 """Factors whose range is wider than this are left to the executor that can work with logarithms."""
+
+NEAR_BITS = 60
+"""How far from one the largest entry of a factor may lie; with the kernels' limits, no product then underflows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +49,9 @@ class FactorStore:
         sizes = [table.size for table in tables]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         safe = all(t.space == "linear" and t.bits()[1] - t.bits()[0] <= SAFE_BITS for t in tables)
-        flat = [t.flat if t.space == "linear" else t.values.reshape(-1) for t in tables]
-        values = np.concatenate(flat) if flat else np.zeros(0)
-        exponents = np.array([t.exponent for t in tables], dtype=np.int64)
+        flat = [near_one(t.flat if t.space == "linear" else t.values.reshape(-1)) for t in tables]
+        values = np.concatenate([entries for entries, _ in flat]) if flat else np.zeros(0)
+        exponents = np.array([t.exponent + shift for t, (_, shift) in zip(tables, flat, strict=True)], dtype=np.int64)
         ids = [dict(zip(problem.scope(i), _strides(t), strict=True)) for i, t in enumerate(tables)]
         return cls(values, offsets, exponents, tuple(ids), safe)
 
@@ -55,6 +59,16 @@ class FactorStore:
     def num_factors(self) -> int:
         """How many factors there are."""
         return len(self.strides)
+
+
+def near_one(entries: Floats) -> tuple[Floats, int]:
+    """The entries with their largest near one, and the power of two taken out; near enough already, they stay.
+
+    >>> near_one(np.array([0.0, 2.0**500]))[1]
+    501
+    """
+    shift = math.frexp(float(entries.max(initial=0.0)))[1]
+    return (entries, 0) if abs(shift) <= NEAR_BITS else (np.ldexp(entries, -shift), shift)
 
 
 def _dense(factor: Factor) -> Table:

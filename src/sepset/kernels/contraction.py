@@ -24,8 +24,10 @@ WIDTH = 22
 LOOPS, MATRIX = 0, 1
 SIZE_OF, STRIDE_A, STRIDE_B, STRIDE_D = 0, 1, 2, 3
 
-LOW, HIGH = 2.0**-300, 2.0**300
-RANGE = 2.0**-500
+# The largest entry stays within these limits, and a range beyond the last is flagged: so no entry is below 2**-510, and
+# no product of two below the least normal number.
+LOW, HIGH = 2.0**-60, 2.0**60
+RANGE = 2.0**-450
 
 
 @kernel(reassociate=True)
@@ -213,7 +215,7 @@ def gather(w: Any, store: Any, rows: Any, groups: Any, offsets: Any) -> None:
 
 @kernel
 def execute(w: Any, ops: Any, groups: Any, exponents: Any, flags: Any, maximize: bool, cancel: Any) -> None:
-    """Run the instructions in order; `flags[0]` is raised where a table's range leaves what linear numbers can carry."""
+    """Run the instructions in order; `flags[0]` is raised where a range leaves what linear numbers can carry."""
     counter = np.zeros(64, np.int64)
     for r in range(ops.shape[0]):
         if cancel[0] != 0:
