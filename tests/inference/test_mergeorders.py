@@ -12,6 +12,7 @@ from sepset.errors import ModelError
 from sepset.graphs.clusters import CliqueTree
 from sepset.graphs.ordering import MinWeight
 from sepset.inference.mergeorders import (
+    LeastFill,
     MergeOrder,
     cheapest_first,
     divided,
@@ -124,7 +125,7 @@ def test_the_divided_order_takes_the_smallest_pair_of_parts_at_every_level(seed)
 @pytest.mark.parametrize("seed", range(40))
 def test_elimination_merges_every_clique_with_a_variable_before_it_leaves(seed):
     query = drawn(seed)
-    for method in (None, MinWeight()):
+    for method in (None, LeastFill(fill=False), MinWeight()):
         order = eliminated(query, method)
         gone = 0
         for step in order.steps:
@@ -161,14 +162,11 @@ def test_the_greedy_estimate_counts_one_table_a_variable():
     for seed in range(120):
         query = drawn(seed)
         plain = Plain(query)
-        if len(plain.targets) > 1:
-            continue
-        # With one target the graph has no edges between targets that a clique does not give.
         expected, ties = plain_greedy(plain.scopes, plain.targets, plain.cards)
         if ties == 1:
             compared += 1
             assert greedy_estimate(query) == expected
-    assert compared > 5
+    assert compared > 25
 
 
 def test_the_greedy_estimate_leaves_out_the_last_product():

@@ -96,6 +96,13 @@ def lower_bound(query: TreeQuery, part: Subtree, *, absorb: bool = True) -> int:
     $\mathbf C_{T'}$ already and absorption is free, there may be none.
 
     Reference: El-Hay (2001), section 4.3.3, corrected for absorption.
+
+    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.inference.treequery import tree_query
+    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> query = tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2))
+    >>> lower_bound(query, query.whole)
+    18
     """
     if not part.edges:
         return 0
@@ -229,13 +236,19 @@ def merge_tree(order: MergeOrder) -> Merges:
     return merges
 
 
-def refined(order: MergeOrder, *, window: int = 8, budget: int = BUDGET) -> MergeOrder:
+def refined(order: MergeOrder, *, window: int = 10, budget: int = BUDGET) -> MergeOrder:
     """An order at most as costly: parts of its merge tree are replaced by optimal ones until none improves.
 
     Args:
         order: where to start.
         window: how many pieces a part is cut into before the pieces are merged optimally.
         budget: the most splits to look at.
+
+    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.inference.treequery import tree_query
+    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> refined(MergeOrder(tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2)), (0, 1)))
+    MergeOrder(refined given, 2 edges, cost 44)
     """
     merges, left, changed = merge_tree(order), budget, True
     while changed and left > 0:
@@ -311,6 +324,14 @@ def choose_order(query: TreeQuery, *, budget: int = BUDGET) -> MergeOrder:
         budget: the most splits to look at.
 
     Reference: El-Hay (2001), sections 4.2 to 4.4.
+
+    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.inference.treequery import tree_query
+    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> print(choose_order(tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2))))
+    optimal order: 44 multiplications
+    B, C + C, D -> B, D: 8
+    A, B + B, D -> A, D: 36
     """
     hubs = query.with_hubs()
     if len(hubs.cliques) > len(query.cliques):

@@ -31,6 +31,17 @@ def merged(
 
     Cost: one pass over each clique of the subtree, and `order.cost` multiplications.
     Reference: El-Hay (2001), section 4.1.3.
+
+    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.inference.passes import calibrate
+    >>> from sepset.inference.treequery import tree_query
+    >>> from sepset.variables import Discrete
+    >>> a, b, c = Discrete("a"), Discrete("b"), Discrete("c")
+    >>> tree = CliqueTree([("a", "b"), ("b", "c")], [(0, 1)])
+    >>> result = calibrate(tree, [Table((a, b), [[1, 0], [0, 1]]), Table((b, c), [[1, 0], [0, 3]])])
+    >>> order = MergeOrder(tree_query(tree, ["a", "c"], dict(a=2, b=2, c=2)), (0,))
+    >>> merged(order, result.beliefs, result.sepset_beliefs).values.tolist()
+    [[1.0, 0.0], [0.0, 3.0]]
     """
     query = order.query
     held = [
