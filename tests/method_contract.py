@@ -151,7 +151,7 @@ def check_sampling(method, case, given, weights, num_rows=4000, seed=0):
     )
     groups = [[n] for n in names] + [list(pair) for pair in itertools.combinations(names, 2)][:4]
     for group in groups:
-        p = truth.marginal(group)
+        p = np.clip(truth.marginal(group), 0.0, 1.0)
         codes = rows[:, [names.index(n) for n in group]]
         counts = np.zeros(p.shape)
         np.add.at(counts, tuple(codes.T), 1.0)
