@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -285,19 +285,12 @@ class PreparedConditioning:
         # Only the order's own dtree keeps the maximized variables above those summed.
         mixed = bool(last) and len(last) < len(plan.order)
         shapes = [elimination_parents] if mixed else [elimination_parents, balanced_parents]
-        trees = [make_dtree(shape(plan.elimination, given), scopes, cards, given) for shape in shapes]
+        elimination = plan.elimination
+        trees = [make_dtree(shape(elimination, given), scopes, cards, given) for shape in shapes]
         kept = [choose_kept(tree, self.method.memory // ENTRY_BYTES) for tree in trees]
         best = min(range(len(trees)), key=lambda i: trees[i].steps(kept[i]))
-        return ConditioningPlan(
-            plan.relevant,
-            plan.elimination,
-            plan.num_variables,
-            plan.cost,
-            plan.targets,
-            plan.observed,
-            tree=trees[best],
-            kept=kept[best],
-        )
+        parts = {part.name: getattr(plan, part.name) for part in fields(Plan)}
+        return ConditioningPlan(**parts, tree=trees[best], kept=kept[best])
 
     def _tables(self, plan: ConditioningPlan, evidence: Evidence) -> list[Table]:
         plan.check_steps(self.method.steps)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -278,8 +278,8 @@ class PreparedCutset:
         while cutset and self._fits(smaller := plan_without(cutset[:-1])):
             cutset, plan = cutset[:-1], smaller
         cases = math.prod(int(variables.cards[v]) for v in cutset)
-        parts = (plan.relevant, plan.elimination, plan.num_variables, plan.cost, plan.targets, plan.observed)
-        return CutsetPlan(*parts, cutset=tuple(variables[v].name for v in cutset), num_cases=cases)
+        parts = {part.name: getattr(plan, part.name) for part in fields(Plan)}
+        return CutsetPlan(**parts, cutset=tuple(variables[v].name for v in cutset), num_cases=cases)
 
     def _fits(self, plan: Plan) -> bool:
         """Whether the largest step, and all tables together, fit in the memory given."""

@@ -14,7 +14,7 @@ With every useful result kept this is the cost of variable elimination; with non
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -100,9 +100,9 @@ def elimination_parents(elimination: EliminationOrder, outside: Sequence[str] = 
 
 
 def balanced_parents(elimination: EliminationOrder, outside: Sequence[str] = ()) -> Parents:
-    """The dtree that instantiates a middle clique of the order's tree first, and so on in each part that is left.
+    """The dtree that instantiates a sepset in the middle of the order's tree first, and so on in each part left.
 
-    Its height is at most the largest clique times the logarithm of the number of variables.
+    Its height is about the largest sepset times the logarithm of the number of variables.
 
     Reference: Darwiche (2001), Recursive conditioning, section 5.
     """
@@ -112,35 +112,52 @@ def balanced_parents(elimination: EliminationOrder, outside: Sequence[str] = ())
         if parent >= 0:
             links[i].append(parent)
             links[parent].append(i)
-    left = set(range(len(links)))
+
+    def is_open(i: int, j: int) -> bool:
+        lower = i if elimination.parents[i] == j else j
+        return any(name not in parents for name in elimination.cliques[lower][1:])
+
     waiting: list[tuple[int, str | None]] = [(i, None) for i in range(len(links) - 1, -1, -1)]
     while waiting:
         start, above = waiting.pop()
-        if start not in left:
-            continue
-        middle = _middle(start, links, left)
-        left.remove(middle)
-        for name in reversed(elimination.cliques[middle]):
+        part = _part(start, links, is_open)
+        names = _middle(part, elimination) if len(part) > 1 else elimination.cliques[start]
+        for name in reversed(names):
             if name not in parents:
                 parents[name] = above
                 above = name
-        waiting.extend((i, above) for i in links[middle] if i in left)
+        if len(part) > 1:
+            waiting.extend((node, above) for node, up in reversed(part) if up < 0 or not is_open(node, up))
     return {name: up for name, up in parents.items() if name not in set(outside)}
 
 
-def _middle(start: int, links: Sequence[Sequence[int]], left: set[int]) -> int:
-    """The node of the part of `start` whose removal leaves the smallest parts."""
+def _part(start: int, links: Sequence[Sequence[int]], is_open: Callable[[int, int], bool]) -> list[tuple[int, int]]:
+    """The nodes that open edges join to `start`, each with the one it was reached from."""
     reached = [(start, -1)]
     for node, above in reached:
-        reached.extend((i, node) for i in links[node] if i in left and i != above)
-    weight = dict.fromkeys((node for node, _ in reached), 1)
+        reached.extend((i, node) for i in links[node] if i != above and is_open(node, i))
+    return reached
+
+
+def _middle(part: Sequence[tuple[int, int]], elimination: EliminationOrder) -> tuple[str, ...]:
+    """The sepset that halves a part best, or the clique of its middle node where no sepset leaves under two thirds."""
+    weight = dict.fromkeys((node for node, _ in part), 1)
     largest = dict.fromkeys(weight, 0)
-    for node, above in reversed(reached):
-        largest[node] = max(largest[node], len(reached) - weight[node])
-        if above >= 0:
-            weight[above] += weight[node]
-            largest[above] = max(largest[above], weight[node])
-    return min(weight, key=lambda node: (largest[node], node))
+    best = len(part)
+    sepset: tuple[str, ...] = ()
+    for node, above in reversed(part):
+        largest[node] = max(largest[node], len(part) - weight[node])
+        if above < 0:
+            continue
+        weight[above] += weight[node]
+        largest[above] = max(largest[above], weight[node])
+        larger = max(weight[node], len(part) - weight[node])
+        if larger < best:
+            lower = node if elimination.parents[node] == above else above
+            best, sepset = larger, elimination.cliques[lower][1:]
+    if 3 * best <= 2 * len(part):
+        return sepset
+    return elimination.cliques[min(weight, key=lambda node: (largest[node], node))]
 
 
 def make_dtree(
