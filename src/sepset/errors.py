@@ -10,7 +10,8 @@
     ├── TooLarge (MemoryError)           work refused before anything was allocated
     ├── NotClosed (ArithmeticError)      an operation that leaves the factor family
     ├── NotApplicable (TypeError)        a method that cannot take this problem
-    └── MissingExtra (ImportError)       an optional library that is not installed
+    ├── MissingExtra (ImportError)       an optional library that is not installed
+    └── BrokenInvariant (AssertionError) an engine whose answers contradict each other
 
 A message says what was asked, what was found, the nearest valid thing, and what to do.
 """
@@ -61,6 +62,10 @@ class NotApplicable(SepsetError, TypeError):
 
 class MissingExtra(SepsetError, ImportError):
     """An optional library is needed and not installed."""
+
+
+class BrokenInvariant(SepsetError, AssertionError):
+    """An engine's answers contradict each other: a fault of this library, or of a method of your own."""
 
 
 class FileFormatError(SepsetError, ValueError):
