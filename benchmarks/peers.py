@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-import sepset as ss
 from benchmarks.networks import load
 
 
-def to_pyagrum(model: ss.BayesNet) -> Any:
+def to_pyagrum(model: Any) -> Any:
     """The network in pyAgrum, on one thread; states by position, since its labels are strings."""
     import pyagrum as gum
 
@@ -33,7 +32,7 @@ def to_pyagrum(model: ss.BayesNet) -> Any:
     return bn
 
 
-def to_pgmpy(model: ss.BayesNet) -> Any:
+def to_pgmpy(model: Any) -> Any:
     """The network in pgmpy; states by position."""
     from pgmpy.factors.discrete import TabularCPD
     from pgmpy.models import DiscreteBayesianNetwork
