@@ -18,6 +18,7 @@ TREE = {
     "NotClosed": ArithmeticError,
     "NotApplicable": TypeError,
     "MissingExtra": ImportError,
+    "BrokenInvariant": AssertionError,
 }
 
 
