@@ -22,7 +22,7 @@ from tolerances import CLOSE, EXACT
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("memory", [250, 2**20])
+@pytest.mark.parametrize("memory", [400, 2**20])
 def test_every_answer_is_exact_or_refused_for_size(memory, kind):
     refused = 0
     for seed in range(20):
@@ -44,7 +44,7 @@ def test_draws_have_the_posterior_frequencies():
         check_sampling(CutsetConditioning(memory=250), case, given, weights, num_rows=1500)
 
 
-@pytest.mark.parametrize(("name", "memory"), [("asia", 200), ("alarm", 3000), ("child", 3000)])
+@pytest.mark.parametrize(("name", "memory"), [("asia", 200), ("alarm", 9000), ("child", 6000)])
 def test_it_agrees_with_elimination_on_published_networks(name, memory):
     net = ss.datasets.load(name)
     given = {net.variables[1].name: net.variables[1].states[0]}
@@ -68,10 +68,10 @@ def test_less_memory_fixes_more_variables_and_every_case_fits():
     model = grid(6)
     truth = float(ss.prepare(model, method=ss.VariableElimination()).log_partition())
     sizes = []
-    for memory in (400, 1600, 6400, 2**20):
+    for memory in (600, 1600, 6400, 2**20):
         engine = ss.prepare(model, method=CutsetConditioning(memory=memory))
         plan = engine.prepared._plan((), Evidence())
-        assert 8 * max(3 * plan.largest, plan.total_size) <= memory or memory == 400
+        assert 8 * max(3 * plan.largest, 2 * plan.total_size) <= memory
         assert plan.num_cases == 2 ** len(plan.cutset)
         assert plan.total_cost == plan.num_cases * plan.cost
         if plan.num_cases <= 64:
@@ -126,9 +126,9 @@ def test_too_many_cases_are_refused_with_the_figure_and_the_alternative():
 
 
 def test_answers_larger_than_memory_are_refused():
-    engine = ss.prepare(ss.datasets.load("alarm"), method=CutsetConditioning(memory=3000))
+    engine = ss.prepare(ss.datasets.load("alarm"), method=CutsetConditioning(memory=9000))
     names = [v.name for v in engine.model.variables][:8]
-    with pytest.raises(ss.TooLarge, match=r"one case still takes .* the limit is 2.9 KiB. .* ask for fewer targets"):
+    with pytest.raises(ss.TooLarge, match=r"one case still takes .* the limit is 8.8 KiB. .* ask for fewer targets"):
         engine.query(names)
 
 

@@ -91,7 +91,10 @@ class ConditioningPlan(Plan):
             f"{readable(self.full_memory)}",
             f"  time          {_power(self.steps)} steps at most, about {duration(self.seconds)}",
         ]
-        return "\n".join([Plan.__str__(self), *lines])
+        # No clique becomes a table here.
+        tables = ("largest table", "total", "cost")
+        general = [line for line in Plan.__str__(self).splitlines() if not line.strip().startswith(tables)]
+        return "\n".join([*general, *lines])
 
 
 def _power(number: int) -> str:

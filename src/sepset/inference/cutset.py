@@ -68,7 +68,7 @@ class CutsetConditioning:
     """Exact answers by cases: variables are fixed until the tables of the rest fit in memory.
 
     Args:
-        memory: the most bytes that the tables of one case may take.
+        memory: the most bytes that one case may take; the factors themselves come on top.
         order: how elimination orders are chosen.
         steps: the most multiplications of all cases together; longer sums are refused before they start.
 
@@ -145,7 +145,7 @@ class PreparedCutset:
         self.problem = problem
         self.method = method
         self._plans: PlanCache[CutsetPlan] = PlanCache()
-        # Cases were planned to fit; the engine's own figure for its workspace is not asked again.
+        # Cases are planned to fit; the engine's own figure also counts the factors.
         self._cases_engine = CliqueTree(method.order, 2**62).prepare(problem)
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
@@ -282,7 +282,7 @@ class PreparedCutset:
         return CutsetPlan(**parts, cutset=tuple(variables[v].name for v in cutset), num_cases=cases)
 
     def _fits(self, plan: Plan) -> bool:
-        """Whether the largest step, and all tables together, fit in the memory given."""
+        """Whether a case fits in the memory given."""
         return _need(plan) <= self.method.memory
 
     def _more(self, plan: Plan, candidates: Sequence[int]) -> list[int]:
@@ -320,8 +320,8 @@ class PreparedCutset:
 
 
 def _need(plan: Plan) -> int:
-    """Bytes of the largest step of a case, or of all its tables together."""
-    return BYTES * max(3 * plan.largest, plan.total_size)
+    """Bytes for the largest step of a case, or for its messages in both directions, beside the factors."""
+    return BYTES * max(3 * plan.largest, 2 * plan.total_size)
 
 
 def _joint_states(problem: Problem, cutset: Sequence[int], factors: Sequence[Factor]) -> Iterator[dict[int, int]]:
