@@ -13,17 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.evidence import Evidence
-from sepset.inference.contraction import (
-    Contraction,
-    Groups,
-    Ranks,
-    cheapest_homes,
-    contract,
-    differentiate,
-    tree_groups,
-)
+from sepset.inference.contraction import Contraction, Groups, Ranks, contract, differentiate, tree_groups
 from sepset.inference.plan import Plan
-from sepset.inference.program import Ints, Program, assemble, merged
+from sepset.inference.program import Ints, Program, assemble
 from sepset.inference.tables import FactorStore, near_one
 from sepset.problem import Problem
 
@@ -252,77 +244,55 @@ def compile_question(
         maximize: maximize instead of summing.
         memory: the most bytes of a workspace; a larger one is refused before anything is allocated.
     """
-    variables = problem.variables
-    ids = tuple(variables.id(name) for name in plan.order)
-    rank = {v: i for i, v in enumerate(ids)}
-    cards = [int(variables.cards[v]) for v in ids]
-    numbers = plan.relevant.factors
-    scopes = [tuple(sorted(rank[v] for v in store.strides[i] if v in rank)) for i in numbers]
-    scopes += [(rank[v],) for v in touched]
-    free = _unmentioned(scopes, len(ids))
-    kept_ranks = tuple(sorted(rank[v] for v in kept))
-    tree = tree_groups(plan.elimination, len(kept))
-    made = contract([*scopes, *free], cards, tree, kept_ranks)
-    num_forward = len(made.steps)
-    reads, factor_reads = _with_reads(made, [rank[v] for v in marginals], len(numbers) if factors else 0)
+    ids = plan.positions
+    rank = np.full(len(problem.variables), -1, np.int64)
+    rank[ids] = np.arange(len(ids))
+    numbers = np.array(plan.relevant.factors, dtype=np.int64)
+    tree = tree_groups(plan.symbolic, len(kept))
+    kept_ranks = tuple(sorted(rank[list(kept)].tolist()))
+    scopes = _input_scopes(store, numbers, rank, rank[list(touched)])
+    made = contract(*scopes, plan.symbolic.ranked_cards, tree, kept_ranks)
+    targets = rank[np.array(list(marginals), dtype=np.int64)]
+    reads, factor_reads = differentiate(made, targets, len(numbers) if factors else 0)
+    homes: dict[Ranks, int] = {(r,): t for r, t in zip(targets.tolist(), reads.tolist(), strict=True)}
     if kept:
-        reads[kept_ranks] = made.roots[0]
+        homes[kept_ranks] = made.roots[0]
     if memory is not None:
         plan.check(memory, 8 * made.entries)
-    program = assemble(made, num_forward)
-    inputs = _inputs(store, numbers, scopes, ids, program, observed)
-    return Question(plan, ids, tuple(observed), tuple(touched), tree, program, inputs, reads, factor_reads, maximize)
+    program = assemble(made)
+    return Question(
+        plan,
+        tuple(ids.tolist()),
+        tuple(observed),
+        tuple(touched),
+        tree,
+        program,
+        _inputs(store, numbers, rank, program, observed),
+        homes,
+        tuple(factor_reads.tolist()),
+        maximize,
+    )
 
 
-def _unmentioned(scopes: Sequence[Ranks], num: int) -> list[Ranks]:
-    """A neutral input for each variable that no factor mentions."""
-    mentioned = {r for scope in scopes for r in scope}
-    return [(r,) for r in range(num) if r not in mentioned]
+def _input_scopes(store: FactorStore, numbers: Ints, rank: Ints, touched: Ints) -> tuple[Ints, Ints]:
+    """Scopes of the inputs: factors, likelihoods, and a neutral one for each variable that none of these mentions."""
+    from sepset.kernels.planning import local_scopes
+
+    start, members, _ = store.rows
+    start, members = local_scopes(start, members, numbers, rank)
+    mentioned = np.zeros(int((rank >= 0).sum()), bool)
+    mentioned[members] = True
+    mentioned[touched] = True
+    singles = np.concatenate([touched, np.flatnonzero(~mentioned)])
+    starts = np.concatenate([start, start[-1] + 1 + np.arange(len(singles))])
+    return starts, np.concatenate([members, singles])
 
 
-def _with_reads(
-    made: Contraction, targets: Sequence[int], num_factors: int
-) -> tuple[dict[Ranks, int], tuple[int, ...]]:
-    """Append the reverse sweep and the products that give each asked marginal, and those of the first factors."""
-    homes = cheapest_homes(made, targets)
-    inputs = range(1, num_factors + 1)
-    differentiate(made, [*homes.values(), *inputs])
-    reads: dict[Ranks, int] = {(r,): made.step(home, made.adjoints[home], (r,)) for r, home in homes.items()}
-    products = tuple(made.step(tensor, made.adjoints[tensor], made.scopes[tensor]) for tensor in inputs)
-    return reads, products
+def _inputs(store: FactorStore, numbers: Ints, rank: Ints, program: Program, observed: Sequence[int]) -> Inputs:
+    from sepset.kernels.layout import gather_rows
 
-
-def _inputs(
-    store: FactorStore,
-    numbers: Sequence[int],
-    scopes: Sequence[Ranks],
-    ids: Sequence[int],
-    program: Program,
-    observed: Sequence[int],
-) -> Inputs:
-    place = {v: i for i, v in enumerate(observed)}
-    cards = program.contraction.cards
-    rows: list[tuple[int, int, int]] = []
-    groups: list[tuple[int, int, int, int]] = []
-    indptr, columns, strides = [0], [], []
-    for tensor, (number, scope) in enumerate(zip(numbers, scopes, strict=False), start=1):
-        source = store.strides[number]
-        target = _c_strides(scope, cards)
-        copy = merged(scope, cards, [{r: source[ids[r]] for r in scope}, {}, target]) or [(1, 0, 0, 0)]
-        rows.append((int(program.offsets[tensor]), len(groups), len(copy)))
-        groups.extend(copy)
-        fixed = [(place[v], stride) for v, stride in source.items() if v in place]
-        columns += [column for column, _ in fixed]
-        strides += [stride for _, stride in fixed]
-        indptr.append(len(columns))
-    copies = np.array(rows, dtype=np.int64).reshape(-1, 3), np.array(groups, dtype=np.int64).reshape(-1, 4)
-    fixed_parts = [np.array(x, dtype=np.int64) for x in (indptr, columns, strides)]
-    return Inputs(*copies, store.offsets[list(numbers)], *fixed_parts)
-
-
-def _c_strides(scope: Ranks, cards: Sequence[int]) -> dict[int, int]:
-    strides, step = {}, 1
-    for r in reversed(scope):
-        strides[r] = step
-        step *= cards[r]
-    return strides
+    place = np.full(len(rank), -1, np.int64)
+    place[list(observed)] = np.arange(len(observed))
+    ledger = program.contraction.ledger
+    rows, groups, *fixed = gather_rows(ledger, program.offsets, *store.rows, numbers, rank, place)
+    return Inputs(rows, groups, store.offsets[numbers], *fixed)

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sepset.errors import TooLarge
 from sepset.graphs.elimination import EliminationOrder
 from sepset.graphs.graph import UndirectedGraph
-from sepset.graphs.ordering import GivenOrder, OrderingMethod, elimination_order
+from sepset.graphs.ordering import GivenOrder, OrderingMethod
+from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
 from sepset.problem import Problem, Relevant
-from sepset.variables import Discrete
+
+Ints = NDArray[np.int64]
 
 BYTES = 8
 
@@ -26,37 +30,47 @@ class Plan:
 
     Attributes:
         relevant: the factors and variables that remain after pruning.
-        elimination: the order with its cliques and sizes.
+        symbolic: the elimination in integers; its nodes are the relevant variables in order.
         num_variables: how many variables the model has.
         cost: multiplications of variable elimination.
     """
 
     relevant: Relevant = field(repr=False)
-    elimination: EliminationOrder = field(repr=False)
+    symbolic: SymbolicElimination = field(repr=False)
     num_variables: int
     cost: int
     targets: tuple[str, ...] = ()
     observed: tuple[str, ...] = ()
 
     @property
+    def elimination(self) -> EliminationOrder:
+        """The order with its cliques and sizes, by name."""
+        return self.symbolic.named
+
+    @property
     def order(self) -> tuple[str, ...]:
         """The variables in elimination order."""
-        return self.elimination.order
+        return self.symbolic.names
+
+    @cached_property
+    def positions(self) -> Ints:
+        """The positions of the variables in elimination order."""
+        return np.asarray(np.array(self.relevant.variables, dtype=np.int64)[self.symbolic.order])
 
     @property
     def width(self) -> int:
         """The induced width."""
-        return self.elimination.width
+        return self.symbolic.width
 
     @property
     def largest(self) -> int:
         """The entries of the largest table."""
-        return self.elimination.largest
+        return self.symbolic.largest
 
     @property
     def total_size(self) -> int:
         """The entries of all clique tables together."""
-        return self.elimination.total_size
+        return self.symbolic.total_size
 
     @property
     def memory(self) -> int:
@@ -141,37 +155,54 @@ def make_plan(
         last: the variables that are eliminated last, or kept.
         joint: whether `last` stays together to the end, as one table.
     """
-    variables = problem.variables
-    graph = interaction_graph(problem, relevant, [last] if joint else ())
-    name = {v: variables[v].name for v in relevant.variables}
-    later = set(last)
-    parts: dict[tuple[bool, bool], list[str]] = {}
-    for v in relevant.variables:
-        parts.setdefault((v in later, variables[v].is_discrete), []).append(name[v])
-    groups = [parts[key] for key in sorted(parts)]
+    from sepset.kernels.planning import adjacency
+
+    names, cards = problem.variables.names, problem.variables.cards
+    kept = np.array(relevant.variables, dtype=np.int64)
+    start, members = relevant_scopes(problem, relevant)
+    together = np.searchsorted(kept, sorted(last)) if joint else np.zeros(0, np.int64)
+    scopes = np.append(start, start[-1] + len(together)), np.concatenate([members, together])
+    later = np.isin(kept, np.array(last, dtype=np.int64))
+    group = (2 * later + (cards[kept] > 0)).astype(np.int64)
+    nodes = tuple(names[v] for v in relevant.variables)
     if isinstance(method, GivenOrder):
-        method = _within(method, problem, groups)
-    cards = {name[v]: _card(variables[v]) for v in relevant.variables}
-    elimination = elimination_order(graph, cards, method=method, groups=groups)
-    scopes = [[name[v] for v in problem.scope(i) if v in name] for i in relevant.factors]
+        method = _within(method, problem, nodes, group)
+    states = tuple(np.maximum(cards[kept], 1).tolist())
+    symbolic = symbolic_elimination(nodes, adjacency(*scopes, len(kept)), states, group, method)
     return Plan(
         relevant=relevant,
-        elimination=elimination,
+        symbolic=symbolic,
         num_variables=problem.num_visible,
-        cost=elimination.cost(scopes),
-        targets=tuple(variables[v].name for v in targets),
-        observed=tuple(variables[v].name for v in observed),
+        cost=symbolic.cost(_first_ranks(start, members, symbolic.order)),
+        targets=tuple(names[v] for v in targets),
+        observed=tuple(names[v] for v in observed),
     )
 
 
-def _within(given: GivenOrder, problem: Problem, groups: Sequence[Sequence[str]]) -> GivenOrder:
+def relevant_scopes(problem: Problem, relevant: Relevant) -> tuple[Ints, Ints]:
+    """The scopes of the relevant factors as compressed rows of places among the relevant variables, ascending."""
+    from sepset.kernels.planning import local_scopes
+
+    place = np.full(len(problem.variables), -1, np.int64)
+    place[np.array(relevant.variables, dtype=np.int64)] = np.arange(len(relevant.variables))
+    links = problem.incidence
+    rows = np.array(relevant.factors, dtype=np.int64)
+    return local_scopes(links.indptr.astype(np.int64), links.indices.astype(np.int64), rows, place)
+
+
+def _first_ranks(start: Ints, members: Ints, order: Ints) -> Ints:
+    """For each scope with variables the rank of the first that is eliminated."""
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    filled = np.flatnonzero(np.diff(start))
+    return np.minimum.reduceat(rank[members], start[filled]) if len(filled) else np.zeros(0, np.int64)
+
+
+def _within(given: GivenOrder, problem: Problem, nodes: Sequence[str], group: Ints) -> GivenOrder:
     """The given order as far as a question allows: group by group, and only what is relevant to it."""
     rank = {problem.variables[name].name: i for i, name in enumerate(given.order)}
-    return GivenOrder(n for group in groups for n in sorted(group, key=lambda n: rank.get(n, len(rank))))
-
-
-def _card(variable: object) -> int:
-    return variable.num_states if isinstance(variable, Discrete) else 1
+    keys = [(g, rank.get(name, len(rank))) for name, g in zip(nodes, group.tolist(), strict=True)]
+    return GivenOrder(nodes[i] for i in sorted(range(len(nodes)), key=keys.__getitem__))
 
 
 Kept = TypeVar("Kept")

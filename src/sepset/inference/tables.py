@@ -56,6 +56,13 @@ class FactorStore:
         return cls(values, offsets, exponents, tuple(ids), safe)
 
     @cached_property
+    def rows(self) -> tuple[Ints, Ints, Ints]:
+        """The scopes of all factors as compressed rows: where each starts, variable positions, and their strides."""
+        start = np.concatenate([[0], np.cumsum([len(s) for s in self.strides])]).astype(np.int64)
+        members = np.array([v for strides in self.strides for v in strides], dtype=np.int64)
+        return start, members, np.array([s for strides in self.strides for s in strides.values()], dtype=np.int64)
+
+    @cached_property
     def num_factors(self) -> int:
         """How many factors there are."""
         return len(self.strides)

@@ -136,7 +136,8 @@ def _loops(w: Any, d: int, a: int, b: int, groups: Any, first: int, count: int, 
 
 @kernel
 def _matrix(w: Any, op: Any, groups: Any, counter: Any) -> None:
-    """A batch of matrix products; operands are packed to (batch, m, k) and (batch, k, n) where they are not so."""
+    """A batch of matrix products; operands are packed to (batch, m, k) and (batch, k, n) where they are not so, nor
+    with the last two transposed (bit 1 says that a is, bit 2 that b is)."""
     batch, m, n, k = op[BATCH], op[M], op[N], op[K]
     a, b, d = op[A], op[B], op[DST]
     scratch = op[SCRATCH]
@@ -151,12 +152,16 @@ def _matrix(w: Any, op: Any, groups: Any, counter: Any) -> None:
     out = scratch if op[COUNT_D] > 0 else d
     for i in range(batch):
         left = w[a + i * m * k : a + (i + 1) * m * k]
-        right = w[b + i * k * n : b + (i + 1) * k * n].reshape(k, n)
+        right = w[b + i * k * n : b + (i + 1) * k * n]
         result = w[out + i * m * n : out + (i + 1) * m * n].reshape(m, n)
-        if op[TRANSPOSED] == 1:
-            np.dot(left.reshape(k, m).T, right, result)
+        if op[TRANSPOSED] == 0:
+            np.dot(left.reshape(m, k), right.reshape(k, n), result)
+        elif op[TRANSPOSED] == 1:
+            np.dot(left.reshape(k, m).T, right.reshape(k, n), result)
+        elif op[TRANSPOSED] == 2:
+            np.dot(left.reshape(m, k), right.reshape(n, k).T, result)
         else:
-            np.dot(left.reshape(m, k), right, result)
+            np.dot(left.reshape(k, m).T, right.reshape(n, k).T, result)
     if op[COUNT_D] > 0:
         _loops(w, d, out, 0, groups, op[UNPACK], op[COUNT_D], 2, counter)
 

@@ -1,0 +1,139 @@
+"""Symbolic elimination: what an order does to a graph, in integers; names come only when somebody looks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import ScopeError
+from sepset.graphs.elimination import EliminationOrder, eliminate_graph
+from sepset.graphs.graph import UndirectedGraph
+from sepset.graphs.ordering import OrderingMethod, OrderingTask
+
+__all__ = ["SymbolicElimination", "symbolic_elimination"]
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+EXACT = 2.0**50
+"""Sums of sizes below this are exact in float64."""
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolicElimination:
+    """What eliminating `order` does to a graph; variables after the order is known go by rank, their place in it.
+
+    Attributes:
+        nodes: the names.
+        rows: the graph's neighbors as compressed rows.
+        cards: the number of states of each node.
+        order: node numbers, first eliminated first.
+        start, scopes: the scope of each message, as ranks, ascending, in compressed rows.
+        parents: the rank that receives each message, or -1.
+        absorbed: for each rank that of a maximal clique that contains its clique.
+
+    Reference: Koller & Friedman, section 9.4.2.
+    """
+
+    nodes: tuple[str, ...] = field(repr=False)
+    rows: tuple[Longs, Longs] = field(repr=False)
+    cards: tuple[int, ...] = field(repr=False)
+    order: Longs
+    start: Longs = field(repr=False)
+    scopes: Longs = field(repr=False)
+    parents: Longs = field(repr=False)
+    absorbed: Longs = field(repr=False)
+
+    @cached_property
+    def ranked_cards(self) -> Floats:
+        """The number of states by rank."""
+        return np.array([self.cards[i] for i in self.order.tolist()], dtype=np.float64)
+
+    @cached_property
+    def _sizes(self) -> Floats:
+        from sepset.kernels.planning import clique_sizes
+
+        return clique_sizes(self.start, self.scopes, self.ranked_cards)
+
+    @cached_property
+    def sizes(self) -> Sequence[int]:
+        """The exact number of table entries of each elimination clique."""
+        if len(self.order) and self._sizes.max() < EXACT:
+            return self._sizes.astype(np.int64).tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
+        cards = [self.cards[i] for i in self.order.tolist()]
+        scopes, start = self.scopes.tolist(), self.start.tolist()
+        return [c * math.prod(cards[r] for r in scopes[start[i] : start[i + 1]]) for i, c in enumerate(cards)]
+
+    @property
+    def width(self) -> int:
+        """The induced width."""
+        return int(np.diff(self.start).max(initial=0))
+
+    @cached_property
+    def largest(self) -> int:
+        """The entries of the largest clique."""
+        return max(self.sizes, default=1)
+
+    @cached_property
+    def total_size(self) -> int:
+        """The entries of all maximal cliques together."""
+        maximal = np.flatnonzero(self.absorbed == np.arange(len(self.order)))
+        total = float(self._sizes[maximal].sum())
+        return int(total) if total < EXACT else sum(self.sizes[i] for i in maximal.tolist())
+
+    def cost(self, firsts: Longs) -> int:
+        """Multiplications of variable elimination, given the first rank of each factor."""
+        messages = self.parents[self.parents >= 0]
+        counts = np.bincount(np.concatenate([firsts, messages]), minlength=len(self.order))
+        total = float(counts @ self._sizes)
+        if total < EXACT:
+            return int(total)
+        return sum(count * size for count, size in zip(counts.tolist(), self.sizes, strict=True))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names in elimination order."""
+        return tuple(self.nodes[i] for i in self.order.tolist())
+
+    @cached_property
+    def named(self) -> EliminationOrder:
+        """The same with names: cliques, fill edges, and all else that a reader may want."""
+        start, neighbors = self.rows
+        sources = np.repeat(np.arange(len(self.nodes)), np.diff(start))
+        once = sources < neighbors
+        graph = UndirectedGraph.from_arrays(self.nodes, sources[once], neighbors[once])
+        return eliminate_graph(graph, self.names, dict(zip(self.nodes, self.cards, strict=True)))
+
+
+def symbolic_elimination(
+    nodes: tuple[str, ...],
+    rows: tuple[Longs, Longs],
+    cards: tuple[int, ...],
+    group: Longs,
+    method: OrderingMethod,
+) -> SymbolicElimination:
+    """The elimination of a graph in the order that `method` finds.
+
+    Args:
+        rows: neighbors as compressed rows, ascending.
+        group: nodes of a smaller group are eliminated before those of a larger.
+
+    >>> from sepset.graphs.ordering import MinFill
+    >>> rows = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1])
+    >>> symbolic_elimination(("A", "B", "C"), rows, (2, 2, 2), np.zeros(3, np.int64), MinFill()).names
+    ('A', 'B', 'C')
+    """
+    from sepset.kernels.planning import eliminate
+
+    start, neighbors = rows
+    weights = np.array([min(card, 2**1000) for card in cards], dtype=np.float64)
+    task = OrderingTask(nodes, start, neighbors.astype(np.int32), weights, group)
+    order = np.array(method.arrange(task), dtype=np.int64)
+    if not np.array_equal(np.sort(order), np.arange(len(nodes))):
+        raise ScopeError(f"{method!r} must arrange each of the {len(nodes)} nodes once; found {order.tolist()[:20]}.")
+    return SymbolicElimination(nodes, rows, cards, order, *eliminate(start, neighbors, order))

@@ -1,0 +1,344 @@
+"""Steps laid out as instructions over one workspace: offsets, merged groups of axes, and loops or matrix products.
+
+A group is a run of axes that every operand steps through as one: its size, and its strides in the first operand, the
+second, and the result. Axes of one state never appear.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.kernels.compile import kernel
+from sepset.kernels.contraction import (
+    BATCH,
+    COUNT,
+    COUNT_A,
+    COUNT_B,
+    COUNT_D,
+    DST,
+    FIRST,
+    KIND,
+    LOOPS,
+    MATRIX,
+    PACK_A,
+    PACK_B,
+    SCRATCH,
+    SIZE,
+    TENSOR_A,
+    TENSOR_B,
+    TENSOR_D,
+    TRANSPOSED,
+    UNPACK,
+    WIDTH,
+    A,
+    B,
+    K,
+    M,
+    N,
+)
+from sepset.kernels.steps import ONE, STEPS, TENSORS, Ledger
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+NUM_GROUPS, ROOM = 0, 1
+
+# Nanoseconds, by measurement: a product in a vectorized and in a strided inner loop, the start of an inner loop, one
+# multiplication of a matrix product, one entry packed or unpacked, the start of a matrix product.
+CONTIGUOUS, STRIDED, INNER, GEMM, PACKED, CALL = 0.4, 1.1, 3.0, 0.08, 1.5, 350.0
+
+
+class Desk(NamedTuple):
+    """What layout works with.
+
+    Attributes:
+        groups: rows (size, strides in a, b and d), all instructions together.
+        tally: how many groups there are, and the scratch space that matrix products need.
+        strides: by operand (a, b, d) and rank, zero outside its scope.
+        axes: ranks of the step at hand: its union, then packing orders.
+    """
+
+    groups: Longs
+    tally: Longs
+    strides: Longs
+    axes: Longs
+
+
+@kernel
+def _set_strides(book: Ledger, tensor: int, row: Longs, on: bool) -> None:
+    step = 1
+    for k in range(book.start[tensor + 1] - 1, book.start[tensor] - 1, -1):
+        r = book.pool[k]
+        row[r] = step if on else 0
+        step *= int(book.cards[r])
+
+
+@kernel
+def _add_group(desk: Desk, first: int, size: int, a: int, b: int, d: int) -> None:
+    """Append an axis to the groups from `first` on, or to the last of them where all operands step through as one."""
+    top = desk.tally[NUM_GROUPS]
+    groups = desk.groups
+    if top > first:
+        last = top - 1
+        if groups[last, 1] == a * size and groups[last, 2] == b * size and groups[last, 3] == d * size:
+            size *= groups[last, 0]
+            top = last
+    groups[top, 0], groups[top, 1], groups[top, 2], groups[top, 3] = size, a, b, d
+    desk.tally[NUM_GROUPS] = top + 1
+
+
+@kernel
+def _pad(desk: Desk, first: int) -> int:
+    """Make the groups from `first` on two at least, by neutral ones in front; how many they are."""
+    while desk.tally[NUM_GROUPS] - first < 2:
+        top = desk.tally[NUM_GROUPS]
+        for c in range(4):
+            if top > first:
+                desk.groups[top, c] = desk.groups[first, c]
+            desk.groups[first, c] = 1 if c == 0 else 0
+        desk.tally[NUM_GROUPS] = top + 1
+    return int(desk.tally[NUM_GROUPS] - first)
+
+
+@kernel
+def _union(book: Ledger, a: int, b: int, axes: Longs) -> int:
+    """Write the ranks of two scopes that have more than one state, ascending; how many they are."""
+    pool = book.pool
+    i, j, end_i, end_j = book.start[a], book.start[b], book.start[a + 1], book.start[b + 1]
+    num = 0
+    while i < end_i or j < end_j:
+        if j == end_j or (i < end_i and pool[i] <= pool[j]):
+            r = pool[i]
+            if j < end_j and pool[j] == r:
+                j += 1
+            i += 1
+        else:
+            r = pool[j]
+            j += 1
+        if book.cards[r] > 1.0:
+            axes[num] = r
+            num += 1
+    return num
+
+
+@kernel
+def _inner_cost(group: Longs) -> float:
+    """Nanoseconds a product where this group runs innermost."""
+    smooth = max(group[1], group[2], group[3]) <= 1
+    return float((CONTIGUOUS if smooth else STRIDED) + INNER / group[0])
+
+
+@kernel
+def _order_loops(desk: Desk, first: int, count: int) -> float:
+    """Move the group that runs cheapest to the innermost place; nanoseconds a product."""
+    groups = desk.groups
+    last = first + count - 1
+    best, cost = last, _inner_cost(groups[last])
+    for g in range(first, last):
+        other = _inner_cost(groups[g])
+        if other < cost:
+            best, cost = g, other
+    for c in range(4):
+        moved = groups[best, c]
+        for g in range(best, last):
+            groups[g, c] = groups[g + 1, c]
+        groups[last, c] = moved
+    return cost
+
+
+@kernel
+def _roles(desk: Desk, num: int, part: Longs, book: Ledger) -> bool:
+    """Sort the union into batch, left, inner and right (rows of `part`, their sizes last); False where a variable of
+    one operand alone is summed, which is no matrix product."""
+    for c in range(4):
+        part[c, 0] = 0
+        part[c, 1] = 1
+    for i in range(num):
+        r = desk.axes[i]
+        in_a, in_b, in_d = desk.strides[0, r] > 0, desk.strides[1, r] > 0, desk.strides[2, r] > 0
+        if in_a and in_b:
+            role = 0 if in_d else 2
+        elif not in_d:
+            return False
+        else:
+            role = 1 if in_a else 3
+        part[role, 2 + part[role, 0]] = r
+        part[role, 0] += 1
+        part[role, 1] *= int(book.cards[r])
+    return True
+
+
+@kernel
+def _listed(part: Longs, second: int, third: int, axes: Longs) -> tuple[int, bool]:
+    """Write batch, then two other roles, one after the other; how many axes, and whether they ascend."""
+    num = 0
+    ascends = True
+    for role in (0, second, third):
+        for i in range(part[role, 0]):
+            axes[num] = part[role, 2 + i]
+            ascends = ascends and (num == 0 or axes[num - 1] < axes[num])
+            num += 1
+    return num, ascends
+
+
+@kernel
+def _ascends(part: Longs, second: int, third: int, axes: Longs) -> bool:
+    return _listed(part, second, third, axes)[1]
+
+
+@kernel
+def _copy_groups(book: Ledger, desk: Desk, part: Longs, second: int, third: int, operand: int) -> tuple[int, int]:
+    """Groups that copy operand a or b to a contiguous block (batch, second, third), or such a block to d."""
+    num, _ = _listed(part, second, third, desk.axes)
+    first = desk.tally[NUM_GROUPS]
+    if operand < 2:
+        step = 1
+        for i in range(num):
+            step *= int(book.cards[desk.axes[i]])
+        for i in range(num):
+            r = desk.axes[i]
+            step //= int(book.cards[r])
+            _add_group(desk, first, int(book.cards[r]), desk.strides[operand, r], 0, step)
+        return first, _pad(desk, first)
+    return first, _unpack_groups(book, desk, num, first)
+
+
+@kernel
+def _unpack_groups(book: Ledger, desk: Desk, num: int, first: int) -> int:
+    """As the result lies: axes by falling stride in d, with their strides in the block."""
+    packed = desk.axes[num : 2 * num]
+    step = 1
+    for i in range(num - 1, -1, -1):
+        packed[i] = step
+        step *= int(book.cards[desk.axes[i]])
+    done = np.int64(2**62)
+    for _ in range(num):
+        best = -1
+        for i in range(num):
+            stride = desk.strides[2, desk.axes[i]]
+            if stride < done and (best < 0 or stride > desk.strides[2, desk.axes[best]]):
+                best = i
+        r = desk.axes[best]
+        done = desk.strides[2, r]
+        _add_group(desk, first, int(book.cards[r]), packed[best], 0, done)
+    return _pad(desk, first)
+
+
+@kernel
+def _emit_matrix(book: Ledger, desk: Desk, op: Longs, part: Longs, work: float, loops: float) -> None:
+    """Turn an instruction into a batch of matrix products where that is faster than loops, packing what must be."""
+    count, m, k, n = part[0, 1], part[1, 1], part[2, 1], part[3, 1]
+    flip_a, flip_b = _ascends(part, 2, 1, desk.axes), _ascends(part, 3, 2, desk.axes)
+    flip_a = flip_a and not _ascends(part, 1, 2, desk.axes)
+    flip_b = flip_b and not _ascends(part, 2, 3, desk.axes)
+    pack_a = not flip_a and not _ascends(part, 1, 2, desk.axes)
+    pack_b = not flip_b and not _ascends(part, 2, 3, desk.axes)
+    unpack = not _ascends(part, 1, 3, desk.axes)
+    room = count * ((m * k if pack_a else 0) + (k * n if pack_b else 0) + (m * n if unpack else 0))
+    if GEMM * work + PACKED * room + CALL * count >= loops * work:
+        return
+    op[KIND], op[BATCH], op[M], op[N], op[K] = MATRIX, count, m, n, k
+    if pack_a:
+        op[PACK_A], op[COUNT_A] = _copy_groups(book, desk, part, 1, 2, 0)
+    if pack_b:
+        op[PACK_B], op[COUNT_B] = _copy_groups(book, desk, part, 2, 3, 1)
+    if unpack:
+        op[UNPACK], op[COUNT_D] = _copy_groups(book, desk, part, 1, 3, 2)
+    op[TRANSPOSED] = (1 if flip_a else 0) + (2 if flip_b else 0)
+    desk.tally[ROOM] = max(desk.tally[ROOM], room)
+
+
+@kernel
+def _emit(book: Ledger, desk: Desk, offsets: Longs, s: int, op: Longs, part: Longs) -> None:
+    d, a, b = book.steps[s, 0], book.steps[s, 1], book.steps[s, 2]
+    op[KIND], op[DST], op[A], op[B] = LOOPS, offsets[d], offsets[a], offsets[b]
+    op[SIZE], op[TENSOR_D], op[TENSOR_A], op[TENSOR_B] = int(book.sizes[d]), d, a, b
+    for row, t in ((0, a), (1, b), (2, d)):
+        _set_strides(book, t, desk.strides[row], True)
+    num = _union(book, a, b, desk.axes)
+    first = desk.tally[NUM_GROUPS]
+    work = 1.0
+    for i in range(num):
+        r = desk.axes[i]
+        work *= book.cards[r]
+        _add_group(desk, first, int(book.cards[r]), desk.strides[0, r], desk.strides[1, r], desk.strides[2, r])
+    op[FIRST], op[COUNT] = first, _pad(desk, first)
+    loops = _order_loops(desk, first, op[COUNT])
+    if b != ONE and _roles(desk, num, part, book):
+        _emit_matrix(book, desk, op, part, work, loops)
+    for row, t in ((0, a), (1, b), (2, d)):
+        _set_strides(book, t, desk.strides[row], False)
+
+
+@kernel
+def assemble(book: Ledger) -> tuple[Longs, Longs, Longs, int]:
+    """The instructions of all steps, their groups, where each tensor starts, and the size of a workspace."""
+    num_steps, num_tensors = book.made[STEPS], book.made[TENSORS]
+    offsets = np.empty(num_tensors, np.int64)
+    size = np.int64(0)
+    for t in range(num_tensors):
+        offsets[t] = size
+        size += int(book.sizes[t])
+    room, widest = 0, 0
+    for s in range(num_steps):
+        width = 4
+        for t in (book.steps[s, 1], book.steps[s, 2]):
+            width += book.start[t + 1] - book.start[t]
+        room += 4 * width
+        widest = max(widest, width)
+    n = len(book.cards)
+    desk = Desk(
+        np.empty((room + 8, 4), np.int64),
+        np.zeros(2, np.int64),
+        np.zeros((3, n), np.int64),
+        np.empty(2 * widest + 2, np.int64),
+    )
+    part = np.empty((4, widest + 2), np.int64)
+    ops = np.zeros((num_steps, WIDTH), np.int64)
+    for s in range(num_steps):
+        _emit(book, desk, offsets, s, ops[s], part)
+        ops[s, SCRATCH] = size
+    groups = desk.groups[: desk.tally[NUM_GROUPS]].copy()
+    return ops, groups, offsets, size + desk.tally[ROOM]
+
+
+@kernel
+def gather_rows(
+    book: Ledger, offsets: Longs, start: Longs, members: Longs, strides: Longs, numbers: Longs, rank: Longs, seen: Longs
+) -> tuple[Longs, Longs, Longs, Longs, Longs]:
+    """How factors are copied from the store: where each goes and by which groups; and for each its observed variables
+    (as places among the findings) with their strides, as compressed rows."""
+    total = 0
+    for number in numbers:
+        total += start[number + 1] - start[number] + 1
+    num = len(numbers)
+    desk = Desk(
+        np.empty((total + num, 4), np.int64), np.zeros(2, np.int64), np.zeros((3, len(rank)), np.int64), numbers
+    )
+    rows = np.empty((num, 3), np.int64)
+    fixed_start = np.zeros(num + 1, np.int64)
+    fixed = np.empty((2, total), np.int64)
+    top = 0
+    for i in range(num):
+        for k in range(start[numbers[i]], start[numbers[i] + 1]):
+            v = members[k]
+            if rank[v] >= 0:
+                desk.strides[0, rank[v]] = strides[k]
+            elif seen[v] >= 0:
+                fixed[0, top], fixed[1, top] = seen[v], strides[k]
+                top += 1
+        fixed_start[i + 1] = top
+        first = desk.tally[NUM_GROUPS]
+        _set_strides(book, i + 1, desk.strides[2], True)
+        for k in range(book.start[i + 1], book.start[i + 2]):
+            r = book.pool[k]
+            if book.cards[r] > 1.0:
+                _add_group(desk, first, int(book.cards[r]), desk.strides[0, r], 0, desk.strides[2, r])
+        if desk.tally[NUM_GROUPS] == first:
+            _add_group(desk, first, 1, 0, 0, 0)
+        rows[i, 0], rows[i, 1], rows[i, 2] = offsets[i + 1], first, desk.tally[NUM_GROUPS] - first
+    groups = desk.groups[: desk.tally[NUM_GROUPS]].copy()
+    return rows, groups, fixed_start, fixed[0, :top].copy(), fixed[1, :top].copy()

@@ -1,0 +1,184 @@
+"""Elimination in integers: from the scopes of factors to the cliques of an order.
+
+Lists of lists are compressed rows: row i is `members[start[i] : start[i + 1]]`. Nodes are numbered locally until an
+order is known, and by *rank*, their place in it, from then on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.kernels.compile import kernel
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@kernel
+def local_scopes(start: Longs, members: Longs, rows: Longs, place: Longs) -> tuple[Longs, Longs]:
+    """The chosen rows with each member replaced by its place, ascending; members without one (-1) are left out."""
+    total = 0
+    for row in rows:
+        total += start[row + 1] - start[row]
+    found_start = np.empty(len(rows) + 1, np.int64)
+    found = np.empty(total, np.int64)
+    found_start[0] = 0
+    top = 0
+    for i in range(len(rows)):
+        first = top
+        for k in range(start[rows[i]], start[rows[i] + 1]):
+            p = place[members[k]]
+            if p >= 0:
+                j = top
+                while j > first and found[j - 1] > p:
+                    found[j] = found[j - 1]
+                    j -= 1
+                found[j] = p
+                top += 1
+        found_start[i + 1] = top
+    return found_start, found[:top].copy()
+
+
+@kernel
+def transposed(start: Longs, members: Longs, num: int) -> tuple[Longs, Longs]:
+    """For each of `num` members the rows that hold it, ascending."""
+    back_start = np.zeros(num + 1, np.int64)
+    for k in range(start[-1]):
+        back_start[members[k] + 1] += 1
+    for i in range(num):
+        back_start[i + 1] += back_start[i]
+    top = back_start.copy()
+    back = np.empty(start[-1], np.int64)
+    for row in range(len(start) - 1):
+        for k in range(start[row], start[row + 1]):
+            back[top[members[k]]] = row
+            top[members[k]] += 1
+    return back_start, back
+
+
+@kernel
+def adjacency(start: Longs, members: Longs, num: int) -> tuple[Longs, Longs]:
+    """The graph that joins the members of every row: for each node its neighbors, ascending."""
+    row_start, rows = transposed(start, members, num)
+    total = 0
+    for i in range(len(start) - 1):
+        size = start[i + 1] - start[i]
+        total += size * (size - 1)
+    near_start = np.zeros(num + 1, np.int64)
+    near = np.empty(total, np.int64)
+    mark = np.full(num, -1, np.int64)
+    top = 0
+    for v in range(num):
+        mark[v] = v
+        for i in range(row_start[v], row_start[v + 1]):
+            for k in range(start[rows[i]], start[rows[i] + 1]):
+                if mark[members[k]] != v:
+                    mark[members[k]] = v
+                    near[top] = members[k]
+                    top += 1
+        near_start[v + 1] = top
+    return transposed(near_start, near[:top].copy(), num)
+
+
+@kernel
+def eliminate(start: Longs, neighbors: Longs, order: Longs) -> tuple[Longs, Longs, Longs, Longs]:
+    """Message scopes as ranks (compressed rows), the rank each message goes to, and the clique that absorbs each.
+
+    A message's scope is the later neighbors with the messages that arrive, without the variable itself; it goes to the
+    first of them, -1 where there is none. A clique is part of another exactly where it equals a message that arrives.
+    """
+    n = len(order)
+    rank = np.empty(n, np.int64)
+    for i in range(n):
+        rank[order[i]] = i
+    scope_start = np.zeros(n + 1, np.int64)
+    pool = np.empty(4 * len(neighbors) + 16, np.int64)
+    parents = np.full(n, -1, np.int64)
+    child = np.full(n, -1, np.int64)
+    sibling = np.full(n, -1, np.int64)
+    mark = np.full(n, -1, np.int64)
+    for i in range(n):
+        first = scope_start[i]
+        if first + n > len(pool):
+            grown = np.empty(2 * len(pool) + n, np.int64)
+            grown[:first] = pool[:first]
+            pool = grown
+        top = first
+        mark[i] = i
+        for k in range(start[order[i]], start[order[i] + 1]):
+            r = rank[neighbors[k]]
+            if r > i and mark[r] != i:
+                mark[r] = i
+                pool[top] = r
+                top += 1
+        c = child[i]
+        while c >= 0:
+            for k in range(scope_start[c], scope_start[c + 1]):
+                r = pool[k]
+                if mark[r] != i:
+                    mark[r] = i
+                    pool[top] = r
+                    top += 1
+            c = sibling[c]
+        scope_start[i + 1] = top
+        for k in range(first, top):
+            if parents[i] < 0 or pool[k] < parents[i]:
+                parents[i] = pool[k]
+        if parents[i] >= 0:
+            sibling[i] = child[parents[i]]
+            child[parents[i]] = i
+    back_start, back = transposed(scope_start, pool, n)
+    scope_start, scopes = transposed(back_start, back, n)
+    return scope_start, scopes, parents, _absorbers(scope_start, parents)
+
+
+@kernel
+def _absorbers(start: Longs, parents: Longs) -> Longs:
+    """For each rank that of the maximal clique which contains its clique; itself where it is maximal."""
+    n = len(parents)
+    keeper = np.arange(n)
+    for i in range(n):
+        p = parents[i]
+        if p >= 0 and keeper[p] == p and start[i + 1] - start[i] == start[p + 1] - start[p] + 1:
+            keeper[p] = keeper[i]
+    return keeper
+
+
+@kernel
+def clique_sizes(start: Longs, scopes: Longs, cards: Floats) -> Floats:
+    """The number of table entries of each elimination clique."""
+    sizes = cards.copy()
+    for i in range(len(cards)):
+        for k in range(start[i], start[i + 1]):
+            sizes[i] *= cards[scopes[k]]
+    return sizes
+
+
+@kernel
+def maximal_cliques(start: Longs, scopes: Longs, absorbed: Longs, num: int) -> tuple[Longs, Longs, Longs]:
+    """For each rank its clique, -1 from rank `num` on; and the sepset that each clique passes on (compressed rows).
+
+    The variables a clique eliminates are consecutive in its scope, and its sepset is the message of the last of them.
+    Cliques are numbered by that last rank, so that children come before parents.
+    """
+    n = len(absorbed)
+    last = np.full(n, -1, np.int64)
+    for i in range(num):
+        last[absorbed[i]] = i
+    group = np.full(n, -1, np.int64)
+    number = np.full(n, -1, np.int64)
+    sep_start = np.zeros(n + 1, np.int64)
+    count, top = 0, 0
+    for i in range(num):
+        if last[absorbed[i]] == i:
+            number[absorbed[i]] = count
+            count += 1
+            top += start[i + 1] - start[i]
+            sep_start[count] = top
+    sepsets = np.empty(top, np.int64)
+    for i in range(num):
+        group[i] = number[absorbed[i]]
+        if last[absorbed[i]] == i:
+            sepsets[sep_start[group[i]] : sep_start[group[i] + 1]] = scopes[start[i] : start[i + 1]]
+    return group, sep_start[: count + 1].copy(), sepsets

@@ -1,0 +1,324 @@
+r"""Clique trees turned into binary steps $d = \sum a b$, and the reverse sweep that differentiates them.
+
+Tensors are numbered as they are made; the first is the number one, then come the inputs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.kernels.compile import kernel
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+ONE = 0
+TENSORS, STEPS, STAMP = 0, 1, 2
+
+
+class Ledger(NamedTuple):
+    """Tensors and steps so far, with room for more.
+
+    Attributes:
+        cards: the number of states by rank.
+        start, pool: the scope of tensor t is `pool[start[t] : start[t + 1]]`, ranks ascending.
+        sizes: the entries of each tensor.
+        steps: rows (result, first, second); a second of `ONE` only sums.
+        made: how many tensors and steps there are, and the last stamp.
+        counts: by rank, how many tensors at hand mention it.
+        stamps: by rank, marks.
+        scope: scratch for one scope.
+    """
+
+    cards: Floats
+    start: Longs
+    pool: Longs
+    sizes: Floats
+    steps: Longs
+    made: Longs
+    counts: Longs
+    stamps: Longs
+    scope: Longs
+
+
+@kernel
+def _add_step(book: Ledger, first: int, second: int, length: int) -> int:
+    """The tensor over the first `length` of `scope` that sums the product of two; no step where one is that already."""
+    start, scope = book.start, book.scope
+    if second == ONE and start[first + 1] - start[first] == length:
+        return first
+    if first == ONE:
+        if start[second + 1] - start[second] == length:
+            return second
+        first, second = second, first
+    t, s = book.made[TENSORS], book.made[STEPS]
+    book.sizes[t] = 1.0
+    for k in range(length):
+        book.pool[start[t] + k] = scope[k]
+        book.sizes[t] *= book.cards[scope[k]]
+    start[t + 1] = start[t] + length
+    book.steps[s, 0], book.steps[s, 1], book.steps[s, 2] = t, first, second
+    book.made[TENSORS] = t + 1
+    book.made[STEPS] = s + 1
+    return t
+
+
+@kernel
+def _stamp(book: Ledger, ranks: Longs, first: int, end: int) -> None:
+    for k in range(first, end):
+        book.stamps[ranks[k]] = book.made[STAMP]
+
+
+@kernel
+def _count(book: Ledger, tensor: int, by: int) -> None:
+    for k in range(book.start[tensor], book.start[tensor + 1]):
+        book.counts[book.pool[k]] += by
+
+
+@kernel
+def _is_needed(book: Ledger, r: int, shared: int) -> bool:
+    """Whether a variable outlives the product of tensors of which `shared` mention it: it is stamped or others do."""
+    return book.stamps[r] == book.made[STAMP] or book.counts[r] > shared
+
+
+@kernel
+def _restrict(book: Ledger, tensor: int, shared: int) -> int:
+    """Put the needed variables of one tensor into `scope`; how many they are."""
+    length = 0
+    for k in range(book.start[tensor], book.start[tensor + 1]):
+        if _is_needed(book, book.pool[k], shared):
+            book.scope[length] = book.pool[k]
+            length += 1
+    return length
+
+
+@kernel
+def _join(book: Ledger, a: int, b: int) -> tuple[int, float, float]:
+    """Put the needed variables of a product into `scope`: how many, their entries, and the multiplications."""
+    pool = book.pool
+    i, j, end_i, end_j = book.start[a], book.start[b], book.start[a + 1], book.start[b + 1]
+    length, size, union = 0, 1.0, 1.0
+    while i < end_i or j < end_j:
+        shared = 1
+        if j == end_j or (i < end_i and pool[i] < pool[j]):
+            r = pool[i]
+            i += 1
+        elif i == end_i or pool[j] < pool[i]:
+            r = pool[j]
+            j += 1
+        else:
+            r, shared = pool[i], 2
+            i += 1
+            j += 1
+        union *= book.cards[r]
+        if _is_needed(book, r, shared):
+            book.scope[length] = r
+            length += 1
+            size *= book.cards[r]
+    return length, size, union
+
+
+@kernel
+def _merge(book: Ledger, work: Longs, num: int, i: int, j: int) -> None:
+    """Replace two of the `num` tensors at hand by their product, which comes last."""
+    a, b = work[i], work[j]
+    length, _, _ = _join(book, a, b)
+    result = _add_step(book, a, b, length)
+    _count(book, a, -1)
+    _count(book, b, -1)
+    _count(book, result, 1)
+    top = 0
+    for k in range(num):
+        if k != i and k != j:
+            work[top] = work[k]
+            top += 1
+    work[top] = result
+
+
+@kernel
+def _is_same_scope(book: Ledger, a: int, b: int) -> bool:
+    first, second = book.start[a], book.start[b]
+    length = book.start[a + 1] - first
+    if book.start[b + 1] - second != length:
+        return False
+    for k in range(length):
+        if book.pool[first + k] != book.pool[second + k]:
+            return False
+    return True
+
+
+@kernel
+def _merge_equal(book: Ledger, work: Longs, num: int) -> int:
+    """Multiply tensors of equal scope, which no order can do for less; how many tensors are left."""
+    i = 0
+    while i < num:
+        j = i + 1
+        while j < num and not _is_same_scope(book, work[i], work[j]):
+            j += 1
+        if j < num:
+            _merge(book, work, num, i, j)
+            num -= 1
+        else:
+            i += 1
+    return num
+
+
+@kernel
+def _merge_best(book: Ledger, work: Longs, num: int) -> None:
+    """Multiply the pair whose product grows least over its operands; less work breaks ties."""
+    best_i, best_j, growth, least = 0, 1, np.inf, np.inf
+    for i in range(num if num > 2 else 0):
+        for j in range(i + 1, num):
+            _, size, union = _join(book, work[i], work[j])
+            more = size - book.sizes[work[i]] - book.sizes[work[j]]
+            if more < growth or (more == growth and union < least):
+                best_i, best_j, growth, least = i, j, more, union
+    _merge(book, work, num, best_i, best_j)
+
+
+@kernel
+def _combine(book: Ledger, work: Longs, num: int) -> int:
+    """One tensor over the stamped variables from several, pair by pair; private variables are summed at once."""
+    if num == 0:
+        return ONE
+    for i in range(num):
+        _count(book, work[i], 1)
+    for i in range(num if num > 1 else 0):
+        summed = _add_step(book, work[i], ONE, _restrict(book, work[i], 1))
+        _count(book, work[i], -1)
+        _count(book, summed, 1)
+        work[i] = summed
+    num = _merge_equal(book, work, num)
+    while num > 1:
+        _merge_best(book, work, num)
+        num -= 1
+    _count(book, work[0], -1)
+    return _add_step(book, work[0], ONE, _restrict(book, work[0], 0))
+
+
+@kernel
+def _send(
+    book: Ledger, group: Longs, last: int, message: int, tensor: int, head: Longs, tail: Longs, behind: Longs
+) -> None:
+    """Queue a tensor at the clique that eliminates its first variable; the last queue takes the rest."""
+    first = book.start[tensor]
+    g = group[book.pool[first]] if book.start[tensor + 1] > first else -1
+    g = g if g >= 0 else last
+    if head[g] < 0:
+        head[g] = message
+    else:
+        behind[tail[g]] = message
+    tail[g] = message
+
+
+@kernel
+def contract(
+    book: Ledger, num_inputs: int, group: Longs, sep_start: Longs, sepsets: Longs, kept: Longs
+) -> tuple[Longs, Longs, Longs]:
+    """The forward sweep: cliques in order, each contracted to its sepset.
+
+    Returns the roots (what no clique takes, with kept variables multiplied into one), and the tensors that each clique
+    multiplies as compressed rows.
+    """
+    last = len(sep_start) - 1
+    num_messages = num_inputs + last
+    head, tail = np.full(last + 1, -1, np.int64), np.full(last + 1, -1, np.int64)
+    behind, tensor = np.full(num_messages, -1, np.int64), np.empty(num_messages, np.int64)
+    work, boxes = np.empty(num_messages, np.int64), np.empty(num_messages, np.int64)
+    box_start = np.zeros(last + 2, np.int64)
+    for m in range(num_inputs):
+        tensor[m] = m + 1
+        _send(book, group, last, m, m + 1, head, tail, behind)
+    for g in range(last + 1):
+        num = 0
+        m = head[g]
+        while m >= 0:
+            work[num] = tensor[m]
+            boxes[box_start[g] + num] = tensor[m]
+            num += 1
+            m = behind[m]
+        box_start[g + 1] = box_start[g] + num
+        book.made[STAMP] += 1
+        if g < last:
+            _stamp(book, sepsets, sep_start[g], sep_start[g + 1])
+            m = num_inputs + g
+            tensor[m] = _combine(book, work, num)
+            _send(book, group, last, m, tensor[m], head, tail, behind)
+    roots = boxes[box_start[last] : box_start[last + 1]].copy()
+    if len(kept) > 0:
+        _stamp(book, kept, 0, len(kept))
+        roots = np.full(1, _combine(book, work, len(roots)), np.int64)
+    return roots, box_start, boxes
+
+
+@kernel
+def cheapest_homes(book: Ledger) -> Longs:
+    """For each rank the smallest tensor that mentions it."""
+    homes = np.full(len(book.cards), -1, np.int64)
+    for t in range(book.made[TENSORS]):
+        for k in range(book.start[t], book.start[t + 1]):
+            r = book.pool[k]
+            if homes[r] < 0 or book.sizes[t] < book.sizes[homes[r]]:
+                homes[r] = t
+    return homes
+
+
+@kernel
+def differentiate(book: Ledger, wanted: Longs, roots: Longs) -> Longs:
+    """Append the reverse sweep; for each forward tensor its adjoint, -1 where nothing wanted depends on it.
+
+    An adjoint leaves out the variables it does not depend on.
+    """
+    steps, start = book.steps, book.start
+    num_tensors, num_steps = book.made[TENSORS], book.made[STEPS]
+    needed = np.zeros(num_tensors, np.bool_)
+    for t in wanted:
+        needed[t] = True
+    for s in range(num_steps):
+        needed[steps[s, 0]] |= needed[steps[s, 1]] or needed[steps[s, 2]]
+    adjoints = np.full(num_tensors, -1, np.int64)
+    for t in roots:
+        adjoints[t] = ONE
+    for s in range(num_steps - 1, -1, -1):
+        upper = adjoints[steps[s, 0]]
+        if upper < 0:
+            continue
+        for side in range(2):
+            t, other = steps[s, 1 + side], steps[s, 2 - side]
+            if t == ONE or not needed[t]:
+                continue
+            book.made[STAMP] += 1
+            _stamp(book, book.pool, start[upper], start[upper + 1])
+            _stamp(book, book.pool, start[other], start[other + 1])
+            adjoints[t] = _add_step(book, upper, other, _restrict(book, t, 0))
+    return adjoints
+
+
+@kernel
+def add_products(book: Ledger, tensors: Longs, others: Longs, targets: Longs) -> Longs:
+    """Append products of pairs, each summed to one target rank, or where that is -1 to the first one's scope."""
+    found = np.empty(len(tensors), np.int64)
+    for i in range(len(tensors)):
+        t = tensors[i]
+        length = 1
+        book.scope[0] = targets[i]
+        if targets[i] < 0:
+            length = book.start[t + 1] - book.start[t]
+            for k in range(length):
+                book.scope[k] = book.pool[book.start[t] + k]
+        found[i] = _add_step(book, t, others[i], length)
+    return found
+
+
+@kernel
+def total_work(book: Ledger) -> float:
+    """Multiplications of all steps."""
+    book.made[STAMP] += 1
+    total = 0.0
+    for s in range(book.made[STEPS]):
+        _, _, union = _join(book, book.steps[s, 1], book.steps[s, 2])
+        total += union
+    return total
