@@ -51,3 +51,16 @@ def load(path: str) -> Any:
     import sepset as ss
 
     return ss.read(path)
+
+
+def compile_kernels() -> None:
+    """Ask one of each question, so that no later measurement contains a compilation."""
+    import sepset as ss
+
+    net = ss.datasets.load("asia")
+    given = {"xray": net["xray"].states[0]}
+    ss.query(net, "lung", given=given)
+    ss.marginals(net, given=given)["lung"]
+    ss.prepare(net).marginals(given)["lung"]
+    ss.plan(net)
+    ss.sample(net, 10)

@@ -74,7 +74,9 @@ class Lab:
         self.limit = limit
         self._workers: dict[str, Worker] = {}
 
-    def ask(self, library: str, function: Callable[..., Any], *args: Any, fresh: bool = False) -> Any:
+    def ask(
+        self, library: str, function: Callable[..., Any], *args: Any, fresh: bool = False, limit: float = 0.0
+    ) -> Any:
         """What `function` returns in the library's process (a new one if `fresh`), or why it did not."""
         if importlib.util.find_spec(library) is None:
             return "not installed"
@@ -83,7 +85,7 @@ class Lab:
             if worker is not None and worker.alive:
                 worker.close()
             worker = self._workers[library] = Worker()
-        return worker.call(function, *args, limit=self.limit)
+        return worker.call(function, *args, limit=limit or self.limit)
 
     def close(self) -> None:
         """End all processes."""
