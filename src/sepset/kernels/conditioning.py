@@ -74,7 +74,7 @@ def plus(total: float, above: int, weight: float, exponent: int, maximize: int) 
             return (weight, exponent) if gap > 0.0 else (total, above)
         if exponent > above:
             total, above, weight, exponent = weight, exponent, total, above
-        weight = math.ldexp(weight, UNIT * (exponent - above))
+        weight = math.ldexp(weight, int(UNIT * (exponent - above)))
     if maximize:
         return max(total, weight), above
     total += weight
