@@ -139,11 +139,11 @@ class Problem:
         observed, targets = np.asarray(list(observed), np.int64), np.asarray(list(targets), np.int64)
         kept = np.ones(self.num_factors, bool)
         if prune:
-            kept = self._not_barren({*targets.tolist(), *observed.tolist(), *touched})
+            kept = self._not_barren(np.concatenate([targets, observed, np.asarray(list(touched), np.int64)]))
             if not constants:
                 kept &= self._connected(kept, targets, observed)
         alone = self._isolated if constants or not prune else np.zeros(0, np.int64)
-        return self._read(kept, np.union1d(targets, alone), observed)
+        return self._read(kept, np.concatenate([targets, alone]), observed)
 
     @cached_property
     def _isolated(self) -> Ids:
@@ -153,36 +153,32 @@ class Problem:
         alone[[v for group in self.conditionals for v in (group.child, *group.auxiliaries)]] = False
         return np.flatnonzero(alone)
 
-    def _not_barren(self, seeds: set[int]) -> NDArray[np.bool_]:
+    def _not_barren(self, seeds: Ids) -> NDArray[np.bool_]:
         """Conditionals whose child has no needed descendant are dropped: the closure of `seeds` under parents stays."""
-        kept = np.ones(self.num_factors, bool)
+        from sepset.kernels.reachability import mark_ancestors
+
         if not self.conditionals:
-            return kept
-        group_of = self._group_of
-        needed = set(seeds) | self._ungrouped_variables
-        stack = list(needed)
-        while stack:
-            group = group_of.get(stack.pop())
-            if group is not None:
-                new = {group.child, *group.parents, *group.auxiliaries} - needed
-                needed |= new
-                stack.extend(new)
+            return np.ones(self.num_factors, bool)
+        start, members, child = self._families
+        needed = mark_ancestors(start, members, np.concatenate([seeds, self._ungrouped_variables]))
+        return np.asarray((child < 0) | (needed[child] > 0))
+
+    @cached_property
+    def _families(self) -> tuple[Ids, NDArray[np.int32], Ids]:
+        """For each variable the members of its conditional, as compressed rows; and for each factor its child or -1."""
+        rows: list[tuple[int, ...]] = [()] * len(self.variables)
+        child = np.full(self.num_factors, -1, np.int64)
         for group in self.conditionals:
-            if group.child not in needed:
-                kept[list(group.factors)] = False
-        return kept
+            for v in (group.child, *group.auxiliaries):
+                rows[v] = (group.child, *group.parents, *group.auxiliaries)
+            child[list(group.factors)] = group.child
+        start = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+        return start, np.array([v for row in rows for v in row], dtype=np.int32), child
 
     @cached_property
-    def _group_of(self) -> dict[int, ConditionalGroup]:
-        return {v: group for group in self.conditionals for v in (group.child, *group.auxiliaries)}
-
-    @cached_property
-    def _ungrouped_variables(self) -> set[int]:
+    def _ungrouped_variables(self) -> Ids:
         """The variables of factors that belong to no conditional: their parts are never barren."""
-        free = np.ones(self.num_factors, bool)
-        for group in self.conditionals:
-            free[list(group.factors)] = False
-        return set(np.unique(self.incidence[np.flatnonzero(free)].indices).tolist())
+        return np.unique(self.incidence[np.flatnonzero(self._families[2] < 0)].indices).astype(np.int64)
 
     def _connected(self, kept: NDArray[np.bool_], targets: Ids, observed: Ids) -> NDArray[np.bool_]:
         """The kept factors in the same component as a target once observed variables are removed."""
@@ -199,10 +195,12 @@ class Problem:
         return np.asarray(np.isin(label[: self.num_factors], wanted))
 
     def _read(self, kept: NDArray[np.bool_], targets: Ids, observed: Ids) -> Relevant:
-        numbers = np.flatnonzero(kept)
-        used = np.union1d(self.incidence[numbers].indices if self.num_factors else [], targets)
-        variables = np.setdiff1d(used, observed)
-        return Relevant(tuple(numbers.tolist()), tuple(variables.astype(int).tolist()))
+        used = np.zeros(len(self.variables), bool)
+        links = self.incidence
+        used[links.indices[np.repeat(kept, np.diff(links.indptr))]] = True
+        used[targets] = True
+        used[observed] = False
+        return Relevant(tuple(np.flatnonzero(kept).tolist()), tuple(np.flatnonzero(used).tolist()))
 
     def __repr__(self) -> str:
         return f"Problem({len(self.variables)} variables, {self.num_factors} factors in {len(self.blocks)} blocks)"

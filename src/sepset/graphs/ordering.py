@@ -191,7 +191,8 @@ class Portfolio:
     pass the best. The result depends on the seed alone, unless `seconds` sets the budget.
 
     Args:
-        restarts: the number of orders tried; by default, without `seconds`, 128, and fewer where one is much work.
+        restarts: the number of orders tried; by default, without `seconds`, as many as take no longer than a pass over
+            the best tables so far, by an estimate from the work done, and at most 128.
         seconds: no further order is tried after this time.
         seed: of the noise.
 
@@ -208,24 +209,23 @@ class Portfolio:
     def arrange(self, task: OrderingTask) -> Sequence[int]:
         """The node numbers, first eliminated first."""
         first = _simplicial(task)
-        rest = np.setdiff1d(np.arange(len(task.nodes)), first)
-        if not len(rest):
+        if len(first) == len(task.nodes):
             return first.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
-        core = _subtask(task, rest)
+        core, rest = _without(task, first)
         return [*first.tolist(), *rest[self._search(core)].tolist()]
 
     def _search(self, task: OrderingTask) -> Longs:
         search = _Search(task, np.random.default_rng(self.seed))
         end = None if self.seconds is None else time.monotonic() + self.seconds
         step = 0
-        while step == 0 or self._goes_on(step, search.work, end):
+        while step == 0 or self._goes_on(step, search, end):
             search.try_one(step)
             step += 1
         return search.order
 
-    def _goes_on(self, step: int, work: int, end: float | None) -> bool:
+    def _goes_on(self, step: int, search: _Search, end: float | None) -> bool:
         if self.restarts is None and end is None:
-            return step < _RESTARTS and work < _WORK
+            return step < _RESTARTS and search.work < _WORK and search.is_worth_more(step)
         return (self.restarts is None or step < self.restarts) and (end is None or time.monotonic() < end)
 
 
@@ -239,6 +239,8 @@ _BLENDS = (
     (False, 0.0, 1.0, 1.0),
 )
 _RESTARTS, _WORK = 128, 4_000_000
+# Nanoseconds, by measurement: a place read, the start of a try, and a table entry in a pass up and down the tree.
+_READ_COST, _TRY_COST, _ENTRY_COST = 14.0, 14_000.0, 4.0
 _NOISES = (0.0, 0.3, 0.1, 0.6)
 # Of four tries three vary the best order's costs, at all or some of the nodes; the fourth is fresh.
 _SPREADS = (1.0, 0.3, 0.1)
@@ -255,6 +257,11 @@ class _Search:
         self.work = 0
         self.blend = _BLENDS[0]
         self.bias = np.zeros(len(task.nodes))
+
+    def is_worth_more(self, step: int) -> bool:
+        """Whether the search so far took less time than a pass over the best tables will."""
+        spent = _READ_COST * self.work + _TRY_COST * step
+        return bool(spent < _ENTRY_COST * 2.0 ** min(self.total, 64.0))
 
     def try_one(self, step: int) -> None:
         blend, bias = self._fresh(step) if step < 2 * len(_BLENDS) or step % 4 == len(_SPREADS) else self._varied(step)
@@ -346,17 +353,13 @@ def _greedy(task: OrderingTask, weight: Floats, logs: Floats, mix: tuple[float, 
     return order.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
 
 
-def _subtask(task: OrderingTask, kept: Longs) -> OrderingTask:
-    """The task on the induced subgraph of the `kept` node numbers."""
-    number = np.full(len(task.nodes), -1, np.int64)
-    number[kept] = np.arange(len(kept))
-    sources = np.repeat(number, np.diff(task.indptr))
-    targets = number[task.indices]
-    inside = (sources >= 0) & (targets >= 0)
-    indptr = np.zeros(len(kept) + 1, np.int64)
-    np.cumsum(np.bincount(sources[inside], minlength=len(kept)), out=indptr[1:])
+def _without(task: OrderingTask, gone: Longs) -> tuple[OrderingTask, Longs]:
+    """The task on the graph without these node numbers, and the numbers that are left."""
+    from sepset.kernels.ordering import without_nodes
+
+    kept, indptr, indices = without_nodes(task.indptr, task.indices, gone)
     names = tuple(task.nodes[i] for i in kept.tolist())
-    return OrderingTask(names, indptr, targets[inside].astype(np.int32), task.cards[kept], task.group[kept])
+    return OrderingTask(names, indptr, indices, task.cards[kept], task.group[kept]), kept
 
 
 def _cardinality_search(rows: tuple[list[int], list[int]], members: list[int], seen: list[int]) -> list[int]:

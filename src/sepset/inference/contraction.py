@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sepset.kernels.steps import Ledger
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 Ranks = tuple[int, ...]
 """Variables by their place in the elimination order, ascending: also the axis order of every tensor."""
@@ -116,7 +117,7 @@ class Contraction:
         return math.prod(self.cards[r] for r in scope)
 
     @property
-    def sizes(self) -> NDArray[np.float64]:
+    def sizes(self) -> Floats:
         """The entries of each tensor."""
         return self.ledger.sizes[: self.num_tensors]
 
@@ -133,7 +134,7 @@ class Contraction:
         return int(self.sizes.sum())
 
 
-def contract(start: Ints, members: Ints, cards: Sequence[int], groups: Groups, kept: Sequence[int] = ()) -> Contraction:
+def contract(start: Ints, members: Ints, cards: Floats, groups: Groups, kept: Sequence[int] = ()) -> Contraction:
     """The forward sweep: cliques in collect order, each contracted to its sepset; what is left covers `kept`.
 
     Args:
@@ -152,7 +153,7 @@ def contract(start: Ints, members: Ints, cards: Sequence[int], groups: Groups, k
     return Contraction(ledger, num_inputs, tuple(roots.tolist()), (boxes[0], boxes[1]), int(ledger.made[1]))
 
 
-def _ledger(start: Ints, members: Ints, cards: Sequence[int], groups: Groups, num_kept: int) -> Ledger:
+def _ledger(start: Ints, members: Ints, cards: Floats, groups: Groups, num_kept: int) -> Ledger:
     """Room for all steps: two for each tensor that a clique takes, two adjoints for each of these, and the reads."""
     from sepset.kernels.steps import Ledger
 
@@ -165,7 +166,7 @@ def _ledger(start: Ints, members: Ints, cards: Sequence[int], groups: Groups, nu
     bounds[1 : num_inputs + 2] = start
     pool = np.empty(len(members) + room * widest, np.int64)
     pool[: len(members)] = members
-    weights = np.array(cards, dtype=np.float64)
+    weights = cards.copy()
     sizes = np.ones(tensors)
     filled = np.flatnonzero(np.diff(start))
     if len(filled):
@@ -175,7 +176,7 @@ def _ledger(start: Ints, members: Ints, cards: Sequence[int], groups: Groups, nu
     return Ledger(weights, bounds, pool, sizes, np.empty((room, 3), np.int64), made, *marks)
 
 
-def differentiate(made: Contraction, targets: Sequence[int], num_factors: int = 0) -> tuple[Ints, Ints]:
+def differentiate(made: Contraction, targets: Ints, num_factors: int = 0) -> tuple[Ints, Ints]:
     r"""Append the reverse sweep, and after it the marginal of each target and over each of the first factors' scopes.
 
     The adjoint of a tensor is $\partial Z / \partial t$, without the variables it does not depend on. A target is read
@@ -183,9 +184,9 @@ def differentiate(made: Contraction, targets: Sequence[int], num_factors: int = 
     """
     from sepset.kernels import steps
 
-    ranks, factors = np.array(targets, dtype=np.int64), np.arange(1, num_factors + 1)
-    homes = np.concatenate([steps.cheapest_homes(made.ledger)[ranks], factors])
+    factors = np.arange(1, num_factors + 1)
+    homes = np.concatenate([steps.cheapest_homes(made.ledger)[targets], factors])
     adjoints = steps.differentiate(made.ledger, homes, np.array(made.roots, dtype=np.int64))
-    wholes = np.concatenate([ranks, np.full(num_factors, -1, np.int64)])
+    wholes = np.concatenate([targets, np.full(num_factors, -1, np.int64)])
     found = steps.add_products(made.ledger, homes, adjoints[homes], wholes)
-    return found[: len(ranks)], found[len(ranks) :]
+    return found[: len(targets)], found[len(targets) :]

@@ -78,6 +78,33 @@ def greedy_order(
 
 
 @kernel
+def without_nodes(indptr: Longs, indices: Ints, gone: Longs) -> tuple[Longs, Longs, Ints]:
+    """The node numbers that are left, and the induced subgraph on them as compressed rows of new numbers."""
+    n = len(indptr) - 1
+    number = np.zeros(n, np.int64)
+    for v in gone:
+        number[v] = -1
+    kept = np.empty(n - len(gone), np.int64)
+    count = 0
+    for v in range(n):
+        if number[v] == 0:
+            number[v] = count
+            kept[count] = v
+            count += 1
+    rows = np.empty(count + 1, np.int64)
+    found = np.empty(len(indices), np.int32)
+    rows[0] = 0
+    top = 0
+    for i in range(count):
+        for k in range(indptr[kept[i]], indptr[kept[i] + 1]):
+            if number[indices[k]] >= 0:
+                found[top] = number[indices[k]]
+                top += 1
+        rows[i + 1] = top
+    return kept, rows, found[:top].copy()
+
+
+@kernel
 def _copy_rows(indptr: Longs, indices: Ints, rows: Longs) -> Ints:
     n = len(indptr) - 1
     pool = np.empty(2 * len(indices) + 16 * n + 16, np.int32)

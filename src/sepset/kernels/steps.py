@@ -63,7 +63,7 @@ def _add_step(book: Ledger, first: int, second: int, length: int) -> int:
     book.steps[s, 0], book.steps[s, 1], book.steps[s, 2] = t, first, second
     book.made[TENSORS] = t + 1
     book.made[STEPS] = s + 1
-    return t
+    return int(t)
 
 
 @kernel
@@ -81,7 +81,7 @@ def _count(book: Ledger, tensor: int, by: int) -> None:
 @kernel
 def _is_needed(book: Ledger, r: int, shared: int) -> bool:
     """Whether a variable outlives the product of tensors of which `shared` mention it: it is stamped or others do."""
-    return book.stamps[r] == book.made[STAMP] or book.counts[r] > shared
+    return bool(book.stamps[r] == book.made[STAMP] or book.counts[r] > shared)
 
 
 @kernel
