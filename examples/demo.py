@@ -58,7 +58,8 @@ def student() -> None:
         for given in ({}, {"grade": "C"}, {"grade": "C", "sat": "high"})
     ]
     heading("A student: how likely is high intelligence?", start)
-    console.print("before %.3f, after a C in class %.3f, and with a high SAT score %.3f" % tuple(bright))
+    before, graded, scored = bright
+    console.print(f"before {before:.3f}, after a C in class {graded:.3f}, and with a high SAT score {scored:.3f}")
     trail = ss.active_trail(network.dag, "difficulty", "sat", given="letter")
     console.print(f"difficulty and SAT are dependent once the letter is known: {trail}", highlight=False)
 

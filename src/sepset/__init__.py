@@ -147,6 +147,10 @@ if TYPE_CHECKING:
     from sepset.inference.result import Status as Status
     from sepset.io.files import read as read
     from sepset.io.files import write as write
+    from sepset.io.results import read_evidence as read_evidence
+    from sepset.io.results import read_result as read_result
+    from sepset.io.results import write_evidence as write_evidence
+    from sepset.io.results import write_result as write_result
     from sepset.models.bayesnet import BayesNet as BayesNet
     from sepset.models.blocks import block as block
     from sepset.models.blocks import pairwise as pairwise
@@ -322,6 +326,8 @@ _HOMES = {
     "reachable": "graphs.separation",
     "read": "io.files",
     "read_dataset": "data.files",
+    "read_evidence": "io.results",
+    "read_result": "io.results",
     "region_graph": "graphs.regions",
     "requisite_nodes": "graphs.separation",
     "sample": "api.verbs",
@@ -339,6 +345,8 @@ _HOMES = {
     "unary": "models.blocks",
     "write": "io.files",
     "write_dataset": "data.files",
+    "write_evidence": "io.results",
+    "write_result": "io.results",
 }
 
 __all__ = [
@@ -491,6 +499,8 @@ __all__ = [
     "reachable",
     "read",
     "read_dataset",
+    "read_evidence",
+    "read_result",
     "region_graph",
     "requisite_nodes",
     "sample",
@@ -508,6 +518,8 @@ __all__ = [
     "unary",
     "write",
     "write_dataset",
+    "write_evidence",
+    "write_result",
 ]
 
 
