@@ -58,7 +58,7 @@ def compile_kernels() -> None:
     import sepset as ss
 
     net = ss.datasets.load("asia")
-    given = {"xray": net["xray"].states[0]}
+    given = {"xray": "yes"}
     ss.query(net, "lung", given=given)
     ss.marginals(net, given=given)["lung"]
     ss.prepare(net).marginals(given)["lung"]

@@ -6,6 +6,7 @@ import importlib.util
 import logging
 import multiprocessing
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -55,7 +56,8 @@ def _serve(connection: Connection) -> None:
         try:
             answer = function(*args)
         except Exception as error:  # a peer may fail in any way; the table says how
-            answer = f"failed: {type(error).__name__} {' '.join(str(error).split())}"[:160]
+            said = re.sub(r"(/[\w.-]+)+/", "", " ".join(str(error).split()))  # folders mean nothing to a reader
+            answer = f"failed: {type(error).__name__} {said}"[:160]
         connection.send(answer)
 
 
