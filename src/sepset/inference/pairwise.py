@@ -12,9 +12,8 @@ for $y$ in the clique and $x, x'$ below different children c, c'. Each pair meet
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -80,51 +79,181 @@ def _offsets(variables: Sequence[Discrete]) -> dict[str, tuple[Discrete, slice]]
     return found
 
 
+class _Counts:
+    """The marginal of a clique's table over some of its variables, in the order they are named."""
+
+    def __init__(self, scope: Sequence[Discrete], names: Sequence[str]) -> None:
+        self._scope, self._names = scope, names
+        size = {v.name: v.num_states for v in scope}
+        self.size = math.prod(size.get(name, 1) for name in names)
+        self._kept = self._codes() if math.prod(size.values()) <= _KEPT else None
+
+    def _codes(self) -> Codes:
+        """For each entry of the clique's table its place in the marginal."""
+        codes = np.zeros([v.num_states for v in self._scope], np.intp)
+        axis = {v.name: i for i, v in enumerate(self._scope)}
+        for name in self._names:
+            if name in axis:
+                states = np.arange(self._scope[axis[name]].num_states)
+                ends = [-1 if i == axis[name] else 1 for i in range(len(self._scope))]
+                codes = codes * len(states) + states.reshape(ends)
+        return codes.reshape(-1)
+
+    def of(self, weights: Array) -> Array:
+        """The marginal, flat."""
+        codes = self._codes() if self._kept is None else self._kept
+        return np.bincount(codes, weights, self.size).astype(np.float64, copy=False)
+
+
+class _Transition:
+    r"""Carries rows $P(x \mid \mathbf S)$ to $P(x, \mathbf T)$ in a clique: a matrix for each state both share."""
+
+    def __init__(self, scope: Sequence[Discrete], source: Sequence[str], target: Sequence[str]) -> None:
+        shared = [name for name in source if name in set(target)]
+        left = [name for name in source if name not in set(shared)]
+        right = [name for name in target if name not in set(shared)]
+        self._counts = _Counts(scope, [*shared, *left, *right])
+        self._shape = tuple(_entries(scope, names) for names in (shared, left, right))
+        self._source = _columns(scope, source, [*shared, *left])
+        self._target = _columns(scope, target, [*shared, *right])
+
+    def send(self, given: Array, weights: Array) -> Array:
+        """The rows over the target, summed over what only the source has."""
+        both, left, right = self._shape
+        table = self._counts.of(weights).reshape(both, left, right)
+        moved = given[:, self._source].reshape(len(given), both, left)
+        if left == 1:
+            sent = moved * table[:, 0]
+        else:
+            sent = np.matmul(moved.transpose(1, 0, 2), table).transpose(1, 0, 2)
+        answer = np.empty((len(given), both * right))
+        answer[:, self._target] = sent.reshape(len(given), both * right)
+        return answer
+
+
+def _entries(scope: Sequence[Discrete], names: Sequence[str]) -> int:
+    return math.prod(v.num_states for v in scope if v.name in set(names))
+
+
+def _columns(scope: Sequence[Discrete], names: Sequence[str], order: Sequence[str]) -> Codes | slice:
+    """Which columns of a table over `names` come in turn when its axes are put in another order."""
+    size = {v.name: v.num_states for v in scope}
+    inside = [name for name in names if name in size]
+    wanted = [inside.index(name) for name in order if name in size]
+    if wanted == sorted(wanted):
+        return slice(None)
+    shape = [size[name] for name in inside]
+    return np.arange(math.prod(shape)).reshape(shape).transpose(wanted).reshape(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Child:
+    """Where the rows below a child go: to each of the clique's own variables, to later children, and up."""
+
+    position: int
+    own: tuple[tuple[slice, _Transition], ...]
+    later: tuple[tuple[int, _Transition, bool], ...]
+    up: _Transition
+
+
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """A clique in the sweep: the code of each table entry in every scope that is asked of it.
+    """A clique in the sweep, with the marginals that are asked of it.
 
     Attributes:
         clique: its number.
         scope: its variables with several states, in the order of the table's axes.
-        own: the variables met here for the first time from the root.
-        sepset: the code of each entry in the sepset towards the root, and the sepset's size.
-        children: the positions of its children in the sweep.
+        rows: the states of the variables met here first, among those of all.
+        singles: the marginal of each of these.
+        pairs: that of every two of them.
+        stack: that of each with the sepset towards the root.
+        sepset: that of the sepset alone.
+        children: the cliques below.
     """
 
     clique: int
     scope: tuple[Discrete, ...]
-    own: tuple[tuple[slice, Codes, int], ...]
-    sepset: tuple[Codes, int]
-    children: tuple[tuple[int, Codes, int], ...]
+    rows: Codes
+    singles: tuple[tuple[slice, _Counts], ...]
+    pairs: tuple[tuple[slice, slice, _Counts], ...]
+    stack: tuple[_Counts, ...]
+    sepset: _Counts
+    children: tuple[_Child, ...]
 
-    @cached_property
-    def rows(self) -> Codes:
-        """The states of its own variables among those of all."""
-        ranges = [np.arange(place.start, place.stop) for place, _, _ in self.own]
-        return np.concatenate([np.zeros(0, np.intp), *ranges])
+    def visit(self, weights: Array, below: list[tuple[Codes, Array]], answer: Array, single: Array) -> None:
+        """Write the pairs that meet here, and put to `below` the rows of everything under the sepset, given it."""
+        for place, counts in self.singles:
+            single[place] = counts.of(weights)
+        for first, second, counts in self.pairs:
+            answer[first, second] = counts.of(weights).reshape(first.stop - first.start, -1)
+        total = self.sepset.of(weights)
+        rows = [self.rows]
+        stack = [np.zeros((0, len(total))), *(c.of(weights).reshape(-1, len(total)) for c in self.stack)]
+        for child in self.children:
+            under, given = below[child.position]
+            for place, transition in child.own:
+                answer[under, place] = transition.send(given, weights)
+            for later, transition, is_back in child.later:
+                beside, its = below[later]
+                if is_back:
+                    answer[np.ix_(beside, under)] = transition.send(its, weights) @ given.T
+                else:
+                    answer[np.ix_(under, beside)] = transition.send(given, weights) @ its.T
+            rows.append(under)
+            stack.append(child.up.send(given, weights))
+        for child in self.children:
+            below[child.position] = _NOTHING
+        joint = np.vstack(stack)
+        below.append((np.concatenate(rows), np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)))
+
+
+_KEPT = 2**16
+_NOTHING: tuple[Codes, Array] = (np.zeros(0, np.intp), np.zeros((0, 0)))
 
 
 class PairSweep:
-    """The sweep over one tree, planned once: `run` takes beliefs and returns every pair.
+    r"""The sweep over one tree, planned once: `run` takes beliefs and returns every pair.
 
     Args:
         tree: a clique tree or forest.
         variables: its variables, in the order of the answer.
         memory: the most bytes it may need.
 
-    Cost: $O(V^2 \\max|\\mathbf S|)$ multiplications for V states in all, as matrix products, and for each clique one
-    pass over its table for every two of its own variables, children and parent.
+    Cost: for V states in all at most $V \sum_i |\mathrm{Val}(\mathbf C_i)|$ multiplications to carry rows, and
+    $V^2 \max |\mathrm{Val}(\mathbf S)|$ where they meet, both as matrix products.
+
+    >>> a, b = Discrete("a"), Discrete("b")
+    >>> sweep = PairSweep(CliqueTree([("a", "b")]), [a, b])
+    >>> sweep.run([Table((a, b), [[1, 1], [0, 2]])])["b", "a"].values.tolist()
+    [[0.25, 0.0], [0.25, 0.5]]
     """
 
     def __init__(self, tree: CliqueTree, variables: Sequence[Discrete], *, memory: int = 8 * 2**30) -> None:
         self.tree = tree
         self.variables = tuple(variables)
         self._known = _offsets(self.variables)
+        root = self._cheapest_root()
+        self._roots = tree.roots(root)
+        self._upward = {m.source: m for m in tree.schedule(root)}
         self._check(memory)
-        self._roots = frozenset(tree.roots())
-        self._upward = {m.source: m for m in tree.schedule()}
         self._nodes = self._plan()
+
+    def _size(self, scope: Sequence[str]) -> int:
+        return math.prod(self._known[name][0].num_states for name in scope)
+
+    def _cheapest_root(self) -> int | None:
+        """The root that carries the fewest rows through large cliques, in the part where this saves most."""
+        schedule = self.tree.schedule()
+        sizes = [self._size(clique) for clique in self.tree.clusters]
+        rows = [sum(self._known[name][0].num_states for name in clique) for clique in self.tree.clusters]
+        for m in schedule:
+            rows[m.target] += rows[m.source] - sum(self._known[name][0].num_states for name in m.sepset)
+        whole, change = list(rows), [0] * len(sizes)
+        for m in reversed(schedule):
+            i, up = m.source, m.target
+            whole[i] = whole[up]
+            change[i] = change[up] - rows[i] * sizes[up] + (whole[i] - rows[i]) * sizes[i]
+        return min(range(len(sizes)), key=change.__getitem__, default=None)
 
     def _check(self, limit: int) -> None:
         states = sum(v.num_states for v in self.variables)
@@ -137,44 +266,50 @@ class PairSweep:
                 f"beside a sepset of {sepset:,}; the limit is {readable(limit)}. Query the pairs that matter alone."
             )
 
-    def _size(self, scope: Sequence[str]) -> int:
-        return math.prod(self._known[name][0].num_states for name in scope)
-
     def _plan(self) -> list[_Node]:
         """The cliques, children before parents."""
-        order = [*self._upward, *self.tree.roots()]
-        below: dict[int, list[int]] = {}
+        order = [*self._upward, *self._roots]
+        below: dict[int, list[tuple[int, Sequence[str]]]] = {}
         nodes: list[_Node] = []
         for position, clique in enumerate(order):
-            nodes.append(self._node(clique, [(p, order[p]) for p in below.get(clique, ())]))
+            nodes.append(self._node(clique, below.get(clique, ())))
             if clique in self._upward:
-                below.setdefault(self._upward[clique].target, []).append(position)
+                up = self._upward[clique]
+                below.setdefault(up.target, []).append((position, up.sepset))
         return nodes
 
-    def _node(self, clique: int, children: Sequence[tuple[int, int]]) -> _Node:
-        sepsets = {i: self._upward[i].sepset if i in self._upward else () for i in (clique, *(c for _, c in children))}
-        sepset = sepsets[clique]
+    def _node(self, clique: int, children: Sequence[tuple[int, Sequence[str]]]) -> _Node:
         names = self.tree.clusters[clique]
+        sepset = self._upward[clique].sepset if clique in self._upward else ()
         scope = tuple(self._known[name][0] for name in names if self._known[name][0].num_states > 1)
-        own = [self._known[name] for name in names if name not in set(sepset)]
+        own = [(name, self._known[name][1]) for name in names if name not in set(sepset)]
+        pairs = ((a, b) for i, a in enumerate(own) for b in own[i + 1 :])
         return _Node(
             clique,
             scope,
-            tuple((place, self._codes(scope, [v.name]), v.num_states) for v, place in own),
-            (self._codes(scope, sepset), self._size(sepset)),
-            tuple((p, self._codes(scope, sepsets[c]), self._size(sepsets[c])) for p, c in children),
+            np.concatenate([np.zeros(0, np.intp), *(np.arange(place.start, place.stop) for _, place in own)]),
+            tuple((place, _Counts(scope, [name])) for name, place in own),
+            tuple((a[1], b[1], _Counts(scope, [a[0], b[0]])) for a, b in pairs),
+            tuple(_Counts(scope, [name, *sepset]) for name, _ in own),
+            _Counts(scope, sepset),
+            tuple(self._child(scope, own, sepset, children[i:]) for i in range(len(children))),
         )
 
-    def _codes(self, scope: Sequence[Discrete], names: Sequence[str]) -> Codes:
-        """For each entry of a table over `scope` its code in the table over `names`."""
-        codes = np.zeros([v.num_states for v in scope], np.intp)
-        for name in names:
-            axis = next((i for i, v in enumerate(scope) if v.name == name), None)
-            if axis is not None:
-                ends = [1] * len(scope)
-                ends[axis] = scope[axis].num_states
-                codes = codes * scope[axis].num_states + np.arange(scope[axis].num_states).reshape(ends)
-        return codes.reshape(-1)
+    def _child(
+        self,
+        scope: Sequence[Discrete],
+        own: Sequence[tuple[str, slice]],
+        sepset: Sequence[str],
+        children: Sequence[tuple[int, Sequence[str]]],
+    ) -> _Child:
+        """The first of these children, which meets the later ones over the smaller of both sepsets."""
+        (position, mine), *others = children
+        later = []
+        for other, its in others:
+            is_back = self._size(mine) < self._size(its)
+            later.append((other, _Transition(scope, its, mine) if is_back else _Transition(scope, mine, its), is_back))
+        to_own = tuple((place, _Transition(scope, mine, [name])) for name, place in own)
+        return _Child(position, to_own, tuple(later), _Transition(scope, mine, sepset))
 
     def run(self, beliefs: Sequence[Any]) -> PairwiseMarginals:
         """Every pair, from the beliefs of the calibrated cliques."""
@@ -184,14 +319,11 @@ class PairSweep:
     def sweep(self, beliefs: Sequence[Array]) -> PairwiseMarginals:
         """Every pair, from normalized beliefs as flat arrays, axes in the order of each clique."""
         states = sum(v.num_states for v in self.variables)
-        answer = np.zeros((states, states))
-        stacks: list[tuple[Codes, Array]] = []
-        single = np.zeros(states)
-        parts: list[Codes] = []
+        answer, single = np.zeros((states, states)), np.zeros(states)
+        below: list[tuple[Codes, Array]] = []
         for node in self._nodes:
-            stacks.append(_visit(node, beliefs[node.clique], stacks, answer, single))
-            if node.clique in self._roots:
-                parts.append(stacks[-1][0])
+            node.visit(beliefs[node.clique], below, answer, single)
+        parts = [below[len(self._upward) + i][0] for i in range(len(self._roots))]
         for i, rows in enumerate(parts):
             for others in parts[i + 1 :]:
                 answer[np.ix_(rows, others)] = np.outer(single[rows], single[others])
@@ -208,48 +340,3 @@ def _flat(belief: Any, scope: Sequence[Discrete]) -> Array:
     for v in scope:
         table = table if v.name in mentioned else table * Table.ones(v)
     return np.asarray(table.normalize().align(scope).values, dtype=np.float64).reshape(-1)
-
-
-def _visit(
-    node: _Node, weights: Array, stacks: list[tuple[Codes, Array]], answer: Array, single: Array
-) -> tuple[Codes, Array]:
-    """Write the pairs that meet in a clique, and return the rows of everything below its sepset."""
-
-    def block(left: Codes, num_left: int, right: Codes, num_right: int) -> Array:
-        return _sums(left * num_right + right, weights, num_left * num_right).reshape(num_left, num_right)
-
-    _own_pairs(node, block, answer, single)
-    up, num_up = node.sepset
-    rows = [node.rows]
-    stack = [np.zeros((0, num_up)), *(block(codes, size, up, num_up) for _, codes, size in node.own)]
-    for i, (position, codes, size) in enumerate(node.children):
-        below, joint = stacks[position]
-        given = _over(joint, _sums(codes, weights, size))
-        for place, own, num_own in node.own:
-            answer[below, place] = given @ block(codes, size, own, num_own)
-        for later, other, num_other in node.children[i + 1 :]:
-            beside, its = stacks[later]
-            across = _over(its, _sums(other, weights, num_other))
-            answer[np.ix_(below, beside)] = given @ block(codes, size, other, num_other) @ across.T
-        rows.append(below)
-        stack.append(given @ block(codes, size, up, num_up))
-    return np.concatenate(rows), np.vstack(stack)
-
-
-def _own_pairs(node: _Node, block: Callable[[Codes, int, Codes, int], Array], answer: Array, single: Array) -> None:
-    """The pairs of variables met first in this clique, and the marginal of each."""
-    nothing = np.zeros(len(node.sepset[0]), np.intp)
-    for i, (place, codes, size) in enumerate(node.own):
-        single[place] = block(codes, size, nothing, 1)[:, 0]
-        for other_place, other, other_size in node.own[i + 1 :]:
-            answer[place, other_place] = block(codes, size, other, other_size)
-
-
-def _sums(codes: Codes, weights: Array, size: int) -> Array:
-    """The total weight of each code."""
-    return np.bincount(codes, weights, size).astype(np.float64, copy=False)
-
-
-def _over(joint: Array, total: Array) -> Array:
-    """The rows divided by a sepset's marginal, zero where it is zero."""
-    return np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
