@@ -11,17 +11,24 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.data.dataset import Dataset
 from sepset.evidence import Evidence
 from sepset.factors.algebra import num_entries
 from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod
+from sepset.inference.batch import RowTables
 from sepset.inference.compiled import Question, Run, compile_question
+from sepset.inference.conflict import impossible
+from sepset.inference.factormarginals import ExpectedCounts, from_calibration, from_run
+from sepset.inference.findings import Findings
 from sepset.inference.method import Answer, Best, Method, Prepared
 from sepset.inference.passes import Calibration
 from sepset.inference.plan import Plan, make_plan
 from sepset.inference.readback import drawer, modes, read_back
 from sepset.inference.relevance import WORTH, target_groups
+from sepset.inference.rowwise import RowAnswers, Workers
 from sepset.inference.tables import SAFE_BITS, FactorStore
+from sepset.inference.values import Values, split, with_values
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables import Discrete
@@ -92,14 +99,19 @@ class PreparedTables:
     """A discrete problem with its numbers in one store, and a program for each kind of question."""
 
     def __init__(
-        self, problem: Problem, method: Any, fallback: Callable[[Problem], PlainTree], store: FactorStore | None = None
+        self,
+        problem: Problem,
+        method: Any,
+        fallback: Callable[[Problem], PlainTree],
+        store: FactorStore | None = None,
+        questions: QuestionCache | None = None,
     ) -> None:
         self.problem = problem
         self.method: Method = method
         self._settings: TreeSettings = method
         self._fallback_of = fallback
         self._store = FactorStore.of(problem) if store is None else store
-        self._questions = QuestionCache()
+        self._questions = QuestionCache() if questions is None else questions
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
@@ -205,10 +217,60 @@ class PreparedTables:
         evidence = Evidence(dict.fromkeys(observed, 0))
         return self._plan(kind, tuple(targets), evidence.observed, ())
 
-    @property
+    def with_values(self, values: Values) -> PreparedTables:
+        """The same plans and programs with new numbers, one array a factor over its scope.
+
+        Conditionals must stay conditionals: plans leave out what sums to one.
+        """
+        problem, store = with_values(self.problem, self._store, values)
+        return PreparedTables(problem, self.method, self._fallback_of, store, self._questions)
+
+    def factor_marginals(self, evidence: Evidence) -> tuple[NDArray[np.float64], ...]:
+        r"""The marginal over every factor's scope: the gradient $\partial \log Z / \partial \log \phi$."""
+        return split(self.problem, self._store, self._factor_marginals(evidence))
+
+    def _factor_marginals(self, evidence: Evidence) -> NDArray[np.float64]:
+        question = self._question("factors", evidence)
+
+        def read(run: Run) -> NDArray[np.float64] | float:
+            return from_run(run, self._store, evidence) if run.log_partition > -np.inf else -np.inf
+
+        found = self._ask(question, evidence, read)
+        if found is None:
+            calibration = self._fallback.calibrate(evidence)
+            possible = calibration.log_partition > -np.inf
+            found = from_calibration(calibration, self.problem, self._store, evidence) if possible else -np.inf
+        if isinstance(found, float):
+            raise impossible(self, evidence)
+        return found
+
+    def answer_rows(self, findings: Findings, targets: Sequence[int], workers: Workers) -> RowAnswers:
+        """The posterior of each target and the log partition, for every row of findings."""
+        return self._rows.answers(findings, targets, workers)
+
+    def expected_counts(
+        self, dataset: Dataset, *, weights: NDArray[Any] | None = None, threads: int | None = None
+    ) -> ExpectedCounts:
+        """The sum over rows of the factor marginals given each row, missing cells unobserved.
+
+        Args:
+            weights: one a row; all one by default.
+            threads: how many; the counts do not depend on it.
+
+        Reference: Koller & Friedman, section 19.2.2.
+        """
+        return self._rows.expected_counts(dataset, weights, Workers(threads))
+
+    @cached_property
+    def _rows(self) -> RowTables:
+        settings = self._settings
+        parts = self.problem, self._store, self._questions, settings.order, settings.memory
+        return RowTables(*parts, self, self._factor_marginals)
+
+    @cached_property
     def _fallback(self) -> PlainTree:
         """The executor that works in logarithms where linear numbers cannot."""
-        return self._questions.get("fallback", lambda: self._fallback_of(self.problem))  # type: ignore[no-any-return]
+        return self._fallback_of(self.problem)
 
     def _ask(self, question: Question, evidence: Evidence, read: Callable[[Run], T]) -> T | None:
         """What `read` finds after a run, or None where some table's range is too wide for linear numbers."""
@@ -247,6 +309,7 @@ class PreparedTables:
             touched=[v for v in touched if v in inside],
             kept=targets if kind == "query" else (),
             marginals=targets if kind in ("marginals", "group") else (),
+            factors=kind == "factors",
             maximize=kind == "map",
             memory=self._settings.memory,
         )

@@ -1,0 +1,95 @@
+"""Rows of findings: a dataset seen as evidence, one row a case, missing cells unobserved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.data.dataset import Dataset
+from sepset.evidence import Evidence
+from sepset.universe import Variables
+from sepset.variables import Discrete
+
+Codes = NDArray[np.int32]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Findings:
+    """Codes and numbers found in each row, by variable position.
+
+    Attributes:
+        positions: the discrete variables, one column of `codes` each; -1 is missing.
+        real_positions: the continuous variables, one column of `reals` each; NaN is missing.
+
+    >>> rows = Dataset.from_codes([Discrete("a", 2), Discrete("b", 3)], np.array([[1, -1], [0, 2], [1, -1]]))
+    >>> found = Findings.of(rows, rows.variables)
+    >>> found.evidence(1).codes, found.distinct()[1].tolist()
+    ({0: 0, 1: 2}, [0, 1, 0])
+    """
+
+    positions: tuple[int, ...]
+    codes: Codes = field(repr=False)
+    real_positions: tuple[int, ...] = ()
+    reals: Floats = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
+
+    @classmethod
+    def of(cls, dataset: Dataset, variables: Variables, *, without: Iterable[int] = ()) -> Findings:
+        """The findings in a dataset's columns on `variables`; positions in `without` and empty columns are left out."""
+        skipped = set(without)
+        known = {name: i for i, name in enumerate(variables.names)}
+        used = [v for v in dataset.variables if v.name in known and known[v.name] not in skipped]
+        discrete = [v for v in used if isinstance(v, Discrete) and (dataset.codes(v) >= 0).any()]
+        real = [v for v in used if not isinstance(v, Discrete) and not np.isnan(dataset.values(v)).all()]
+        codes = dataset.matrix(discrete).astype(np.int32)
+        reals = np.array([dataset.values(v) for v in real], dtype=np.float64).reshape(len(real), dataset.num_rows).T
+        return cls(tuple(known[v.name] for v in discrete), codes, tuple(known[v.name] for v in real), reals)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, rows: Ints) -> Findings:
+        """The findings of these rows."""
+        return Findings(self.positions, self.codes[rows], self.real_positions, self.reals[rows])
+
+    def evidence(self, row: int) -> Evidence:
+        """One row as evidence."""
+        codes = {v: int(c) for v, c in zip(self.positions, self.codes[row], strict=True) if c >= 0}
+        reals = {v: np.array([x]) for v, x in zip(self.real_positions, self.reals[row], strict=True) if x == x}
+        return Evidence(codes, reals=reals)
+
+    def distinct(self) -> tuple[Findings, Ints]:
+        """Each different row once, and for every row which of them it is."""
+        bits = np.ascontiguousarray(np.where(np.isnan(self.reals), np.nan, self.reals)).view(np.int32)
+        first, which = distinct_rows(np.concatenate([self.codes, bits], axis=1) if bits.size else self.codes)
+        return self.take(first), which
+
+    def patterns(self) -> tuple[Ints, Ints]:
+        """The first row with each set of observed discrete variables, and for every row which set it has."""
+        return distinct_rows(self.codes, only_missing=True)
+
+    def observed(self, row: int) -> tuple[int, ...]:
+        """The positions of the discrete variables that a row observes, in order."""
+        return tuple(sorted(v for v, c in zip(self.positions, self.codes[row].tolist(), strict=True) if c >= 0))
+
+
+def distinct_rows(matrix: Codes, *, only_missing: bool = False) -> tuple[Ints, Ints]:
+    """The first row of each kind in order of appearance, and which kind every row is.
+
+    Args:
+        only_missing: rows are of one kind when the same cells are missing, whatever the others hold.
+
+    >>> [part.tolist() for part in distinct_rows(np.array([[1, 2], [0, 0], [1, 2]], np.int32))]
+    [[0, 1], [0, 1, 0]]
+    """
+    from sepset.kernels import batches
+
+    num_rows = len(matrix)
+    first, which = np.empty(num_rows, dtype=np.int64), np.empty(num_rows, dtype=np.int64)
+    table = np.full(1 << (2 * num_rows + 2).bit_length(), -1, dtype=np.int64)
+    num = batches.distinct(np.ascontiguousarray(matrix), only_missing, first, which, table)
+    return first[:num], which

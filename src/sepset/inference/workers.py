@@ -1,0 +1,57 @@
+"""Threads of our own for compiled work that releases the lock: results in order, clean interruption."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import ScopeError
+
+T = TypeVar("T")
+
+Cancel = NDArray[np.uint8]
+"""One byte that a running kernel looks at: nonzero means stop."""
+
+
+def num_threads(threads: int | None) -> int:
+    """The number of threads asked for, or one for each processor.
+
+    >>> num_threads(3)
+    3
+    """
+    if threads is None:
+        return os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+        raise ScopeError(f"threads is a whole number of at least 1, or None for all processors; found {threads!r}.")
+    return int(threads)
+
+
+def in_order(tasks: Iterable[Callable[[Cancel], T]], threads: int) -> Iterator[T]:
+    """The tasks' results in the order of the tasks, a few of them running ahead.
+
+    An interruption, or an error in one of them, cancels all that run.
+
+    >>> list(in_order([lambda cancel: 1, lambda cancel: 2], 2))
+    [1, 2]
+    """
+    cancel = np.zeros(1, dtype=np.uint8)
+    waiting: deque[Future[T]] = deque()
+    with ThreadPoolExecutor(threads, thread_name_prefix="sepset") as pool:
+        try:
+            for task in tasks:
+                waiting.append(pool.submit(task, cancel))
+                if len(waiting) > 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except BaseException:
+            cancel[0] = 1
+            for future in waiting:
+                future.cancel()
+            raise
