@@ -8,9 +8,9 @@ A method knows problems, never model classes. Factors are numbered through the b
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,14 @@ class Problem:
     def __post_init__(self) -> None:
         if self.num_visible < 0:
             object.__setattr__(self, "num_visible", len(self.variables))
+
+    @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """Whatever was prepared for this problem and may be asked for again; it is not copied or saved with it."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {f.name: self.__dict__[f.name] for f in fields(self)}
 
     @cached_property
     def offsets(self) -> Ids:

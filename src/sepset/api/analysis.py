@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sepset.api.auto import Auto
-from sepset.api.engine import Engine
 from sepset.api.information import InformationValues
 from sepset.api.sensitivity import Sensitivity
+from sepset.api.shared import engine_for
 from sepset.evidence import Given
 from sepset.inference.method import Method
 from sepset.models.model import Model
@@ -32,7 +31,7 @@ def sensitivity(
     >>> round(found.probability, 4), str(found[0])
     (0.4887, "P(xray='yes' | either='no')")
     """
-    return Engine(model, Auto().select("query") if method is None else method).sensitivity(target, state, given)
+    return engine_for(model, "query", method).sensitivity(target, state, given)
 
 
 def value_of_information(
@@ -55,5 +54,4 @@ def value_of_information(
     >>> value_of_information(ss.datasets.load("student"), "intelligence", given={"grade": "C"}).best
     'sat'
     """
-    chosen = Auto().select("marginals") if method is None else method
-    return Engine(model, chosen).value_of_information(targets, candidates, given)
+    return engine_for(model, "marginals", method).value_of_information(targets, candidates, given)

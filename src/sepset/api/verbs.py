@@ -9,6 +9,7 @@ import numpy as np
 
 from sepset.api.auto import Auto
 from sepset.api.engine import Engine
+from sepset.api.shared import engine_for
 from sepset.data.dataset import Dataset
 from sepset.evidence import Given
 from sepset.inference.method import Method
@@ -59,7 +60,7 @@ def query(
     >>> round(ss.query(student, "intelligence", given={"grade": "C"})["high"], 4)
     0.0789
     """
-    return Engine(model, Auto().select("query") if method is None else method).query(targets, given)
+    return engine_for(model, "query", method).query(targets, given)
 
 
 def marginals(model: Model, *, given: Given = None, method: Method | None = None) -> Marginals:
@@ -69,7 +70,7 @@ def marginals(model: Model, *, given: Given = None, method: Method | None = None
     >>> ss.marginals(ss.datasets.load("student"), given={"letter": "weak"})["grade"].values.round(4)
     array([0.0727, 0.2318, 0.6955])
     """
-    return Engine(model, Auto().select("marginals") if method is None else method).marginals(given)
+    return engine_for(model, "marginals", method).marginals(given)
 
 
 def log_probability(model: Model, *, given: Given = None, method: Method | None = None) -> LogProbability:
@@ -79,7 +80,7 @@ def log_probability(model: Model, *, given: Given = None, method: Method | None 
     >>> round(ss.log_probability(ss.datasets.load("student"), given={"letter": "weak"}).probability, 4)
     0.4977
     """
-    return Engine(model, Auto().select("log_partition") if method is None else method).log_probability(given)
+    return engine_for(model, "log_partition", method).log_probability(given)
 
 
 def log_partition(model: Model, *, given: Given = None, method: Method | None = None) -> LogProbability:
@@ -89,7 +90,7 @@ def log_partition(model: Model, *, given: Given = None, method: Method | None = 
     >>> round(float(ss.log_partition(ss.datasets.load("misconception"))), 6)  # Z = 7,201,840
     15.789847
     """
-    return Engine(model, Auto().select("log_partition") if method is None else method).log_partition(given)
+    return engine_for(model, "log_partition", method).log_partition(given)
 
 
 def map_assignment(
@@ -114,8 +115,7 @@ def map_assignment(
     >>> ss.map_assignment(ss.datasets.load("student"), given={"letter": "weak"}).assignment["grade"]
     'C'
     """
-    chosen = Auto().select("map") if method is None else method
-    return Engine(model, chosen).map_assignment(given, over=over, k=k)
+    return engine_for(model, "map", method).map_assignment(given, over=over, k=k)
 
 
 def sample(
@@ -136,7 +136,7 @@ def sample(
     """
     if not given and method is None and isinstance(model, Samples):
         return model.sample(num_rows, seed)
-    return Engine(model, Auto().select("sample") if method is None else method).sample(num_rows, given, seed=seed)
+    return engine_for(model, "sample", method).sample(num_rows, given, seed=seed)
 
 
 def plan(
@@ -156,4 +156,4 @@ def plan(
     >>> ss.plan(ss.datasets.load("asia"), given=["xray"]).width
     2
     """
-    return Engine(model, Auto().select("plan") if method is None else method).plan(targets, given)
+    return engine_for(model, "plan", method).plan(targets, given)
