@@ -195,7 +195,7 @@ def _gradient(derivatives: Derivatives, calibration: Calibration, evidence: Evid
         values = dense(problem.factor(number)).values * slope
         fixed = tuple(evidence.codes.get(v, slice(None)) for v in scope)
         names = [problem.variables[v].name for v in scope if v not in evidence.codes]
-        theirs = calibration.marginal(names).align(names).values if names else 1.0
+        theirs = dense(calibration.marginal(names)).align(names).values if names else 1.0
         worst = max(worst, float(np.abs(values[fixed] - theirs).max(initial=0.0)))
     return worst
 

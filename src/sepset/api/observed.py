@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from sepset.variables import VariableLike
 
 if TYPE_CHECKING:
     from sepset.api.engine import Engine
+    from sepset.api.information import InformationValues
 
 
 class Observed:
@@ -41,7 +43,8 @@ class Observed:
         engine._evidence(given)
         named = {variables[variables.id(v)].name: finding for v, finding in (given or {}).items()}
         object.__setattr__(self, "engine", engine)
-        object.__setattr__(self, "given", {name: f for name, f in named.items() if not is_missing(f)})
+        kept = {name: finding for name, finding in named.items() if not is_missing(finding)}
+        object.__setattr__(self, "given", MappingProxyType(kept))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Views are immutable; cannot set {name!r}. Use observe({{...}}) for a changed one.")
@@ -51,7 +54,7 @@ class Observed:
 
         >>> import sepset as ss
         >>> seen = ss.prepare(ss.datasets.load("asia")).observe({"xray": "yes"})
-        >>> seen.observe({"smoke": "no", "xray": None}).given
+        >>> dict(seen.observe({"smoke": "no", "xray": None}).given)
         {'smoke': 'no'}
         """
         changed = Observed(self.engine, given).given
@@ -96,7 +99,7 @@ class Observed:
         self,
         targets: VariableLike | Iterable[VariableLike],
         candidates: VariableLike | Iterable[VariableLike] | None = None,
-    ) -> Any:
+    ) -> InformationValues:
         """How much each unobserved candidate is expected to tell about the targets, most informative first."""
         return self.engine.value_of_information(targets, candidates, given=self.given)
 

@@ -22,6 +22,7 @@ from sepset.errors import NotApplicable, ScopeError
 from sepset.evidence import Evidence, Given
 from sepset.inference.conflict import impossible
 from sepset.inference.derivatives import Gradient
+from sepset.inference.method import dense
 from sepset.inference.result import Result
 from sepset.problem import Problem
 from sepset.variables import Discrete, State, VariableLike
@@ -84,7 +85,7 @@ class ParameterSensitivity:
         if slope == 0.0:
             return None
         theta = (probability * self.d - self.b) / slope
-        return theta if 0.0 <= theta <= 1.0 else None
+        return theta if 0.0 <= theta <= 1.0 and self.c * theta + self.d > ROUNDING else None
 
     def __str__(self) -> str:
         given = ", ".join(f"{name}={state!r}" for name, state in self.parents.items())
@@ -103,7 +104,7 @@ class Sensitivity(Result, Sequence[ParameterSensitivity]):
         target, state: what the posterior is of.
         probability: its present value.
         derivatives: the slope for each parameter, in this order.
-        left_out: children whose CPDs are no tables and have parameters of another kind.
+        left_out: children whose CPDs are no table over child and parents and have parameters of another kind.
     """
 
     target: str
@@ -251,8 +252,7 @@ def _family(problem: Problem, place: int) -> Floats | None:
     scope = (*group.parents, group.child)
     if len(group.factors) != 1 or group.auxiliaries or sorted(problem.scope(group.factors[0])) != sorted(scope):
         return None
-    factor: Any = problem.factor(group.factors[0])
-    values = factor.align([problem.variables[v] for v in scope]).values
+    values = dense(problem.factor(group.factors[0])).align([problem.variables[v] for v in scope]).values
     return np.asarray(values).reshape(-1, int(problem.variables.cards[group.child]))
 
 

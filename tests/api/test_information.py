@@ -1,0 +1,165 @@
+"""Entropies, information, conditional tables and value of information against enumerated posteriors."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import oracle
+import sepset as ss
+from random_gaussians import hybrid_net
+from random_models import random_case, random_evidence
+from tolerances import CLOSE
+
+
+def draw(seed, tag):
+    """A random model, possible evidence, and the posterior over all variables as one array."""
+    rng = np.random.default_rng([seed, tag])
+    while True:
+        case = random_case(rng)
+        given, plain = random_evidence(rng, case)
+        if len(case.variables) >= 2 and oracle.log_z(case.factors, case.cards, plain) > -math.inf:
+            return rng, case, given, plain
+
+
+def split(rng, case, parts):
+    """Disjoint groups of names, the first two never empty."""
+    names = [v.name for v in case.variables]
+    order = [names[i] for i in rng.permutation(len(names))]
+    groups = [[order[0]], [order[1]], *([] for _ in range(parts - 2))]
+    for name in order[2:]:
+        place = int(rng.integers(parts + 1))
+        if place < parts:
+            groups[place].append(name)
+    return groups
+
+
+def h(case, plain, names):
+    """The entropy of some variables in the posterior."""
+    return oracle.entropy(oracle.conditional(case.factors, case.cards, names, plain)) if names else 0.0
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_entropies_and_information(seed):
+    rng, case, given, plain = draw(seed, 55)
+    xs, ys, zs = split(rng, case, 3)
+    engine = ss.prepare(case.model)
+    joint = {k: h(case, plain, k) for k in ((*xs,), (*xs, *zs), (*ys, *zs), (*xs, *ys, *zs), (*zs,))}
+    assert engine.entropy(xs, given) == pytest.approx(joint[*xs,], abs=CLOSE)
+    assert engine.entropy(xs, given, on=zs) == pytest.approx(joint[*xs, *zs] - joint[*zs,], abs=CLOSE)
+    truth = joint[*xs, *zs] + joint[*ys, *zs] - joint[*xs, *ys, *zs] - joint[*zs,]
+    found = engine.mutual_information(xs, ys, given, on=zs)
+    assert found == pytest.approx(truth, abs=CLOSE)
+    assert found >= 0.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_conditional_tables(seed):
+    rng, case, given, plain = draw(seed, 56)
+    xs, zs = split(rng, case, 2)
+    found = ss.prepare(case.model).conditional(xs, zs, given)
+    joint = oracle.conditional(case.factors, case.cards, [*zs, *xs], plain)
+    total = joint.sum(axis=tuple(range(len(zs), joint.ndim)), keepdims=True)
+    truth = np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
+    assert [v.name for v in found.scope] == [*zs, *xs]
+    np.testing.assert_allclose(found.values, truth, rtol=1e-7, atol=CLOSE)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_value_of_information_is_expected_entropy_reduction(seed):
+    rng, case, given, plain = draw(seed, 57)
+    observed = {n for n, w in plain.items() if (np.asarray(w) > 0).sum() == 1}
+    free = [v.name for v in case.variables if v.name not in observed]
+    if not free:
+        return
+    targets = [free[i] for i in rng.permutation(len(free))[: int(rng.integers(1, 3))]]
+    engine = ss.prepare(case.model)
+    certain = {case.model.variables[v].name for v in engine._evidence(given).observed}
+    targets = [t for t in targets if t not in certain]
+    if not targets:
+        return
+    found = engine.value_of_information(targets, given=given)
+    assert set(found) == {v.name for v in case.variables} - set(targets) - certain
+    assert list(found.reductions.values()) == sorted(found.reductions.values(), reverse=True)
+    before = h(case, plain, targets)
+    assert found.entropy == pytest.approx(before, abs=CLOSE)
+    for name in found:
+        assert found[name] == pytest.approx(before - expected_entropy(case, plain, targets, name), abs=CLOSE)
+
+
+def expected_entropy(case, plain, targets, name):
+    """What the entropy of the targets will be on average once `name` is seen: every state seen in turn."""
+    chances = oracle.conditional(case.factors, case.cards, [name], plain)
+    total = 0.0
+    for code, chance in enumerate(chances):
+        if chance > 0:
+            seen = np.eye(len(chances))[code] * np.asarray(
+                oracle.likelihood(plain.get(name, chances * 0 + 1), len(chances))
+            )
+            total += chance * h(case, {**plain, name: seen}, targets)
+    return total
+
+
+@pytest.fixture
+def engine():
+    return ss.prepare(ss.datasets.load("asia"))
+
+
+def test_candidates_can_be_named(engine):
+    found = engine.value_of_information("lung", ["smoke", "xray"], {"dysp": "yes"})
+    assert list(found) == ["xray", "smoke"]
+    assert found.best == "xray"
+    assert found[engine.model["smoke"]] == found["smoke"]
+    assert engine.value_of_information("lung", []).best is None
+    assert len(engine.value_of_information("lung", "xray")) == 1
+    with pytest.raises(ss.ScopeError, match="Did you mean 'smoke'"):
+        found["smok"]
+
+
+def test_views(engine):
+    found = engine.value_of_information("lung")
+    assert repr(found).startswith("InformationValues(lung, entropy 0.21")
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(found)
+    assert "observe next" in console.export_text()
+
+
+def test_refusals(engine):
+    with pytest.raises(ss.ScopeError, match="observed already"):
+        engine.value_of_information("lung", given={"lung": "yes"})
+    with pytest.raises(ss.ScopeError, match="no target"):
+        engine.value_of_information([])
+    with pytest.raises(ss.ScopeError, match="cannot be a candidate"):
+        engine.value_of_information("lung", ["lung", "xray"])
+    with pytest.raises(ss.ScopeError, match="cannot be a candidate"):
+        engine.value_of_information("lung", ["smoke"], {"smoke": "yes"})
+    with pytest.raises(ss.ScopeError, match="both sides"):
+        engine.mutual_information("lung", ["xray", "lung"])
+    with pytest.raises(ss.ScopeError, match="both sides"):
+        engine.conditional("lung", "lung")
+    with pytest.raises(ss.ImpossibleEvidence):
+        engine.value_of_information("smoke", given={"either": "no", "lung": "yes"})
+
+
+def test_hybrid_models_answer_about_their_discrete_part():
+    rng = np.random.default_rng(9)
+    families, cards, nodes = oracle.random_clg(rng, 3, 2)
+    net = hybrid_net(families, cards, nodes)
+    engine = ss.prepare(net)
+    target = next(n for n, card in cards.items() if card > 1)
+    found = engine.value_of_information(target, given={"x0": 0.3})
+    mixture = oracle.clg_mixture(families, cards, nodes, values={"x0": 0.3})
+    for name in found:
+        both = mixture.discrete_marginal([target, name], cards)
+        truth = oracle.entropy(both.sum(0)) + oracle.entropy(both.sum(1)) - oracle.entropy(both)
+        assert found[name] == pytest.approx(truth, abs=CLOSE)
+    with pytest.raises(ss.NotApplicable, match="continuous"):
+        engine.entropy("x1")
+    with pytest.raises(ss.NotApplicable, match="continuous"):
+        engine.value_of_information("x1")
+    with pytest.raises(ss.NotApplicable, match="continuous"):
+        engine.value_of_information(target, ["x1"])

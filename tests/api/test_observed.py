@@ -1,0 +1,93 @@
+"""Views of an engine with findings: the same answers, findings added, changed and dropped, nothing changed in place."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from random_models import random_case, random_evidence
+
+
+@pytest.fixture
+def engine():
+    return ss.prepare(ss.datasets.load("asia"))
+
+
+def test_a_view_answers_as_the_engine_does(engine):
+    given = {"xray": "yes", "smoke": ss.Likelihood([0.3, 0.9])}
+    seen = engine.observe(given)
+    np.testing.assert_array_equal(seen.marginals()["lung"].values, engine.marginals(given)["lung"].values)
+    pair = ["lung", "bronc"]
+    np.testing.assert_array_equal(seen.query(pair).values, engine.query(pair, given).values)
+    assert float(seen.log_probability()) == float(engine.log_probability(given))
+    assert seen.map_assignment().assignment == engine.map_assignment(given).assignment
+    assert seen.map_assignment(over="lung", k=2).log_values == engine.map_assignment(given, over="lung", k=2).log_values
+    assert seen.sample(50, seed=3).to_frame("pandas").equals(engine.sample(50, given, seed=3).to_frame("pandas"))
+    assert dict(seen.value_of_information("lung")) == dict(engine.value_of_information("lung", given=given))
+    mine, theirs = seen.retracted_marginals(), engine.retracted_marginals(given)
+    assert list(mine) == list(theirs) == ["smoke", "xray"]
+    np.testing.assert_array_equal(mine["xray"].values, theirs["xray"].values)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_findings_one_after_the_other_are_findings_at_once(seed):
+    rng = np.random.default_rng([seed, 58])
+    case = random_case(rng)
+    given, _ = random_evidence(rng, case, most=1.0)
+    engine = ss.prepare(case.model)
+    at_once, seen = engine.observe(given), engine.observe({})
+    for name, finding in given.items():
+        seen = seen.observe({name: finding})
+    assert dict(seen.given) == dict(at_once.given)
+    assert float(seen.log_probability()) == pytest.approx(float(at_once.log_probability()))
+    if np.isfinite(float(at_once.log_probability())):
+        for v in case.variables:
+            np.testing.assert_allclose(seen.marginals()[v].values, at_once.marginals()[v].values)
+
+
+def test_findings_are_changed_and_dropped(engine):
+    first = engine.observe({"xray": "yes", "smoke": "no"})
+    changed = first.observe({"xray": "no"})
+    dropped = changed.observe({"smoke": None, engine.model["asia"]: float("nan")})
+    assert dict(first.given) == {"xray": "yes", "smoke": "no"}
+    assert dict(changed.given) == {"smoke": "no", "xray": "no"}
+    assert dict(dropped.given) == {"xray": "no"}
+    assert dropped.query("lung")["yes"] == pytest.approx(engine.query("lung", {"xray": "no"})["yes"])
+
+
+def test_changed_values_plan_nothing_again(engine):
+    engine.observe({"xray": "yes", "smoke": "no"}).marginals()["lung"]
+    kept = dict(engine.prepared._questions._known)
+    engine.observe({"xray": "no", "smoke": "no"}).marginals()["lung"]
+    assert all(engine.prepared._questions._known[key] is value for key, value in kept.items())
+
+
+def test_answers_are_computed_once(engine):
+    seen = engine.observe({"xray": "yes"})
+    assert seen.marginals() is seen.marginals()
+    assert seen.log_probability() is seen.log_probability()
+
+
+def test_views_are_immutable_and_checked(engine):
+    seen = engine.observe({"xray": "yes"})
+    with pytest.raises(AttributeError, match="immutable"):
+        seen.given = {}
+    with pytest.raises(TypeError):
+        seen.given["xray"] = "no"
+    with pytest.raises(ss.StateError, match="Did you mean 'yes'"):
+        seen.observe({"smoke": "yess"})
+    with pytest.raises(ss.ScopeError, match="Unknown variable"):
+        engine.observe({"smok": "yes"})
+    with pytest.raises(ss.ImpossibleEvidence):
+        engine.observe({"either": "no", "lung": "yes"}).marginals()
+    assert repr(seen) == "Observed(BayesNet(asia, 8 variables, 8 edges); xray='yes')" or "xray='yes'" in repr(seen)
+
+
+def test_views_survive_pickling(engine):
+    seen = engine.observe({"xray": "yes"})
+    back = pickle.loads(pickle.dumps(seen))
+    assert dict(back.given) == {"xray": "yes"}
+    np.testing.assert_array_equal(back.query("lung").values, seen.query("lung").values)

@@ -1,0 +1,183 @@
+"""Sensitivity functions against enumeration with changed tables: values, slopes, ranges and inverses."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import numpy as np
+import pytest
+
+import oracle
+import sepset as ss
+from random_models import names_of, random_evidence, structured_net, table_net
+from sepset.api.analysis import sensitivity
+from tolerances import CLOSE
+
+THETAS = (0.0, 0.07, 0.5, 0.93, 1.0)
+
+
+def changed(table, row, code, theta):
+    """The table with one parameter at `theta`, the rest of its row in proportion, or alike where there is none."""
+    new = table.reshape(-1, table.shape[-1]).copy()
+    others = np.delete(np.arange(table.shape[-1]), code)
+    rest = new[row, others].sum()
+    new[row, others] = new[row, others] * (1 - theta) / rest if rest > 0 else (1 - theta) / len(others)
+    new[row, code] = theta
+    return new.reshape(table.shape)
+
+
+def posterior(factors, cards, name, code, plain):
+    if oracle.log_z(factors, cards, plain) == -math.inf:
+        return math.nan
+    return float(oracle.conditional(factors, cards, [name], plain)[code])
+
+
+def question(rng, case):
+    """A target, a state of it, and possible evidence that leaves the target open."""
+    target = case.variables[rng.integers(len(case.variables))]
+    for _ in range(20):
+        given, plain = random_evidence(rng, case)
+        given = {k: f for k, f in given.items() if k not in (target, target.name)}
+        plain = {k: w for k, w in plain.items() if k != target.name}
+        if oracle.log_z(case.factors, case.cards, plain) > -math.inf:
+            return target, int(rng.integers(target.num_states)), given, plain
+    return target, int(rng.integers(target.num_states)), {}, {}
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_functions_pass_through_recomputed_posteriors(seed):
+    rng = np.random.default_rng([seed, 53])
+    case = table_net(rng)
+    if not case.variables:
+        return
+    target, code, given, plain = question(rng, case)
+    found = sensitivity(case.model, target, target.states[code], given=given)
+    now = posterior(case.factors, case.cards, target.name, code, plain)
+    assert found.probability == pytest.approx(now, abs=CLOSE)
+    by_child = {scope[-1]: i for i, (scope, _) in enumerate(case.factors)}
+    assert len(found) == sum(t.size for _, t in case.factors if t.shape[-1] > 1)
+    assert (np.diff(np.abs(found.derivatives)) <= 0).all()
+    for i in rng.permutation(len(found))[:12].tolist():
+        check_one(found[i], float(found.derivatives[i]), by_child, case, target.name, code, plain)
+
+
+def check_one(one, derivative, by_child, case, name, code, plain):
+    number = by_child[one.child]
+    scope, table = case.factors[number]
+    variables = case.model.variables
+    cell = tuple(variables[n].code(one.parents[n]) for n in scope[:-1])
+    row = int(np.ravel_multi_index(cell, table.shape[:-1])) if cell else 0
+    own = variables[one.child].code(one.state)
+    assert one.value == pytest.approx(table[(*cell, own)], rel=1e-12)
+    assert one.derivative == pytest.approx(derivative, abs=1e-12)
+    values = []
+    for theta in THETAS:
+        new = (scope, changed(table, row, own, theta))
+        truth = posterior([*case.factors[:number], new, *case.factors[number + 1 :]], case.cards, name, code, plain)
+        assert one.probability(theta) == pytest.approx(truth, rel=1e-7, abs=1e-9, nan_ok=True)
+        if not math.isnan(truth):
+            values.append(truth)
+            back = one.theta(truth)
+            if back is not None and abs(one.derivative) > 1e-6:
+                assert one.probability(back) == pytest.approx(truth, abs=1e-7)
+    low, high = one.range
+    assert low - 1e-9 <= min(values)
+    assert max(values) <= high + 1e-9
+    step = 1e-5 if one.value < 0.5 else -1e-5
+    difference = (one.probability(one.value + step) - one.probability(one.value)) / step
+    assert one.derivative == pytest.approx(difference, rel=1e-2, abs=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_cpds_that_are_no_tables_are_named(seed):
+    rng = np.random.default_rng([seed, 54])
+    case = structured_net(rng)
+    target, code, given, plain = question(rng, case)
+    found = sensitivity(case.model, target, target.states[code], given=given)
+    assert found.probability == pytest.approx(posterior(case.factors, case.cards, target.name, code, plain), abs=CLOSE)
+    by_child = {scope[-1]: i for i, (scope, _) in enumerate(case.factors)}
+    assert {one.child for one in found}.isdisjoint(found.left_out)
+    for i in rng.permutation(len(found))[:6].tolist():
+        check_one(found[i], float(found.derivatives[i]), by_child, case, target.name, code, plain)
+
+
+@pytest.fixture
+def student():
+    return ss.datasets.load("student")
+
+
+def test_a_likelihood_on_the_target_stays_in_the_product(student):
+    factors = [(names_of(c.to_table().scope), c.to_table().values) for c in student.cpds]
+    cards = {v.name: v.num_states for v in student.variables}
+    given = {"intelligence": ss.Likelihood([0.2, 0.9]), "grade": "C"}
+    plain = {"intelligence": np.array([0.2, 0.9]), "grade": 2}
+    found = ss.prepare(student).sensitivity("intelligence", "high", given)
+    assert found.probability == pytest.approx(posterior(factors, cards, "intelligence", 1, plain))
+    number = next(i for i, (scope, _) in enumerate(factors) if scope[-1] == "intelligence")
+    one = found.of("intelligence")[0]
+    for theta in (0.1, 0.6):
+        code = student["intelligence"].code(one.state)
+        new = (factors[number][0], changed(factors[number][1], 0, code, theta))
+        truth = posterior([*factors[:number], new, *factors[number + 1 :]], cards, "intelligence", 1, plain)
+        assert one.probability(theta) == pytest.approx(truth)
+
+
+def test_impossible_target_states_can_become_possible():
+    a, b = ss.Discrete("a"), ss.Discrete("b")
+    net = ss.BayesNet(ss.TableCPD(a, [1.0, 0.0]), ss.TableCPD(b, [[0.5, 0.5], [0.25, 0.75]], given=a))
+    found = sensitivity(net, "a", 1, given={"b": 0})
+    assert found.probability == 0.0
+    one = next(p for p in found.of("a") if p.state == 1)
+    assert one.probability(0.5) == pytest.approx(0.25 / 0.75)
+    assert one.theta(1 / 3) == pytest.approx(0.5)
+    assert one.theta(2.0) is None
+    assert one.range == pytest.approx((0.0, 1.0))
+
+
+def test_limits_where_the_evidence_becomes_impossible():
+    a, b = ss.Discrete("a"), ss.Discrete("b")
+    net = ss.BayesNet(ss.TableCPD(a, [0.4, 0.6]), ss.TableCPD(b, [[1.0, 0.0], [0.5, 0.5]], given=a))
+    one = next(p for p in sensitivity(net, "a", 1, given={"b": 1}) if p.child == "a" and p.state == 1)
+    assert math.isnan(one.probability(0.0))
+    assert one.range == pytest.approx((1.0, 1.0))
+    with pytest.raises(ss.ScopeError, match="between 0 and 1"):
+        one.probability(1.5)
+    assert one.theta(0.5) is None
+
+
+def test_views(student):
+    from rich.console import Console
+
+    found = ss.prepare(student).sensitivity("intelligence", "high", {"grade": "C"})
+    assert repr(found).startswith("Sensitivity(P(intelligence='high') = 0.0789474, 26 parameters")
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(found)
+    assert "P(grade='C' | intelligence='high', difficulty='easy')" in console.export_text()
+    assert len(found[:3]) == 3
+    assert found[-1] == list(found)[-1]
+    assert found.guarantees["marginals"] is ss.Guarantee.EXACT
+    assert found.of("sat")
+    assert all(p.child == "sat" for p in found.of("sat"))
+    with pytest.raises(IndexError):
+        found[1000]
+
+
+def test_refusals(student):
+    engine = ss.prepare(student)
+    with pytest.raises(ss.ScopeError, match="observed already"):
+        engine.sensitivity("grade", "A", {"grade": "A"})
+    with pytest.raises(ss.StateError, match="Did you mean 'high'"):
+        engine.sensitivity("intelligence", "hihg")
+    with pytest.raises(ss.NotApplicable, match="Soft"):
+        engine.sensitivity("intelligence", "high", {"grade": ss.Soft([0.2, 0.3, 0.5])})
+    a, x = ss.Discrete("a"), ss.Real("x")
+    with pytest.raises(ss.NotApplicable, match="directed"):
+        ss.prepare(ss.MarkovNet(ss.Table(a, [1, 2]))).sensitivity("a", 1)
+    hybrid = ss.BayesNet(ss.TableCPD(a, [0.5, 0.5]), ss.LinearGaussian(x, [0.0, 1.0], covariance=1.0, by=a))
+    with pytest.raises(ss.NotApplicable, match="continuous"):
+        ss.prepare(hybrid).sensitivity("a", 1)
+    b = ss.Discrete("b")
+    net = ss.BayesNet(ss.TableCPD(a, [1.0, 0.0]), ss.TableCPD(b, [[0.5, 0.5]] * 2, given=a))
+    with pytest.raises(ss.ImpossibleEvidence, match="a=1"):
+        ss.prepare(net).sensitivity("b", 1, {"a": 1})
