@@ -159,11 +159,12 @@ class Table(DiscreteFactor):
     @property
     def values(self) -> Array:
         """The values, shaped like the scope (flat beyond NumPy's axes); entries outside float64 become 0 or inf."""
-        with np.errstate(over="ignore", under="ignore"):
-            if self.space == "log":
-                flat = np.exp(self.flat)
-            else:
-                flat = np.ldexp(self.flat, self.exponent) if self.exponent else self.flat
+        flat = self.flat
+        if self.exponent or self.space == "log":
+            with np.errstate(over="ignore", under="ignore"):
+                flat = np.exp(flat) if self.space == "log" else np.ldexp(flat, self.exponent)
+        elif len(self.scope) == 1:
+            return flat
         return flat.reshape(self.shape) if len(self.scope) <= MAX_AXES else flat
 
     @property

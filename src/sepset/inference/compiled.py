@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,7 +19,6 @@ from sepset.inference.tables import FactorStore, near_one
 from sepset.problem import Problem
 
 Floats = NDArray[np.float64]
-LN2 = math.log(2.0)
 T = TypeVar("T")
 
 
@@ -34,6 +32,7 @@ class Inputs:
         base: where each factor starts in the store.
         indptr, columns, strides: for each factor its observed variables (as positions in the finding vector) and their
             strides.
+        numbers: which factors these are.
     """
 
     rows: Ints
@@ -42,6 +41,17 @@ class Inputs:
     indptr: Ints
     columns: Ints
     strides: Ints
+    numbers: Ints
+
+    @cached_property
+    def copies(self) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+        """All of this as the kernel takes it."""
+        return self.rows, self.groups, self.base, self.indptr, self.columns, self.strides
+
+    @cached_property
+    def all(self) -> Ints:
+        """Every factor's place."""
+        return np.arange(len(self.numbers))
 
     @cached_property
     def moving(self) -> Ints:
@@ -111,9 +121,10 @@ class Question:
     @cached_property
     def free(self) -> slice:
         """The part of the workspace that holds variables no factor mentions: always one."""
-        first = len(self.plan.relevant.factors) + len(self.touched) + 1
-        made, start = self.contraction, int(self.program.offsets[first]) if first < self.program.num_tensors else 0
-        return slice(start, start + sum(made.size(s) for s in made.scopes[first : made.num_inputs + 1]))
+        first = len(self.inputs.numbers) + len(self.touched) + 1
+        made = self.contraction
+        start = int(self.program.offsets[first]) if first < self.program.num_tensors else 0
+        return slice(start, start + int(made.sizes[first : made.num_inputs + 1].sum()))
 
     @cached_property
     def layout(self) -> Layout:
@@ -123,29 +134,33 @@ class Question:
     def ask(self, store: FactorStore, evidence: Evidence, read: Callable[[Run], T]) -> T:
         """What `read` finds in the workspace after a run with these findings."""
         workspace, is_fresh = self.pool.take(store, self.program.size)
-        try:
-            return read(self._run(workspace, is_fresh, store, evidence))
-        finally:
-            self.pool.give(store, workspace)
+        answer = read(self._run(workspace, is_fresh, store, evidence))
+        self.pool.give(store, workspace)  # not after an interruption, which may leave it half filled
+        return answer
 
     def _run(self, w: Floats, is_fresh: bool, store: FactorStore, evidence: Evidence) -> Run:
         from sepset.kernels import contraction as kernels
 
-        codes = np.array([evidence.codes[v] for v in self.observed], dtype=np.int64)
-        which = slice(None) if is_fresh else self.inputs.moving
-        rows, offsets = self.inputs.rows[which], self.inputs.offsets(codes)[which]
-        kernels.gather(w, store.values, rows, self.inputs.groups, offsets)
+        inputs, program = self.inputs, self.program
         if is_fresh:
             w[0] = w[self.free] = 1.0
-        num_factors = len(self.plan.relevant.factors)
-        exponents = np.zeros(self.program.num_tensors, dtype=np.int64)
-        for place, v in enumerate(self.touched, start=num_factors + 1):
-            start = int(self.program.offsets[place])
+        exponents = np.zeros(program.num_tensors, dtype=np.int64)
+        exponents[1 : len(inputs.numbers) + 1] = store.exponents[inputs.numbers]
+        for place, v in enumerate(self.touched, start=len(inputs.numbers) + 1):
+            start = int(program.offsets[place])
             w[start : start + len(evidence.weights[v])], exponents[place] = near_one(evidence.weights[v])
-        exponents[1 : num_factors + 1] = store.exponents[list(self.plan.relevant.factors)]
+        codes = np.array([evidence.codes[v] for v in self.observed], dtype=np.int64)
+        which = inputs.all if is_fresh else inputs.moving
         flags, cancel = np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.uint8)
-        kernels.execute(w, self.program.ops, self.program.groups, exponents, flags, self.maximize, cancel)
+        instructions = program.ops, program.groups, exponents, flags, self.maximize, cancel
+        kernels.run(w, store.values, which, *inputs.copies, codes, *instructions)
         return Run(self, w, exponents, bool(flags[0]))
+
+    @cached_property
+    def roots(self) -> tuple[Ints, Ints, Ints]:
+        """The roots: their tensors, where each starts, and how many entries it has."""
+        tensors = np.array(self.contraction.roots, dtype=np.int64)
+        return tensors, self.program.offsets[tensors], self.contraction.sizes[tensors].astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,36 +168,31 @@ class Layout:
     """Single marginals end to end: where each lies in the workspace and in the answer.
 
     Attributes:
-        index: workspace places, in answer order.
-        starts: where each marginal begins in the answer.
+        offsets: where each marginal begins in the workspace.
+        starts: where each begins in the answer, and the end.
         places: from variable position to its part of the answer.
     """
 
-    index: Ints
+    offsets: Ints
     starts: Ints
     places: Mapping[int, slice]
 
     @classmethod
     def of(cls, question: Question) -> Layout:
         """The layout of a question's single marginals."""
-        made, offsets = question.contraction, question.program.offsets
         singles = [(scope[0], tensor) for scope, tensor in question.homes.items() if len(scope) == 1]
-        sizes = [made.cards[r] for r, _ in singles]
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        parts = [np.arange(offsets[t], offsets[t] + n) for (_, t), n in zip(singles, sizes, strict=True)]
-        places = {
-            question.ids[r]: slice(int(s), int(s) + n) for (r, _), s, n in zip(singles, starts, sizes, strict=False)
-        }
-        return cls(np.concatenate(parts) if parts else np.zeros(0, np.int64), starts[:-1], places)
+        ranks, tensors = np.array(singles, dtype=np.int64).reshape(-1, 2).T
+        sizes = question.contraction.ledger.cards[ranks].astype(np.int64)
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        ends = starts.tolist()
+        places = {question.ids[r]: slice(ends[i], ends[i + 1]) for i, (r, _) in enumerate(singles)}
+        return cls(question.program.offsets[tensors], starts, places)
 
     def read(self, workspace: Floats) -> Floats:
         """All marginals, normalized, end to end."""
-        values = workspace[self.index]
-        if len(values):
-            totals = np.add.reduceat(values, self.starts)
-            totals[totals == 0.0] = 1.0
-            values /= np.repeat(totals, np.diff(self.starts, append=len(values)))
-        return values
+        from sepset.kernels.contraction import read_normalized
+
+        return read_normalized(workspace, self.offsets, self.starts)  # type: ignore[no-any-return]  # untyped kernel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,19 +207,15 @@ class Run:
     def tensor(self, number: int) -> Floats:
         """The entries of one tensor, flat."""
         start = int(self.question.program.offsets[number])
-        made = self.question.contraction
-        return self.workspace[start : start + made.size(made.scopes[number])]
+        return self.workspace[start : start + int(self.question.contraction.ledger.sizes[number])]
 
     @property
     def log_partition(self) -> float:
         """The logarithm of the product of the roots, summed over what is kept."""
-        total = 0.0
-        for root in self.question.contraction.roots:
-            mass = self.tensor(root).sum()
-            if mass == 0.0:
-                return -math.inf
-            total += math.log(mass) + int(self.exponents[root]) * LN2
-        return total
+        from sepset.kernels.contraction import log_total
+
+        tensors, offsets, sizes = self.question.roots
+        return log_total(self.workspace, offsets, sizes, self.exponents[tensors])
 
     def marginal(self, scope: Ranks) -> Floats:
         """The normalized marginal over an asked scope, flat; a copy."""
@@ -294,5 +300,5 @@ def _inputs(store: FactorStore, numbers: Ints, rank: Ints, program: Program, obs
     place = np.full(len(rank), -1, np.int64)
     place[list(observed)] = np.arange(len(observed))
     ledger = program.contraction.ledger
-    rows, groups, *fixed = gather_rows(ledger, program.offsets, *store.rows, numbers, rank, place)
-    return Inputs(rows, groups, store.offsets[numbers], *fixed)
+    rows, groups, start, columns, strides = gather_rows(ledger, program.offsets, *store.rows, numbers, rank, place)
+    return Inputs(rows, groups, store.offsets[numbers], start, columns, strides, numbers)

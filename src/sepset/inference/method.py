@@ -29,6 +29,8 @@ class Answer(NamedTuple):
 
 def dense(distribution: Any) -> Any:
     """The answer with discrete ones as tables, so that `values` has one axis a target whatever the factors were."""
+    if type(distribution) is Table:
+        return distribution
     is_sparse = isinstance(distribution, DiscreteFactor) and not isinstance(distribution, Table)
     return distribution.to_table() if is_sparse else distribution
 

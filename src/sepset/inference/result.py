@@ -115,7 +115,7 @@ class Marginals(Mapping[str, Any]):
     """The marginal of every variable, computed when read; found by name or variable."""
 
     def __init__(self, names: Iterable[str], read: Callable[[str], Any], **about: Any) -> None:
-        self._names = dict.fromkeys(names)
+        self._names = names if isinstance(names, Mapping) else dict.fromkeys(names)
         self._read = read
         self._known: dict[str, Any] = {}
         self.about = Result(**about)
@@ -131,12 +131,13 @@ class Marginals(Mapping[str, Any]):
         return self.about.status
 
     def __getitem__(self, key: VariableLike) -> Any:
-        name = key.name if isinstance(key, Discrete | Vector) else key
-        if name not in self._names:
-            raise ScopeError(f"There is no marginal of {name!r}.{nearest(name, self._names)}")
-        if name not in self._known:
-            self._known[name] = self._read(name)
-        return self._known[name]
+        name = key if type(key) is str else key.name if isinstance(key, Discrete | Vector) else key
+        found = self._known.get(name)
+        if found is None:
+            if name not in self._names:
+                raise ScopeError(f"There is no marginal of {name!r}.{nearest(name, self._names)}")
+            found = self._known[name] = self._read(name)
+        return found
 
     def __contains__(self, key: object) -> bool:
         return (key.name if isinstance(key, Discrete | Vector) else key) in self._names

@@ -236,3 +236,64 @@ def execute(w: Any, ops: Any, groups: Any, exponents: Any, flags: Any, maximize:
                 w[i] = 0.0
             _loops(w, d, op[A], op[B], groups, op[FIRST], op[COUNT], 1 if maximize else 0, counter)
         _rescale(w, d, size, exponents, op[TENSOR_D], flags)
+
+
+@kernel
+def run(
+    w: Any,
+    store: Any,
+    which: Any,
+    rows: Any,
+    copies: Any,
+    base: Any,
+    fixed_start: Any,
+    columns: Any,
+    strides: Any,
+    codes: Any,
+    ops: Any,
+    groups: Any,
+    exponents: Any,
+    flags: Any,
+    maximize: bool,
+    cancel: Any,
+) -> None:
+    """Copy the factors `which` from the store, each at the place that the findings' codes decide, and execute."""
+    chosen = np.empty((len(which), 3), np.int64)
+    offsets = np.empty(len(which), np.int64)
+    for i in range(len(which)):
+        f = which[i]
+        offsets[i] = base[f]
+        for k in range(fixed_start[f], fixed_start[f + 1]):
+            offsets[i] += strides[k] * codes[columns[k]]
+        for c in range(3):
+            chosen[i, c] = rows[f, c]
+    gather(w, store, chosen, copies, offsets)
+    execute(w, ops, groups, exponents, flags, maximize, cancel)
+
+
+@kernel
+def read_normalized(w: Any, places: Any, starts: Any) -> Any:
+    """Distributions end to end: part i is copied from `places[i]`, and sums to one where it has any mass."""
+    values = np.empty(starts[-1])
+    for i in range(len(places)):
+        first, end = starts[i], starts[i + 1]
+        total = 0.0
+        for k in range(first, end):
+            values[k] = w[places[i] + k - first]
+            total += values[k]
+        if total > 0.0:
+            for k in range(first, end):
+                values[k] /= total
+    return values
+
+
+@kernel
+def log_total(w: Any, places: Any, sizes: Any, exponents: Any) -> float:
+    """The logarithm of the product of the sums of several tables, each times two to its exponent."""
+    total = 0.0
+    for i in range(len(places)):
+        mass = 0.0
+        for k in range(places[i], places[i] + sizes[i]):
+            mass += w[k]
+        total += np.log(mass) + exponents[i] * np.log(2.0)
+    return total
