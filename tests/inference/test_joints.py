@@ -12,7 +12,7 @@ import oracle
 import sepset as ss
 from random_gaussians import hybrid_net
 from random_trees import calibrated
-from sepset.errors import NotApplicable, TooLarge
+from sepset.errors import ImpossibleEvidence, NotApplicable, TooLarge
 from sepset.evidence import Evidence, resolve
 from sepset.inference.cliquetree import PreparedCliqueTree
 from sepset.inference.elimination import VariableElimination
@@ -74,7 +74,7 @@ def test_the_route_is_the_cheapest():
     apart = prepared.joint_plan([9, 11], Evidence(), calibration)
     assert apart.route == "merging"
     assert apart.cost == apart.reading + apart.merging.cost < apart.elimination.cost
-    assert "by merging" in str(apart)
+    assert "by merging" in str(apart) == apart.__rich__()
     assert f"{apart.elimination.cost:,} multiplications" in str(apart)
     # The first variable alone is its prior: no factor need be multiplied.
     first = prepared.joint_plan([0], Evidence(), calibration)
@@ -106,6 +106,8 @@ def test_impossible_evidence_has_no_joint():
     prepared = prepared_for(net)
     evidence = resolve({"b": 1}, net.variables)
     assert prepared.joint([0], evidence, prepared.calibrate(evidence)).log_partition == -math.inf
+    with pytest.raises(ImpossibleEvidence, match="b"):
+        prepared.pairwise_marginals(evidence)
 
 
 def test_models_with_continuous_variables_are_eliminated():

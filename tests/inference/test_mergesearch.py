@@ -125,3 +125,11 @@ def test_the_chosen_order_of_a_small_tree_is_optimal_or_better_through_hubs(seed
         assert order.cost == best
     else:
         assert order.cost <= best
+
+
+def test_a_greedy_order_that_meets_the_lower_bound_needs_no_search():
+    leaves = [("x", f"u{i}") for i in range(12)]
+    tree = CliqueTree([("x",), *leaves], [(0, i + 1) for i in range(12)])
+    cards = {"x": 1, "u0": 5, "u1": 4} | dict.fromkeys([f"u{i}" for i in range(2, 12)], 1)
+    query = tree_query(tree, list(cards), cards)
+    assert choose_order(query, budget=0).cost == lower_bound(query, query.whole) == 20

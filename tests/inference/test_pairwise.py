@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from sepset.errors import ScopeError, TooLarge
 from sepset.graphs.clusters import CliqueTree
 from sepset.inference.cliquetree import PreparedCliqueTree
 from sepset.inference.pairwise import PairSweep
+from sepset.inference.passes import calibrate
 from tolerances import CLOSE
 
 
@@ -27,6 +30,27 @@ def test_every_pair_is_that_of_enumeration(seed):
     assert len(pairs) == len(list(pairs))
     for a, b in itertools.permutations(names, 2):
         np.testing.assert_allclose(pairs[a, b].values, case.marginal([a, b]), rtol=0, atol=CLOSE)
+
+
+@pytest.mark.parametrize("kept", [0, 2**16])
+@pytest.mark.parametrize("seed", range(12))
+def test_wide_trees_whose_sepsets_differ(seed, kept, monkeypatch):
+    monkeypatch.setattr("sepset.inference.pairwise._KEPT", kept)
+    rng = np.random.default_rng([seed, 37])
+    core = ["a", "b", "c"]
+    inside = [[n for n in core if rng.random() < 0.6] for _ in range(4)]
+    clusters = [core, *([*shared[::-1], f"x{i}", f"y{i}"] for i, shared in enumerate(inside))]
+    tree = CliqueTree(clusters, [(0, i + 1) for i in range(4)])
+    variables = {name: ss.Discrete(name, int(rng.integers(1, 4))) for name in tree.variables}
+    factors = [ss.Table.random([variables[n] for n in rng.permutation(c)], rng, zeros=0.1) for c in clusters]
+    result = calibrate(tree, factors)
+    if result.log_partition == -math.inf:
+        return
+    pairs = PairSweep(tree, list(variables.values())).run(result.beliefs)
+    joint = functools.reduce(lambda f, g: f * g, factors)
+    for a, b in itertools.combinations(variables, 2):
+        expected = joint.marginalize([n for n in variables if n not in (a, b)]).align([a, b]).values
+        np.testing.assert_allclose(pairs[a, b].values, expected / expected.sum(), rtol=0, atol=CLOSE)
 
 
 def test_sparse_beliefs_and_scopes_in_any_order():

@@ -13,6 +13,7 @@ from sepset.errors import NotApplicable, TooLarge
 from sepset.evidence import Evidence
 from sepset.factors.table import Table
 from sepset.graphs.clusters import CliqueTree
+from sepset.inference.conflict import impossible
 from sepset.inference.elimination import PreparedElimination
 from sepset.inference.mergeorders import MergeOrder
 from sepset.inference.mergesearch import choose_order
@@ -140,6 +141,8 @@ class TreeJoints:
         """The joint of every pair of unobserved variables."""
         if not self._is_discrete:
             raise NotApplicable("All pairs at once are for discrete variables. Query the pairs one by one.")
+        if calibration.log_partition == -np.inf:
+            raise impossible(self._elimination, evidence)
         observed = set(evidence.observed)
         hidden = [v for i, v in enumerate(self.problem.variables) if i not in observed and isinstance(v, Discrete)]
         return PairSweep(calibration.tree, hidden, memory=self._memory).run(calibration.beliefs)
