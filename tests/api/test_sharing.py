@@ -5,7 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import signal
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 
 import sepset as ss
 from random_models import random_case
+from sepset.inference import compiled
 from sepset.kernels import contraction as kernels
 
 
@@ -105,3 +108,38 @@ def test_an_interrupted_run_leaves_the_engine_usable(when, monkeypatch):
     found = engine.marginals(given)
     for name, values in truth.items():
         np.testing.assert_allclose(found[name].values, values, rtol=1e-12)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
+def test_a_long_run_hears_of_an_interruption(monkeypatch):
+    net = ss.datasets.load("asia")
+    engine, sound = ss.prepare(net), kernels.run
+    truth = ss.query(net, "lung", method=ss.VariableElimination()).values
+    seen = []
+
+    def endless(*arguments):
+        *_, cancel = arguments
+        end = time.monotonic() + 30
+        while not cancel[0] and time.monotonic() < end:
+            time.sleep(0.001)
+        seen.append(bool(cancel[0]))
+        sound(*arguments)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compiled, "LONG", -1)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(kernels, "run", endless)
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            with pytest.raises(KeyboardInterrupt):
+                engine.query("lung")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert seen == [True]
+    np.testing.assert_allclose(engine.query("lung").values, truth, rtol=1e-12)
+    with ThreadPoolExecutor(1) as pool:
+        np.testing.assert_allclose(pool.submit(engine.query, "lung").result().values, truth, rtol=1e-12)

@@ -16,10 +16,14 @@ from sepset.inference.contraction import Contraction, Groups, Ranks, contract, d
 from sepset.inference.plan import Plan
 from sepset.inference.program import Ints, Program, assemble
 from sepset.inference.tables import FactorStore, near_one
+from sepset.inference.workers import Cancel, interruptible
 from sepset.problem import Problem
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
+
+LONG = 100_000_000
+"""Multiplications (a tenth of a second or so) beyond which a run listens for interruptions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,10 +155,19 @@ class Question:
             w[start : start + len(evidence.weights[v])], exponents[place] = near_one(evidence.weights[v])
         codes = np.array([evidence.codes[v] for v in self.observed], dtype=np.int64)
         which = inputs.all if is_fresh else inputs.moving
-        flags, cancel = np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.uint8)
-        instructions = program.ops, program.groups, exponents, flags, self.maximize, cancel
-        kernels.run(w, store.values, which, *inputs.copies, codes, *instructions)
+        flags = np.zeros(2, dtype=np.int64)
+        instructions = program.ops, program.groups, exponents, flags, self.maximize
+
+        def run(cancel: Cancel) -> None:
+            kernels.run(w, store.values, which, *inputs.copies, codes, *instructions, cancel)
+
+        interruptible(run) if self.is_long else run(np.zeros(1, dtype=np.uint8))
         return Run(self, w, exponents, bool(flags[0]))
+
+    @cached_property
+    def is_long(self) -> bool:
+        """Whether a run may take long enough for someone to interrupt it."""
+        return self.contraction.work > LONG
 
     @cached_property
     def roots(self) -> tuple[Ints, Ints, Ints]:
