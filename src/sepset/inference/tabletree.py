@@ -135,13 +135,13 @@ class PreparedTables:
         if len(groups) != 1:
             return self._grouped(groups, evidence)
         question = self._question("marginals", evidence, groups[0])
-        layout, variables = question.layout, self._variables
+        layout, scopes = question.layout, self._scopes
         answer = self._ask(question, evidence, lambda run: (run.log_partition, layout.read(run.workspace)))
         if answer is None:
             return self._fallback.marginals(evidence)
         log_partition, values = answer
         values.setflags(write=False)
-        return lambda v: Table._make((variables[v],), values[layout.places[v]]), log_partition
+        return lambda v: Table._make(scopes[v], values[layout.places[v]]), log_partition
 
     def _grouped(self, groups: Sequence[tuple[int, ...]], evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """A reader that runs each group when the first of its targets is read."""
@@ -159,12 +159,12 @@ class PreparedTables:
 
     def _group_reader(self, group: tuple[int, ...], evidence: Evidence) -> Callable[[int], Any]:
         question = self._question("group", evidence, group)
-        layout, variables = question.layout, self._variables
+        layout, scopes = question.layout, self._scopes
         values = self._ask(question, evidence, lambda run: layout.read(run.workspace))
         if values is None:
             return self._fallback.marginals(evidence)[0]
         values.setflags(write=False)
-        return lambda v: Table._make((variables[v],), values[layout.places[v]])
+        return lambda v: Table._make(scopes[v], values[layout.places[v]])
 
     def _groups(self, evidence: Evidence) -> tuple[tuple[int, ...], ...]:
         """The targets in groups; an observed set that keeps being asked about is worth a longer look."""
@@ -176,8 +176,8 @@ class PreparedTables:
         )
 
     @cached_property
-    def _variables(self) -> tuple[Discrete, ...]:
-        return tuple(self.problem.variables)  # type: ignore[arg-type]
+    def _scopes(self) -> tuple[tuple[Discrete], ...]:
+        return tuple((v,) for v in self.problem.variables)  # type: ignore[misc]  # all are discrete here
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
