@@ -14,6 +14,7 @@ from sepset.api import sensitivity as parameters
 from sepset.api.information import InformationValues
 from sepset.api.invariants import CheckReport
 from sepset.api.observed import Observed
+from sepset.api.pairs import Pairs
 from sepset.api.prediction import (
     OnImpossible,
     Prediction,
@@ -112,13 +113,17 @@ class Engine:
         read, log_partition = self.prepared.marginals(evidence)
         if log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
-        observed = set(evidence.observed)
-        place = {name: i for i, name in enumerate(self.model.variables.names)}
+        place, observed = self._place, frozenset(evidence.observed)
 
         def lookup(name: str) -> Any:
-            return self._point(place[name], evidence) if place[name] in observed else dense(read(place[name]))
+            position = place[name]
+            return self._point(position, evidence) if position in observed else dense(read(position))
 
         return Marginals(place, lookup, method=self.method, guarantees=self._promises)
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.model.variables.names)}
 
     def log_partition(self, given: Given = None) -> LogProbability:
         r"""$\log \sum_{\mathbf x} \prod_i \phi_i$ over the assignments consistent with the evidence."""
@@ -281,6 +286,21 @@ class Engine:
         [0.4887, 0.1423]
         """
         return Observed(self, given)
+
+    def pairwise_marginals(self, given: Given = None) -> Pairs:
+        """The joint of every pair of variables given the evidence, in one sweep over a calibrated tree.
+
+        Reference: El-Hay (2001), chapter 4, for joints across cliques; the sweep over all pairs extends it.
+        """
+        evidence = self._evidence(given)
+        sweep = getattr(self.prepared, "pairwise_marginals", None)
+        if sweep is None:
+            raise NotApplicable(
+                f"All pairs come from a calibrated tree; {type(self.method).__name__} has none. Use CliqueTree."
+            )
+        singles = self.marginals(given)
+        names = frozenset(self.model.variables[v].name for v in evidence.observed)
+        return Pairs(sweep(evidence), singles, names)
 
     def retracted_marginals(self, given: Given) -> Marginals:
         r"""For every finding, $P(X \mid \mathbf e_{-X})$: its variable given all the *other* findings.

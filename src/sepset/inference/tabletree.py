@@ -21,7 +21,9 @@ from sepset.inference.compiled import Question, Run, compile_question
 from sepset.inference.conflict import impossible
 from sepset.inference.factormarginals import ExpectedCounts, from_calibration, from_run
 from sepset.inference.findings import Findings
+from sepset.inference.joints import JointPlan
 from sepset.inference.method import Answer, Best, Method, Prepared
+from sepset.inference.pairwise import PairwiseMarginals
 from sepset.inference.passes import Calibration
 from sepset.inference.plan import Plan, make_plan
 from sepset.inference.readback import drawer, modes, read_back
@@ -62,6 +64,12 @@ class PlainTree(Prepared, Protocol):
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibration:
         """The calibrated tree."""
+
+    def pairwise_marginals(self, evidence: Evidence) -> PairwiseMarginals:
+        """The joint of every pair of unobserved variables."""
+
+    def joint_plan(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> JointPlan:
+        """How a calibrated tree answers a joint across cliques."""
 
 
 class QuestionCache:
@@ -210,6 +218,14 @@ class PreparedTables:
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibration:
         """Clique and sepset beliefs as factors, for those who want to look at them."""
         return self._fallback.calibrate(evidence, semiring)
+
+    def pairwise_marginals(self, evidence: Evidence) -> PairwiseMarginals:
+        """The joint of every pair of unobserved variables, in one sweep over a calibrated tree."""
+        return self._fallback.pairwise_marginals(evidence)
+
+    def joint_plan(self, targets: Sequence[int], evidence: Evidence) -> JointPlan:
+        """How a tree calibrated for this evidence answers a joint, in one clique or across several."""
+        return self._fallback.joint_plan(targets, evidence, self._fallback.calibrate(evidence))
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
         """What a query would cost; without targets, what all marginals do."""
