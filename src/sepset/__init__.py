@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sepset import datasets as datasets
+    from sepset.api.analysis import sensitivity as sensitivity
+    from sepset.api.analysis import value_of_information as value_of_information
     from sepset.api.auto import Auto as Auto
     from sepset.api.compare import kl_divergence as kl_divergence
     from sepset.api.compare import to_bayes_net as to_bayes_net
     from sepset.api.engine import Engine as Engine
+    from sepset.api.pairs import Pairs as Pairs
     from sepset.api.verbs import log_partition as log_partition
     from sepset.api.verbs import log_probability as log_probability
     from sepset.api.verbs import map_assignment as map_assignment
@@ -135,9 +138,18 @@ if TYPE_CHECKING:
     from sepset.graphs.triangulation import maximal_cliques as maximal_cliques
     from sepset.graphs.triangulation import perfect_elimination_order as perfect_elimination_order
     from sepset.graphs.triangulation import triangulate as triangulate
+    from sepset.inference.beliefupdate import BeliefUpdate as BeliefUpdate
     from sepset.inference.bruteforce import BruteForce as BruteForce
     from sepset.inference.cliquetree import CliqueTree as CliqueTree
+    from sepset.inference.conditioning import ConditioningPlan as ConditioningPlan
+    from sepset.inference.conditioning import RecursiveConditioning as RecursiveConditioning
+    from sepset.inference.cutset import CutsetConditioning as CutsetConditioning
+    from sepset.inference.cutset import CutsetPlan as CutsetPlan
     from sepset.inference.elimination import VariableElimination as VariableElimination
+    from sepset.inference.mergeorders import MergeOrder as MergeOrder
+    from sepset.inference.mergesearch import best_first_order as best_first_order
+    from sepset.inference.mergesearch import choose_order as choose_order
+    from sepset.inference.mergesearch import optimal_order as optimal_order
     from sepset.inference.plan import Plan as Plan
     from sepset.inference.result import Guarantee as Guarantee
     from sepset.inference.result import LogProbability as LogProbability
@@ -145,6 +157,9 @@ if TYPE_CHECKING:
     from sepset.inference.result import Marginals as Marginals
     from sepset.inference.result import QueryResult as QueryResult
     from sepset.inference.result import Status as Status
+    from sepset.inference.shafershenoy import ShaferShenoy as ShaferShenoy
+    from sepset.inference.treequery import TreeQuery as TreeQuery
+    from sepset.inference.treequery import tree_query as tree_query
     from sepset.io.files import read as read
     from sepset.io.files import write as write
     from sepset.io.results import read_evidence as read_evidence
@@ -183,6 +198,7 @@ _HOMES = {
     "Auto": "api.auto",
     "BOOLEAN": "semiring",
     "BayesNet": "models.bayesnet",
+    "BeliefUpdate": "inference.beliefupdate",
     "BruteForce": "inference.bruteforce",
     "CPD": "cpds.cpd",
     "CanonicalGaussian": "factors.gaussian",
@@ -192,7 +208,10 @@ _HOMES = {
     "CliqueTree": "inference.cliquetree",
     "ClusterGraph": "graphs.clusters",
     "Conditional": "factors.algebra",
+    "ConditioningPlan": "inference.conditioning",
     "ContextIndependence": "cpds.cpd",
+    "CutsetConditioning": "inference.cutset",
+    "CutsetPlan": "inference.cutset",
     "DAG": "graphs.graph",
     "DataError": "errors",
     "Dataset": "data.dataset",
@@ -224,6 +243,7 @@ _HOMES = {
     "Marginals": "inference.result",
     "MarkovNet": "models.markovnet",
     "MaxCardinality": "graphs.ordering",
+    "MergeOrder": "inference.mergeorders",
     "MinFill": "graphs.ordering",
     "MinNeighbors": "graphs.ordering",
     "MinWeight": "graphs.ordering",
@@ -238,6 +258,7 @@ _HOMES = {
     "Not": "evidence",
     "NotApplicable": "errors",
     "NotClosed": "errors",
+    "Pairs": "api.pairs",
     "ParameterBlock": "cpds.cpd",
     "Parity": "factors.potentials",
     "Plan": "inference.plan",
@@ -247,6 +268,7 @@ _HOMES = {
     "Problem": "problem",
     "QueryResult": "inference.result",
     "Real": "variables",
+    "RecursiveConditioning": "inference.conditioning",
     "RegionGraph": "graphs.regions",
     "Rule": "cpds.rules",
     "RuleCPD": "cpds.rules",
@@ -254,6 +276,7 @@ _HOMES = {
     "ScopeError": "errors",
     "Semiring": "semiring",
     "SepsetError": "errors",
+    "ShaferShenoy": "inference.shafershenoy",
     "Single": "factors.block",
     "Soft": "evidence",
     "SparseTable": "factors.sparse",
@@ -265,6 +288,7 @@ _HOMES = {
     "TooLarge": "errors",
     "Trail": "graphs.separation",
     "TreeCPD": "cpds.tree",
+    "TreeQuery": "inference.treequery",
     "TruncatedLinear": "factors.potentials",
     "TruncatedQuadratic": "factors.potentials",
     "UndirectedGraph": "graphs.graph",
@@ -278,10 +302,12 @@ _HOMES = {
     "barren_nodes": "graphs.separation",
     "bayes_structure": "models.conversions",
     "bayes_to_markov": "graphs.equivalence",
+    "best_first_order": "inference.mergesearch",
     "bethe_graph": "graphs.regions",
     "block": "models.blocks",
     "chain_components": "graphs.graph",
     "chain_separated": "graphs.separation",
+    "choose_order": "inference.mergesearch",
     "clique_tree": "graphs.clusters",
     "connected_components": "graphs.graph",
     "consistent_extension": "graphs.equivalence",
@@ -316,6 +342,7 @@ _HOMES = {
     "minimal_imap": "graphs.imaps",
     "minimal_imap_undirected": "graphs.imaps",
     "moralize": "graphs.graph",
+    "optimal_order": "inference.mergesearch",
     "pairwise": "models.blocks",
     "pairwise_form": "models.conversions",
     "pdag_to_dag": "graphs.equivalence",
@@ -331,6 +358,7 @@ _HOMES = {
     "region_graph": "graphs.regions",
     "requisite_nodes": "graphs.separation",
     "sample": "api.verbs",
+    "sensitivity": "api.analysis",
     "separated": "graphs.separation",
     "skeleton": "graphs.graph",
     "strong_order": "graphs.clusters",
@@ -339,10 +367,12 @@ _HOMES = {
     "to_bayes_net": "api.compare",
     "to_chain_graph": "models.conversions",
     "to_markov_net": "models.conversions",
+    "tree_query": "inference.treequery",
     "treewidth": "graphs.treewidth",
     "treewidth_bounds": "graphs.treewidth",
     "triangulate": "graphs.triangulation",
     "unary": "models.blocks",
+    "value_of_information": "api.analysis",
     "write": "io.files",
     "write_dataset": "data.files",
     "write_evidence": "io.results",
@@ -359,6 +389,7 @@ __all__ = [
     "AtLeastOne",
     "Auto",
     "BayesNet",
+    "BeliefUpdate",
     "BruteForce",
     "CanonicalGaussian",
     "CanonicalTable",
@@ -367,7 +398,10 @@ __all__ = [
     "CliqueTree",
     "ClusterGraph",
     "Conditional",
+    "ConditioningPlan",
     "ContextIndependence",
+    "CutsetConditioning",
+    "CutsetPlan",
     "DataError",
     "Dataset",
     "DeterministicCPD",
@@ -397,6 +431,7 @@ __all__ = [
     "Marginals",
     "MarkovNet",
     "MaxCardinality",
+    "MergeOrder",
     "MinFill",
     "MinNeighbors",
     "MinWeight",
@@ -411,6 +446,7 @@ __all__ = [
     "Not",
     "NotApplicable",
     "NotClosed",
+    "Pairs",
     "ParameterBlock",
     "Parity",
     "Plan",
@@ -420,12 +456,14 @@ __all__ = [
     "Problem",
     "QueryResult",
     "Real",
+    "RecursiveConditioning",
     "RegionGraph",
     "Rule",
     "RuleCPD",
     "ScopeError",
     "Semiring",
     "SepsetError",
+    "ShaferShenoy",
     "Single",
     "Soft",
     "SparseTable",
@@ -437,6 +475,7 @@ __all__ = [
     "TooLarge",
     "Trail",
     "TreeCPD",
+    "TreeQuery",
     "TruncatedLinear",
     "TruncatedQuadratic",
     "UndirectedGraph",
@@ -450,10 +489,12 @@ __all__ = [
     "barren_nodes",
     "bayes_structure",
     "bayes_to_markov",
+    "best_first_order",
     "bethe_graph",
     "block",
     "chain_components",
     "chain_separated",
+    "choose_order",
     "clique_tree",
     "connected_components",
     "consistent_extension",
@@ -489,6 +530,7 @@ __all__ = [
     "minimal_imap",
     "minimal_imap_undirected",
     "moralize",
+    "optimal_order",
     "pairwise",
     "pairwise_form",
     "pdag_to_dag",
@@ -504,6 +546,7 @@ __all__ = [
     "region_graph",
     "requisite_nodes",
     "sample",
+    "sensitivity",
     "separated",
     "skeleton",
     "strong_order",
@@ -512,10 +555,12 @@ __all__ = [
     "to_bayes_net",
     "to_chain_graph",
     "to_markov_net",
+    "tree_query",
     "treewidth",
     "treewidth_bounds",
     "triangulate",
     "unary",
+    "value_of_information",
     "write",
     "write_dataset",
     "write_evidence",
