@@ -9,7 +9,20 @@ import sys
 
 from benchmarks.measure import single_thread
 
-SUITES = ("files", "ordering", "separation", "sampling", "tables", "inference", "treequeries", "startup")
+SUITES = (
+    "files",
+    "ordering",
+    "plans",
+    "separation",
+    "sampling",
+    "tables",
+    "inference",
+    "exact",
+    "uai",
+    "memory",
+    "treequeries",
+    "startup",
+)
 COMPILING = 300.0  # seconds allowed for compiling, which is not part of any figure
 
 
@@ -19,6 +32,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu on a machine others use too")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a measurement is given up")
     parser.add_argument("--all", action="store_true", help="inference on the large networks too")
+    parser.add_argument("--quick", action="store_true", help="leave out what takes long; nothing is kept")
+    parser.add_argument(
+        "--long", action="store_true", help="add what takes very long: half a minute's refinement a plan"
+    )
     chosen = parser.parse_args()
     unknown = [name for name in chosen.suites if name not in SUITES]
     if unknown:
@@ -39,17 +56,19 @@ def main() -> None:
 
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(machine(), highlight=False)
-    lab = Lab(limit=chosen.limit)
+    lab = Lab(limit=chosen.limit, quick=chosen.quick, long=chosen.long)
     try:
         lab.ask("sepset", compile_kernels, limit=COMPILING)
         for name in chosen.suites or SUITES:
             with console.status(f"running {name}"):
                 reports = importlib.import_module(f"benchmarks.{name}").run(lab)
             console.print(*reports, sep="\n")
-            write_results(name, reports)
+            if not chosen.quick:
+                write_results(name, reports)
     finally:
         lab.close()
-    fill_readme(SUITES)
+    if not chosen.quick:
+        fill_readme(SUITES)
 
 
 if __name__ == "__main__":

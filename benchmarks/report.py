@@ -36,7 +36,8 @@ class Comparison:
     """One case: our figure beside each peer's, smaller being better.
 
     Attributes:
-        kind: "s" for seconds, "B" for bytes, "entries" for table entries.
+        kind: "s" for seconds, "B" for bytes, "entries" for table entries, "ns" for nanoseconds, "error" for a
+            difference.
         target: the figure we set out to reach, for people.
         headline: what the README calls this case; empty to leave it out.
     """
@@ -62,11 +63,23 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Report:
-    """One table of a suite."""
+    """One table of a suite.
+
+    Attributes:
+        goals: the figures we set out to reach: the least ratio and the geometric mean.
+        floor: a case whose best peer needs less than this counts in the mean, not in the least ratio; None to leave the
+            least ratio out.
+        has_mean: whether the geometric mean of the ratios means anything.
+        versus: the name of the ratio.
+    """
 
     title: str
     comparisons: Sequence[Comparison]
     note: str = ""
+    goals: tuple[str, str] = ("", "")
+    floor: float | None = None
+    has_mean: bool = True
+    versus: str = "best peer / sepset"
 
     @property
     def columns(self) -> list[str]:
@@ -74,14 +87,35 @@ class Report:
         return list(dict.fromkeys(name for one in self.comparisons for name in one.peers))
 
     def rows(self) -> list[list[str]]:
-        """All cells as text, a header first, the geometric mean last where there are several ratios."""
-        header = ["", "sepset", *self.columns, "best peer / sepset", "target"]
+        """All cells as text, a header first, the least ratio and the geometric mean last where there are several."""
+        header = ["", "sepset", *self.columns, self.versus, "target"]
         body = [self._row(one) for one in self.comparisons]
         ratios = [one.ratio for one in self.comparisons if one.ratio is not None]
-        if len(ratios) > 1:
-            body.append(["geometric mean", "", *("" for _ in self.columns), ratio_text(geometric_mean(ratios)), ""])
+        blank = ["" for _ in self.columns]
+        if self.worst is not None:
+            which = f" where the best peer needs over {shown(self.floor, 's')}" if self.floor else ""
+            label = f"least of {self.num_counted}{which}: {self.worst[0]}"
+            body.append([label, "", *blank, ratio_text(self.worst[1]), self.goals[0]])
+        if len(ratios) > 1 and self.has_mean:
+            body.append(["geometric mean", "", *blank, ratio_text(geometric_mean(ratios)), self.goals[1]])
         keep = [i for i in range(len(header)) if i < 2 or any(row[i] for row in body)]
         return [[row[i] for i in keep] for row in [header, *body]]
+
+    @property
+    def _counted(self) -> list[Comparison]:
+        """The cases in which every ratio counts."""
+        return [one for one in self.comparisons if one.best is not None and one.best[1] > (self.floor or 0.0)]
+
+    @property
+    def num_counted(self) -> int:
+        """How many cases have a peer's figure above the floor."""
+        return len(self._counted)
+
+    @property
+    def worst(self) -> tuple[str, float] | None:
+        """The case with the least ratio, among those whose best peer is above the floor; zero where we have none."""
+        ratios = [(one.ratio or 0.0, one.case) for one in self._counted]
+        return (min(ratios)[1], min(ratios)[0]) if ratios and self.floor is not None else None
 
     def _row(self, one: Comparison) -> list[str]:
         peers = [shown(one.peers[name], one.kind) if name in one.peers else "" for name in self.columns]
@@ -113,7 +147,7 @@ class Report:
         )
         for i, name in enumerate(header):
             table.add_column(name, justify="left" if i == 0 else "right")
-        place = header.index("best peer / sepset") if "best peer / sepset" in header else -1
+        place = header.index(self.versus) if self.versus in header else -1
         for row in body:
             table.add_row(*(colored(text) if i == place else text for i, text in enumerate(row)))
         return table
@@ -129,6 +163,8 @@ def shown(figure: Figure, kind: str) -> str:
         return figure.partition(":")[0]
     if kind == "entries":
         return f"{figure:,.0f}" if figure < 1e6 else f"{figure:.3g}"
+    if kind in ("ns", "error"):
+        return f"{figure:.2g} ns" if kind == "ns" else f"{figure:.1e}"
     if kind == "B":
         return f"{figure / 1e6:.3g} MB"
     for scale, unit in ((1.0, "s"), (1e-3, "ms")):

@@ -70,10 +70,18 @@ def _quiet() -> None:
 
 
 class Lab:
-    """A worker for each library, kept between calls so that models are loaded once."""
+    """A worker for each library, kept between calls so that models are loaded once.
 
-    def __init__(self, limit: float = 60.0) -> None:
+    Attributes:
+        limit: seconds after which a call is given up.
+        quick: whether suites leave out what takes long.
+        long: whether suites add what takes very long.
+    """
+
+    def __init__(self, limit: float = 60.0, *, quick: bool = False, long: bool = False) -> None:
         self.limit = limit
+        self.quick = quick
+        self.long = long
         self._workers: dict[str, Worker] = {}
 
     def ask(

@@ -1,0 +1,103 @@
+"""The exact engine: every posterior of every network, hot, on new observed sets and cold, beside the best peer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from benchmarks import networks, posteriors
+from benchmarks.measure import Timing
+from benchmarks.posteriors import AGRUM, MODULES, PEERS, Findings
+from benchmarks.report import Comparison, Figure, Report, seconds
+from benchmarks.worker import Lab
+
+QUICK = ("asia", "child", "alarm", "insurance", "win95pts", "hailfinder", "hepar2", "andes", "pathfinder", "pigs")
+SHARE = 0.1
+FLOOR = 1e-3  # seconds: a network that a peer answers sooner counts in the mean only
+
+Question = Callable[[str, str, Sequence[Findings]], Timing]
+Rows = dict[str, list[Comparison]]
+
+
+def _asked(
+    lab: Lab, case: str, path: str, found: Sequence[Findings], question: Question, known: Mapping[str, Figure] = {}
+) -> Comparison:
+    """One case by every library; a peer that was over the limit on an easier question is not asked."""
+    figures = {name: value for name, value in known.items() if isinstance(value, str)}
+    for name in MODULES:
+        if name not in figures:
+            figures[name] = seconds(lab.ask(MODULES[name], question, name, path, found))
+    headline = f"{case}: every posterior, {WORDS[question.__name__]}" if case in HEADLINES else ""
+    return Comparison(case, figures["sepset"], {name: figures[name] for name in PEERS}, headline=headline)
+
+
+HEADLINES = ("alarm, 10%", "munin, 10%")
+WORDS = {"cold": "cold", "hot": "hot", "unseen": "new observed set"}
+
+
+def _two_threads(lab: Lab, case: str, path: str, found: Sequence[Findings], one: Comparison) -> Comparison:
+    """pyAgrum's engines with one thread or two, whichever is faster."""
+    peers: dict[str, Figure] = {}
+    for name in AGRUM:
+        single = one.peers[name]
+        two = single if isinstance(single, str) else seconds(lab.ask("pyagrum", _hot2, name, path, found))
+        peers[name] = two if isinstance(single, str) or isinstance(two, str) else min(single, two)
+    return Comparison(case, seconds(lab.ask("sepset", _hot2, "sepset", path, found)), peers)
+
+
+_hot2 = posteriors.hot_two_threads
+
+
+def compared(lab: Lab, name: str, path: str, tables: Rows) -> None:
+    """Add one network's rows to each table."""
+    for share in (0.0, SHARE):
+        case = f"{name}, 10%" if share else name
+        found = posteriors.settings(path, share)
+        cold = _asked(lab, case, path, found, posteriors.cold)
+        tables["cold"].append(cold)
+        if len(found) > 1:
+            hot = _asked(lab, case, path, found, posteriors.hot, cold.peers)
+            tables["hot"].append(hot)
+            if hot.best is not None and hot.best[1] > FLOOR and not lab.quick:
+                tables["two"].append(_two_threads(lab, case, path, found, hot))
+    sets = posteriors.observed_sets(path, SHARE)
+    tables["new"].append(_asked(lab, f"{name}, 10%", path, sets, posteriors.unseen, cold.peers))
+
+
+def run(lab: Lab) -> list[Report]:
+    """Four tables; the best peer of each case counts, which varies."""
+    tables: Rows = {"hot": [], "new": [], "cold": [], "two": []}
+    for name, path in networks.paths().items():
+        if name in QUICK or not lab.quick:
+            compared(lab, name, path, tables)
+    limit = f"A peer that takes more than {lab.limit:g} s cold is not asked again hot."
+    reports = [
+        Report(
+            "Every posterior, hot",
+            tables["hot"],
+            "An engine in memory; the same variables observed, new values in each call. Without evidence one root "
+            f"has a flat likelihood whose scale changes, so that no engine answers from memory. {limit}",
+            goals=("3x", "20x"),
+            floor=FLOOR,
+        ),
+        Report(
+            "Every posterior, a new observed set",
+            tables["new"],
+            "An engine in memory; in each call other variables are observed, none of the sets seen before.",
+            goals=("1x", "5x"),
+            floor=FLOOR,
+        ),
+        Report(
+            "Every posterior, cold",
+            tables["cold"],
+            "A model in memory; plan, run, read every posterior.",
+            goals=("1x", "5x"),
+            floor=FLOOR,
+        ),
+    ]
+    two = Report(
+        "Every posterior, hot, two threads",
+        tables["two"],
+        "Wall clock. sepset: two callers share one engine. pyAgrum: one caller, one thread or two within the engine, "
+        "whichever is faster. Networks that the best peer answers in over 1 ms.",
+    )
+    return [*reports, two] if tables["two"] else reports
