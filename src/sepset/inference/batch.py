@@ -113,8 +113,8 @@ class RowTables:
         """The expected counts of a dataset whose variables are the problem's, as far as it has columns."""
         weight = _weights(dataset, weights)
         totals, log_partition = self.counts(Findings.of(dataset, self.problem.variables), weight, workers)
-        refuse_impossible(log_partition + np.where(weight > 0, 0.0, np.inf))
         used = weight > 0
+        refuse_impossible(np.where(used, log_partition, 0.0))
         likelihood = float(weight[used] @ log_partition[used])
         return ExpectedCounts(split(self.problem, self.store, totals), likelihood)
 

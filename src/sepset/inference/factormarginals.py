@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sepset.evidence import Evidence
 from sepset.inference.compiled import Run
+from sepset.inference.method import dense
 from sepset.inference.passes import Calibration
 from sepset.inference.tables import FactorStore
 from sepset.problem import Problem
@@ -56,7 +57,7 @@ def from_calibration(calibration: Calibration, problem: Problem, store: FactorSt
         if not free:
             flat[cells] = 1.0
             continue
-        found = calibration.marginal([problem.variables[v].name for v in free])
+        found = dense(calibration.marginal([problem.variables[v].name for v in free]))
         flat[cells] = found.align([problem.variables[v] for v in free]).values.reshape(-1)
     return flat
 
