@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sepset.data.dataset import Dataset
-from sepset.evidence import Finding, Given, is_missing
+from sepset.evidence import Finding, Given, is_missing, resolve
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
 from sepset.variables import VariableLike
 
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 class Observed:
     """A model with findings, calibrated once: each answer is computed when first read, and kept.
 
-    `observe` gives a new view and leaves this one as it is. Views share the engine and with it every compiled program:
-    where only *values* of the observed variables differ nothing is planned again, and numbers alone are run. Where a
-    finding is added or dropped, the plan for the new set of observed variables is made once and kept.
+    `observe` gives a new view and leaves this one as it is. Views share the engine and with it the factors and every
+    compiled program. Where only *values* of the observed variables differ, nothing is planned again and only factors
+    that mention them are read again; then the program runs, which takes less time than copying the messages that
+    could be kept. Where a finding is added or dropped, the plan for the new set of observed variables is made once.
 
     >>> import sepset as ss
     >>> seen = ss.prepare(ss.datasets.load("student")).observe({"grade": "C"})
@@ -40,7 +41,7 @@ class Observed:
 
     def __init__(self, engine: Engine, given: Given = None) -> None:
         variables = engine.model.variables
-        engine._evidence(given)
+        resolve(given, variables)
         named = {variables[variables.id(v)].name: finding for v, finding in (given or {}).items()}
         object.__setattr__(self, "engine", engine)
         kept = {name: finding for name, finding in named.items() if not is_missing(finding)}
