@@ -6,8 +6,14 @@ import argparse
 import importlib
 import os
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from benchmarks.measure import single_thread
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
 
 SUITES = (
     "files",
@@ -32,10 +38,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu on a machine others use too")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a measurement is given up")
     parser.add_argument("--all", action="store_true", help="inference on the large networks too")
-    parser.add_argument("--quick", action="store_true", help="leave out what takes long; nothing is kept")
+    parser.add_argument("--quick", action="store_true", help="leave out what takes long; not kept")
     parser.add_argument(
         "--long", action="store_true", help="add what takes very long: half a minute's refinement a plan"
     )
+    parser.add_argument("--only", default="", help="networks or instances, by the beginnings of their names; not kept")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.suites if name not in SUITES]
     if unknown:
@@ -56,19 +63,29 @@ def main() -> None:
 
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(machine(), highlight=False)
-    lab = Lab(limit=chosen.limit, quick=chosen.quick, long=chosen.long)
+    only = [name for name in chosen.only.split(",") if name]
+    is_kept = not chosen.quick and not only
+    lab = Lab(limit=chosen.limit, quick=chosen.quick, long=chosen.long, only=only)
     try:
         lab.ask("sepset", compile_kernels, limit=COMPILING)
         for name in chosen.suites or SUITES:
-            with console.status(f"running {name}"):
+            with console.status(f"running {name}") as status:
+                lab.progress = _teller(console, status, name)
                 reports = importlib.import_module(f"benchmarks.{name}").run(lab)
             console.print(*reports, sep="\n")
-            if not chosen.quick:
+            if is_kept:
                 write_results(name, reports)
     finally:
         lab.close()
-    if not chosen.quick:
+    if is_kept:
         fill_readme(SUITES)
+
+
+def _teller(console: Console, status: Status, suite: str) -> Callable[[str], None]:
+    """Shows what is being measured, beside the tables and never among them."""
+    if console.is_terminal:
+        return lambda case: status.update(f"running {suite}: {case}")
+    return lambda case: print(f"{suite}: {case}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

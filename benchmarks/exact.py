@@ -22,7 +22,7 @@ def _asked(
     lab: Lab, case: str, path: str, found: Sequence[Findings], question: Question, known: Mapping[str, Figure] = {}
 ) -> Comparison:
     """One case by every library; a peer that was over the limit on an easier question is not asked."""
-    figures = {name: value for name, value in known.items() if isinstance(value, str)}
+    figures: dict[str, Figure] = {name: value for name, value in known.items() if isinstance(value, str)}
     for name in MODULES:
         if name not in figures:
             figures[name] = seconds(lab.ask(MODULES[name], question, name, path, found))
@@ -66,9 +66,9 @@ def compared(lab: Lab, name: str, path: str, tables: Rows) -> None:
 def run(lab: Lab) -> list[Report]:
     """Four tables; the best peer of each case counts, which varies."""
     tables: Rows = {"hot": [], "new": [], "cold": [], "two": []}
-    for name, path in networks.paths().items():
-        if name in QUICK or not lab.quick:
-            compared(lab, name, path, tables)
+    known = networks.paths()
+    for name in lab.wanted(name for name in known if name in QUICK or not lab.quick):
+        compared(lab, name, known[name], tables)
     limit = f"A peer that takes more than {lab.limit:g} s cold is not asked again hot."
     reports = [
         Report(

@@ -7,7 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, Protocol
 
 from benchmarks import networks
@@ -172,22 +172,18 @@ class Pgmpy:
     """One query a variable, which prunes for each; there is nothing to keep between findings but the object."""
 
     def __init__(self, path: str) -> None:
-        self.path = path
+        from pgmpy.inference import VariableElimination
 
-    @cached_property
-    def model(self) -> Any:
         from benchmarks.peers import pgmpy_of
 
-        return pgmpy_of(self.path)
+        self.model, self.kind = pgmpy_of(path), VariableElimination
 
     def given(self, findings: Findings) -> Any:
         """Flat likelihoods change nothing and are left out."""
         return {name: found for name, found in findings.items() if isinstance(found, int)}
 
     def prepared(self) -> Ask:
-        from pgmpy.inference import VariableElimination
-
-        engine, names = VariableElimination(self.model), list(self.model.nodes())
+        engine, names = self.kind(self.model), list(self.model.nodes())
 
         def ask(given: Any) -> object:
             asked = [name for name in names if name not in given]

@@ -71,7 +71,7 @@ def run(lab: Lab) -> list[Report]:
     times = instances.published_times()
     sizes: dict[str, float] = {}
     solved: dict[str, Solved | str] = {}
-    for name in instances.names():
+    for name in lab.wanted(instances.names()):
         planned = lab.ask("sepset", plan, name, limit=TIME)
         sizes[name] = planned[0] if isinstance(planned, tuple) else math.inf
         if not lab.quick or sizes[name] <= QUICK or sizes[name] > HOPELESS:

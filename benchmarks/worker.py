@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from typing import Any, TypeAlias
 
@@ -76,13 +76,26 @@ class Lab:
         limit: seconds after which a call is given up.
         quick: whether suites leave out what takes long.
         long: whether suites add what takes very long.
+        only: the cases asked for, by the beginnings of their names; all where there is none.
+        progress: told what is being measured.
     """
 
-    def __init__(self, limit: float = 60.0, *, quick: bool = False, long: bool = False) -> None:
+    def __init__(
+        self, limit: float = 60.0, *, quick: bool = False, long: bool = False, only: Sequence[str] = ()
+    ) -> None:
         self.limit = limit
         self.quick = quick
         self.long = long
+        self.only = tuple(only)
+        self.progress: Callable[[str], None] = lambda text: None
         self._workers: dict[str, Worker] = {}
+
+    def wanted(self, names: Iterable[str]) -> Iterator[str]:
+        """Those of the names that were asked for; each is told of when its turn comes."""
+        for name in names:
+            if not self.only or name.startswith(self.only):
+                self.progress(name)
+                yield name
 
     def ask(
         self, library: str, function: Callable[..., Any], *args: Any, fresh: bool = False, limit: float = 0.0
