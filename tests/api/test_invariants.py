@@ -44,6 +44,12 @@ def test_published_networks_pass(name):
     assert "running intersection" in str(report)
 
 
+def test_a_model_with_everything_observed_passes():
+    a = ss.Discrete("a")
+    assert len(ss.prepare(ss.BayesNet(ss.TableCPD(a, [0.3, 0.7]))).check({"a": 1})) == 7
+    assert len(ss.prepare(ss.BayesNet()).check()) == 7
+
+
 def test_continuous_models_pass():
     rng = np.random.default_rng(4)
     nodes = oracle.random_linear_gaussian(rng, 5)

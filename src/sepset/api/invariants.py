@@ -164,7 +164,8 @@ def _reparameterization(
         start = sum(f.log_value(_at(point, f)) for f in factors)
         beliefs = sum(f.log_value(_at(point, f)) for f in calibration.beliefs)
         sepsets = sum(f.log_value(_at(point, f)) for f in calibration.sepset_beliefs)
-        worst = max(worst, _gap(beliefs - sepsets - start) / max(1.0, abs(start)))
+        constant = calibration.log_partition if not calibration.beliefs else 0.0  # a tree of no cliques
+        worst = max(worst, _gap(beliefs + constant - sepsets - start) / max(1.0, abs(start)))
     return worst
 
 

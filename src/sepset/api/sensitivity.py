@@ -60,7 +60,7 @@ class ParameterSensitivity:
 
     def probability(self, theta: float) -> float:
         """The posterior when the parameter is `theta`; NaN where the evidence then is impossible."""
-        if not 0.0 <= theta <= 1.0:
+        if not -SLACK <= theta <= 1.0 + SLACK:
             raise ScopeError(f"A probability lies between 0 and 1; found {theta!r}.")
         below = self.c * theta + self.d
         return (self.a * theta + self.b) / below if below > ROUNDING else math.nan
@@ -92,6 +92,8 @@ class ParameterSensitivity:
         return f"P({self.child}={self.state!r}{' | ' + given if given else ''})"
 
 
+SLACK = 1e-9
+"""How far beyond 0 or 1 a parameter may lie, as rows may miss one by as much."""
 ROUNDING = 1e-13
 """A denominator that is one at the present value and below this at an end counts as zero there."""
 
