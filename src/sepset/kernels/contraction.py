@@ -22,100 +22,193 @@ BATCH, M, N, K, PACK_A, COUNT_A, PACK_B, COUNT_B, UNPACK, COUNT_D, SCRATCH, TRAN
 WIDTH = 22
 
 LOOPS, MATRIX = 0, 1
+SUM, MAX, COPY, SET = 0, 1, 2, 3
 SIZE_OF, STRIDE_A, STRIDE_B, STRIDE_D = 0, 1, 2, 3
 
-# The largest entry stays within these limits, and a range beyond the last is flagged: so no entry is below 2**-510, and
-# no product of two below the least normal number.
-LOW, HIGH = 2.0**-60, 2.0**60
-RANGE = 2.0**-450
+# The largest entry stays within 2 to plus or minus LIMIT, and a range of more bits than RANGE is flagged: so no entry
+# is below 2**-512, and no product of two below the least normal number.
+LIMIT, RANGE = 60, 450
+# How float64 keeps its exponent.
+MANTISSA, BIAS = 52, 1023
 
 
 @kernel(reassociate=True)
 def _sum_block(
-    w: Any, d: int, a: int, b: int, n2: int, a2: int, b2: int, d2: int, n1: int, a1: int, b1: int, d1: int
+    w: Any,
+    d: Any,
+    a: Any,
+    b: Any,
+    n3: Any,
+    a3: Any,
+    b3: Any,
+    d3: Any,
+    n2: Any,
+    a2: Any,
+    b2: Any,
+    d2: Any,
+    n1: Any,
+    a1: Any,
+    b1: Any,
+    d1: Any,
 ) -> None:
-    """Add the products of two innermost groups; the common stride patterns are written so that they vectorize."""
-    for _ in range(n2):
-        if d1 == 1:
-            if a1 == 1 and b1 == 1:
+    """Add the products of three innermost groups; the common stride patterns are written so that they vectorize."""
+    for _ in range(n3):
+        for _ in range(n2):
+            if d1 == 0:
+                total = 0.0
+                if a1 == 1 and b1 == 1:
+                    for i in range(n1):
+                        total += w[a + i] * w[b + i]
+                else:
+                    for i in range(n1):
+                        total += w[a + i * a1] * w[b + i * b1]
+                w[d] += total
+            elif d1 == 1 and a1 == 1 and b1 == 1:
                 for i in range(n1):
                     w[d + i] += w[a + i] * w[b + i]
-            elif a1 == 1 and b1 == 0:
+            elif d1 == 1 and a1 == 1 and b1 == 0:
                 s = w[b]
                 for i in range(n1):
                     w[d + i] += w[a + i] * s
-            elif a1 == 0 and b1 == 1:
+            elif d1 == 1 and a1 == 0 and b1 == 1:
                 s = w[a]
                 for i in range(n1):
                     w[d + i] += w[b + i] * s
             else:
                 for i in range(n1):
-                    w[d + i] += w[a + i * a1] * w[b + i * b1]
-        elif d1 == 0:
-            total = 0.0
-            if a1 == 1 and b1 == 1:
+                    w[d + i * d1] += w[a + i * a1] * w[b + i * b1]
+            d += d2
+            a += a2
+            b += b2
+        d += d3 - n2 * d2
+        a += a3 - n2 * a2
+        b += b3 - n2 * b2
+
+
+@kernel
+def _set_block(
+    w: Any,
+    d: Any,
+    a: Any,
+    b: Any,
+    n3: Any,
+    a3: Any,
+    b3: Any,
+    d3: Any,
+    n2: Any,
+    a2: Any,
+    b2: Any,
+    d2: Any,
+    n1: Any,
+    a1: Any,
+    b1: Any,
+    d1: Any,
+) -> None:
+    """Write the products of three innermost groups."""
+    for _ in range(n3):
+        for _ in range(n2):
+            if d1 == 1 and a1 == 1 and b1 == 1:
                 for i in range(n1):
-                    total += w[a + i] * w[b + i]
-            elif a1 == 1 and b1 == 0:
+                    w[d + i] = w[a + i] * w[b + i]
+            elif d1 == 1 and a1 == 1 and b1 == 0:
+                s = w[b]
                 for i in range(n1):
-                    total += w[a + i]
-                total *= w[b]
-            elif a1 == 0 and b1 == 1:
+                    w[d + i] = w[a + i] * s
+            elif d1 == 1 and a1 == 0 and b1 == 1:
+                s = w[a]
                 for i in range(n1):
-                    total += w[b + i]
-                total *= w[a]
+                    w[d + i] = w[b + i] * s
             else:
                 for i in range(n1):
-                    total += w[a + i * a1] * w[b + i * b1]
-            w[d] += total
-        else:
-            for i in range(n1):
-                w[d + i * d1] += w[a + i * a1] * w[b + i * b1]
-        d += d2
-        a += a2
-        b += b2
+                    w[d + i * d1] = w[a + i * a1] * w[b + i * b1]
+            d += d2
+            a += a2
+            b += b2
+        d += d3 - n2 * d2
+        a += a3 - n2 * a2
+        b += b3 - n2 * b2
 
 
 @kernel
 def _max_block(
-    w: Any, d: int, a: int, b: int, n2: int, a2: int, b2: int, d2: int, n1: int, a1: int, b1: int, d1: int
+    w: Any,
+    d: Any,
+    a: Any,
+    b: Any,
+    n3: Any,
+    a3: Any,
+    b3: Any,
+    d3: Any,
+    n2: Any,
+    a2: Any,
+    b2: Any,
+    d2: Any,
+    n1: Any,
+    a1: Any,
+    b1: Any,
+    d1: Any,
 ) -> None:
-    """Keep the largest products of two innermost groups."""
-    for _ in range(n2):
-        for i in range(n1):
-            value = w[a + i * a1] * w[b + i * b1]
-            if value > w[d + i * d1]:
-                w[d + i * d1] = value
-        d += d2
-        a += a2
-        b += b2
+    """Keep the largest products of three innermost groups."""
+    for _ in range(n3):
+        for _ in range(n2):
+            for i in range(n1):
+                value = w[a + i * a1] * w[b + i * b1]
+                if value > w[d + i * d1]:
+                    w[d + i * d1] = value
+            d += d2
+            a += a2
+            b += b2
+        d += d3 - n2 * d2
+        a += a3 - n2 * a2
+        b += b3 - n2 * b2
 
 
 @kernel
-def _copy_block(w: Any, d: int, a: int, n2: int, a2: int, d2: int, n1: int, a1: int, d1: int) -> None:
-    for _ in range(n2):
-        for i in range(n1):
-            w[d + i * d1] = w[a + i * a1]
-        d += d2
-        a += a2
+def _copy_block(
+    w: Any, d: Any, a: Any, n3: Any, a3: Any, d3: Any, n2: Any, a2: Any, d2: Any, n1: Any, a1: Any, d1: Any
+) -> None:
+    """Copy three innermost groups."""
+    for _ in range(n3):
+        for _ in range(n2):
+            for i in range(n1):
+                w[d + i * d1] = w[a + i * a1]
+            d += d2
+            a += a2
+        d += d3 - n2 * d2
+        a += a3 - n2 * a2
+
+
+@kernel
+def _unsigned(groups: Any, row: int) -> Any:
+    return np.uint64(groups[row, 0]), np.uint64(groups[row, 1]), np.uint64(groups[row, 2]), np.uint64(groups[row, 3])
 
 
 @kernel
 def _loops(w: Any, d: int, a: int, b: int, groups: Any, first: int, count: int, mode: int, counter: Any) -> None:
-    """Run groups `first` to `first + count` as nested loops; `mode` is 0 to sum, 1 to maximize, 2 to copy a to d."""
+    """Run groups `first` to `first + count` as nested loops, to sum, maximize, copy a to d, or write products.
+
+    The innermost three run on unsigned numbers, whose indices need no test for being negative, and so vectorize.
+    """
     last = first + count - 1
-    n1, a1, b1, d1 = groups[last, 0], groups[last, 1], groups[last, 2], groups[last, 3]
-    n2, a2, b2, d2 = groups[last - 1, 0], groups[last - 1, 1], groups[last - 1, 2], groups[last - 1, 3]
+    n1, a1, b1, d1 = _unsigned(groups, last)
+    n2, a2, b2, d2 = _unsigned(groups, last - 1)
+    n3, a3, b3, d3 = np.uint64(1), np.uint64(0), np.uint64(0), np.uint64(0)
     outer = count - 2
+    if outer > 0:
+        outer -= 1
+        n3, a3, b3, d3 = _unsigned(groups, last - 2)
     for g in range(outer):
         counter[g] = 0
     while True:
-        if mode == 0:
-            _sum_block(w, d, a, b, n2, a2, b2, d2, n1, a1, b1, d1)
-        elif mode == 1:
-            _max_block(w, d, a, b, n2, a2, b2, d2, n1, a1, b1, d1)
+        to, x, y = np.uint64(d), np.uint64(a), np.uint64(b)
+        if mode == SUM:
+            _sum_block(w, to, x, y, n3, a3, b3, d3, n2, a2, b2, d2, n1, a1, b1, d1)
+        elif mode == SET:
+            _set_block(w, to, x, y, n3, a3, b3, d3, n2, a2, b2, d2, n1, a1, b1, d1)
+        elif mode == MAX:
+            _max_block(w, to, x, y, n3, a3, b3, d3, n2, a2, b2, d2, n1, a1, b1, d1)
         else:
-            _copy_block(w, d, a, n2, a2, d2, n1, a1, d1)
+            _copy_block(w, to, x, n3, a3, d3, n2, a2, d2, n1, a1, d1)
         g = outer - 1
         while g >= 0:
             row = first + g
@@ -135,6 +228,20 @@ def _loops(w: Any, d: int, a: int, b: int, groups: Any, first: int, count: int, 
 
 
 @kernel
+def _product(w: Any, op: Any, groups: Any, maximize: bool, counter: Any) -> None:
+    """One instruction as loops; where nothing is summed the result need not start from zero."""
+    d, size = op[DST], op[SIZE]
+    work = 1
+    for g in range(op[FIRST], op[FIRST] + op[COUNT]):
+        work *= groups[g, 0]
+    mode = SET if work == size else MAX if maximize else SUM
+    if mode != SET:
+        for i in range(d, d + size):
+            w[i] = 0.0
+    _loops(w, d, op[A], op[B], groups, op[FIRST], op[COUNT], mode, counter)
+
+
+@kernel
 def _matrix(w: Any, op: Any, groups: Any, counter: Any) -> None:
     """A batch of matrix products; operands are packed to (batch, m, k) and (batch, k, n) where they are not so, nor
     with the last two transposed (bit 1 says that a is, bit 2 that b is)."""
@@ -142,11 +249,11 @@ def _matrix(w: Any, op: Any, groups: Any, counter: Any) -> None:
     a, b, d = op[A], op[B], op[DST]
     scratch = op[SCRATCH]
     if op[COUNT_A] > 0:
-        _loops(w, scratch, a, 0, groups, op[PACK_A], op[COUNT_A], 2, counter)
+        _loops(w, scratch, a, 0, groups, op[PACK_A], op[COUNT_A], COPY, counter)
         a = scratch
         scratch += batch * m * k
     if op[COUNT_B] > 0:
-        _loops(w, scratch, b, 0, groups, op[PACK_B], op[COUNT_B], 2, counter)
+        _loops(w, scratch, b, 0, groups, op[PACK_B], op[COUNT_B], COPY, counter)
         b = scratch
         scratch += batch * k * n
     out = scratch if op[COUNT_D] > 0 else d
@@ -163,28 +270,32 @@ def _matrix(w: Any, op: Any, groups: Any, counter: Any) -> None:
         else:
             np.dot(left.reshape(k, m).T, right.reshape(n, k).T, result)
     if op[COUNT_D] > 0:
-        _loops(w, d, out, 0, groups, op[UNPACK], op[COUNT_D], 2, counter)
+        _loops(w, d, out, 0, groups, op[UNPACK], op[COUNT_D], COPY, counter)
 
 
 @kernel
-def _rescale(w: Any, d: int, size: int, exponents: Any, tensor: int, flags: Any) -> None:
-    """Bring the largest entry near one where it has drifted; flag a range that products could not survive."""
-    high = 0.0
-    low = np.inf
-    for i in range(d, d + size):
-        value = w[i]
+def _rescale(w: Any, bits: Any, d: int, size: int, exponents: Any, tensor: int, flags: Any) -> None:
+    """Bring the largest entry near one where it has drifted; flag a range that products could not survive.
+
+    Non-negative floats order as their bits do, and integers are compared faster.
+    """
+    high = np.int64(0)
+    low = np.int64(2**62)
+    first = np.uint64(d)
+    for i in range(np.uint64(size)):
+        value = bits[first + i]
         high = max(high, value)
-        low = min(low, value if value > 0.0 else np.inf)
-    if high == 0.0:
+        low = min(low, value if value > 0 else np.int64(2**62))
+    if high == 0:
         return
-    if low < high * RANGE:
+    top = (high >> MANTISSA) - BIAS
+    if top - ((low >> MANTISSA) - BIAS) > RANGE:
         flags[0] = 1
-    if high < LOW or high > HIGH:
-        shift = int(np.floor(np.log2(high)))
-        scale = 2.0 ** (-shift)
+    if top < -LIMIT or top > LIMIT:
+        scale = 2.0 ** float(-top)
         for i in range(d, d + size):
             w[i] *= scale
-        exponents[tensor] += shift
+        exponents[tensor] += top
 
 
 @kernel
@@ -222,6 +333,7 @@ def gather(w: Any, store: Any, rows: Any, groups: Any, offsets: Any) -> None:
 def execute(w: Any, ops: Any, groups: Any, exponents: Any, flags: Any, maximize: bool, cancel: Any) -> None:
     """Run the instructions in order; `flags[0]` is raised where a range leaves what linear numbers can carry."""
     counter = np.zeros(64, np.int64)
+    bits = w.view(np.int64)
     for r in range(ops.shape[0]):
         if cancel[0] != 0:
             flags[1] = 1
@@ -232,10 +344,8 @@ def execute(w: Any, ops: Any, groups: Any, exponents: Any, flags: Any, maximize:
         if op[KIND] == MATRIX and not maximize:
             _matrix(w, op, groups, counter)
         else:
-            for i in range(d, d + size):
-                w[i] = 0.0
-            _loops(w, d, op[A], op[B], groups, op[FIRST], op[COUNT], 1 if maximize else 0, counter)
-        _rescale(w, d, size, exponents, op[TENSOR_D], flags)
+            _product(w, op, groups, maximize, counter)
+        _rescale(w, bits, d, size, exponents, op[TENSOR_D], flags)
 
 
 @kernel

@@ -46,9 +46,13 @@ Floats = NDArray[np.float64]
 
 NUM_GROUPS, ROOM = 0, 1
 
-# Nanoseconds, by measurement: a product in a vectorized and in a strided inner loop, the start of an inner loop, one
-# multiplication of a matrix product, one entry packed or unpacked, the start of a matrix product.
-CONTIGUOUS, STRIDED, INNER, GEMM, PACKED, CALL = 0.4, 1.1, 3.0, 0.08, 1.5, 350.0
+# Nanoseconds, by measurement: a product in an inner loop, more for each operand by its stride there, the start of an
+# inner loop and of the three innermost; one multiplication of a matrix product, one entry packed or unpacked, the start
+# of a matrix product.
+PRODUCT, NEXT, NEAR, FAR, INNER, OUTER = 0.05, 0.08, 0.4, 1.2, 2.5, 10.0
+GEMM, PACKED, CALL = 0.08, 1.2, 350.0
+# Entries of a cache line, and of what stays in cache.
+LINE, CACHE = 8, 16384
 
 
 class Desk(NamedTuple):
@@ -125,10 +129,17 @@ def _union(book: Ledger, a: int, b: int, axes: Longs) -> int:
 
 
 @kernel
+def _reach(stride: int) -> float:
+    """Nanoseconds to step an operand by a stride: a neighbor, within a cache line, or further."""
+    if stride <= 1:
+        return NEXT * stride
+    return NEAR if stride <= LINE else FAR
+
+
+@kernel
 def _inner_cost(group: Longs) -> float:
     """Nanoseconds a product where this group runs innermost."""
-    smooth = max(group[1], group[2], group[3]) <= 1
-    return float((CONTIGUOUS if smooth else STRIDED) + INNER / group[0])
+    return float(PRODUCT + _reach(group[1]) + _reach(group[2]) + _reach(group[3]) + INNER / group[0])
 
 
 @kernel
@@ -146,7 +157,36 @@ def _order_loops(desk: Desk, first: int, count: int) -> float:
         for g in range(best, last):
             groups[g, c] = groups[g + 1, c]
         groups[last, c] = moved
-    return cost
+    third = groups[last - 2, 0] if count > 2 else 1
+    return float(cost + OUTER / (groups[last, 0] * groups[last - 1, 0] * third))
+
+
+@kernel
+def _stream(desk: Desk, first: int, count: int, sizes: Floats) -> None:
+    """Move groups that every large operand steps through outward: it is read once, and the rest stays in cache."""
+    groups = desk.groups
+    last = first + count - 1
+    inner = groups[last, 0]
+    front = first
+    for g in range(first, last):
+        streams = True
+        for operand in range(3):
+            streams = streams and (sizes[operand] <= CACHE or groups[g, 1 + operand] > 0)
+        if not streams:
+            inner *= groups[g, 0]
+    if inner > CACHE:
+        return
+    for g in range(first, last):
+        streams = True
+        for operand in range(3):
+            streams = streams and (sizes[operand] <= CACHE or groups[g, 1 + operand] > 0)
+        if streams:
+            for c in range(4):
+                moved = groups[g, c]
+                for k in range(g, front, -1):
+                    groups[k, c] = groups[k - 1, c]
+                groups[front, c] = moved
+            front += 1
 
 
 @kernel
@@ -267,6 +307,9 @@ def _emit(book: Ledger, desk: Desk, offsets: Longs, s: int, op: Longs, part: Lon
         _add_group(desk, first, int(book.cards[r]), desk.strides[0, r], desk.strides[1, r], desk.strides[2, r])
     op[FIRST], op[COUNT] = first, _pad(desk, first)
     loops = _order_loops(desk, first, op[COUNT])
+    sizes = np.array([book.sizes[a], book.sizes[b], book.sizes[d]])
+    if sizes.max() > CACHE:
+        _stream(desk, first, op[COUNT], sizes)
     if b != ONE and _roles(desk, num, part, book):
         _emit_matrix(book, desk, op, part, work, loops)
     for row, t in ((0, a), (1, b), (2, d)):
