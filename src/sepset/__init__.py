@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from sepset.api.compare import kl_divergence as kl_divergence
     from sepset.api.compare import to_bayes_net as to_bayes_net
     from sepset.api.engine import Engine as Engine
+    from sepset.api.information import InformationValues as InformationValues
+    from sepset.api.invariants import Check as Check
+    from sepset.api.invariants import CheckReport as CheckReport
+    from sepset.api.observed import Observed as Observed
     from sepset.api.pairs import Pairs as Pairs
+    from sepset.api.sensitivity import ParameterSensitivity as ParameterSensitivity
+    from sepset.api.sensitivity import Sensitivity as Sensitivity
     from sepset.api.verbs import log_partition as log_partition
     from sepset.api.verbs import log_probability as log_probability
     from sepset.api.verbs import map_assignment as map_assignment
@@ -43,6 +49,7 @@ if TYPE_CHECKING:
     from sepset.data.dataset import Dataset as Dataset
     from sepset.data.files import read_dataset as read_dataset
     from sepset.data.files import write_dataset as write_dataset
+    from sepset.errors import BrokenInvariant as BrokenInvariant
     from sepset.errors import DataError as DataError
     from sepset.errors import FileFormatError as FileFormatError
     from sepset.errors import ImpossibleEvidence as ImpossibleEvidence
@@ -199,12 +206,15 @@ _HOMES = {
     "BOOLEAN": "semiring",
     "BayesNet": "models.bayesnet",
     "BeliefUpdate": "inference.beliefupdate",
+    "BrokenInvariant": "errors",
     "BruteForce": "inference.bruteforce",
     "CPD": "cpds.cpd",
     "CanonicalGaussian": "factors.gaussian",
     "CanonicalTable": "factors.hybrid",
     "ChainComponent": "models.chaingraph",
     "ChainGraph": "models.chaingraph",
+    "Check": "api.invariants",
+    "CheckReport": "api.invariants",
     "CliqueTree": "inference.cliquetree",
     "ClusterGraph": "graphs.clusters",
     "Conditional": "factors.algebra",
@@ -233,6 +243,7 @@ _HOMES = {
     "Guarantee": "inference.result",
     "ImpossibleEvidence": "errors",
     "Independence": "graphs.imaps",
+    "InformationValues": "api.information",
     "Ising": "factors.potentials",
     "Likelihood": "evidence",
     "LinearGaussian": "cpds.linear",
@@ -258,8 +269,10 @@ _HOMES = {
     "Not": "evidence",
     "NotApplicable": "errors",
     "NotClosed": "errors",
+    "Observed": "api.observed",
     "Pairs": "api.pairs",
     "ParameterBlock": "cpds.cpd",
+    "ParameterSensitivity": "api.sensitivity",
     "Parity": "factors.potentials",
     "Plan": "inference.plan",
     "Portfolio": "graphs.ordering",
@@ -275,6 +288,7 @@ _HOMES = {
     "SUM": "semiring",
     "ScopeError": "errors",
     "Semiring": "semiring",
+    "Sensitivity": "api.sensitivity",
     "SepsetError": "errors",
     "ShaferShenoy": "inference.shafershenoy",
     "Single": "factors.block",
@@ -390,11 +404,14 @@ __all__ = [
     "Auto",
     "BayesNet",
     "BeliefUpdate",
+    "BrokenInvariant",
     "BruteForce",
     "CanonicalGaussian",
     "CanonicalTable",
     "ChainComponent",
     "ChainGraph",
+    "Check",
+    "CheckReport",
     "CliqueTree",
     "ClusterGraph",
     "Conditional",
@@ -422,6 +439,7 @@ __all__ = [
     "Guarantee",
     "ImpossibleEvidence",
     "Independence",
+    "InformationValues",
     "Ising",
     "Likelihood",
     "LinearGaussian",
@@ -446,8 +464,10 @@ __all__ = [
     "Not",
     "NotApplicable",
     "NotClosed",
+    "Observed",
     "Pairs",
     "ParameterBlock",
+    "ParameterSensitivity",
     "Parity",
     "Plan",
     "Portfolio",
@@ -462,6 +482,7 @@ __all__ = [
     "RuleCPD",
     "ScopeError",
     "Semiring",
+    "Sensitivity",
     "SepsetError",
     "ShaferShenoy",
     "Single",
