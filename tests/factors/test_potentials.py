@@ -36,7 +36,7 @@ FORMULAS = [
 ]
 
 
-@pytest.mark.parametrize(("potential", "cards", "formula"), FORMULAS, ids=str)
+@pytest.mark.parametrize(("potential", "cards", "formula"), FORMULAS, ids=lambda v: None if callable(v) else str(v))
 def test_tables_and_values_follow_the_formula(potential, cards, formula):
     assert isinstance(potential, Potential)
     codes = np.array(list(itertools.product(*(range(card) for card in cards))))
