@@ -35,6 +35,16 @@ def test_patterns_are_sets_of_observed_cells(codes):
     assert [masks[first[kind]] for kind in which] == masks
 
 
+def test_many_rows_are_compared_where_a_sample_repeats():
+    numbers = np.arange(40_000, dtype=np.int32)
+    first, which = distinct_rows(np.stack([numbers, numbers % 7], axis=1))
+    assert np.array_equal(first, numbers)
+    assert np.array_equal(which, numbers)
+    first, which = distinct_rows((numbers % 2_000)[:, None])
+    assert np.array_equal(first, numbers[:2_000])
+    assert np.array_equal(which, numbers % 2_000)
+
+
 def test_missing_cells_columns_and_targets_are_left_out():
     a, b, c, x = ss.Discrete("a", 2), ss.Discrete("b", 2), ss.Discrete("c", 2), ss.Real("x")
     rows = ss.Dataset({"a": [0, None, 1], "b": [None] * 3, "c": [1, 1, 1], "x": [0.5, None, 0.5]}, [a, b, c, x])

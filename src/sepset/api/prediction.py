@@ -152,8 +152,10 @@ def findings_of(frame: Any, variables: Variables, *, without: Sequence[int] = ()
             f"No column is a variable of the model: columns are {listing(names)}, variables {listing(variables.names)}."
         )
     skipped = {variables[v].name for v in without}
-    used = Dataset(frame, [variables[name] for name in known if name not in skipped])
-    return Findings.of(used, variables)
+    wanted = [variables[name] for name in known if name not in skipped]
+    if isinstance(frame, Dataset) and all(frame.variables[v.name] == v for v in wanted):
+        return Findings.of(frame, variables, without=without)
+    return Findings.of(Dataset(frame, wanted), variables)
 
 
 def discrete_targets(variables: Variables, positions: Iterable[int]) -> tuple[Discrete, ...]:

@@ -82,17 +82,14 @@ class RowTables:
         log_partition = np.empty(len(rows))
         probabilities = {v: np.full((len(rows), int(cards[v])), np.nan) for v in targets}
         for chunk in self._chunks(rows, tuple(targets), None, workers):
-            found = (chunk.log_partition, chunk.marginals)
-            for part, (log, marginals) in ((chunk.rows, found), self._alone(rows, chunk, targets)):
-                log_partition[part] = log
-                for v in targets:
-                    probabilities[v][part] = marginals[v]
+            found, place = RowAnswers(chunk.log_partition, chunk.marginals), _span(chunk.rows)
+            _put(found, place, log_partition, probabilities)
+            if chunk.wide.any():
+                alone = chunk.rows[chunk.wide > 0]
+                _put(row_by_row(self.single, rows.take(alone), targets), alone, log_partition, probabilities)
+        if len(rows) == len(findings):
+            return RowAnswers(log_partition, probabilities)
         return RowAnswers(log_partition[which], {v: p[which] for v, p in probabilities.items()})
-
-    def _alone(self, rows: Findings, chunk: Chunk, targets: Sequence[int]) -> tuple[Ints, RowAnswers]:
-        """The rows of a chunk that need logarithms, answered one by one."""
-        part = chunk.rows[chunk.wide > 0]
-        return part, row_by_row(self.single, rows.take(part), targets)
 
     def counts(self, findings: Findings, weights: Floats, workers: Workers) -> tuple[Floats, Floats]:
         """The sum of all rows' factor marginals, flat as the store is, and the log partition of every row."""
@@ -152,9 +149,12 @@ class RowTables:
         if common is not None:
             plan = PLAN_SECONDS * len(self.problem.variables)
             own = _deserving(plan, counts, common, lambda i: make(rows.observed(first[i])))
-            yield common, np.flatnonzero(~np.isin(which, own))
+            is_own = np.zeros(len(first), dtype=np.bool_)
+            is_own[own] = True
+            yield common, np.flatnonzero(~is_own[which])
+        order, ends = np.argsort(which, kind="stable"), np.cumsum(counts)
         for i in own.tolist():
-            yield make(rows.observed(first[i])), np.flatnonzero(which == i)
+            yield make(rows.observed(first[i])), order[ends[i] - counts[i] : ends[i]]
 
     def _program(
         self, columns: tuple[int, ...], targets: tuple[int, ...], counted: bool, observed: tuple[int, ...]
@@ -211,11 +211,23 @@ def refuse_impossible(log_partition: Floats) -> None:
         )
 
 
+def _span(rows: Ints) -> slice | Ints:
+    """The rows as a slice where they follow each other, which saves copies."""
+    together = len(rows) > 0 and int(rows[-1]) - int(rows[0]) + 1 == len(rows)
+    return slice(int(rows[0]), int(rows[-1]) + 1) if together else rows
+
+
+def _put(found: RowAnswers, place: slice | Ints, log_partition: Floats, probabilities: dict[int, Floats]) -> None:
+    log_partition[place] = found.log_partition
+    for v, values in found.probabilities.items():
+        probabilities[v][place] = values
+
+
 def _run(
     loaded: LoadedRows, rows: Findings, targets: Sequence[int], weights: Floats | None, part: Ints, cancel: Cancel
 ) -> Chunk:
     weight = np.ones(len(part)) if weights is None else weights[part]
-    log_partition, flat, totals, wide = loaded.run(rows.codes[part], weight, cancel)
+    log_partition, flat, totals, wide = loaded.run(rows.codes[_span(part)], weight, cancel)
     marginals = {v: flat[:, loaded.program.places[v]] for v in targets}
     return Chunk(part, log_partition, marginals, totals if weights is not None else 0.0, wide)
 
