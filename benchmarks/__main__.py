@@ -27,6 +27,7 @@ SUITES = (
     "uai",
     "memory",
     "treequeries",
+    "batch",
     "startup",
 )
 COMPILING = 300.0  # seconds allowed for compiling, which is not part of any figure

@@ -25,7 +25,7 @@ def predict(
     r"""The posterior $P(Y \mid \mathbf e[m])$ of each target given every row of a frame; see `Engine.predict`.
 
     >>> import sepset as ss
-    >>> ss.predict(ss.datasets.load("student"), {"grade": ["A", None]}, targets="sat").states["sat"].tolist()
+    >>> predict(ss.datasets.load("student"), {"grade": ["A", None]}, targets="sat").states["sat"].tolist()
     ['high', 'low']
     """
     engine = Engine(model, Auto() if method is None else method)
