@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -38,11 +37,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("suites", nargs="*", metavar="suite", help=f"any of {', '.join(SUITES)}; all by default")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu on a machine others use too")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a measurement is given up")
-    parser.add_argument("--all", action="store_true", help="inference on the large networks too")
     parser.add_argument("--quick", action="store_true", help="leave out what takes long; not kept")
-    parser.add_argument(
-        "--long", action="store_true", help="add what takes very long: half a minute's refinement a plan"
-    )
+    parser.add_argument("--long", action="store_true", help="single queries of large networks, plans refined for 30 s")
     parser.add_argument("--only", default="", help="networks or instances, by the beginnings of their names; not kept")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.suites if name not in SUITES]
@@ -55,7 +51,6 @@ def main() -> None:
     """Run the suites asked for."""
     chosen = arguments()
     single_thread(chosen.clock)
-    os.environ["SEPSET_BENCH_ALL"] = "1" if chosen.all else ""
     from rich.console import Console
 
     from benchmarks.networks import compile_kernels

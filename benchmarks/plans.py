@@ -78,9 +78,7 @@ def run(lab: Lab) -> list[Report]:
         if lab.long and isinstance(ours, Planned) and ours.total > HARD:
             longer = lab.ask("sepset", refine_sepset, path, REFINEMENT, limit=2 * REFINEMENT + lab.limit)
             refined.append(Comparison(name, longer, {"default": _total(ours)}, kind="entries"))
-    above = [
-        c.case for c in entries if c.target and not isinstance(c.ours, str) and c.ours > c.peers["quick portfolio"]
-    ]
+    above = [c.case for c in entries if c.target and _is_above(c.ours, FIGURES[c.case])]
     note = f"Above the figure to reach: {', '.join(above)}." if above else "None is above the figure to reach."
     reports = [
         Report("Plans: entries of all tables, no evidence", entries, f"Figures to reach: a quick portfolio. {note}"),
