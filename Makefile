@@ -3,6 +3,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 JOBS ?= auto
 
+# Tests and benchmarks run side by side, so each process keeps to one thread of linear algebra.
+export OPENBLAS_NUM_THREADS := 1
+
 .PHONY: demo test crosscheck bench check format clean
 
 demo: .venv/.installed
