@@ -79,3 +79,34 @@ def test_workers_are_stopped_and_started_again():
         assert lab.ask("json", int, "x").startswith("failed: ValueError")
     finally:
         lab.close()
+
+
+def test_the_least_ratio_is_among_cases_above_the_floor_and_names_its_case():
+    rows = [
+        report.Comparison("tiny", 1.0, {"peer": 0.0005}),
+        report.Comparison("good", 1.0, {"peer": 8.0}),
+        report.Comparison("weak", 1.0, {"peer": 2.0}),
+    ]
+    found = report.Report("Title", rows, goals=("3x", "20x"), floor=0.001)
+    assert found.worst == ("weak", 2.0)
+    assert "| least of 2 where the best peer needs over 1 ms: weak |  |  | 2x | 3x |" in found.markdown()
+    assert "| geometric mean |  |  | 0.2x | 20x |" in found.markdown()
+
+
+def test_what_we_do_not_finish_is_the_least():
+    rows = [report.Comparison("good", 1.0, {"peer": 8.0}), report.Comparison("ours failed", "over 1 s", {"peer": 8.0})]
+    assert report.Report("Title", rows, floor=0.0).worst == ("ours failed", 0.0)
+
+
+def test_only_the_cases_asked_for():
+    lab = worker.Lab(only=["munin", "alarm"])
+    told = []
+    lab.progress = told.append
+    assert list(lab.wanted(["alarm", "asia", "munin", "munin1"])) == ["alarm", "munin", "munin1"] == told
+    assert list(worker.Lab().wanted(["asia"])) == ["asia"]
+
+
+@pytest.mark.parametrize(("printed", "expected"), [("-38.5556", 5e-5), ("303.086", 5e-4), ("-3.16462", 5e-6)])
+def test_half_a_unit_in_the_last_printed_place(printed, expected):
+    instances = pytest.importorskip("benchmarks.instances")
+    assert instances.last_place(printed) == pytest.approx(expected)

@@ -27,7 +27,7 @@ NAMES = [name for name in instances.names() if name.startswith(FAMILIES) and nam
 needs_files = pytest.mark.skipif(not (SHARED / "uai" / "mar").is_dir(), reason="no shared files")
 
 
-@pytest.mark.parametrize("name", NAMES or [pytest.param("", marks=pytest.mark.skip("no shared files"))])
+@pytest.mark.parametrize("name", NAMES or [pytest.param("", marks=pytest.mark.skip(reason="no shared files"))])
 def test_published_answers(name):
     model, evidence = instances.load(name)
     expected = instances.answers(name, model, evidence)
