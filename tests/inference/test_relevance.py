@@ -1,0 +1,119 @@
+"""Groups of targets: they cover everything once, change no answer, and never cost more than one tree."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from method_contract import Truth
+from random_models import markov_net, random_evidence, structured_net, table_net
+from sepset.evidence import resolve
+from sepset.inference import tabletree
+from sepset.inference.relevance import OVERHEAD, Ancestry, Costs, members, target_groups
+from tolerances import CLOSE
+
+DIRECTED = [table_net, structured_net]
+
+
+def cases(kinds=DIRECTED, num=25):
+    for kind in kinds:
+        for seed in range(num):
+            rng = np.random.default_rng([seed, kinds.index(kind)])
+            case = kind(rng)
+            given, weights = random_evidence(rng, case)
+            yield case, given, weights, resolve(given, case.model.variables)
+
+
+def test_ancestors_are_those_of_the_graph():
+    for name in ("student", "asia", "alarm"):
+        net = ss.datasets.load(name)
+        ancestry = Ancestry.of(net.problem())
+        names = net.variables.names
+        for i, variable in enumerate(names):
+            found = {names[v] for v in members(ancestry.masks[i])}
+            assert found == {variable, *ss.ancestors(net.dag, variable)}
+            assert {names[v] for v in members(ancestry.children[i])} == set(net.dag.children(variable))
+
+
+def test_every_hidden_variable_is_in_one_group():
+    for case, _, _, evidence in cases():
+        problem = case.model.problem()
+        groups = target_groups(problem, evidence.observed, sorted(evidence.weights), worth=0)
+        hidden = set(range(len(problem.variables))) - set(evidence.observed)
+        assert sorted(v for group in groups for v in group) == sorted(hidden)
+        assert all(groups)
+
+
+def test_the_cost_of_a_chain():
+    a, b, c = (ss.Discrete(name, 2) for name in "abc")
+    rows = [[0.5, 0.5], [0.1, 0.9]]
+    net = ss.BayesNet(ss.TableCPD(a, [0.5, 0.5]), ss.TableCPD(b, rows, given=a), ss.TableCPD(c, rows, given=b))
+    assert Costs(net.problem(), []).of(0b111) == 4 + 4 + 3 * OVERHEAD
+    assert Costs(net.problem(), [1]).of(0b111) == 2 + 2 + 2 * OVERHEAD
+    assert Costs(net.problem(), []).of(0b011) == 4 + 2 * OVERHEAD
+    assert Costs(net.problem(), []).of(0) == 0
+
+
+def wide_net(causes=5, states=8):
+    """One effect for each pair of causes: any one is cheap, and all of them together are not."""
+    rng = np.random.default_rng(5)
+    roots = [ss.Discrete(f"cause {i}", states) for i in range(causes)]
+    cpds = [ss.TableCPD(v, rng.dirichlet(np.ones(states))) for v in roots]
+    for i, pair in enumerate(itertools.combinations(roots, 2)):
+        cpds.append(ss.TableCPD(ss.Discrete(f"effect {i}"), rng.dirichlet([1, 1], (states, states)), given=pair))
+    return ss.BayesNet(*cpds)
+
+
+def test_groups_never_cost_more_than_one_tree():
+    split = 0
+    models = [(case.model, evidence) for case, _, _, evidence in cases()] + [(wide_net(), ss.Evidence())]
+    for model, evidence in models:
+        problem, touched = model.problem(), sorted(evidence.weights)
+        groups = target_groups(problem, evidence.observed, touched, worth=0)
+        ancestry, costs = Ancestry.of(problem), Costs(problem, evidence.observed)
+        below = ancestry.closure([*evidence.observed, *touched])
+        hidden = [v for group in groups for v in group]
+        whole = costs.of(ancestry.closure(hidden) | below)
+        assert sum(costs.of(ancestry.closure(group) | below) for group in groups) <= whole
+        split += len(groups) > 1
+    assert split
+
+
+def test_groups_change_no_answer(monkeypatch):
+    monkeypatch.setattr(tabletree, "WORTH", 0)
+    for case, given, weights, _ in cases():
+        truth = Truth(case.factors, case.cards, weights)
+        if truth.log_z == -np.inf:
+            continue
+        found = ss.prepare(case.model, method=ss.CliqueTree()).marginals(given)
+        for name in case.cards:
+            np.testing.assert_allclose(found[name].values, truth.marginal([name]), atol=CLOSE)
+
+
+def test_many_small_trees_instead_of_a_wide_one(monkeypatch):
+    net = wide_net()
+    whole = ss.prepare(net, method=ss.CliqueTree()).marginals()
+    monkeypatch.setattr(tabletree, "WORTH", 0)
+    engine = ss.prepare(net, method=ss.CliqueTree())
+    groups = engine.prepared._groups(ss.Evidence())
+    assert len(groups) > 1
+    found = engine.marginals()
+    for name in net.variables.names:
+        np.testing.assert_allclose(found[name].values, whole[name].values, atol=CLOSE)
+
+
+@pytest.mark.parametrize("worth", [0, 10**9])
+def test_undirected_and_fully_observed_models(worth):
+    case = markov_net(np.random.default_rng(1))
+    problem = case.model.problem()
+    everything = range(len(problem.variables))
+    assert target_groups(problem, (), (), worth=worth) == (tuple(everything),)
+    assert target_groups(problem, everything, (), worth=worth) == ()
+
+
+def test_small_networks_are_not_searched():
+    problem = ss.datasets.load("alarm").problem()
+    assert target_groups(problem, (), ()) == (tuple(range(37)),)
