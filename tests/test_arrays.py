@@ -4,8 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sepset.arrays import VariableArray, grid_pairs
 from sepset.errors import ModelError, ScopeError

@@ -1,8 +1,7 @@
 import pickle
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sepset import errors
 from sepset.errors import FileFormatError, MissingExtra, SepsetError, listing, nearest, require

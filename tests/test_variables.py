@@ -2,8 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sepset.errors import ModelError, StateError
 from sepset.variables import Discrete, Domain, Real, Variable, Vector, check_name, display_name, plain, short_states

@@ -6,8 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import oracle
 from random_forms import ONE, STATES, A, B, C, P, X, Y, Z, eliminate, points, some, width

@@ -6,8 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import oracle
 from cpd_contract import check_contract, check_factors, check_irrelevance, check_numbers, joint_states, random_rows

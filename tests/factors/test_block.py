@@ -10,8 +10,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.factors import block as block_module

@@ -4,8 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from random_forms import ONE, REALS, STATES, A, B, P, X, Y, some
 from sepset.errors import ModelError, ScopeError, StateError

@@ -6,8 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import oracle
 from random_forms import REALS, A, P, X, Y, Z, assert_same, eliminate, gaussian, multiply, points, some, width

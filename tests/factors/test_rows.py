@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sepset.errors import TooLarge
 from sepset.factors.rows import in_order, join, ranks, reduce_groups, starts

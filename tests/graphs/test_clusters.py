@@ -4,8 +4,7 @@ import itertools
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import plain_elimination as plain
 from sepset.errors import ModelError, ScopeError

@@ -5,8 +5,7 @@ import math
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import plain_elimination as plain
 from sepset.errors import ScopeError, StateError

@@ -6,8 +6,7 @@ from collections import defaultdict
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sepset.errors import ModelError
 from sepset.graphs.equivalence import (

@@ -3,8 +3,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sepset.errors import ModelError, TooLarge
 from sepset.graphs.graph import DAG, MixedGraph, UndirectedGraph

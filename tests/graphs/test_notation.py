@@ -3,8 +3,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sepset.errors import FileFormatError
 from sepset.graphs.graph import DAG, MixedGraph, UndirectedGraph

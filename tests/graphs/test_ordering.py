@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import plain_elimination as plain
 from sepset.errors import ModelError, ScopeError

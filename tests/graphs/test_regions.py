@@ -4,8 +4,7 @@ import itertools
 
 import networkx as nx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.elimination import eliminate_graph

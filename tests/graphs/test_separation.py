@@ -6,8 +6,7 @@ import time
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.graph import DAG, MixedGraph, UndirectedGraph

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import networkx as nx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import plain_elimination as plain
 from sepset.errors import ModelError

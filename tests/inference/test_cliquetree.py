@@ -13,8 +13,7 @@ import sepset as ss
 from random_gaussians import hybrid_net, linear_net
 from random_models import markov_net, random_case
 from sepset.evidence import Evidence, resolve
-from sepset.graphs.clusters import CliqueTree as Tree
-from sepset.graphs.clusters import clique_tree, strong_root
+from sepset.graphs.clusters import CliqueTree as Tree, clique_tree, strong_root
 from sepset.inference.cliquetree import calibrate
 from sepset.inference.elimination import eliminate
 from sepset.inference.plan import interaction_graph

@@ -13,8 +13,7 @@ import sepset as ss
 from method_contract import check_method, check_sampling
 from random_gaussians import hybrid_net, linear_net
 from random_models import KINDS, markov_net, random_case, random_evidence
-from sepset.graphs.clusters import CliqueTree as Tree
-from sepset.graphs.clusters import clique_tree
+from sepset.graphs.clusters import CliqueTree as Tree, clique_tree
 from sepset.inference.method import Method, Prepared
 from sepset.inference.passes import calibrate
 from sepset.inference.plan import interaction_graph

@@ -5,8 +5,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sepset.errors import FileFormatError, ModelError
 from sepset.io.cursor import Cursor, JsonSource, values

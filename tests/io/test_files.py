@@ -9,8 +9,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from file_laws import assert_same_network
 from sepset.cpds.linear import LinearGaussian

@@ -5,8 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from file_laws import accept_or_refuse, assert_same_network, mutated, refusal
 from sepset.cpds.causal import NoisyOr
@@ -18,8 +17,7 @@ from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.potentials import Potts
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
-from sepset.io import bif
-from sepset.io import json as codec
+from sepset.io import bif, json as codec
 from sepset.models.bayesnet import BayesNet
 from sepset.models.blocks import pairwise, unary
 from sepset.models.features import Feature

@@ -4,8 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from file_laws import refusal
 from sepset.cpds.causal import NoisyMax, NoisyOr

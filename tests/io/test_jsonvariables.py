@@ -4,8 +4,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sepset.arrays import VariableArray
 from sepset.errors import FileFormatError

@@ -5,8 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.table import TableCPD

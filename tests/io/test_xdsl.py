@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from file_laws import accept_or_refuse, assert_same_network, mutated, refusal
 from sepset.cpds.causal import NoisyMax, NoisyOr

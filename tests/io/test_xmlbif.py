@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from file_laws import accept_or_refuse, assert_same_network, mutated, refusal
 from sepset.cpds.table import TableCPD

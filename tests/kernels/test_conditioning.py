@@ -6,8 +6,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sepset.kernels.conditioning import HIGH, LOW, UNIT, place_of, plus, times
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import plain_elimination as plain
 from sepset.graphs.graph import UndirectedGraph

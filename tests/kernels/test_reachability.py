@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sepset.graphs.graph import DAG
 from sepset.kernels.reachability import active_states, mark_ancestors
