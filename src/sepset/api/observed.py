@@ -24,8 +24,8 @@ class Observed:
 
     `observe` gives a new view and leaves this one as it is. Views share the engine and with it the factors and every
     compiled program. Where only *values* of the observed variables differ, nothing is planned again and only factors
-    that mention them are read again; then the program runs, which takes less time than copying the messages that
-    could be kept. Where a finding is added or dropped, the plan for the new set of observed variables is made once.
+    that mention them are read again; then the whole program runs. Where a finding is added or dropped, the plan for the
+    new set of observed variables is made once.
 
     >>> import sepset as ss
     >>> seen = ss.prepare(ss.datasets.load("student")).observe({"grade": "C"})
