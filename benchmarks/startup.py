@@ -5,11 +5,19 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from benchmarks import networks
 from benchmarks.measure import Timing, measure
 from benchmarks.report import Comparison, Report, seconds
 from benchmarks.worker import Lab, Outcome
 
-FIRST_QUERY = "import sepset as ss; ss.query(ss.datasets.load('asia'), 'lung', given={'xray': 'yes'})"
+# Imports alone say little where a library loads its parts when they are used: so also read a file and ask.
+FIRST_QUERY = {
+    "sepset": "import sepset as ss; ss.query(ss.read({path!r}), 'lung', given={{'xray': 'yes'}}).values",
+    "pyagrum": "import pyagrum as gum; bn = gum.loadBN({path!r}); ie = gum.LazyPropagation(bn); "
+    "ie.setEvidence({{'xray': 'yes'}}); ie.makeInference(); ie.posterior('lung').toarray()",
+    "pgmpy": "from pgmpy.readwrite import BIFReader; from pgmpy.inference import VariableElimination; "
+    "VariableElimination(BIFReader({path!r}).get_model()).query(['lung'], {{'xray': 'yes'}}, show_progress=False)",
+}
 
 
 def _started(*command: str) -> Timing:
@@ -28,14 +36,26 @@ def importing(lab: Lab, library: str) -> float | str:
     return seconds(lab.ask(library, start_python, f"import {library}"))
 
 
+def asking(lab: Lab, library: str) -> float | str:
+    code = FIRST_QUERY[library].format(path=networks.paths()["asia"])
+    return seconds(lab.ask(library, start_python, code))
+
+
 def run(lab: Lab) -> list[Report]:
     """One table: seconds to import, to show the help, and to answer a first question."""
     bare: Outcome = lab.ask("sepset", start_python, "pass")
-    peers = {name: importing(lab, name) for name in ("pyagrum", "pgmpy")}
+    imports = {name: importing(lab, name) for name in FIRST_QUERY}
+    queries = {name: asking(lab, name) for name in FIRST_QUERY}
     rows = [
-        Comparison("import", importing(lab, "sepset"), peers, target="0.3 s", headline="import the library"),
+        Comparison("import", imports.pop("sepset"), imports, target="0.3 s"),
         Comparison("sepset --help", seconds(lab.ask("sepset", start_help)), target="0.5 s"),
-        Comparison("import and first query", seconds(lab.ask("sepset", start_python, FIRST_QUERY))),
+        Comparison(
+            "import, read asia.bif, one query",
+            queries.pop("sepset"),
+            queries,
+            headline="a new process: import, read a file, one query",
+        ),
     ]
-    note = f"The bare interpreter takes {seconds(bare):.2g} s of each." if isinstance(bare, Timing) else ""
+    taken = f" The bare interpreter takes {seconds(bare):.2g} s of each." if isinstance(bare, Timing) else ""
+    note = f"`import sepset` loads its parts when they are used, so the first query shows the whole cost.{taken}"
     return [Report("Start-up", rows, note)]
