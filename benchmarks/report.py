@@ -231,7 +231,7 @@ def fill_readme(suites: Sequence[str], readme: Path = README) -> None:
     if not rows or START not in text or END not in text:
         return
     before, after = text.split(START)[0], text.split(END)[1]
-    source = "One thread each; ratio = best peer / sepset. Every case, wins and losses, is in `benchmarks/results`, with clock and load."
+    source = "One thread each; ratio = best peer / sepset. Every case, with clock and load, is in `benchmarks/results`."
     table = "\n".join((*README_HEADER, *rows))
     readme.write_text(f"{before}{START}\n{table}\n\n{source}\n{END}{after}", encoding="utf-8")
 
