@@ -95,6 +95,12 @@ def test_a_draw_is_the_state_whose_share_holds_the_number(contexts):
             assert low <= u * weights[row].sum() < low + weights[row, code]
 
 
+def test_the_number_zero_draws_the_first_possible_state():
+    weights = np.array([[0.0, 2.0, 1.0], [0.0, 0.0, 1.0]])
+    for rows, expected in ((weights, [1, 2]), (weights[:1], [1])):
+        assert drawer(Fixed(np.zeros(len(rows))))(rows, np.arange(len(rows))).tolist() == expected
+
+
 def test_a_number_rounded_up_to_the_total_draws_the_last_possible_state():
     weights = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 0.0]])
     for rows in (weights, weights[:1]):

@@ -12,7 +12,7 @@ from method_contract import Truth
 from random_models import markov_net, random_evidence, structured_net, table_net
 from sepset.evidence import resolve
 from sepset.inference import tabletree
-from sepset.inference.relevance import OVERHEAD, Ancestry, Costs, members, target_groups
+from sepset.inference.relevance import OVERHEAD, Ancestry, Costs, _merged, members, target_groups
 from tolerances import CLOSE
 
 DIRECTED = [table_net, structured_net]
@@ -103,6 +103,28 @@ def test_many_small_trees_instead_of_a_wide_one(monkeypatch):
     found = engine.marginals()
     for name in net.variables.names:
         np.testing.assert_allclose(found[name].values, whole[name].values, atol=CLOSE)
+
+
+class Prices:
+    """Costs of sets as given."""
+
+    def __init__(self, prices):
+        self.of = prices.__getitem__
+
+
+def test_sets_merge_while_that_is_no_dearer_and_groups_that_cost_too_much_are_given_up():
+    dear = Prices({0b01: 5, 0b10: 5, 0b11: 11})
+    assert _merged([0b10, 0b01], dear, 11) == [0b01, 0b10]
+    assert _merged([0b10, 0b01], dear, 10) is None
+    assert _merged([0b10, 0b01], Prices({0b01: 5, 0b10: 5, 0b11: 10}), 100) is None  # one group is the one tree
+
+
+def test_what_is_above_the_evidence_comes_with_the_first_group():
+    net = wide_net()
+    observed = (net.variables.id("effect 0"),)
+    groups = target_groups(net.problem(), observed, (), worth=0)
+    assert len(groups) > 1
+    assert {net.variables.id(v) for v in ss.ancestors(net.dag, "effect 0")} <= set(groups[0])
 
 
 @pytest.mark.parametrize("worth", [0, 10**9])

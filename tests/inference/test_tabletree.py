@@ -15,6 +15,7 @@ from random_models import markov_net, random_evidence, table_net
 from sepset.evidence import resolve
 from sepset.inference import tabletree
 from sepset.inference.cliquetree import PreparedCliqueTree
+from sepset.inference.compiled import Question
 from sepset.inference.tabletree import PATIENCE, WORTH, PreparedTables, QuestionCache
 from tolerances import CLOSE
 
@@ -134,6 +135,10 @@ def test_groups_run_when_they_are_read(compilations, monkeypatch):
         expected = whole.query([position], ss.Evidence()).distribution.values
         np.testing.assert_allclose(read(position).values, expected, atol=CLOSE)
     assert compilations == ["query", "group", "group"]
+    monkeypatch.delattr(Question, "ask")
+    np.testing.assert_array_equal(read(3).values, read(3).values)
+    with pytest.raises(AttributeError, match="ask"):
+        read(0)
 
 
 def test_plans_too_large_are_refused_before_anything_is_allocated():
