@@ -78,6 +78,7 @@ def run(lab: Lab) -> list[Report]:
             f"has a flat likelihood whose scale changes, so that no engine answers from memory. {limit}",
             goals=("3x", "20x"),
             floor=FLOOR,
+            headline="every posterior, hot",
         ),
         Report(
             "Every posterior, a new observed set",
@@ -85,6 +86,7 @@ def run(lab: Lab) -> list[Report]:
             "An engine in memory; in each call other variables are observed, none of the sets seen before.",
             goals=("1x", "5x"),
             floor=FLOOR,
+            headline="every posterior, new observed set",
         ),
         Report(
             "Every posterior, cold",
@@ -92,6 +94,7 @@ def run(lab: Lab) -> list[Report]:
             "A model in memory; plan, run, read every posterior.",
             goals=("1x", "5x"),
             floor=FLOOR,
+            headline="every posterior, cold",
         ),
     ]
     two = Report(

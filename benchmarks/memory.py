@@ -84,7 +84,7 @@ def run(lab: Lab) -> list[Report]:
             tree: Figure = ran.peak if isinstance(ran, Ran) else str(ran)
             whole, tenth = (lab.ask("sepset", peak, known[name], share, fresh=True) for share in (0.0, 0.1))
             peaks += [
-                Comparison(name, whole, _LIMIT, "B", headline=f"peak memory, every posterior of {name}"),
+                Comparison(name, whole, _LIMIT, "B"),
                 Comparison(f"{name}, 10%", tenth, _LIMIT, "B"),
                 Comparison(f"{name}, one tree", tree, _LIMIT, "B"),
             ]

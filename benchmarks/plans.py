@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from benchmarks import networks
 from benchmarks.measure import Timing, measure
-from benchmarks.ordering import QUICK as FIGURES
-from benchmarks.ordering import order_pyagrum
+from benchmarks.ordering import QUICK as FIGURES, order_pyagrum
 from benchmarks.report import Comparison, Figure, Report, seconds
 from benchmarks.worker import Lab
 

@@ -71,6 +71,7 @@ class Report:
             least ratio out.
         has_mean: whether the geometric mean of the ratios means anything.
         versus: the name of the ratio.
+        headline: what the README calls the geometric mean of this table; empty to leave it out.
     """
 
     title: str
@@ -80,6 +81,7 @@ class Report:
     floor: float | None = None
     has_mean: bool = True
     versus: str = "best peer / sepset"
+    headline: str = ""
 
     @property
     def columns(self) -> list[str]:
@@ -90,7 +92,7 @@ class Report:
         """All cells as text, a header first, the least ratio and the geometric mean last where there are several."""
         header = ["", "sepset", *self.columns, self.versus, "target"]
         body = [self._row(one) for one in self.comparisons]
-        ratios = [one.ratio for one in self.comparisons if one.ratio is not None]
+        ratios = self.ratios
         blank = ["" for _ in self.columns]
         if self.worst is not None:
             which = f" where the best peer needs over {shown(self.floor, 's')}" if self.floor else ""
@@ -100,6 +102,11 @@ class Report:
             body.append(["geometric mean", "", *blank, ratio_text(geometric_mean(ratios)), self.goals[1]])
         keep = [i for i in range(len(header)) if i < 2 or any(row[i] for row in body)]
         return [[row[i] for i in keep] for row in [header, *body]]
+
+    @property
+    def ratios(self) -> list[float]:
+        """The ratios there are."""
+        return [one.ratio for one in self.comparisons if one.ratio is not None]
 
     @property
     def _counted(self) -> list[Comparison]:
@@ -166,7 +173,7 @@ def shown(figure: Figure, kind: str) -> str:
     if kind in ("ns", "error"):
         return f"{figure:.2g} ns" if kind == "ns" else f"{figure:.1e}"
     if kind == "B":
-        return f"{figure / 1e6:.3g} MB"
+        return f"{figure / 1e6:.3g} MB" if figure < 1e9 else f"{figure / 1e9:.3g} GB"
     for scale, unit in ((1.0, "s"), (1e-3, "ms")):
         if figure >= scale:
             return f"{figure / scale:.3g} {unit}"
@@ -212,6 +219,7 @@ def write_results(suite: str, reports: Iterable[Report]) -> Path:
     legend = "Ratios are the best peer's figure divided by ours: above 1 sepset is ahead, below 1 the peer is."
     body = "\n".join(part.markdown() for part in parts)
     lines = [headline_row(one) for part in parts for one in part.comparisons if one.headline]
+    lines += [mean_row(part) for part in parts if part.headline and part.ratios]
     headlines = "\n".join([HEADLINES, "", *README_HEADER, *lines, ""]) if lines else ""
     path.write_text(f"# {suite}\n\n{machine()} {legend}\n\n{body}\n{headlines}", encoding="utf-8")
     return path
@@ -222,6 +230,13 @@ def headline_row(one: Comparison) -> str:
     missing = "; ".join(f"{name}: {why}" for name, why in one.peers.items()) or "none has it"
     best = missing if one.best is None else f"{shown(one.best[1], one.kind)} ({one.best[0]})"
     return f"| {one.headline} | {shown(one.ours, one.kind)} | {best} | {ratio_text(one.ratio)} |"
+
+
+def mean_row(part: Report) -> str:
+    """A table's geometric mean as a row of the README's table, with the least ratio beside it."""
+    least = "" if part.worst is None else f"; least {ratio_text(part.worst[1])}, {part.worst[0]}"
+    label = f"{part.headline}, geometric mean of {len(part.ratios)}{least}"
+    return f"| {label} | | | {ratio_text(geometric_mean(part.ratios))} |"
 
 
 def fill_readme(suites: Sequence[str], readme: Path = README) -> None:

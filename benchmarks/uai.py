@@ -93,7 +93,7 @@ def _times(title: str, solved: dict[str, Solved | str], times: dict[str, dict[st
     done = [one for one in solved.values() if isinstance(one, Solved)]
     what = "A model in memory: plan, partition function, every marginal" if cold else "The same with the plan made"
     note = f"{what}; {len(done)} instances. The others' seconds were published, for an i9-9900K and all marginals."
-    return Report(title, rows, note, goals=("", "1x"))
+    return Report(title, rows, note, goals=("", "1x"), headline=f"{title}, beside published times")
 
 
 def _errors(solved: dict[str, Solved | str]) -> Report:
