@@ -75,3 +75,12 @@ def test_impossible_evidence_has_log_probability_minus_infinity(asia):
 def test_a_frame_of_answers_is_a_table(asia):
     frame = ss.query(asia, ["lung", "tub"]).distribution.to_frame()
     assert len(frame) == 4
+
+
+def test_a_plan_may_be_looked_for_longer():
+    network = ss.datasets.load("hailfinder")
+    longer = ss.plan(network, seconds=0.2)
+    assert longer.total_size <= ss.plan(network).total_size
+    assert sorted(longer.order) == sorted(network.variables.names)
+    with pytest.raises(ss.NotApplicable, match="Portfolio"):
+        ss.plan(network, seconds=1.0, method=ss.VariableElimination())

@@ -11,7 +11,10 @@ from sepset.api.auto import Auto
 from sepset.api.engine import Engine
 from sepset.api.shared import engine_for
 from sepset.data.dataset import Dataset
+from sepset.errors import NotApplicable
 from sepset.evidence import Given
+from sepset.graphs.ordering import Portfolio
+from sepset.inference.cliquetree import CliqueTree
 from sepset.inference.method import Method
 from sepset.inference.plan import Plan
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
@@ -145,15 +148,23 @@ def plan(
     *,
     given: Given | Iterable[VariableLike] = None,
     method: Method | None = None,
+    seconds: float | None = None,
 ) -> Plan:
     """What a question would cost: order, width, largest table, entries, memory; nothing is computed.
 
     Args:
         targets: the variables of a query; none means one tree for every marginal.
         given: evidence, or only the names of what will be observed.
+        seconds: keep looking for a better order this long; hard models gain from a longer look.
 
     >>> import sepset as ss
     >>> ss.plan(ss.datasets.load("asia"), given=["xray"]).width
     2
     """
+    if seconds is not None:
+        if method is not None:
+            raise NotApplicable(
+                "seconds= is for the default method. Give Portfolio(seconds=...) as its order= instead."
+            )
+        method = CliqueTree(order=Portfolio(seconds=seconds))
     return engine_for(model, "plan", method).plan(targets, given)
