@@ -102,7 +102,7 @@ def test_an_interrupted_run_leaves_the_engine_usable(when, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(kernels, "run", interrupt)
+        patch.setattr(kernels, "execute", interrupt)
         with pytest.raises(KeyboardInterrupt):
             engine.marginals(given)["lung"]
     found = engine.marginals(given)

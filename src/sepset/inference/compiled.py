@@ -48,24 +48,21 @@ class Inputs:
     numbers: Ints
 
     @cached_property
-    def copies(self) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
-        """All of this as the kernel takes it."""
-        return self.rows, self.groups, self.base, self.indptr, self.columns, self.strides
-
-    @cached_property
-    def all(self) -> Ints:
-        """Every factor's place."""
-        return np.arange(len(self.numbers))
-
-    @cached_property
     def moving(self) -> Ints:
         """The factors whose place in the store depends on findings."""
         return np.flatnonzero(np.diff(self.indptr))
 
+    @cached_property
+    def moving_rows(self) -> Ints:
+        """Where these factors go."""
+        return self.rows[self.moving]
+
     def offsets(self, codes: Ints) -> Ints:
         """Where each factor's reduced part starts in the store."""
-        shifts = np.concatenate([[0], np.cumsum(self.strides * codes[self.columns])])
-        return np.asarray(self.base + shifts[self.indptr[1:]] - shifts[self.indptr[:-1]], dtype=np.int64)
+        found = self.base.copy()
+        if len(self.columns):
+            found[self.moving] += np.add.reduceat(self.strides * codes[self.columns], self.indptr[self.moving])
+        return found
 
 
 class WorkspacePool:
@@ -154,12 +151,14 @@ class Question:
             start = int(program.offsets[place])
             w[start : start + len(evidence.weights[v])], exponents[place] = near_one(evidence.weights[v])
         codes = np.array([evidence.codes[v] for v in self.observed], dtype=np.int64)
-        which = inputs.all if is_fresh else inputs.moving
+        if is_fresh:
+            kernels.gather(w, store.values, inputs.rows, inputs.groups, inputs.offsets(codes))
+        elif len(codes):
+            kernels.gather(w, store.values, inputs.moving_rows, inputs.groups, inputs.offsets(codes)[inputs.moving])
         flags = np.zeros(2, dtype=np.int64)
-        instructions = program.ops, program.groups, exponents, flags, self.maximize
 
         def run(cancel: Cancel) -> None:
-            kernels.run(w, store.values, which, *inputs.copies, codes, *instructions, cancel)
+            kernels.execute(w, program.ops, program.groups, exponents, flags, self.maximize, cancel)
 
         interruptible(run) if self.is_long else run(np.zeros(1, dtype=np.uint8))
         return Run(self, w, exponents, bool(flags[0]))

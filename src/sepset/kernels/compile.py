@@ -12,12 +12,13 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import numba
 from numba.core import caching, config
+from numba.core.types.misc import unliteral
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -89,23 +90,32 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]  # numba is unt
 @overload
 def kernel(function: F) -> F: ...
 @overload
-def kernel(*, reassociate: bool) -> Callable[[F], F]: ...
-def kernel(function: F | None = None, *, reassociate: bool = False) -> F | Callable[[F], F]:
+def kernel(*, reassociate: bool = False, inline: bool = False) -> Callable[[F], F]: ...
+def kernel(function: F | None = None, *, reassociate: bool = False, inline: bool = False) -> F | Callable[[F], F]:
     """Compile `function` on first use: nopython, nogil, cached on disk. Division by zero is inf.
 
     Args:
         reassociate: let the compiler reorder sums, which is what vectorizing a reduction takes; NaN and inf keep their
             meaning.
+        inline: write the function out where it is called; one that is called once then compiles faster.
     """
     if function is None:
-        return lambda f: _compiled(f, {"reassoc", "contract", "nsz"} if reassociate else False)
-    return _compiled(function, False)
+        return lambda f: _compiled(f, {"reassoc", "contract", "nsz"} if reassociate else False, inline)
+    return _compiled(function, False, False)
 
 
-def _compiled(function: F, fastmath: set[str] | bool) -> F:
+def _call_template(original: Callable[..., Any], args: Any, kws: Any) -> Any:
+    """How one kernel calls another: a literal number is a number, not a reason to compile the callee once more."""
+    return original([unliteral(a) for a in args], {k: unliteral(a) for k, a in dict(kws).items()})
+
+
+def _compiled(function: F, fastmath: set[str] | bool, inline: bool) -> F:
     if config.DISABLE_JIT:
         return function
-    dispatcher = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
+    dispatcher = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath, inline="always" if inline else "never")(
+        function
+    )
+    dispatcher.get_call_template = partial(_call_template, dispatcher.get_call_template)
     if cache_directory() is not None and Path(function.__code__.co_filename).is_file():
         dispatcher._cache = _KernelCache(dispatcher.py_func)
     return dispatcher  # type: ignore[no-any-return]

@@ -85,7 +85,7 @@ def _sum_block(
         b += b3 - n2 * b2
 
 
-@kernel
+@kernel(inline=True)
 def _set_block(
     w: Any,
     d: Any,
@@ -129,7 +129,7 @@ def _set_block(
         b += b3 - n2 * b2
 
 
-@kernel
+@kernel(inline=True)
 def _max_block(
     w: Any,
     d: Any,
@@ -163,7 +163,7 @@ def _max_block(
         b += b3 - n2 * b2
 
 
-@kernel
+@kernel(inline=True)
 def _copy_block(
     w: Any, d: Any, a: Any, n3: Any, a3: Any, d3: Any, n2: Any, a2: Any, d2: Any, n1: Any, a1: Any, d1: Any
 ) -> None:
@@ -178,7 +178,7 @@ def _copy_block(
         a += a3 - n2 * a2
 
 
-@kernel
+@kernel(inline=True)
 def _unsigned(groups: Any, row: int) -> Any:
     return np.uint64(groups[row, 0]), np.uint64(groups[row, 1]), np.uint64(groups[row, 2]), np.uint64(groups[row, 3])
 
@@ -227,7 +227,7 @@ def _loops(w: Any, d: int, a: int, b: int, groups: Any, first: int, count: int, 
             return
 
 
-@kernel
+@kernel(inline=True)
 def _product(w: Any, op: Any, groups: Any, maximize: bool, counter: Any) -> None:
     """One instruction as loops; where nothing is summed the result need not start from zero."""
     d, size = op[DST], op[SIZE]
@@ -241,10 +241,10 @@ def _product(w: Any, op: Any, groups: Any, maximize: bool, counter: Any) -> None
     _loops(w, d, op[A], op[B], groups, op[FIRST], op[COUNT], mode, counter)
 
 
-@kernel
+@kernel(inline=True)
 def _matrix(w: Any, op: Any, groups: Any, counter: Any) -> None:
     """A batch of matrix products; operands are packed to (batch, m, k) and (batch, k, n) where they are not so, nor
-    with the last two transposed (bit 1 says that a is, bit 2 that b is)."""
+    with the last two transposed (1 says that a is, 2 that b is)."""
     batch, m, n, k = op[BATCH], op[M], op[N], op[K]
     a, b, d = op[A], op[B], op[DST]
     scratch = op[SCRATCH]
@@ -265,15 +265,13 @@ def _matrix(w: Any, op: Any, groups: Any, counter: Any) -> None:
             np.dot(left.reshape(m, k), right.reshape(k, n), result)
         elif op[TRANSPOSED] == 1:
             np.dot(left.reshape(k, m).T, right.reshape(k, n), result)
-        elif op[TRANSPOSED] == 2:
-            np.dot(left.reshape(m, k), right.reshape(n, k).T, result)
         else:
-            np.dot(left.reshape(k, m).T, right.reshape(n, k).T, result)
+            np.dot(left.reshape(m, k), right.reshape(n, k).T, result)
     if op[COUNT_D] > 0:
         _loops(w, d, out, 0, groups, op[UNPACK], op[COUNT_D], COPY, counter)
 
 
-@kernel
+@kernel(inline=True)
 def _rescale(w: Any, bits: Any, d: int, size: int, exponents: Any, tensor: int, flags: Any) -> None:
     """Bring the largest entry near one where it has drifted; flag a range that products could not survive.
 
@@ -346,39 +344,6 @@ def execute(w: Any, ops: Any, groups: Any, exponents: Any, flags: Any, maximize:
         else:
             _product(w, op, groups, maximize, counter)
         _rescale(w, bits, d, size, exponents, op[TENSOR_D], flags)
-
-
-@kernel
-def run(
-    w: Any,
-    store: Any,
-    which: Any,
-    rows: Any,
-    copies: Any,
-    base: Any,
-    fixed_start: Any,
-    columns: Any,
-    strides: Any,
-    codes: Any,
-    ops: Any,
-    groups: Any,
-    exponents: Any,
-    flags: Any,
-    maximize: bool,
-    cancel: Any,
-) -> None:
-    """Copy the factors `which` from the store, each at the place that the findings' codes decide, and execute."""
-    chosen = np.empty((len(which), 3), np.int64)
-    offsets = np.empty(len(which), np.int64)
-    for i in range(len(which)):
-        f = which[i]
-        offsets[i] = base[f]
-        for k in range(fixed_start[f], fixed_start[f + 1]):
-            offsets[i] += strides[k] * codes[columns[k]]
-        for c in range(3):
-            chosen[i, c] = rows[f, c]
-    gather(w, store, chosen, copies, offsets)
-    execute(w, ops, groups, exponents, flags, maximize, cancel)
 
 
 @kernel

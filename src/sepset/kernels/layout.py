@@ -107,7 +107,7 @@ def _pad(desk: Desk, first: int) -> int:
     return int(desk.tally[NUM_GROUPS] - first)
 
 
-@kernel
+@kernel(inline=True)
 def _union(book: Ledger, a: int, b: int, axes: Longs) -> int:
     """Write the ranks of two scopes that have more than one state, ascending; how many they are."""
     pool = book.pool
@@ -142,7 +142,7 @@ def _inner_cost(group: Longs) -> float:
     return float(PRODUCT + _reach(group[1]) + _reach(group[2]) + _reach(group[3]) + INNER / group[0])
 
 
-@kernel
+@kernel(inline=True)
 def _order_loops(desk: Desk, first: int, count: int) -> float:
     """Move the group that runs cheapest to the innermost place; nanoseconds a product."""
     groups = desk.groups
@@ -161,7 +161,7 @@ def _order_loops(desk: Desk, first: int, count: int) -> float:
     return float(cost + OUTER / (groups[last, 0] * groups[last - 1, 0] * third))
 
 
-@kernel
+@kernel(inline=True)
 def _stream(desk: Desk, first: int, count: int, sizes: Floats) -> None:
     """Move groups that every large operand steps through outward: it is read once, and the rest stays in cache."""
     groups = desk.groups
@@ -189,7 +189,7 @@ def _stream(desk: Desk, first: int, count: int, sizes: Floats) -> None:
             front += 1
 
 
-@kernel
+@kernel(inline=True)
 def _roles(desk: Desk, num: int, part: Longs, book: Ledger) -> bool:
     """Sort the union into batch, left, inner and right (rows of `part`, their sizes last); False where a variable of
     one operand alone is summed, which is no matrix product."""
@@ -246,7 +246,7 @@ def _copy_groups(book: Ledger, desk: Desk, part: Longs, second: int, third: int,
     return first, _unpack_groups(book, desk, num, first)
 
 
-@kernel
+@kernel(inline=True)
 def _unpack_groups(book: Ledger, desk: Desk, num: int, first: int) -> int:
     """As the result lies: axes by falling stride in d, with their strides in the block."""
     packed = desk.axes[num : 2 * num]
@@ -267,13 +267,13 @@ def _unpack_groups(book: Ledger, desk: Desk, num: int, first: int) -> int:
     return _pad(desk, first)
 
 
-@kernel
+@kernel(inline=True)
 def _emit_matrix(book: Ledger, desk: Desk, op: Longs, part: Longs, work: float, loops: float) -> None:
     """Turn an instruction into a batch of matrix products where that is faster than loops, packing what must be."""
     count, m, k, n = part[0, 1], part[1, 1], part[2, 1], part[3, 1]
     flip_a, flip_b = _ascends(part, 2, 1, desk.axes), _ascends(part, 3, 2, desk.axes)
     flip_a = flip_a and not _ascends(part, 1, 2, desk.axes)
-    flip_b = flip_b and not _ascends(part, 2, 3, desk.axes)
+    flip_b = flip_b and not flip_a and not _ascends(part, 2, 3, desk.axes)
     pack_a = not flip_a and not _ascends(part, 1, 2, desk.axes)
     pack_b = not flip_b and not _ascends(part, 2, 3, desk.axes)
     unpack = not _ascends(part, 1, 3, desk.axes)
@@ -291,7 +291,7 @@ def _emit_matrix(book: Ledger, desk: Desk, op: Longs, part: Longs, work: float, 
     desk.tally[ROOM] = max(desk.tally[ROOM], room)
 
 
-@kernel
+@kernel(inline=True)
 def _emit(book: Ledger, desk: Desk, offsets: Longs, s: int, op: Longs, part: Longs) -> None:
     d, a, b = book.steps[s, 0], book.steps[s, 1], book.steps[s, 2]
     op[KIND], op[DST], op[A], op[B] = LOOPS, offsets[d], offsets[a], offsets[b]

@@ -102,7 +102,8 @@ def eliminate(start: Longs, neighbors: Longs, order: Longs) -> tuple[Longs, Long
         first = scope_start[i]
         if first + n > len(pool):
             grown = np.empty(2 * len(pool) + n, np.int64)
-            grown[:first] = pool[:first]
+            for k in range(first):
+                grown[k] = pool[k]
             pool = grown
         top = first
         mark[i] = i
@@ -133,7 +134,7 @@ def eliminate(start: Longs, neighbors: Longs, order: Longs) -> tuple[Longs, Long
     return scope_start, scopes, parents, _absorbers(scope_start, parents)
 
 
-@kernel
+@kernel(inline=True)
 def _absorbers(start: Longs, parents: Longs) -> Longs:
     """For each rank that of the maximal clique which contains its clique; itself where it is maximal."""
     n = len(parents)
@@ -180,5 +181,6 @@ def maximal_cliques(start: Longs, scopes: Longs, absorbed: Longs, num: int) -> t
     for i in range(num):
         group[i] = number[absorbed[i]]
         if last[absorbed[i]] == i:
-            sepsets[sep_start[group[i]] : sep_start[group[i] + 1]] = scopes[start[i] : start[i + 1]]
+            for k in range(start[i + 1] - start[i]):
+                sepsets[sep_start[group[i]] + k] = scopes[start[i] + k]
     return group, sep_start[: count + 1].copy(), sepsets

@@ -150,7 +150,7 @@ def _is_same_scope(book: Ledger, a: int, b: int) -> bool:
     return True
 
 
-@kernel
+@kernel(inline=True)
 def _merge_equal(book: Ledger, work: Longs, num: int) -> int:
     """Multiply tensors of equal scope, which no order can do for less; how many tensors are left."""
     i = 0
@@ -166,7 +166,7 @@ def _merge_equal(book: Ledger, work: Longs, num: int) -> int:
     return num
 
 
-@kernel
+@kernel(inline=True)
 def _merge_best(book: Ledger, work: Longs, num: int) -> None:
     """Multiply the pair whose product grows least over its operands; less work breaks ties."""
     best_i, best_j, growth, least = 0, 1, np.inf, np.inf
@@ -199,7 +199,7 @@ def _combine(book: Ledger, work: Longs, num: int) -> int:
     return _add_step(book, work[0], ONE, _restrict(book, work[0], 0))
 
 
-@kernel
+@kernel(inline=True)
 def _send(
     book: Ledger, group: Longs, last: int, message: int, tensor: int, head: Longs, tail: Longs, behind: Longs
 ) -> None:
