@@ -113,7 +113,7 @@ def test_an_interrupted_run_leaves_the_engine_usable(when, monkeypatch):
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
 def test_a_long_run_hears_of_an_interruption(monkeypatch):
     net = ss.datasets.load("asia")
-    engine, sound = ss.prepare(net), kernels.run
+    engine, sound = ss.prepare(net), kernels.execute
     truth = ss.query(net, "lung", method=ss.VariableElimination()).values
     seen = []
 
@@ -132,7 +132,7 @@ def test_a_long_run_hears_of_an_interruption(monkeypatch):
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(kernels, "run", endless)
+            patch.setattr(kernels, "execute", endless)
             signal.setitimer(signal.ITIMER_REAL, 0.1)
             with pytest.raises(KeyboardInterrupt):
                 engine.query("lung")

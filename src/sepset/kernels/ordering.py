@@ -104,7 +104,7 @@ def without_nodes(indptr: Longs, indices: Ints, gone: Longs) -> tuple[Longs, Lon
     return kept, rows, found[:top].copy()
 
 
-@kernel
+@kernel(inline=True)
 def _copy_rows(indptr: Longs, indices: Ints, rows: Longs) -> Ints:
     n = len(indptr) - 1
     pool = np.empty(2 * len(indices) + 16 * n + 16, np.int32)
@@ -143,7 +143,7 @@ def _append(pool: Ints, rows: Longs, a: int, b: int) -> Ints:
     return pool
 
 
-@kernel
+@kernel(inline=True)
 def _start_sums(pool: Ints, rows: Longs, weight: Floats, logs: Floats, sums: Floats, mark: Longs) -> None:
     """Missing pairs are all pairs, by the square of the sum, less the present ones, each met from both ends."""
     n = mark.shape[1]
@@ -168,7 +168,7 @@ def _start_sums(pool: Ints, rows: Longs, weight: Floats, logs: Floats, sums: Flo
         sums[2, v] = logged
 
 
-@kernel
+@kernel(inline=True)
 def _start_tree(sums: Floats, group: Longs, mix: Floats, bias: Floats, tie: Floats, rank: Floats, tree: Longs) -> None:
     """A tournament: leaf half + v plays for node v, and tree[1] is the winner."""
     n = len(group)
@@ -201,7 +201,7 @@ def _replay(tree: Longs, leaf: int, rank: Floats) -> None:
         i //= 2
 
 
-@kernel
+@kernel(inline=True)
 def _detach(
     pool: Ints,
     rows: Longs,
@@ -241,7 +241,7 @@ def _detach(
     return stamp
 
 
-@kernel
+@kernel(inline=True)
 def _connect(
     pool: Ints,
     rows: Longs,
@@ -289,7 +289,7 @@ def _connect(
     return pool, stamp
 
 
-@kernel
+@kernel(inline=True)
 def _table_total(pool: Ints, rows: Longs, order: Longs, logs: Floats) -> float:
     """log2 of the entries of all maximal cliques: that of v is part of another where an earlier message fills it."""
     n = len(order)

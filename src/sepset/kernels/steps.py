@@ -179,7 +179,7 @@ def _merge_best(book: Ledger, work: Longs, num: int) -> None:
     _merge(book, work, num, best_i, best_j)
 
 
-@kernel
+@kernel(inline=True)
 def _combine(book: Ledger, work: Longs, num: int) -> int:
     """One tensor over the stamped variables from several, pair by pair; private variables are summed at once."""
     if num == 0:
@@ -224,7 +224,7 @@ def contract(
     multiplies as compressed rows.
     """
     last = len(sep_start) - 1
-    num_messages = num_inputs + last
+    num_messages = num_inputs + last + 1
     head, tail = np.full(last + 1, -1, np.int64), np.full(last + 1, -1, np.int64)
     behind, tensor = np.full(num_messages, -1, np.int64), np.empty(num_messages, np.int64)
     work, boxes = np.empty(num_messages, np.int64), np.empty(num_messages, np.int64)
@@ -241,16 +241,20 @@ def contract(
             num += 1
             m = behind[m]
         box_start[g + 1] = box_start[g] + num
+        if g == last and len(kept) == 0:
+            break
         book.made[STAMP] += 1
         if g < last:
             _stamp(book, sepsets, sep_start[g], sep_start[g + 1])
-            m = num_inputs + g
-            tensor[m] = _combine(book, work, num)
+        else:
+            _stamp(book, kept, 0, len(kept))
+        m = num_inputs + g
+        tensor[m] = _combine(book, work, num)
+        if g < last:
             _send(book, group, last, m, tensor[m], head, tail, behind)
     roots = boxes[box_start[last] : box_start[last + 1]].copy()
     if len(kept) > 0:
-        _stamp(book, kept, 0, len(kept))
-        roots = np.full(1, _combine(book, work, len(roots)), np.int64)
+        roots = tensor[num_messages - 1 :].copy()
     return roots, box_start, boxes
 
 
