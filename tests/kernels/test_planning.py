@@ -1,4 +1,4 @@
-"""Scopes, graphs and elimination in integers, beside the definitions on sets."""
+"""Elimination in integers against the same by sets and names."""
 
 from __future__ import annotations
 
@@ -7,107 +7,64 @@ import itertools
 import numpy as np
 import pytest
 
-import plain_elimination as plain
+from random_contractions import neighbors, random_network, rows
+from sepset.graphs.elimination import eliminate_graph
+from sepset.graphs.graph import UndirectedGraph
 from sepset.kernels import planning
-from small_contractions import compressed, listed, random_inputs, size_of, uncompile
-
-SEEDS = range(60)
 
 
-def neighbors(start, members, num):
-    return listed(*planning.adjacency(start, members, num))
+def lists(start, members):
+    return [members[i:j].tolist() for i, j in itertools.pairwise(start)]
 
 
-def eliminated(scopes, order):
-    """The message of each rank, by the definition, for scopes of node numbers."""
-    edges = {pair for scope in scopes for pair in itertools.combinations(sorted(scope), 2)}
-    cliques, _ = plain.eliminate(order, edges, order)
-    rank = {node: i for i, node in enumerate(order)}
-    return [tuple(sorted(rank[v] for v in clique if v != node)) for clique, node in zip(cliques, order, strict=True)]
-
-
-@pytest.fixture(params=["compiled", "plain"])
-def either(request, monkeypatch):
-    if request.param == "plain":
-        uncompile(monkeypatch, planning)
-
-
-@pytest.mark.usefixtures("either")
-def test_local_scopes_renumber_sort_and_leave_out():
-    start, members = compressed([(4, 0, 2), (), (1,), (3, 1)])
-    place = np.array([5, -1, 1, 0, 2])
-    found = planning.local_scopes(start, members, np.array([3, 0, 1, 2, 0]), place)
-    assert listed(*found) == [(0,), (1, 2, 5), (), (), (1, 2, 5)]
-
-
-def test_local_scopes_of_no_rows_are_none():
-    start, members = compressed([(0, 1)])
-    found = planning.local_scopes(start, members, np.zeros(0, np.int64), np.array([0, 1]))
-    assert listed(*found) == []
-
-
-@pytest.mark.usefixtures("either")
-def test_transposed_lists_the_rows_of_each_member():
-    start, members = compressed([(0, 2), (), (2,), (2, 0)])
-    assert listed(*planning.transposed(start, members, 4)) == [(0, 3), (), (0, 2, 3), ()]
-
-
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", range(20))
 def test_adjacency_joins_the_members_of_every_scope(seed):
-    inputs = random_inputs(np.random.default_rng(seed))
-    found = neighbors(*inputs.rows, len(inputs.cards))
-    expected = [tuple(sorted({m for s in inputs.scopes if r in s for m in s} - {r})) for r in inputs.ranks]
-    assert found == expected
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.usefixtures("either")
-def test_elimination_follows_the_definition(seed):
     rng = np.random.default_rng(seed)
-    inputs = random_inputs(rng, most=8)
-    order = rng.permutation(len(inputs.cards))
-    rows = planning.adjacency(*inputs.rows, len(order))
-    start, scopes, parents, absorbed = planning.eliminate(*rows, order)
-    messages = eliminated(inputs.scopes, order.tolist())
-    assert listed(start, scopes) == messages
-    assert parents.tolist() == [min(message, default=-1) for message in messages]
-    cliques = [frozenset({i, *message}) for i, message in enumerate(messages)]
-    assert all(cliques[i] <= cliques[k] for i, k in enumerate(absorbed.tolist()))
-    assert {cliques[k] for k in absorbed.tolist()} == plain.maximal(cliques)
-    assert len(set(absorbed.tolist())) == len(plain.maximal(cliques))
-    cards = [inputs.cards[v] for v in order]
-    sizes = planning.clique_sizes(start, scopes, np.array(cards, dtype=np.float64))
-    assert sizes.tolist() == [size_of(clique, cards) for clique in cliques]
+    network = random_network(rng, num=9, num_factors=int(rng.integers(0, 9)), arity=4)
+    assert lists(*planning.adjacency(*rows(network.scopes), 9)) == neighbors(9, network.scopes)
 
 
-def test_elimination_makes_room_for_much_fill():
-    """A star eliminated from its hub on leaves every later message nearly complete: far beyond the first pool."""
-    n = 40
-    start, members = compressed([tuple(range(1, n))] + [(0,)] * (n - 1))
-    found, scopes, parents, absorbed = planning.eliminate(start, members, np.arange(n))
-    assert listed(found, scopes) == [tuple(range(i + 1, n)) for i in range(n)]
-    assert parents.tolist() == [*range(1, n), -1]
-    assert absorbed.tolist() == [0] * n
+def test_local_scopes_are_sorted_and_leave_out_what_has_no_place():
+    start, members = rows([[3, 1], [2], [0, 4, 1]])
+    place = np.array([7, 5, -1, 2, 0])
+    found = planning.local_scopes(start, members, np.array([2, 0, 1]), place)
+    assert lists(*found) == [[0, 5, 7], [2, 5], []]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.usefixtures("either")
-def test_cliques_pass_on_what_later_ones_still_need(seed):
+def test_transposed_lists_the_rows_of_each_member():
+    assert lists(*planning.transposed(*rows([[2, 0], [], [0]]), 4)) == [[0, 2], [], [0], []]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_elimination_agrees_with_elimination_by_name(seed):
     rng = np.random.default_rng(seed)
-    inputs = random_inputs(rng, most=8)
-    n = len(inputs.cards)
-    num = n - int(rng.integers(0, n + 1))
-    kept = tuple(range(num, n))
-    rows = planning.adjacency(*compressed([*inputs.scopes, kept]), n)
-    start, scopes, _, absorbed = planning.eliminate(*rows, np.arange(n))
-    group, *seps = planning.maximal_cliques(start, scopes, absorbed, num)
-    sepsets = listed(*seps)
-    messages = eliminated([*inputs.scopes, kept], list(range(n)))
-    assert group[num:].tolist() == [-1] * (n - num)
-    assert set(group[:num].tolist()) == set(range(len(sepsets)))
-    for g, sepset in enumerate(sepsets):
-        own = np.flatnonzero(group == g).tolist()
-        assert sepset == messages[own[-1]]
-        for i in own:
-            assert {i, *messages[i]} <= {*own, *sepset}
-        assert all(group[r] > g or r >= num for r in sepset)
+    num = int(rng.integers(0, 12))
+    network = random_network(rng, num=num, num_factors=num, arity=3)
+    near = neighbors(num, network.scopes)
+    order = rng.permutation(num)
+    names = [f"v{i}" for i in range(num)]
+    graph = UndirectedGraph(names, [(names[a], names[b]) for a in range(num) for b in near[a] if a < b])
+    truth = eliminate_graph(graph, [names[i] for i in order], dict(zip(names, network.cards, strict=True)))
+    start, scopes, parents, absorbed = planning.eliminate(*rows(near), order)
+    rank = {names[v]: i for i, v in enumerate(order)}
+    assert lists(start, scopes) == [sorted(rank[n] for n in message) for message in truth.messages]
+    assert parents.tolist() == list(truth.parents)
+    assert absorbed.tolist() == list(truth.absorbed)
+    cards = np.array([network.cards[v] for v in order], dtype=np.float64)
+    assert planning.clique_sizes(start, scopes, cards).tolist() == list(truth.sizes)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_maximal_cliques_hold_every_elimination_clique(seed):
+    rng = np.random.default_rng(seed)
+    near = neighbors(8, random_network(rng, num=8).scopes)
+    start, scopes, _, absorbed = planning.eliminate(*rows(near), rng.permutation(8))
+    kept = seed % 3
+    group, sep_start, sepsets = planning.maximal_cliques(start, scopes, absorbed, 8 - kept)
+    messages = lists(start, scopes)
+    assert (group[8 - kept :] == -1).all()
+    for clique, sepset in enumerate(lists(sep_start, sepsets)):
+        own = np.flatnonzero(group == clique).tolist()
+        assert sorted([*own, *sepset]) == sorted({own[0], *messages[own[0]]})
+        assert all(group[r] > clique or r >= 8 - kept for r in sepset)
+        assert all({r, *messages[r]} <= {*own, *sepset} for r in own)
