@@ -9,8 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.api import information, invariants
-from sepset.api import sensitivity as parameters
+from sepset.api import information, invariants, sensitivity as parameters
 from sepset.api.information import InformationValues
 from sepset.api.invariants import CheckReport
 from sepset.api.observed import Observed
