@@ -1,0 +1,232 @@
+"""Instructions, by hand and by layout, compiled and as plain Python, beside einsum and transposition."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from sepset.kernels import contraction as kernels, layout, steps
+from small_contractions import compressed, product, random_table, size_of, uncompile
+from tolerances import EXACT
+
+SEEDS = range(60)
+NEVER = np.zeros(1, np.uint8)
+
+
+def strides_of(scope, cards):
+    """Strides in C order by rank."""
+    return {r: size_of(scope[i + 1 :], cards) for i, r in enumerate(scope)}
+
+
+def group_rows(axes, cards, a=(), b=(), d=()):
+    """One group an axis, in the order given, and neutral ones in front so that there are two."""
+    by = [strides_of(scope, cards) for scope in (a, b, d)]
+    rows = [[cards[r], *(strides.get(r, 0) for strides in by)] for r in axes]
+    return [[1, 0, 0, 0]] * (2 - len(rows)) + rows
+
+
+def loops_op(d, a, b, size, first, count, tensors=(2, 0, 1)):
+    op = np.zeros(kernels.WIDTH, np.int64)
+    op[[kernels.KIND, kernels.DST, kernels.A, kernels.B, kernels.SIZE]] = kernels.LOOPS, d, a, b, size
+    op[[kernels.TENSOR_D, kernels.TENSOR_A, kernels.TENSOR_B]] = tensors
+    op[[kernels.FIRST, kernels.COUNT]] = first, count
+    return op
+
+
+def execute(w, ops, groups, exponents=None, *, maximize=False, cancel=NEVER):
+    exponents = np.zeros(8, np.int64) if exponents is None else exponents
+    flags = np.zeros(2, np.int64)
+    groups = np.array(groups, dtype=np.int64).reshape(-1, 4)
+    with np.errstate(over="ignore"):  # unsigned strides step back by wrapping around
+        kernels.execute(w, np.array(ops).reshape(-1, kernels.WIDTH), groups, exponents, flags, maximize, cancel)
+    return exponents, flags
+
+
+def workspace(*parts, room=0):
+    """The parts end to end, then numbers that must be overwritten, then some that must not be."""
+    flat = [np.ravel(part) for part in parts]
+    offsets = np.cumsum([0, *(len(part) for part in flat)]).tolist()
+    return np.concatenate([*flat, np.full(room, np.nan), [7.0]]), offsets
+
+
+@pytest.fixture(params=["compiled", "plain"])
+def either(request, monkeypatch):
+    if request.param == "plain":
+        uncompile(monkeypatch, kernels)
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.usefixtures("either")
+def test_loops_in_any_order_are_an_einsum(seed, maximize):
+    rng = np.random.default_rng(seed)
+    cards = rng.integers(1, 5, 5).tolist()
+    a, b = (tuple(sorted(rng.permutation(5)[: rng.integers(0, 5)].tolist())) for _ in range(2))
+    union = sorted({*a, *b})
+    d = tuple(r for r in union if rng.random() < 0.5) if rng.random() < 0.8 else tuple(union)
+    tables = [random_table(rng, cards, scope) for scope in (a, b)]
+    size = size_of(d, cards)
+    w, (first, second, to) = workspace(*tables, room=size)
+    groups = group_rows(rng.permutation(union).tolist(), cards, a, b, d)
+    execute(w, [loops_op(to, first, second, size, 0, len(groups))], groups, maximize=maximize)
+    expected = product(tables, [a, b], cards, union, d, np.max if maximize else np.sum)
+    np.testing.assert_allclose(w[to : to + size], np.ravel(expected), rtol=EXACT)
+    np.testing.assert_array_equal(w[:to], np.concatenate([np.ravel(table) for table in tables]))
+    assert w[-1] == 7.0
+
+
+def packing(batch, rows, columns, source):
+    """Groups that copy an array laid out as `source` ("bij" or permuted) to (batch, rows, columns)."""
+    shape = {"b": batch, "i": rows, "j": columns}
+    near = {axis: math.prod(shape[x] for x in source[n + 1 :]) for n, axis in enumerate(source)}
+    return [[batch, near["b"], 0, rows * columns], [rows, near["i"], 0, columns], [columns, near["j"], 0, 1]]
+
+
+def unpacking(batch, rows, columns, target):
+    return [[n, into, 0, out] for n, out, _, into in packing(batch, rows, columns, target)]
+
+
+@pytest.mark.parametrize(("batch", "m", "k", "n"), [(1, 1, 1, 1), (3, 2, 4, 3), (1, 5, 3, 2), (4, 1, 2, 1)])
+@pytest.mark.parametrize("kind", ["as they lie", "a transposed", "b transposed", "all packed"])
+@pytest.mark.usefixtures("either")
+def test_matrix_products_are_an_einsum(batch, m, k, n, kind):
+    rng = np.random.default_rng(batch + m)
+    left, right = rng.random((batch, m, k)), rng.random((batch, k, n))
+    size, groups = batch * m * n, [[1, 0, 0, 0]] * 2
+    op = loops_op(0, 0, 0, size, 0, 2)
+    op[kernels.KIND] = kernels.MATRIX
+    op[[kernels.BATCH, kernels.M, kernels.N, kernels.K]] = batch, m, n, k
+    a, b, order = left, right, (0, 1, 2)
+    if kind == "a transposed":
+        a, op[kernels.TRANSPOSED] = left.transpose(0, 2, 1), 1
+    elif kind == "b transposed":
+        b, op[kernels.TRANSPOSED] = right.transpose(0, 2, 1), 2
+    elif kind == "all packed":
+        a, b, order = left.transpose(2, 1, 0), right.transpose(2, 0, 1), (2, 0, 1)
+        groups = [*packing(batch, m, k, "jib"), *packing(batch, k, n, "jbi"), *unpacking(batch, m, n, "jbi")]
+        op[[kernels.PACK_A, kernels.COUNT_A, kernels.PACK_B, kernels.COUNT_B]] = 0, 3, 3, 3
+        op[[kernels.UNPACK, kernels.COUNT_D]] = 6, 3
+    w, (first, second, to) = workspace(a, b, room=size + left.size + right.size + size)
+    op[[kernels.A, kernels.B, kernels.DST, kernels.SCRATCH]] = first, second, to, to + size
+    execute(w, [op], groups)
+    expected = np.einsum("bmk,bkn->bmn", left, right).transpose(order)
+    np.testing.assert_allclose(w[to : to + size], expected.ravel(), rtol=EXACT)
+    assert w[-1] == 7.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.usefixtures("either")
+def test_gather_copies_a_slice_with_its_axes_in_another_order(seed):
+    rng = np.random.default_rng(seed)
+    num = int(rng.integers(1, 5))
+    shape = rng.integers(1, 5, num).tolist()
+    table = rng.random(shape)
+    axes = rng.permutation(num)
+    held = int(rng.integers(0, num))
+    place = tuple(int(rng.integers(shape[axis])) for axis in axes[:held])
+    free = axes[held:].tolist()
+    index = [slice(None)] * num
+    for axis, code in zip(axes[:held].tolist(), place, strict=True):
+        index[axis] = code
+    expected = table[tuple(index)].transpose([sorted(free).index(axis) for axis in free])
+    strides = strides_of(tuple(range(num)), shape)
+    offset = 3 + sum(strides[axis] * code for axis, code in zip(axes[:held].tolist(), place, strict=True))
+    near = strides_of(tuple(free), shape)
+    groups = np.array([[shape[axis], strides[axis], 0, near[axis]] for axis in free])
+    w = np.full(2 + expected.size + 1, 7.0)
+    store = np.concatenate([np.full(3, np.nan), table.ravel()])
+    kernels.gather(w, store, np.array([[2, 0, len(free)]]), groups, np.array([offset]))
+    np.testing.assert_array_equal(w[2:-1], expected.ravel())
+    assert w[[0, 1, -1]].tolist() == [7.0] * 3
+
+
+def book_of(cards, scopes, made):
+    """A ledger whose steps are known."""
+    start, pool = compressed([(), *scopes])
+    sizes = np.array([1.0, *(size_of(scope, cards) for scope in scopes)])
+    blank = np.zeros(len(cards), np.int64)
+    counts = np.array([len(scopes) + 1, len(made), 0])
+    return steps.Ledger(
+        np.array(cards, dtype=np.float64),
+        start,
+        pool,
+        sizes,
+        np.array(made).reshape(-1, 3),
+        counts,
+        blank,
+        blank,
+        blank,
+    )
+
+
+# Nothing but matrix products where there can be one, all else in the order for tables that fill a cache; and no
+# matrix product at all.
+COSTS = {
+    "as measured": {},
+    "matrix": {"GEMM": 0.0, "PACKED": 0.0, "CALL": 0.0},
+    "streams": {"CACHE": 4, "CALL": math.inf},
+}
+
+
+@pytest.mark.parametrize("costs", COSTS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_layout_computes_its_step_whatever_the_costs(seed, costs, monkeypatch):
+    uncompile(monkeypatch, layout)
+    for name, value in COSTS[costs].items():
+        monkeypatch.setattr(layout, name, value)
+    rng = np.random.default_rng(seed)
+    cards = rng.integers(1, 5, 6).tolist()
+    a, b = (tuple(sorted(rng.permutation(6)[: rng.integers(0, 6)].tolist())) for _ in range(2))
+    union, shared = sorted({*a, *b}), {*a} & {*b}
+    private = rng.random() < 0.3  # a sum over a variable of one operand is no matrix product
+    d = tuple(r for r in union if rng.random() < 0.5 or not (private or r in shared))
+    tables = [random_table(rng, cards, scope) for scope in (a, b)]
+    ops, groups, offsets, size = layout.assemble(book_of(cards, [a, b, d], [(3, 1, 2)]))
+    assert offsets.tolist() == [0, 1, 1 + tables[0].size, 1 + tables[0].size + tables[1].size]
+    wide = [r for r in union if cards[r] > 1]
+    is_matrix = all(r in d or r in shared for r in wide)
+    assert costs == "as measured" or (ops[0, kernels.KIND] == kernels.MATRIX) == (is_matrix and costs == "matrix")
+    w = np.concatenate([[1.0], *(np.ravel(table) for table in tables), np.full(size - offsets[3], np.nan), [7.0]])
+    execute(w, ops, groups)
+    expected = product(tables, [a, b], cards, union, d)
+    np.testing.assert_allclose(w[offsets[3] : offsets[3] + expected.size], np.ravel(expected), rtol=EXACT)
+    assert w[-1] == 7.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("how", ["compiled", "plain"])
+def test_factors_are_laid_out_as_their_reduced_transposes(seed, how, monkeypatch):
+    if how == "plain":
+        uncompile(monkeypatch, layout)
+    rng = np.random.default_rng(seed)
+    num = 6
+    cards = rng.integers(1, 5, num).tolist()
+    scopes = [tuple(rng.permutation(num)[: rng.integers(0, 5)].tolist()) for _ in range(4)]
+    tables = [rng.random([cards[v] for v in scope]) for scope in scopes]
+    seen = rng.permutation(num)[: rng.integers(0, 4)].tolist()
+    codes = [int(rng.integers(cards[v])) for v in seen]
+    order = [v for v in rng.permutation(num).tolist() if v not in seen]
+    rank, place = np.full(num, -1), np.full(num, -1)
+    rank[order], place[seen] = np.arange(len(order)), np.arange(len(seen))
+    numbers = np.array([3, 0, 2])
+    free = [tuple(sorted(rank[v] for v in scopes[n] if rank[v] >= 0)) for n in numbers]
+    book = book_of([cards[v] for v in order], free, [])
+    offsets = np.concatenate([[0], np.cumsum(book.sizes)[:-1]]).astype(np.int64)
+    start, members = compressed(scopes)
+    strides = np.array([s for scope in scopes for s in strides_of(scope, cards).values()], dtype=np.int64)
+    rows, groups, *fixed, near = layout.gather_rows(book, offsets, start, members, strides, numbers, rank, place)
+    ends = np.cumsum([0, *(table.size for table in tables)])
+    at = [
+        ends[n] + sum(near[i] * codes[fixed[1][i]] for i in range(fixed[0][k], fixed[0][k + 1]))
+        for k, n in enumerate(numbers)
+    ]
+    w = np.full(int(book.sizes.sum()), np.nan)
+    kernels.gather(w, np.concatenate([np.ravel(table) for table in tables]), rows, groups, np.array(at))
+    for k, n in enumerate(numbers):
+        index = tuple(codes[seen.index(v)] if v in seen else slice(None) for v in scopes[n])
+        left = [v for v in scopes[n] if v not in seen]
+        expected = tables[n][index].transpose([left.index(order[r]) for r in free[k]])
+        first = offsets[k + 1]
+        np.testing.assert_array_equal(w[first : first + expected.size], expected.ravel())
