@@ -162,31 +162,24 @@ def _order_loops(desk: Desk, first: int, count: int) -> float:
 
 
 @kernel(inline=True)
-def _stream(desk: Desk, first: int, count: int, sizes: Floats) -> None:
+def _stream(desk: Desk, first: int, count: int, big_a: bool, big_b: bool, big_d: bool) -> None:
     """Move groups that every large operand steps through outward: it is read once, and the rest stays in cache."""
     groups = desk.groups
     last = first + count - 1
     inner = groups[last, 0]
-    front = first
     for g in range(first, last):
-        streams = True
-        for operand in range(3):
-            streams = streams and (sizes[operand] <= CACHE or groups[g, 1 + operand] > 0)
-        if not streams:
+        if (big_a and groups[g, 1] == 0) or (big_b and groups[g, 2] == 0) or (big_d and groups[g, 3] == 0):
             inner *= groups[g, 0]
-    if inner > CACHE:
-        return
-    for g in range(first, last):
-        streams = True
-        for operand in range(3):
-            streams = streams and (sizes[operand] <= CACHE or groups[g, 1 + operand] > 0)
-        if streams:
-            for c in range(4):
-                moved = groups[g, c]
-                for k in range(g, front, -1):
-                    groups[k, c] = groups[k - 1, c]
-                groups[front, c] = moved
-            front += 1
+    front = first
+    for g in range(first, last if inner <= CACHE else first):
+        if (big_a and groups[g, 1] == 0) or (big_b and groups[g, 2] == 0) or (big_d and groups[g, 3] == 0):
+            continue
+        for c in range(4):
+            moved = groups[g, c]
+            for k in range(g, front, -1):
+                groups[k, c] = groups[k - 1, c]
+            groups[front, c] = moved
+        front += 1
 
 
 @kernel(inline=True)
@@ -249,10 +242,9 @@ def _copy_groups(book: Ledger, desk: Desk, part: Longs, second: int, third: int,
 @kernel(inline=True)
 def _unpack_groups(book: Ledger, desk: Desk, num: int, first: int) -> int:
     """As the result lies: axes by falling stride in d, with their strides in the block."""
-    packed = desk.axes[num : 2 * num]
     step = 1
     for i in range(num - 1, -1, -1):
-        packed[i] = step
+        desk.axes[num + i] = step
         step *= int(book.cards[desk.axes[i]])
     done = np.int64(2**62)
     for _ in range(num):
@@ -263,7 +255,7 @@ def _unpack_groups(book: Ledger, desk: Desk, num: int, first: int) -> int:
                 best = i
         r = desk.axes[best]
         done = desk.strides[2, r]
-        _add_group(desk, first, int(book.cards[r]), packed[best], 0, done)
+        _add_group(desk, first, int(book.cards[r]), desk.axes[num + best], 0, done)
     return _pad(desk, first)
 
 
@@ -307,9 +299,8 @@ def _emit(book: Ledger, desk: Desk, offsets: Longs, s: int, op: Longs, part: Lon
         _add_group(desk, first, int(book.cards[r]), desk.strides[0, r], desk.strides[1, r], desk.strides[2, r])
     op[FIRST], op[COUNT] = first, _pad(desk, first)
     loops = _order_loops(desk, first, op[COUNT])
-    sizes = np.array([book.sizes[a], book.sizes[b], book.sizes[d]])
-    if sizes.max() > CACHE:
-        _stream(desk, first, op[COUNT], sizes)
+    if max(book.sizes[a], book.sizes[b], book.sizes[d]) > CACHE:
+        _stream(desk, first, op[COUNT], book.sizes[a] > CACHE, book.sizes[b] > CACHE, book.sizes[d] > CACHE)
     if b != ONE and _roles(desk, num, part, book):
         _emit_matrix(book, desk, op, part, work, loops)
     for row, t in ((0, a), (1, b), (2, d)):
