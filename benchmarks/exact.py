@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks import networks, posteriors
-from benchmarks.measure import Timing
+from benchmarks.measure import Timing, on_wall_clock
 from benchmarks.posteriors import AGRUM, MODULES, PEERS, Findings
 from benchmarks.report import Comparison, Figure, Report, seconds
 from benchmarks.worker import Lab
@@ -57,7 +57,7 @@ def compared(lab: Lab, name: str, path: str, tables: Rows) -> None:
         if len(found) > 1:
             hot = _asked(lab, case, path, found, posteriors.hot, cold.peers)
             tables["hot"].append(hot)
-            if hot.best is not None and hot.best[1] > FLOOR and not lab.quick:
+            if hot.best is not None and hot.best[1] > FLOOR and not lab.quick and on_wall_clock():
                 tables["two"].append(_two_threads(lab, case, path, found, hot))
     sets = posteriors.observed_sets(path, SHARE)
     tables["new"].append(_asked(lab, f"{name}, 10%", path, sets, posteriors.unseen, cold.peers))

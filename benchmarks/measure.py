@@ -37,9 +37,14 @@ def cpu_seconds() -> float:
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
+def on_wall_clock() -> bool:
+    """Whether this run was asked for wall-clock times, without which two threads cannot be compared with one."""
+    return os.environ.get(CLOCK) != "cpu"
+
+
 def now() -> float:
     """Seconds on the clock that was chosen for this run."""
-    return cpu_seconds() if os.environ.get(CLOCK) == "cpu" else time.perf_counter()
+    return time.perf_counter() if on_wall_clock() else cpu_seconds()
 
 
 def measure(function: Callable[[], object], *, seconds: float = 0.3, at_least: int = 3, calls: int = 1) -> Timing:
