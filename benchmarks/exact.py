@@ -21,7 +21,7 @@ Rows = dict[str, list[Comparison]]
 def _asked(
     lab: Lab, case: str, path: str, found: Sequence[Findings], question: Question, known: Mapping[str, Figure] = {}
 ) -> Comparison:
-    """One case by every library; a peer that was over the limit on an easier question is not asked."""
+    """One case by every library; a peer over the limit on the same findings cold is not asked hot."""
     figures: dict[str, Figure] = {name: value for name, value in known.items() if isinstance(value, str)}
     for name in MODULES:
         if name not in figures:
@@ -60,7 +60,7 @@ def compared(lab: Lab, name: str, path: str, tables: Rows) -> None:
             if hot.best is not None and hot.best[1] > FLOOR and not lab.quick and on_wall_clock():
                 tables["two"].append(_two_threads(lab, case, path, found, hot))
     sets = posteriors.observed_sets(path, SHARE)
-    tables["new"].append(_asked(lab, f"{name}, 10%", path, sets, posteriors.unseen, cold.peers))
+    tables["new"].append(_asked(lab, f"{name}, 10%", path, sets, posteriors.unseen))
 
 
 def run(lab: Lab) -> list[Report]:
