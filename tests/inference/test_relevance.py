@@ -38,10 +38,14 @@ def test_ancestors_are_those_of_the_graph():
             assert {names[v] for v in members(ancestry.children[i])} == set(net.dag.children(variable))
 
 
+def grouped(problem, observed, touched, whole=10**18):
+    return target_groups(problem, Ancestry.of(problem), observed, touched, whole=whole)
+
+
 def test_every_hidden_variable_is_in_one_group():
     for case, _, _, evidence in cases():
         problem = case.model.problem()
-        groups = target_groups(problem, evidence.observed, sorted(evidence.weights), worth=0)
+        groups = grouped(problem, evidence.observed, sorted(evidence.weights))
         hidden = set(range(len(problem.variables))) - set(evidence.observed)
         assert sorted(v for group in groups for v in group) == sorted(hidden)
         assert all(groups)
@@ -72,11 +76,11 @@ def test_groups_never_cost_more_than_one_tree():
     models = [(case.model, evidence) for case, _, _, evidence in cases()] + [(wide_net(), ss.Evidence())]
     for model, evidence in models:
         problem, touched = model.problem(), sorted(evidence.weights)
-        groups = target_groups(problem, evidence.observed, touched, worth=0)
         ancestry, costs = Ancestry.of(problem), Costs(problem, evidence.observed)
         below = ancestry.closure([*evidence.observed, *touched])
-        hidden = [v for group in groups for v in group]
+        hidden = [v for v in range(len(problem.variables)) if v not in set(evidence.observed)]
         whole = costs.of(ancestry.closure(hidden) | below)
+        groups = grouped(problem, evidence.observed, touched, whole - OVERHEAD * len(hidden))
         assert sum(costs.of(ancestry.closure(group) | below) for group in groups) <= whole
         split += len(groups) > 1
     assert split
@@ -122,20 +126,21 @@ def test_sets_merge_while_that_is_no_dearer_and_groups_that_cost_too_much_are_gi
 def test_what_is_above_the_evidence_comes_with_the_first_group():
     net = wide_net()
     observed = (net.variables.id("effect 0"),)
-    groups = target_groups(net.problem(), observed, (), worth=0)
+    groups = grouped(net.problem(), observed, ())
     assert len(groups) > 1
     assert {net.variables.id(v) for v in ss.ancestors(net.dag, "effect 0")} <= set(groups[0])
 
 
-@pytest.mark.parametrize("worth", [0, 10**9])
-def test_undirected_and_fully_observed_models(worth):
+@pytest.mark.parametrize("whole", [0, 10**18])
+def test_undirected_and_fully_observed_models(whole):
     case = markov_net(np.random.default_rng(1))
     problem = case.model.problem()
     everything = range(len(problem.variables))
-    assert target_groups(problem, (), (), worth=worth) == (tuple(everything),)
-    assert target_groups(problem, everything, (), worth=worth) == ()
+    assert grouped(problem, (), (), whole) == (tuple(everything),)
+    assert grouped(problem, everything, (), whole) == ()
 
 
-def test_small_networks_are_not_searched():
-    problem = ss.datasets.load("alarm").problem()
-    assert target_groups(problem, (), ()) == (tuple(range(37)),)
+def test_groups_must_beat_the_one_tree():
+    problem = wide_net().problem()
+    assert len(grouped(problem, (), ())) > 1
+    assert grouped(problem, (), (), whole=0) == (tuple(range(len(problem.variables))),)

@@ -10,18 +10,15 @@ and the cheapest of the groups and the one tree is what "all marginals" runs.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
+from sepset.graphs.ordering import MinFill
+from sepset.inference.plan import make_plan
+from sepset.problem import ConditionalGroup, Problem, Relevant
 
-from sepset.graphs.graph import UndirectedGraph
-from sepset.graphs.ordering import MinFill, elimination_order
-from sepset.problem import ConditionalGroup, Problem
-
-WORTH = 300_000
-"""By default groups are looked for where the one tree has this many entries a sink."""
+WORTH = 60_000
+"""Groups are looked for where the one tree has this many entries a sink: each costs about as much time to look at."""
 
 OVERHEAD = 150
 """What one more variable in a plan costs beside its tables, in table entries."""
@@ -53,6 +50,11 @@ class Ancestry:
             for v in (group.child, *group.auxiliaries):
                 masks[v] |= own
         return cls(tuple(masks), tuple(children))
+
+    @property
+    def num_sinks(self) -> int:
+        """How many variables are nobody's parent."""
+        return sum(not mask for mask in self.children)
 
     def closure(self, positions: Iterable[int]) -> int:
         """The union of the ancestors of several variables."""
@@ -104,22 +106,21 @@ def members(mask: int) -> list[int]:
 
 
 def target_groups(
-    problem: Problem, observed: Sequence[int], touched: Sequence[int], *, worth: int = WORTH
+    problem: Problem, ancestry: Ancestry, observed: Sequence[int], touched: Sequence[int], *, whole: int
 ) -> tuple[tuple[int, ...], ...]:
     """Groups of unobserved positions whose marginals are cheapest asked together; one group where that is best.
 
     Args:
-        worth: entries of the one tree, per sink, from which looking for groups is worth the time.
+        ancestry: of the problem.
+        whole: entries of the one tree for everything, which the groups must beat together.
     """
     hidden = tuple(v for v in range(len(problem.variables)) if v not in set(observed))
     if not problem.is_normalized or not hidden:
         return (hidden,) if hidden else ()
-    ancestry = Ancestry.of(problem)
     below = ancestry.closure([*observed, *touched])
     sinks = [v for v in hidden if not ancestry.children[v] and not below >> v & 1]
     costs = Costs(problem, observed)
-    whole = costs.of(ancestry.closure(hidden) | below)
-    masks = _merged([ancestry.masks[s] | below for s in sinks], costs, whole) if whole > worth * len(sinks) else None
+    masks = _merged([ancestry.masks[s] | below for s in sinks], costs, whole + OVERHEAD * len(hidden))
     if masks is None:
         return (hidden,)
     return tuple(_assigned(masks, hidden, below))
@@ -129,10 +130,9 @@ class Costs:
     """What a tree over an ancestral set of variables costs, by one greedy order; each set once."""
 
     def __init__(self, problem: Problem, observed: Sequence[int]) -> None:
+        self._problem = problem
         self._open = ~_mask(observed)
-        self._families = [(g.child, (g.child, *g.auxiliaries, *g.parents)) for g in problem.conditionals]
-        self._names = problem.variables.names
-        self._cards = problem.variables.cards.tolist()
+        self._factors = [(g.child, g.factors) for g in problem.conditionals]
         self._known: dict[int, int] = {}
 
     def of(self, mask: int) -> int:
@@ -142,18 +142,10 @@ class Costs:
         return self._known[mask]
 
     def _cost(self, mask: int) -> int:
-        free = members(mask & self._open)
-        place = {v: i for i, v in enumerate(free)}
-        pairs: set[tuple[int, int]] = set()
-        for child, family in self._families:
-            if mask >> child & 1:
-                ids = sorted(place[v] for v in family if v in place)
-                pairs.update(itertools.combinations(ids, 2))
-        ends = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-        names = [self._names[v] for v in free]
-        graph = UndirectedGraph.from_arrays(names, ends[:, 0], ends[:, 1])
-        cards = {name: self._cards[v] for name, v in zip(names, free, strict=True)}
-        return elimination_order(graph, cards, method=MinFill()).total_size + OVERHEAD * len(free)
+        numbers = sorted(i for child, factors in self._factors if mask >> child & 1 for i in factors)
+        relevant = Relevant(tuple(numbers), tuple(members(mask & self._open)))
+        plan = make_plan(self._problem, relevant, method=MinFill())
+        return plan.total_size + OVERHEAD * len(relevant.variables)
 
 
 def _merged(masks: Sequence[int], costs: Costs, limit: int) -> list[int] | None:

@@ -27,7 +27,7 @@ from sepset.inference.pairwise import PairwiseMarginals
 from sepset.inference.passes import Calibration
 from sepset.inference.plan import Plan, make_plan
 from sepset.inference.readback import drawer, modes, read_back
-from sepset.inference.relevance import WORTH, target_groups
+from sepset.inference.relevance import WORTH, Ancestry, target_groups
 from sepset.inference.rowwise import RowAnswers, Workers
 from sepset.inference.tables import SAFE_BITS, FactorStore
 from sepset.inference.values import Values, split, with_values
@@ -178,10 +178,20 @@ class PreparedTables:
         """The targets in groups; an observed set that keeps being asked about is worth a longer look."""
         observed, touched = evidence.observed, tuple(sorted(evidence.weights))
         key = ("groups", observed, touched)
-        worth = WORTH if self._questions.uses(key) < PATIENCE else WORTH // 15
-        return self._questions.get(  # type: ignore[no-any-return]
-            (*key, worth), lambda: target_groups(self.problem, observed, touched, worth=worth)
-        )
+        worth = WORTH if self._questions.uses(key) < PATIENCE else WORTH // 10
+        return self._questions.get((*key, worth), lambda: self._look_for_groups(observed, touched, worth))  # type: ignore[no-any-return]
+
+    def _look_for_groups(
+        self, observed: tuple[int, ...], touched: tuple[int, ...], worth: int
+    ) -> tuple[tuple[int, ...], ...]:
+        whole = self._plan("marginals", (), observed, touched).total_size
+        if self.problem.is_normalized and whole > worth * self._ancestry.num_sinks:
+            return target_groups(self.problem, self._ancestry, observed, touched, whole=whole)
+        return (tuple(v for v in range(len(self.problem.variables)) if v not in set(observed)),)
+
+    @cached_property
+    def _ancestry(self) -> Ancestry:
+        return Ancestry.of(self.problem)
 
     @cached_property
     def _scopes(self) -> tuple[tuple[Discrete], ...]:
@@ -299,7 +309,14 @@ class PreparedTables:
         key = (kind, targets, observed, touched)
         return self._questions.get(key, lambda: self._compile(kind, targets, observed, touched))  # type: ignore[no-any-return]
 
-    def _plan(self, kind: str, targets: tuple[int, ...], observed: Sequence[int], touched: Sequence[int]) -> Plan:
+    def _plan(self, kind: str, targets: tuple[int, ...], observed: tuple[int, ...], touched: tuple[int, ...]) -> Plan:
+        """The plan of a question; what asks about everything shares one plan."""
+        if kind in ("query", "group"):
+            return self._make_plan(kind, targets, observed, touched)
+        key = ("plan", observed, touched)
+        return self._questions.get(key, lambda: self._make_plan(kind, (), observed, touched))  # type: ignore[no-any-return]
+
+    def _make_plan(self, kind: str, targets: tuple[int, ...], observed: Sequence[int], touched: Sequence[int]) -> Plan:
         hidden = [v for v in range(len(self.problem.variables)) if v not in set(observed)]
         asked = targets if kind in ("query", "group") else hidden
         relevant = self.problem.relevant(asked, observed, touched=touched, constants=kind != "group")
