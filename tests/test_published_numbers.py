@@ -495,3 +495,28 @@ def test_example_14_9(method):
     assert answers["B"][0] == pytest.approx(0.5)
     assert answers["X"].mean() == pytest.approx(0.0, abs=CLOSE)
     assert answers["X"].variance() == pytest.approx(15.945272, abs=printed(6))
+
+
+# temporal-and-learning-goals V5: a tiny restricted Boltzmann machine, inferred upwards and generated downwards.
+def test_a_restricted_boltzmann_machine_samples_its_joint():
+    rng = np.random.default_rng(5)
+    seen = [ss.Discrete(f"v{i}") for i in range(3)]
+    hidden = [ss.Discrete(f"h{j}") for j in range(2)]
+    weights = rng.normal(size=(3, 2))
+    factors = [
+        ss.Table.from_log((v, h), weights[i, j] * np.outer([0, 1], [0, 1]))
+        for i, v in enumerate(seen)
+        for j, h in enumerate(hidden)
+    ]
+    machine = ss.MarkovNet(*factors)
+    codes = np.array(list(itertools.product((0, 1), repeat=5)))
+    joint = np.exp([row[:3] @ weights @ row[3:] for row in codes])
+    joint /= joint.sum()
+    for j, h in enumerate(hidden):
+        expected = 1 / (1 + np.exp(-np.array([1, 0, 1]) @ weights[:, j]))
+        given = {"v0": 1, "v1": 0, "v2": 1}
+        assert ss.query(machine, h, given=given)[1] == pytest.approx(expected, abs=1e-12)
+    drawn = ss.sample(machine, 40_000, seed=1)
+    rows = drawn.matrix([*seen, *hidden]) @ (2 ** np.arange(4, -1, -1))
+    counts = np.bincount(rows, minlength=32)
+    assert (np.abs(counts - 40_000 * joint) <= 5 * np.sqrt(40_000 * joint * (1 - joint)) + 1).all()

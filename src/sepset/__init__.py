@@ -185,6 +185,7 @@ if TYPE_CHECKING:
     )
     from sepset.models.bayesnet import BayesNet as BayesNet
     from sepset.models.blocks import block as block, pairwise as pairwise, unary as unary
+    from sepset.models.canonical import canonical_form as canonical_form
     from sepset.models.chaincomponent import ChainComponent as ChainComponent
     from sepset.models.chaingraph import ChainGraph as ChainGraph
     from sepset.models.conversions import (
@@ -284,6 +285,7 @@ _MODULES = {
     "io.results": ("read_evidence read_result write_evidence write_result "),
     "models.bayesnet": ("BayesNet "),
     "models.blocks": ("block pairwise unary "),
+    "models.canonical": ("canonical_form "),
     "models.chaincomponent": ("ChainComponent "),
     "models.chaingraph": ("ChainGraph "),
     "models.conversions": ("bayes_structure maximal_form pairwise_form to_chain_graph to_markov_net "),

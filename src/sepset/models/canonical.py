@@ -1,0 +1,74 @@
+r"""The canonical parameterization: the factors that a positive distribution has over a graph.
+
+$$\epsilon_D(\mathbf d) = \sum_{Z \subseteq D} (-1)^{|D - Z|}\, \log P(\mathbf d_Z, \xi^*_{-Z}), \qquad
+  P(\mathbf x) = \exp \sum_D \epsilon_D(\mathbf x_D)$$
+
+The sum runs over all cliques D of a graph that is an I-map of P, the empty one included: this is how the
+Hammersley-Clifford theorem is proved, and why it needs a positive P.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import ModelError
+from sepset.factors.table import Table
+from sepset.graphs.graph import UndirectedGraph
+from sepset.models.markovnet import MarkovNet
+from sepset.variables import Discrete
+
+
+def canonical_form(
+    joint: Table, graph: UndirectedGraph | None = None, *, reference: Mapping[Any, Any] | None = None
+) -> MarkovNet:
+    """The Markov network with one factor a clique of `graph`, equal to a positive joint that the graph is an I-map of.
+
+    Args:
+        joint: a positive table over all variables.
+        graph: cliques to give factors to; without it every subset gets one, and those that P does not need are one.
+        reference: the assignment $\\xi^*$ that factors are measured against; first states by default.
+
+    Cost: the number of cliques times their subsets.
+    Reference: Koller & Friedman, section 4.4.2.1 and theorem 4.8.
+
+    >>> a, b = Discrete("a"), Discrete("b")
+    >>> net = canonical_form(Table((a, b), [[0.4, 0.1], [0.2, 0.3]]))
+    >>> [len(net.problem().scope(i)) for i in range(4)]
+    [0, 1, 1, 2]
+    """
+    logs = joint.log_values
+    if (logs == -math.inf).any():
+        raise ModelError("The canonical parameterization needs a positive distribution; this table has zeros.")
+    scope = joint.scope
+    base = tuple(v.code((reference or {}).get(v.name, v.states[0])) for v in scope)
+    factors = [_energy(logs, scope, base, axes) for axes in _cliques(scope, graph)]
+    return MarkovNet(*factors, variables=scope)
+
+
+def _cliques(scope: tuple[Discrete, ...], graph: UndirectedGraph | None) -> Iterator[tuple[int, ...]]:
+    """The axes of every clique, small ones first; every subset where there is no graph."""
+    for size in range(len(scope) + 1):
+        for axes in itertools.combinations(range(len(scope)), size):
+            pairs = itertools.combinations(axes, 2)
+            if graph is None or all(graph.has_edge(scope[i], scope[j]) for i, j in pairs):
+                yield axes
+
+
+def _energy(
+    logs: NDArray[np.float64], scope: tuple[Discrete, ...], base: tuple[int, ...], axes: tuple[int, ...]
+) -> Table:
+    """The factor of one clique: an alternating sum over the subsets of what varies from the reference."""
+    shape = [scope[i].num_states for i in axes]
+    total = np.zeros(shape)
+    for size in range(len(axes) + 1):
+        for free in itertools.combinations(axes, size):
+            part = logs[tuple(slice(None) if i in free else base[i] for i in range(len(scope)))]
+            wide = [scope[i].num_states if i in free else 1 for i in axes]
+            total = total + (-1) ** (len(axes) - size) * np.reshape(part, wide)
+    return Table.from_log([scope[i] for i in axes], total)
