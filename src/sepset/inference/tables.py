@@ -44,7 +44,14 @@ class FactorStore:
 
     @classmethod
     def of(cls, problem: Problem) -> FactorStore:
-        """The store of an all-discrete problem."""
+        """The store of an all-discrete problem: made once, and shared by every engine that asks about it."""
+        store: FactorStore | None = problem.kept.get(cls)
+        if store is None:
+            store = problem.kept[cls] = cls._made(problem)
+        return store
+
+    @classmethod
+    def _made(cls, problem: Problem) -> FactorStore:
         tables = [_dense(factor) for factor in problem.factors()]
         sizes = [table.size for table in tables]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
