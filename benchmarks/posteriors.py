@@ -95,6 +95,7 @@ class Sepset:
     def prepared(self) -> Ask:
         import sepset as ss
 
+        self.net.problem().kept.clear()  # what an earlier engine laid out would make a cold one look warm
         engine = ss.prepare(self.net)
 
         def ask(given: Any) -> object:
