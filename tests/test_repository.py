@@ -263,9 +263,9 @@ def fresh(code: str) -> str:
 
 IMPORT_TIME = """
 import json, sys, time
-start = time.process_time()
+start = time.perf_counter()
 import sepset
-seconds = time.process_time() - start
+seconds = time.perf_counter() - start
 print(json.dumps({"seconds": seconds, "roots": sorted({name.partition(".")[0] for name in sys.modules})}))
 """
 

@@ -99,9 +99,9 @@ def test_thirty_parents_take_milliseconds_and_no_table():
     parents = tuple(Discrete(f"p{i}") for i in range(30))
     chances = np.linspace(0.01, 0.5, 30)
     cpd = NoisyOr(Discrete("y"), dict(zip(parents, chances, strict=True)), leak=0.02)
-    start = time.process_time()
+    start = time.perf_counter()
     factors = cpd.factors()
-    assert time.process_time() - start < 0.1
+    assert time.perf_counter() - start < 0.1
     assert sum(f.size for f in factors) == 4 + 29 * 8
     assert len(cpd.auxiliaries) == 29
     product = factors[0]

@@ -48,8 +48,8 @@ def test_frames_of_each_kind():
 
 def test_thirty_parents_print_at_once():
     parents = {Discrete(f"p{i}"): 0.1 for i in range(30)}
-    start = time.process_time()
+    start = time.perf_counter()
     text = printed(NoisyOr(Discrete("y"), parents))
-    assert time.process_time() - start < 2.0
+    assert time.perf_counter() - start < 2.0
     assert f"first 20 of {2**30} rows" in text
     assert repr(NoisyOr(Discrete("y"), parents)).endswith("... 30 variables)")

@@ -221,9 +221,9 @@ def build_grid() -> tuple[Variables, FactorBlock]:
 def test_a_million_pixel_grid_builds_at_once():
     seconds = []
     for _ in range(3):
-        start = time.process_time()
+        start = time.perf_counter()
         variables, block = build_grid()
-        seconds.append(time.process_time() - start)
+        seconds.append(time.perf_counter() - start)
     assert len(block) == 2_095_104
     assert min(seconds) < 0.3
     tracemalloc.start()

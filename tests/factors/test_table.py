@@ -278,9 +278,9 @@ def test_many_axes():
 def test_products_over_hundreds_of_axes_are_not_quadratic():
     scope = tuple(Discrete(f"v{i}", 1) for i in range(2000))
     table = Table(scope, [2.0])
-    start = time.process_time()
+    start = time.perf_counter()
     product = table * table
-    seconds = time.process_time() - start
+    seconds = time.perf_counter() - start
     assert float(product) == 4.0
     assert seconds < 0.25
 
@@ -476,10 +476,10 @@ def per_call(call, rounds: int = 300) -> float:
     """The least mean time of a call over a few batches, in seconds."""
     best = math.inf
     for _ in range(5):
-        start = time.process_time()
+        start = time.perf_counter()
         for _ in range(rounds):
             call()
-        best = min(best, (time.process_time() - start) / rounds)
+        best = min(best, (time.perf_counter() - start) / rounds)
     return best
 
 

@@ -142,9 +142,9 @@ def test_a_hundred_thousand_nodes_take_well_under_a_second():
     dag = DAG.from_arrays([f"X{i}" for i in range(size)], number[sources], number[targets])
     observed = [f"X{i}" for i in range(2, 2000)]
     d_separated(STUDENT, "D", "I")
-    start = time.process_time()
+    start = time.perf_counter()
     found = d_separated(dag, "X0", "X1", observed)
-    assert time.process_time() - start < 1
+    assert time.perf_counter() - start < 1
     assert found is (active_trail(dag, "X0", "X1", observed) is None)
 
 

@@ -226,9 +226,9 @@ def test_a_megapixel_grid_is_quick_and_small():
     pixel = Discrete.array("pixel", (1024, 1024), states=("paper", "ink"))
     seconds = []
     for _ in range(3):
-        start = time.process_time()
+        start = time.perf_counter()
         net = MarkovNet.potts(pixel, 1.5)
-        seconds.append(time.process_time() - start)
+        seconds.append(time.perf_counter() - start)
     assert min(seconds) < 0.3
     assert net.num_factors == 2_095_104
     assert net.variables.parts == (pixel,)
