@@ -3,6 +3,7 @@ import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -62,13 +63,14 @@ def run(folder: Path, loops: str = LOOPS, **environment: str) -> subprocess.Comp
     )
 
 
-def test_the_cache_lives_under_the_hash_of_all_kernels(tmp_path):
+def test_the_cache_keeps_kernels_under_the_hash_of_their_sources(tmp_path):
     done = run(tmp_path, SEPSET_CACHE_DIR=str(tmp_path / "cache"))
-    expected = tmp_path / "cache" / "sepset" / compiling.source_hash.__wrapped__()
+    expected = tmp_path / "cache" / "sepset" / "kernels"
     assert (done.stdout.split(), done.returncode) == (["10.0", str(expected)], 0), done.stderr
-    kept = sorted(p.suffix for p in expected.iterdir())
-    assert kept == [".nbc", ".nbi"]
-    before = {p: p.stat().st_mtime_ns for p in expected.iterdir()}
+    kept = sorted(expected.iterdir())
+    assert [p.suffix for p in kept] == [".nbc", ".nbi"]
+    assert all(compiling.source_hash(tmp_path / "loops.py") in p.name for p in kept)
+    before = {p: p.stat().st_mtime_ns for p in kept}
     again = run(tmp_path, SEPSET_CACHE_DIR=str(tmp_path / "cache"))
     assert again.stdout == done.stdout
     assert {p: p.stat().st_mtime_ns for p in expected.iterdir()} == before
@@ -95,15 +97,22 @@ def test_without_compilation(tmp_path):
 
 
 def test_the_hash_follows_every_source(tmp_path, monkeypatch):
-    for name in ("compile.py", "other.py"):
-        (tmp_path / name).write_text("one")
+    def write(name: str, text: str) -> None:
+        (tmp_path / f"{name}.py").write_text(text)
+
+    write("compile", "")
+    write("caller", "from sepset.kernels.middle import f\n")
+    write("middle", "from sepset.kernels.callee import (\n    g,\n)\nfrom sepset.kernels.caller import f\n")
+    write("callee", "one")
+    write("other", "")
     monkeypatch.setattr(compiling, "__file__", str(tmp_path / "compile.py"))
-    fresh = compiling.source_hash.__wrapped__
+    fresh = partial(compiling.source_hash.__wrapped__, tmp_path / "caller.py")
     first = fresh()
+    write("other", "nobody imports this")
     assert fresh() == first
-    (tmp_path / "other.py").write_text("two")
+    write("callee", "two")
     second = fresh()
-    (tmp_path / "added.py").write_text("")
+    write("compile", "changed")
     assert len({first, second, fresh()}) == 3
 
 

@@ -1,14 +1,15 @@
 """The `kernel` decorator: Numba in nopython mode, without the GIL, cached where it is safe.
 
 Numba keys its disk cache on one source file, so that editing a callee leaves cached callers stale. Here the cache
-lives in the user's cache directory under a hash of *all* kernel sources and of the versions that compiled them;
-where nothing is writable there is no cache, and everything still works.
+lives in the user's cache directory under a hash of a kernel's file, of every kernel file it imports, and of the
+versions that compiled them; where nothing is writable there is no cache, and everything still works.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable
@@ -24,13 +25,23 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @cache
-def source_hash() -> str:
-    """A hash of every kernel source and of the compiler's version."""
+def source_hash(path: Path) -> str:
+    """A hash of a file of kernels, of the files of kernels that it imports, and of the versions that compile them."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode())
-        digest.update(path.read_bytes())
+    for source in sorted(_sources(path, {Path(__file__)})):
+        digest.update(source.name.encode())
+        digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _sources(path: Path, known: set[Path]) -> set[Path]:
+    """The file and all that it imports from this package, added to those already known."""
+    known.add(path)
+    for name in re.findall(r"^from sepset\.kernels\.(\w+) import", path.read_text(), re.MULTILINE):
+        callee = Path(__file__).parent / f"{name}.py"
+        if callee not in known:
+            _sources(callee, known)
+    return known
 
 
 @cache
@@ -39,7 +50,7 @@ def cache_directory() -> Path | None:
     base = os.environ.get("SEPSET_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     try:
         root = Path(base) if base else Path.home() / ".cache"
-        directory = root / "sepset" / source_hash()
+        directory = root / "sepset" / "kernels"
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):
             return directory
@@ -48,11 +59,11 @@ def cache_directory() -> Path | None:
 
 
 class _Locator(caching._CacheLocator):  # type: ignore[misc]  # numba is untyped
-    """Puts every kernel's cache under the hashed directory, stamped with its own file, which may lie elsewhere."""
+    """Puts every kernel's cache in one directory, under a name with the hash of its sources."""
 
     def __init__(self, py_func: Any, py_file: str) -> None:
-        self._disambiguator = f"{Path(py_file).stem}-{py_func.__code__.co_firstlineno}"
-        self._stamp = f"{source_hash()} {hashlib.sha256(Path(py_file).read_bytes()).hexdigest()}"
+        self._stamp = source_hash(Path(py_file))
+        self._disambiguator = f"{Path(py_file).stem}-{py_func.__code__.co_firstlineno}-{self._stamp}"
 
     def get_cache_path(self) -> str:
         return str(cache_directory())
