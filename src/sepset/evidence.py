@@ -98,7 +98,7 @@ class Evidence:
     @property
     def observed(self) -> tuple[int, ...]:
         """The positions of variables with one known value, in order."""
-        return tuple(sorted({*self.codes, *self.reals}))
+        return tuple(sorted({*self.codes, *self.reals} if self.reals else self.codes))
 
     @property
     def touched(self) -> tuple[int, ...]:

@@ -46,12 +46,37 @@ class ConditionalGroup:
     auxiliaries: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Relevant:
-    """What a question needs: factor numbers, and the unobserved variables they touch, both sorted."""
+    """What a question needs: factor numbers, and the unobserved variables they touch, both sorted.
 
-    factors: tuple[int, ...]
-    variables: tuple[int, ...]
+    Attributes:
+        numbers, places: the same as arrays.
+    """
+
+    def __init__(self, factors: Sequence[int] | Ids, variables: Sequence[int] | Ids) -> None:
+        self.numbers: Ids = np.asarray(factors, dtype=np.int64)
+        self.places: Ids = np.asarray(variables, dtype=np.int64)
+
+    @cached_property
+    def factors(self) -> tuple[int, ...]:
+        """The factor numbers."""
+        return tuple(self.numbers.tolist())
+
+    @cached_property
+    def variables(self) -> tuple[int, ...]:
+        """The positions of the variables."""
+        return tuple(self.places.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Relevant):
+            return NotImplemented
+        return self.factors == other.factors and self.variables == other.variables
+
+    def __hash__(self) -> int:
+        return hash((self.factors, self.variables))
+
+    def __repr__(self) -> str:
+        return f"Relevant({self.factors}, {self.variables})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +142,14 @@ class Problem:
         column = np.concatenate(columns) if columns else np.zeros(0, np.int64)
         ones = np.ones(len(row), np.int8)
         return sparse.csr_array((ones, (row, column)), shape=(self.num_factors, len(self.variables)))
+
+    @cached_property
+    def scopes(self) -> tuple[Ids, Ids]:
+        """The scopes of all factors as compressed rows: where each starts, and variable positions in axis order."""
+        lengths = [np.full(len(b), b.scopes.shape[1], np.int64) for b in self.blocks]
+        start = np.concatenate([[0], *lengths]).cumsum().astype(np.int64)
+        members = [b.scopes.reshape(-1) for b in self.blocks]
+        return start, np.concatenate(members).astype(np.int64) if members else np.zeros(0, np.int64)
 
     def scope(self, number: int) -> tuple[int, ...]:
         """The variable positions of one factor."""
@@ -208,7 +241,7 @@ class Problem:
         used[links.indices[np.repeat(kept, np.diff(links.indptr))]] = True
         used[targets] = True
         used[observed] = False
-        return Relevant(tuple(np.flatnonzero(kept).tolist()), tuple(np.flatnonzero(used).tolist()))
+        return Relevant(np.flatnonzero(kept), np.flatnonzero(used))
 
     def __repr__(self) -> str:
         return f"Problem({len(self.variables)} variables, {self.num_factors} factors in {len(self.blocks)} blocks)"

@@ -27,6 +27,8 @@ class Variables(Sequence[Discrete | Vector]):
         self.parts: tuple[Discrete | Vector | VariableArray, ...] = tuple(parts)
         sizes = [len(p) if isinstance(p, VariableArray) else 1 for p in self.parts]
         self._offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._length = int(self._offsets[-1])
+        self._is_flat = not any(isinstance(p, VariableArray) for p in self.parts)
         self._single: dict[str, int] = {}
         self._arrays: dict[str, tuple[VariableArray, int]] = {}
         for part, offset in zip(self.parts, self._offsets.tolist(), strict=False):
@@ -65,7 +67,7 @@ class Variables(Sequence[Discrete | Vector]):
         return cls(seen.values())
 
     def __len__(self) -> int:
-        return int(self._offsets[-1])
+        return self._length
 
     @overload
     def __getitem__(self, key: int | VariableLike) -> Discrete | Vector: ...
@@ -76,6 +78,8 @@ class Variables(Sequence[Discrete | Vector]):
             return tuple(self[i] for i in range(*key.indices(len(self))))
         if not isinstance(key, int | np.integer):
             return self[self.id(key)]
+        if self._is_flat and 0 <= key < self._length:
+            return self.parts[int(key)]  # type: ignore[return-value]  # no part is an array
         position = int(key) + len(self) if key < 0 else int(key)
         if not 0 <= position < len(self):
             raise IndexError(f"There are {len(self)} variables; no position {key}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, overload
 
@@ -42,7 +42,8 @@ from sepset.inference.result import LogProbability, MapResult, Marginals, QueryR
 from sepset.inference.retraction import RetractionTree, retracted
 from sepset.inference.rowwise import Workers, answer_rows
 from sepset.inference.soft import resolve_soft
-from sepset.models.model import Model
+from sepset.inference.tabletree import PreparedTables
+from sepset.models.model import MODEL_MEMBERS, Model, offers
 from sepset.variables import Discrete, State, VariableLike, Vector
 
 
@@ -56,16 +57,17 @@ class Engine:
     """
 
     def __init__(self, model: Model, method: Method) -> None:
-        if not isinstance(model, Model):
+        if not offers(model, *MODEL_MEMBERS):
             raise ModelError(
                 f"Questions are asked of a model; found {model!r}. Build one, or read a file: ss.read(path)."
             )
-        if isinstance(method, type) or not isinstance(method, Method):
+        if not offers(method, "prepare", "promises"):
             raise NotApplicable(f"method= takes a method such as CliqueTree(); found {method!r}.")
         self.model = model
         self.method = method
         self.prepared = method.prepare(model.problem())
         self._promises = dict(method.promises(model.problem()))
+        self._reads_all = isinstance(self.prepared, PreparedTables)
         self._retractions: PlanCache[RetractionTree] = PlanCache(16)
 
     def query(self, targets: VariableLike | Iterable[VariableLike], given: Given = None) -> QueryResult:
@@ -112,13 +114,14 @@ class Engine:
         read, log_partition = self.prepared.marginals(evidence)
         if log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
-        place, observed = self._place, frozenset(evidence.observed)
+        if not self._reads_all:
+            read = self._reader(read, evidence)
+        return Marginals(self._place, read, method=self.method, guarantees=self._promises)
 
-        def lookup(name: str) -> Any:
-            position = place[name]
-            return self._point(position, evidence) if position in observed else dense(read(position))
-
-        return Marginals(place, lookup, method=self.method, guarantees=self._promises)
+    def _reader(self, read: Callable[[int], Any], evidence: Evidence) -> Callable[[int], Any]:
+        """A reader of every variable from one of the unobserved."""
+        observed = frozenset(evidence.observed)
+        return lambda v: self._point(v, evidence) if v in observed else dense(read(v))
 
     @cached_property
     def _place(self) -> dict[str, int]:
@@ -319,7 +322,7 @@ class Engine:
         make = partial(RetractionTree, self.prepared, *key)
         read = retracted(self.prepared, evidence, lambda: self._retractions.get(key, make))
         place = {self.model.variables[v].name: v for v in evidence.touched}
-        return Marginals(place, lambda name: read(place[name]), method=self.method, guarantees=self._promises)
+        return Marginals(place, read, method=self.method, guarantees=self._promises)
 
     def sensitivity(self, target: VariableLike, state: State, given: Given = None) -> Sensitivity:
         r"""How $P(\text{target} = \text{state} \mid \mathbf e)$ depends on every parameter of every table CPD.

@@ -69,13 +69,12 @@ class Table(DiscreteFactor):
 
     def _set(self, scope: tuple[Discrete, ...], flat: Array, exponent: int, space: Space, bounds: Bits | None) -> None:
         flat.setflags(write=False)
-        put = object.__setattr__
-        put(self, "scope", scope)
-        put(self, "flat", flat)
-        put(self, "exponent", exponent)
-        put(self, "space", space)
-        put(self, "_bits", None)
-        put(self, "_bounds", bounds)
+        _PUT_SCOPE(self, scope)
+        _PUT_FLAT(self, flat)
+        _PUT_EXPONENT(self, exponent)
+        _PUT_SPACE(self, space)
+        _PUT_BITS(self, None)
+        _PUT_BOUNDS(self, bounds)
 
     @classmethod
     def _make(
@@ -89,6 +88,18 @@ class Table(DiscreteFactor):
         """A table from parts that are known to fit; `bounds` may be any bits that enclose its own."""
         table = cls.__new__(cls)
         table._set(scope, flat, exponent, space, bounds)
+        return table
+
+    @classmethod
+    def _single(cls, scope: tuple[Discrete, ...], flat: Array) -> Table:
+        """A linear table of plain numbers that are read-only already: what reading a marginal costs."""
+        table: Table = _NEW(cls)
+        _PUT_SCOPE(table, scope)
+        _PUT_FLAT(table, flat)
+        _PUT_EXPONENT(table, 0)
+        _PUT_SPACE(table, "linear")
+        _PUT_BITS(table, None)
+        _PUT_BOUNDS(table, None)
         return table
 
     @classmethod
@@ -159,12 +170,12 @@ class Table(DiscreteFactor):
     @property
     def values(self) -> Array:
         """The values, shaped like the scope (flat beyond NumPy's axes); entries outside float64 become 0 or inf."""
-        flat = self.flat
-        if self.exponent or self.space == "log":
-            with np.errstate(over="ignore", under="ignore"):
-                flat = np.exp(flat) if self.space == "log" else np.ldexp(flat, self.exponent)
-        elif len(self.scope) == 1:
+        flat, exponent, is_log = self.flat, self.exponent, self.space == "log"
+        if not (exponent or is_log) and len(self.scope) == 1:
             return flat
+        if exponent or is_log:
+            with np.errstate(over="ignore", under="ignore"):
+                flat = np.exp(flat) if is_log else np.ldexp(flat, exponent)
         return flat.reshape(self.shape) if len(self.scope) <= MAX_AXES else flat
 
     @property
@@ -420,6 +431,13 @@ class Table(DiscreteFactor):
 
     def __reduce__(self) -> tuple[object, ...]:
         return Table._make, (self.scope, self.flat, self.exponent, self.space, self._bounds)
+
+
+_NEW = object.__new__
+# Slots are set past the class's own refusal to set attributes; bound once, since tables are made by the thousand.
+_PUT_SCOPE, _PUT_FLAT, _PUT_EXPONENT, _PUT_SPACE, _PUT_BITS, _PUT_BOUNDS = (
+    getattr(Table, name).__set__ for name in ("scope", "flat", "exponent", "space", "_bits", "_bounds")
+)
 
 
 def _linear_ends(flat: Array, exponent: int) -> Bits | None:

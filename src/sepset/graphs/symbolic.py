@@ -36,6 +36,8 @@ class SymbolicElimination:
         start, scopes: the scope of each message, as ranks, ascending, in compressed rows.
         parents: the rank that receives each message, or -1.
         absorbed: for each rank that of a maximal clique that contains its clique.
+        rounded: the number of table entries of each clique; exact below 2**53.
+        ranked_cards: the number of states by rank.
 
     Reference: Koller & Friedman, section 9.4.2.
     """
@@ -48,23 +50,14 @@ class SymbolicElimination:
     scopes: Longs = field(repr=False)
     parents: Longs = field(repr=False)
     absorbed: Longs = field(repr=False)
-
-    @cached_property
-    def ranked_cards(self) -> Floats:
-        """The number of states by rank."""
-        return np.array([self.cards[i] for i in self.order.tolist()], dtype=np.float64)
-
-    @cached_property
-    def _sizes(self) -> Floats:
-        from sepset.kernels.planning import clique_sizes
-
-        return clique_sizes(self.start, self.scopes, self.ranked_cards)
+    rounded: Floats = field(repr=False)
+    ranked_cards: Floats = field(repr=False)
 
     @cached_property
     def sizes(self) -> Sequence[int]:
         """The exact number of table entries of each elimination clique."""
-        if len(self.order) and self._sizes.max() < EXACT:
-            return self._sizes.astype(np.int64).tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
+        if len(self.order) and self.rounded.max() < EXACT:
+            return self.rounded.astype(np.int64).tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
         cards = [self.cards[i] for i in self.order.tolist()]
         scopes, start = self.scopes.tolist(), self.start.tolist()
         return [c * math.prod(cards[r] for r in scopes[start[i] : start[i + 1]]) for i, c in enumerate(cards)]
@@ -82,15 +75,15 @@ class SymbolicElimination:
     @cached_property
     def total_size(self) -> int:
         """The entries of all maximal cliques together."""
-        maximal = np.flatnonzero(self.absorbed == np.arange(len(self.order)))
-        total = float(self._sizes[maximal].sum())
-        return int(total) if total < EXACT else sum(self.sizes[i] for i in maximal.tolist())
+        maximal = self.absorbed == np.arange(len(self.order))
+        total = float(self.rounded[maximal].sum())
+        return int(total) if total < EXACT else sum(self.sizes[i] for i in np.flatnonzero(maximal).tolist())
 
     def cost(self, firsts: Longs) -> int:
         """Multiplications of variable elimination, given the first rank of each factor."""
         messages = self.parents[self.parents >= 0]
         counts = np.bincount(np.concatenate([firsts, messages]), minlength=len(self.order))
-        total = float(counts @ self._sizes)
+        total = float(counts @ self.rounded)
         if total < EXACT:
             return int(total)
         return sum(count * size for count, size in zip(counts.tolist(), self.sizes, strict=True))
@@ -133,7 +126,15 @@ def symbolic_elimination(
     start, neighbors = rows
     weights = np.array([min(card, 2**1000) for card in cards], dtype=np.float64)
     task = OrderingTask(nodes, start, neighbors.astype(np.int32), weights, group)
-    order = np.array(method.arrange(task), dtype=np.int64)
-    if not np.array_equal(np.sort(order), np.arange(len(nodes))):
+    order = np.asarray(method.arrange(task), dtype=np.int64)
+    if not _is_permutation(order, len(nodes)):
         raise ScopeError(f"{method!r} must arrange each of the {len(nodes)} nodes once; found {order.tolist()[:20]}.")
-    return SymbolicElimination(nodes, rows, cards, order, *eliminate(start, neighbors, order))
+    return SymbolicElimination(nodes, rows, cards, order, *eliminate(start, neighbors, order, weights))
+
+
+def _is_permutation(order: Longs, num: int) -> bool:
+    if len(order) != num:
+        return False
+    seen = np.zeros(num, bool)
+    seen[order[(order >= 0) & (order < num)]] = True
+    return bool(seen.all())

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepset.graphs.symbolic import SymbolicElimination
-
-if TYPE_CHECKING:
-    from sepset.kernels.steps import Ledger
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -70,41 +67,51 @@ def tree_groups(elimination: SymbolicElimination, kept: int = 0) -> Groups:
 
 @dataclass(frozen=True, eq=False)
 class Contraction:
-    """Tensors and the binary steps between them; `differentiate` adds to it once, then it is read.
+    """Tensors and the binary steps between them: a forward sweep, and what reading from it takes.
 
     Attributes:
-        ledger: scopes, sizes and steps as integers.
-        num_inputs: how many tensors are given.
+        weights: the number of states by rank.
+        bounds, pool: the scope of each tensor, as compressed rows of ranks; the first is the number one, then come the
+            inputs.
+        sizes: the entries of each tensor.
+        rows: the steps as rows (result, first, second); a second of `ONE` only sums.
         roots: tensors whose product is the answer of the forward sweep.
         boxes: for each clique the tensors it multiplies, as compressed rows.
+        reads: the tensors of the marginals of the targets, then of those over the factors asked for.
+        num_inputs: how many tensors are given.
         num_forward: how many steps the forward sweep has.
     """
 
-    ledger: Ledger = field(repr=False)
-    num_inputs: int
-    roots: tuple[int, ...]
+    weights: Floats = field(repr=False)
+    bounds: Ints = field(repr=False)
+    pool: Ints = field(repr=False)
+    sizes: Floats = field(repr=False)
+    rows: Ints = field(repr=False)
+    roots: Ints
     boxes: tuple[Ints, Ints] = field(repr=False)
+    reads: Ints = field(repr=False)
+    num_inputs: int
     num_forward: int
 
     @property
     def num_tensors(self) -> int:
         """How many tensors there are."""
-        return int(self.ledger.made[0])
+        return len(self.sizes)
 
     @cached_property
     def cards(self) -> tuple[int, ...]:
         """The number of states by rank."""
-        return tuple(self.ledger.cards.astype(np.int64).tolist())
+        return tuple(self.weights.astype(np.int64).tolist())
 
     @cached_property
     def scopes(self) -> list[Ranks]:
-        """The scope of each tensor; the first is the number one, then come the inputs."""
-        return _rows(self.ledger.start[: self.num_tensors + 1], self.ledger.pool)
+        """The scope of each tensor."""
+        return _rows(self.bounds, self.pool)
 
     @cached_property
     def steps(self) -> list[tuple[int, int, int]]:
         """(result, first, second); a second of `ONE` only sums."""
-        return [(d, a, b) for d, a, b in self.ledger.steps[: self.ledger.made[1]].tolist()]
+        return [(d, a, b) for d, a, b in self.rows.tolist()]
 
     @cached_property
     def inboxes(self) -> list[Ranks]:
@@ -117,76 +124,65 @@ class Contraction:
         return math.prod(self.cards[r] for r in scope)
 
     @property
-    def sizes(self) -> Floats:
-        """The entries of each tensor."""
-        return self.ledger.sizes[: self.num_tensors]
-
-    @property
-    def work(self) -> int:
-        """Multiplications of all steps."""
-        from sepset.kernels.steps import total_work
-
-        return int(total_work(self.ledger))
-
-    @property
     def entries(self) -> int:
         """Numbers that all tensors hold together."""
         return int(self.sizes.sum())
 
 
-def contract(start: Ints, members: Ints, cards: Floats, groups: Groups, kept: Sequence[int] = ()) -> Contraction:
-    """The forward sweep: cliques in collect order, each contracted to its sepset; what is left covers `kept`.
+class Inputs(NamedTuple):
+    """What a contraction starts from.
+
+    Attributes:
+        start, members: the scopes of all factors, as compressed rows of variables.
+        numbers: the factors that enter.
+        rank: of each variable its place in the order; -1 where it does not enter.
+        touched: ranks with a likelihood, which come after the factors; a neutral tensor for each rank that nothing
+            mentions comes last.
+    """
+
+    start: Ints
+    members: Ints
+    numbers: Ints
+    rank: Ints
+    touched: Ints
+
+
+def contract(
+    inputs: Inputs,
+    cards: Floats,
+    groups: Groups,
+    *,
+    kept: Ints | None = None,
+    targets: Ints | None = None,
+    num_factors: int = 0,
+) -> Contraction:
+    r"""The forward sweep, cliques in collect order, each contracted to its sepset; and where something is to be read
+    the reverse sweep.
+
+    The adjoint of a tensor is $\partial Z / \partial t$, without the variables it does not depend on. A target is read
+    where it is cheapest, from the smallest tensor of the forward sweep that mentions it.
 
     Args:
-        start, members: the scopes of the inputs, as compressed rows of ranks.
         cards: the number of states by rank.
         groups: the cliques.
+        kept: ranks that stay, over which the one root is.
+        targets: ranks whose marginals are wanted.
+        num_factors: of how many inputs the marginal over their own scope is wanted.
 
     Reference: Koller & Friedman, algorithm 10.1; the pairwise order is greedy on the growth of results.
     """
     from sepset.kernels import steps
 
-    ledger = _ledger(start, members, cards, groups, len(kept))
-    num_inputs = len(start) - 1
-    last = np.array(kept, dtype=np.int64)
-    roots, *boxes = steps.contract(ledger, num_inputs, groups.group, groups.start, groups.members, last)
-    return Contraction(ledger, num_inputs, tuple(roots.tolist()), (boxes[0], boxes[1]), int(ledger.made[1]))
-
-
-def _ledger(start: Ints, members: Ints, cards: Floats, groups: Groups, num_kept: int) -> Ledger:
-    """Room for all steps: two for each tensor that a clique takes, two adjoints for each of these, and the reads."""
-    from sepset.kernels.steps import Ledger
-
-    num_inputs, num = len(start) - 1, len(cards)
-    owned = np.bincount(groups.group[groups.group >= 0], minlength=len(groups.start) - 1)
-    widest = max(int((owned + np.diff(groups.start)).max(initial=0)), num_kept)
-    room = 6 * (num_inputs + len(groups.start)) + num + num_inputs
-    tensors = 1 + num_inputs + room
-    bounds = np.zeros(tensors + 1, np.int64)
-    bounds[1 : num_inputs + 2] = start
-    pool = np.empty(len(members) + room * widest, np.int64)
-    pool[: len(members)] = members
-    weights = cards.copy()
-    sizes = np.ones(tensors)
-    filled = np.flatnonzero(np.diff(start))
-    if len(filled):
-        sizes[1 + filled] = np.multiply.reduceat(weights[members], start[filled])
-    made = np.array([num_inputs + 1, 0, 0], dtype=np.int64)
-    marks = np.zeros(num, np.int64), np.zeros(num, np.int64), np.empty(num + 1, np.int64)
-    return Ledger(weights, bounds, pool, sizes, np.empty((room, 3), np.int64), made, *marks)
-
-
-def differentiate(made: Contraction, targets: Ints, num_factors: int = 0) -> tuple[Ints, Ints]:
-    r"""Append the reverse sweep, and after it the marginal of each target and over each of the first factors' scopes.
-
-    The adjoint of a tensor is $\partial Z / \partial t$, without the variables it does not depend on. A target is read
-    where it is cheapest, from the smallest tensor of the forward sweep that mentions it.
-    """
-    from sepset.kernels import steps
-
-    factors = np.arange(1, num_factors + 1)
-    homes = np.concatenate([steps.cheapest_homes(made.ledger)[targets], factors])
-    adjoints = steps.differentiate(made.ledger, homes, np.array(made.roots, dtype=np.int64))
-    wholes = np.concatenate([targets, np.full(num_factors, -1, np.int64)])
-    found = steps.add_products(made.ledger, homes, adjoints[homes], wholes)
-    return found[: len(targets)], found[len(targets) :]
+    none = np.zeros(0, np.int64)
+    bounds, pool, sizes, rows, roots, box_start, boxes, reads, num_inputs, num_forward = steps.trace(
+        *inputs,
+        cards,
+        groups.group,
+        groups.start,
+        groups.members,
+        none if kept is None else kept,
+        none if targets is None else targets,
+        num_factors,
+    )
+    boxed = box_start, boxes
+    return Contraction(cards, bounds, pool, sizes, rows, roots, boxed, reads, num_inputs, num_forward)

@@ -32,15 +32,20 @@ class Plan:
         relevant: the factors and variables that remain after pruning.
         symbolic: the elimination in integers; its nodes are the relevant variables in order.
         num_variables: how many variables the model has.
-        cost: multiplications of variable elimination.
+        scopes: the factors' scopes as compressed rows of nodes.
     """
 
     relevant: Relevant = field(repr=False)
     symbolic: SymbolicElimination = field(repr=False)
     num_variables: int
-    cost: int
+    scopes: tuple[Ints, Ints] = field(repr=False)
     targets: tuple[str, ...] = ()
     observed: tuple[str, ...] = ()
+
+    @cached_property
+    def cost(self) -> int:
+        """Multiplications of variable elimination."""
+        return self.symbolic.cost(_first_ranks(*self.scopes, self.symbolic.order))
 
     @property
     def elimination(self) -> EliminationOrder:
@@ -55,7 +60,7 @@ class Plan:
     @cached_property
     def positions(self) -> Ints:
         """The positions of the variables in elimination order."""
-        return np.asarray(np.array(self.relevant.variables, dtype=np.int64)[self.symbolic.order])
+        return np.asarray(self.relevant.places[self.symbolic.order])
 
     @property
     def width(self) -> int:
@@ -155,39 +160,32 @@ def make_plan(
         last: the variables that are eliminated last, or kept.
         joint: whether `last` stays together to the end, as one table.
     """
-    from sepset.kernels.planning import adjacency
+    from sepset.kernels.planning import scope_graph
 
     names, cards = problem.variables.names, problem.variables.cards
-    kept = np.array(relevant.variables, dtype=np.int64)
-    start, members = relevant_scopes(problem, relevant)
-    together = np.searchsorted(kept, sorted(last)) if joint else np.zeros(0, np.int64)
-    scopes = np.append(start, start[-1] + len(together)), np.concatenate([members, together])
-    later = np.isin(kept, np.array(last, dtype=np.int64))
-    group = (2 * later + (cards[kept] > 0)).astype(np.int64)
-    nodes = tuple(names[v] for v in relevant.variables)
+    kept = relevant.places
+    place = np.full(len(cards), -1, np.int64)
+    place[kept] = np.arange(len(kept))
+    later = np.array(sorted(last), dtype=np.int64)
+    together = place[later] if joint else later[:0]
+    start, members, *graph = scope_graph(*problem.scopes, relevant.numbers, place, together, len(kept))
+    states = cards[kept]
+    group = (states > 0).astype(np.int64)
+    group[place[later]] += 2
+    nodes = tuple(map(names.__getitem__, kept.tolist()))
     if isinstance(method, GivenOrder):
         method = _within(method, problem, nodes, group)
-    states = tuple(np.maximum(cards[kept], 1).tolist())
-    symbolic = symbolic_elimination(nodes, adjacency(*scopes, len(kept)), states, group, method)
+    symbolic = symbolic_elimination(
+        nodes, (graph[0], graph[1]), tuple(np.maximum(states, 1).tolist()), group, method
+    )
     return Plan(
         relevant=relevant,
         symbolic=symbolic,
         num_variables=problem.num_visible,
-        cost=symbolic.cost(_first_ranks(start, members, symbolic.order)),
+        scopes=(start[:-1], members),
         targets=tuple(names[v] for v in targets),
         observed=tuple(names[v] for v in observed),
     )
-
-
-def relevant_scopes(problem: Problem, relevant: Relevant) -> tuple[Ints, Ints]:
-    """The scopes of the relevant factors as compressed rows of places among the relevant variables, ascending."""
-    from sepset.kernels.planning import local_scopes
-
-    place = np.full(len(problem.variables), -1, np.int64)
-    place[np.array(relevant.variables, dtype=np.int64)] = np.arange(len(relevant.variables))
-    links = problem.incidence
-    rows = np.array(relevant.factors, dtype=np.int64)
-    return local_scopes(links.indptr.astype(np.int64), links.indices.astype(np.int64), rows, place)
 
 
 def _first_ranks(start: Ints, members: Ints, order: Ints) -> Ints:
@@ -195,6 +193,7 @@ def _first_ranks(start: Ints, members: Ints, order: Ints) -> Ints:
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     filled = np.flatnonzero(np.diff(start))
+    members = members[: start[-1]]
     return np.minimum.reduceat(rank[members], start[filled]) if len(filled) else np.zeros(0, np.int64)
 
 

@@ -114,11 +114,16 @@ class QueryResult(Result):
 class Marginals(Mapping[str, Any]):
     """The marginal of every variable, computed when read; found by name or variable."""
 
-    def __init__(self, names: Iterable[str], read: Callable[[str], Any], **about: Any) -> None:
-        self._names = names if isinstance(names, Mapping) else dict.fromkeys(names)
+    def __init__(self, place: Mapping[str, int], read: Callable[[int], Any], **about: Any) -> None:
+        self._place = place
         self._read = read
-        self._known: dict[str, Any] = {}
-        self.about = Result(**about)
+        self._known: dict[object, Any] = {}
+        self._about = about
+
+    @cached_property
+    def about(self) -> Result:
+        """How the answers were found."""
+        return Result(**self._about)
 
     @property
     def guarantees(self) -> Guarantees:
@@ -131,22 +136,28 @@ class Marginals(Mapping[str, Any]):
         return self.about.status
 
     def __getitem__(self, key: VariableLike) -> Any:
-        name = key if type(key) is str else key.name if isinstance(key, Discrete | Vector) else key
-        found = self._known.get(name)
+        found = self._known.get(key)
         if found is None:
-            if name not in self._names:
-                raise ScopeError(f"There is no marginal of {name!r}.{nearest(name, self._names)}")
-            found = self._known[name] = self._read(name)
+            position = self._place.get(key)  # type: ignore[call-overload]  # a variable is not found, and tried below
+            if position is None:
+                return self[self._name(key)]
+            found = self._known[key] = self._read(position)
         return found
 
+    def _name(self, key: VariableLike) -> str:
+        name = key.name if isinstance(key, Discrete | Vector) else key
+        if name not in self._place:
+            raise ScopeError(f"There is no marginal of {name!r}.{nearest(name, self._place)}")
+        return name
+
     def __contains__(self, key: object) -> bool:
-        return (key.name if isinstance(key, Discrete | Vector) else key) in self._names
+        return (key.name if isinstance(key, Discrete | Vector) else key) in self._place
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._place)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._place)
 
     def __repr__(self) -> str:
         return f"Marginals({len(self)} variables)"

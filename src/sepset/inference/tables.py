@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.factors.algebra import Factor
+from sepset.factors.block import Single
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.problem import Problem
@@ -32,14 +35,14 @@ class FactorStore:
         values: all entries, each factor in C order of its scope.
         offsets: where each factor starts.
         exponents: the power of two that each factor's entries are to be multiplied by.
-        strides: for each factor, from variable position to stride.
+        rows: the scopes of all factors as compressed rows: where each starts, variable positions, and their strides.
         is_safe: whether every factor's range leaves room for linear products.
     """
 
     values: Floats = field(repr=False)
     offsets: Ints
     exponents: Ints
-    strides: tuple[dict[int, int], ...] = field(repr=False)
+    rows: tuple[Ints, Ints, Ints] = field(repr=False)
     is_safe: bool
 
     @classmethod
@@ -52,27 +55,63 @@ class FactorStore:
 
     @classmethod
     def _made(cls, problem: Problem) -> FactorStore:
-        tables = [_dense(factor) for factor in problem.factors()]
-        sizes = [table.size for table in tables]
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        safe = all(t.space == "linear" and t.bits()[1] - t.bits()[0] <= SAFE_BITS for t in tables)
-        flat = [near_one(t.flat if t.space == "linear" else t.values.reshape(-1)) for t in tables]
-        values = np.concatenate([entries for entries, _ in flat]) if flat else np.zeros(0)
-        exponents = np.array([t.exponent + shift for t, (_, shift) in zip(tables, flat, strict=True)], dtype=np.int64)
-        ids = [dict(zip(problem.scope(i), _strides(t), strict=True)) for i, t in enumerate(tables)]
-        return cls(values, offsets, exponents, tuple(ids), safe)
+        tables = [_dense(factor) for factor in _factors(problem)]
+        offsets = np.zeros(len(tables) + 1, np.int64)
+        np.cumsum([table.flat.size for table in tables], out=offsets[1:])
+        flat = [t.flat if t.space == "linear" else t.values.reshape(-1) for t in tables]
+        values = np.concatenate(flat) if flat else np.zeros(0)
+        given = np.array([t.exponent for t in tables], dtype=np.int64)
+        values, exponents, is_safe = settled(values, offsets, given)
+        is_safe = is_safe and all(t.space == "linear" for t in tables)
+        return cls(values, offsets, exponents, (*problem.scopes, _strides(problem)), is_safe)
 
     @cached_property
-    def rows(self) -> tuple[Ints, Ints, Ints]:
-        """The scopes of all factors as compressed rows: where each starts, variable positions, and their strides."""
-        start = np.concatenate([[0], np.cumsum([len(s) for s in self.strides])]).astype(np.int64)
-        members = np.array([v for strides in self.strides for v in strides], dtype=np.int64)
-        return start, members, np.array([s for strides in self.strides for s in strides.values()], dtype=np.int64)
+    def strides(self) -> tuple[dict[int, int], ...]:
+        """For each factor, from variable position to stride."""
+        start, members, strides = (part.tolist() for part in self.rows)
+        return tuple(dict(zip(members[i:j], strides[i:j], strict=True)) for i, j in itertools.pairwise(start))
 
-    @cached_property
+    @property
     def num_factors(self) -> int:
         """How many factors there are."""
-        return len(self.strides)
+        return len(self.offsets) - 1
+
+
+def settled(values: Floats, offsets: Ints, exponents: Ints) -> tuple[Floats, Ints, bool]:
+    """The numbers of all factors with each one's largest entry near one, the powers of two to multiply each by, and
+    whether the range of each leaves room for linear products."""
+    if not len(values):
+        return values, exponents, True
+    starts = offsets[:-1]
+    high = np.maximum.reduceat(values, starts)
+    low = np.minimum.reduceat(np.where(values > 0, values, np.inf), starts)
+    top = np.frexp(high)[1].astype(np.int64)
+    wide = (high > 0) & (top - np.frexp(low)[1] > SAFE_BITS)
+    shift = np.where(abs(top) > NEAR_BITS, top, 0)
+    if shift.any():
+        values = np.ldexp(values, -np.repeat(shift, np.diff(offsets)))
+    return values, exponents + shift, not wide.any()
+
+
+def _factors(problem: Problem) -> Iterator[Factor]:
+    """Every factor; one alone in its block is taken as it is."""
+    for block in problem.blocks:
+        if isinstance(block, Single):
+            yield block.value
+        else:
+            yield from (block.factor(i, problem.variables) for i in range(len(block)))
+
+
+def _strides(problem: Problem) -> Ints:
+    """The stride of each variable in each factor, in C order of its scope."""
+    start, members = problem.scopes
+    strides = np.ones(len(members), np.int64)
+    cards = problem.variables.cards[members]
+    inner = np.ones(len(members), bool)
+    inner[start[1:] - 1] = False
+    for _ in range(int(np.diff(start).max(initial=1)) - 1):
+        strides[:-1] = np.where(inner[:-1], strides[1:] * cards[1:], 1)
+    return strides
 
 
 def near_one(entries: Floats) -> tuple[Floats, int]:
@@ -90,11 +129,3 @@ def _dense(factor: Factor) -> Table:
         return factor.to_table()
     assert isinstance(factor, Table)
     return factor
-
-
-def _strides(table: Table) -> list[int]:
-    strides, step = [], 1
-    for variable in reversed(table.scope):
-        strides.append(step)
-        step *= variable.num_states
-    return strides[::-1]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sepset.errors import ModelError, StateError
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
-from sepset.inference.tables import NEAR_BITS, SAFE_BITS, FactorStore
+from sepset.inference.tables import FactorStore, settled
 from sepset.problem import Problem
 from sepset.universe import Variables
 
@@ -96,13 +96,5 @@ def _check_conditionals(problem: Problem, values: Sequence[Floats]) -> None:
 
 def _stored(store: FactorStore, values: Floats) -> FactorStore:
     """The store with these numbers, each factor's largest entry near one."""
-    if not len(values):
-        return store
-    starts, sizes = store.offsets[:-1], np.diff(store.offsets)
-    high = np.maximum.reduceat(values, starts)
-    low = np.minimum.reduceat(np.where(values > 0, values, np.inf), starts)
-    shift = np.frexp(high)[1].astype(np.int64)
-    shift[abs(shift) <= NEAR_BITS] = 0
-    scaled = np.ldexp(values, -np.repeat(shift, sizes)) if shift.any() else values
-    wide = (high > 0) & (np.log2(np.where(high > 0, high, 1.0)) - np.log2(np.where(high > 0, low, 1.0)) > SAFE_BITS)
-    return replace(store, values=scaled, exponents=shift, is_safe=not wide.any())
+    scaled, exponents, is_safe = settled(values, store.offsets, np.zeros(store.num_factors, np.int64))
+    return replace(store, values=scaled, exponents=exponents, is_safe=is_safe)

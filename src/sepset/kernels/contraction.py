@@ -21,6 +21,9 @@ KIND, DST, A, B, SIZE, TENSOR_D, TENSOR_A, TENSOR_B, FIRST, COUNT = range(10)
 BATCH, M, N, K, PACK_A, COUNT_A, PACK_B, COUNT_B, UNPACK, COUNT_D, SCRATCH, TRANSPOSED = range(10, 22)
 WIDTH = 22
 
+# Columns of a factor's row: where it goes, the groups that copy it, where it comes from, and its findings.
+TO, COPIES, NUM_COPIES, FROM, FIXED, END_FIXED = range(6)
+
 LOOPS, MATRIX = 0, 1
 SUM, MAX, COPY, SET = 0, 1, 2, 3
 SIZE_OF, STRIDE_A, STRIDE_B, STRIDE_D = 0, 1, 2, 3
@@ -296,16 +299,16 @@ def _rescale(w: Any, bits: Any, d: int, size: int, exponents: Any, tensor: int, 
         exponents[tensor] += top
 
 
-@kernel
-def gather(w: Any, store: Any, rows: Any, groups: Any, offsets: Any) -> None:
-    """Copy reduced factors from the store to the workspace; the groups of `rows` carry strides into the store."""
-    counter = np.zeros(64, np.int64)
+@kernel(inline=True)
+def _gather(w: Any, store: Any, rows: Any, copies: Any, fixed: Any, codes: Any, counter: Any) -> None:
+    """Copy reduced factors from the store to the workspace, each from where the codes of its findings put it."""
     for r in range(rows.shape[0]):
-        d, first, count = rows[r, 0], rows[r, 1], rows[r, 2]
-        s = offsets[r]
+        d, first, count, s = rows[r, TO], rows[r, COPIES], rows[r, NUM_COPIES], rows[r, FROM]
+        for k in range(rows[r, FIXED], rows[r, END_FIXED]):
+            s += fixed[1, k] * codes[fixed[0, k]]
         last = first + count - 1
         outer = count - 1
-        n, sa, sd = groups[last, 0], groups[last, 1], groups[last, 3]
+        n, sa, sd = copies[last, 0], copies[last, 1], copies[last, 3]
         for g in range(outer):
             counter[g] = 0
         while True:
@@ -315,27 +318,70 @@ def gather(w: Any, store: Any, rows: Any, groups: Any, offsets: Any) -> None:
             while g >= 0:
                 row = first + g
                 counter[g] += 1
-                s += groups[row, 1]
-                d += groups[row, 3]
-                if counter[g] < groups[row, 0]:
+                s += copies[row, 1]
+                d += copies[row, 3]
+                if counter[g] < copies[row, 0]:
                     break
                 counter[g] = 0
-                s -= groups[row, 0] * groups[row, 1]
-                d -= groups[row, 0] * groups[row, 3]
+                s -= copies[row, 0] * copies[row, 1]
+                d -= copies[row, 0] * copies[row, 3]
                 g -= 1
             if g < 0:
                 break
 
 
+@kernel(inline=True)
+def _read(w: Any, reads: Any, codes: Any, out: Any) -> None:
+    """Distributions end to end, each summing to one where it has any mass; findings are point masses."""
+    for i in range(reads.shape[0]):
+        source, first, size = reads[i, 0], reads[i, 1], reads[i, 2]
+        if source < 0:
+            for k in range(size):
+                out[first + k] = 0.0
+            out[first + codes[-1 - source]] = 1.0
+            continue
+        total = 0.0
+        for k in range(size):
+            total += w[source + k]
+        scale = 1.0 / total if total > 0.0 else 1.0
+        for k in range(size):
+            out[first + k] = w[source + k] * scale
+
+
 @kernel
-def execute(w: Any, ops: Any, groups: Any, exponents: Any, flags: Any, maximize: bool, cancel: Any) -> None:
-    """Run the instructions in order; `flags[0]` is raised where a range leaves what linear numbers can carry."""
+def run(
+    w: Any,
+    store: Any,
+    rows: Any,
+    copies: Any,
+    fixed: Any,
+    codes: Any,
+    ops: Any,
+    groups: Any,
+    exponents: Any,
+    flags: Any,
+    maximize: bool,
+    cancel: Any,
+    roots: Any,
+    reads: Any,
+    out: Any,
+) -> float:
+    """Copy factors in, run the instructions in order, and read what is wanted; the logarithm of the total.
+
+    `flags[0]` is raised where a range leaves what linear numbers can carry, `flags[1]` where the run was cancelled.
+
+    Args:
+        rows, copies, fixed: which factors to copy, by which groups, and what the findings `codes` add to their place.
+        roots: the tensors (number, place, size) whose sums multiply to the total.
+        reads: from where in the workspace, to where in `out`, and how many; a finding is minus one minus its number.
+    """
     counter = np.zeros(64, np.int64)
     bits = w.view(np.int64)
+    _gather(w, store, rows, copies, fixed, codes, counter)
     for r in range(ops.shape[0]):
         if cancel[0] != 0:
             flags[1] = 1
-            return
+            return 0.0
         op = ops[r]
         d, size = op[DST], op[SIZE]
         exponents[op[TENSOR_D]] = exponents[op[TENSOR_A]] + exponents[op[TENSOR_B]]
@@ -344,31 +390,11 @@ def execute(w: Any, ops: Any, groups: Any, exponents: Any, flags: Any, maximize:
         else:
             _product(w, op, groups, maximize, counter)
         _rescale(w, bits, d, size, exponents, op[TENSOR_D], flags)
-
-
-@kernel
-def read_normalized(w: Any, places: Any, starts: Any) -> Any:
-    """Distributions end to end: part i is copied from `places[i]`, and sums to one where it has any mass."""
-    values = np.empty(starts[-1])
-    for i in range(len(places)):
-        first, end = starts[i], starts[i + 1]
-        total = 0.0
-        for k in range(first, end):
-            values[k] = w[places[i] + k - first]
-            total += values[k]
-        if total > 0.0:
-            for k in range(first, end):
-                values[k] /= total
-    return values
-
-
-@kernel
-def log_total(w: Any, places: Any, sizes: Any, exponents: Any) -> float:
-    """The logarithm of the product of the sums of several tables, each times two to its exponent."""
+    _read(w, reads, codes, out)
     total = 0.0
-    for i in range(len(places)):
+    for i in range(roots.shape[0]):
         mass = 0.0
-        for k in range(places[i], places[i] + sizes[i]):
+        for k in range(roots[i, 1], roots[i, 1] + roots[i, 2]):
             mass += w[k]
-        total += np.log(mass) + exponents[i] * np.log(2.0)
+        total += np.log(mass) + exponents[roots[i, 0]] * np.log(2.0)
     return total

@@ -18,11 +18,16 @@ from sepset.kernels.contraction import (
     COUNT_A,
     COUNT_B,
     COUNT_D,
+    COPIES,
     DST,
+    END_FIXED,
     FIRST,
+    FIXED,
+    FROM,
     KIND,
     LOOPS,
     MATRIX,
+    NUM_COPIES,
     PACK_A,
     PACK_B,
     SCRATCH,
@@ -30,6 +35,7 @@ from sepset.kernels.contraction import (
     TENSOR_A,
     TENSOR_B,
     TENSOR_D,
+    TO,
     TRANSPOSED,
     UNPACK,
     WIDTH,
@@ -39,7 +45,7 @@ from sepset.kernels.contraction import (
     M,
     N,
 )
-from sepset.kernels.steps import ONE, STEPS, TENSORS, Ledger
+from sepset.kernels.steps import ONE
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -53,6 +59,23 @@ PRODUCT, NEXT, NEAR, FAR, INNER, OUTER = 0.05, 0.08, 0.4, 1.2, 2.5, 10.0
 GEMM, PACKED, CALL = 0.08, 1.2, 350.0
 # Entries of a cache line, and of what stays in cache.
 LINE, CACHE = 8, 16384
+
+
+class Tensors(NamedTuple):
+    """The tensors and steps of a contraction.
+
+    Attributes:
+        cards: the number of states by rank.
+        start, pool: the scope of tensor t is `pool[start[t] : start[t + 1]]`, ranks ascending.
+        sizes: the entries of each tensor.
+        steps: rows (result, first, second); a second of `ONE` only sums.
+    """
+
+    cards: Floats
+    start: Longs
+    pool: Longs
+    sizes: Floats
+    steps: Longs
 
 
 class Desk(NamedTuple):
@@ -72,7 +95,7 @@ class Desk(NamedTuple):
 
 
 @kernel
-def _set_strides(book: Ledger, tensor: int, row: Longs, on: bool) -> None:
+def _set_strides(book: Tensors, tensor: int, row: Longs, on: bool) -> None:
     step = 1
     for k in range(book.start[tensor + 1] - 1, book.start[tensor] - 1, -1):
         r = book.pool[k]
@@ -108,7 +131,7 @@ def _pad(desk: Desk, first: int) -> int:
 
 
 @kernel(inline=True)
-def _union(book: Ledger, a: int, b: int, axes: Longs) -> int:
+def _union(book: Tensors, a: int, b: int, axes: Longs) -> int:
     """Write the ranks of two scopes that have more than one state, ascending; how many they are."""
     pool = book.pool
     i, j, end_i, end_j = book.start[a], book.start[b], book.start[a + 1], book.start[b + 1]
@@ -183,7 +206,7 @@ def _stream(desk: Desk, first: int, count: int, big_a: bool, big_b: bool, big_d:
 
 
 @kernel(inline=True)
-def _roles(desk: Desk, num: int, part: Longs, book: Ledger) -> bool:
+def _roles(desk: Desk, num: int, part: Longs, book: Tensors) -> bool:
     """Sort the union into batch, left, inner and right (rows of `part`, their sizes last); False where a variable of
     one operand alone is summed, which is no matrix product."""
     for c in range(4):
@@ -223,7 +246,7 @@ def _ascends(part: Longs, second: int, third: int, axes: Longs) -> bool:
 
 
 @kernel
-def _copy_groups(book: Ledger, desk: Desk, part: Longs, second: int, third: int, operand: int) -> tuple[int, int]:
+def _copy_groups(book: Tensors, desk: Desk, part: Longs, second: int, third: int, operand: int) -> tuple[int, int]:
     """Groups that copy operand a or b to a contiguous block (batch, second, third), or such a block to d."""
     num, _ = _listed(part, second, third, desk.axes)
     first = desk.tally[NUM_GROUPS]
@@ -240,7 +263,7 @@ def _copy_groups(book: Ledger, desk: Desk, part: Longs, second: int, third: int,
 
 
 @kernel(inline=True)
-def _unpack_groups(book: Ledger, desk: Desk, num: int, first: int) -> int:
+def _unpack_groups(book: Tensors, desk: Desk, num: int, first: int) -> int:
     """As the result lies: axes by falling stride in d, with their strides in the block."""
     step = 1
     for i in range(num - 1, -1, -1):
@@ -260,7 +283,7 @@ def _unpack_groups(book: Ledger, desk: Desk, num: int, first: int) -> int:
 
 
 @kernel(inline=True)
-def _emit_matrix(book: Ledger, desk: Desk, op: Longs, part: Longs, work: float, loops: float) -> None:
+def _emit_matrix(book: Tensors, desk: Desk, op: Longs, part: Longs, work: float, loops: float) -> None:
     """Turn an instruction into a batch of matrix products where that is faster than loops, packing what must be."""
     count, m, k, n = part[0, 1], part[1, 1], part[2, 1], part[3, 1]
     flip_a, flip_b = _ascends(part, 2, 1, desk.axes), _ascends(part, 3, 2, desk.axes)
@@ -284,7 +307,8 @@ def _emit_matrix(book: Ledger, desk: Desk, op: Longs, part: Longs, work: float, 
 
 
 @kernel(inline=True)
-def _emit(book: Ledger, desk: Desk, offsets: Longs, s: int, op: Longs, part: Longs) -> None:
+def _emit(book: Tensors, desk: Desk, offsets: Longs, s: int, op: Longs, part: Longs) -> float:
+    """Write one instruction; its multiplications."""
     d, a, b = book.steps[s, 0], book.steps[s, 1], book.steps[s, 2]
     op[KIND], op[DST], op[A], op[B] = LOOPS, offsets[d], offsets[a], offsets[b]
     op[SIZE], op[TENSOR_D], op[TENSOR_A], op[TENSOR_B] = int(book.sizes[d]), d, a, b
@@ -305,58 +329,28 @@ def _emit(book: Ledger, desk: Desk, offsets: Longs, s: int, op: Longs, part: Lon
         _emit_matrix(book, desk, op, part, work, loops)
     for row, t in ((0, a), (1, b), (2, d)):
         _set_strides(book, t, desk.strides[row], False)
+    return work
 
 
-@kernel
-def assemble(book: Ledger) -> tuple[Longs, Longs, Longs, int]:
-    """The instructions of all steps, their groups, where each tensor starts, and the size of a workspace."""
-    num_steps, num_tensors = book.made[STEPS], book.made[TENSORS]
-    offsets = np.empty(num_tensors, np.int64)
-    size = np.int64(0)
-    for t in range(num_tensors):
-        offsets[t] = size
-        size += int(book.sizes[t])
-    room, widest = 0, 0
-    for s in range(num_steps):
-        width = 4
-        for t in (book.steps[s, 1], book.steps[s, 2]):
-            width += book.start[t + 1] - book.start[t]
-        room += 4 * width
-        widest = max(widest, width)
-    n = len(book.cards)
-    desk = Desk(
-        np.empty((room + 8, 4), np.int64),
-        np.zeros(2, np.int64),
-        np.zeros((3, n), np.int64),
-        np.empty(2 * widest + 2, np.int64),
-    )
-    part = np.empty((4, widest + 2), np.int64)
-    ops = np.zeros((num_steps, WIDTH), np.int64)
-    for s in range(num_steps):
-        _emit(book, desk, offsets, s, ops[s], part)
-        ops[s, SCRATCH] = size
-    groups = desk.groups[: desk.tally[NUM_GROUPS]].copy()
-    return ops, groups, offsets, size + desk.tally[ROOM]
-
-
-@kernel
-def gather_rows(
-    book: Ledger, offsets: Longs, start: Longs, members: Longs, strides: Longs, numbers: Longs, rank: Longs, seen: Longs
-) -> tuple[Longs, Longs, Longs, Longs, Longs]:
-    """How factors are copied from the store: where each goes and by which groups; and for each its observed variables
-    (as places among the findings) with their strides, as compressed rows."""
-    total = 0
-    for number in numbers:
-        total += start[number + 1] - start[number] + 1
-    num = len(numbers)
-    desk = Desk(
-        np.empty((total + num, 4), np.int64), np.zeros(2, np.int64), np.zeros((3, len(rank)), np.int64), numbers
-    )
-    rows = np.empty((num, 3), np.int64)
-    fixed_start = np.zeros(num + 1, np.int64)
-    fixed = np.empty((2, total), np.int64)
+@kernel(inline=True)
+def _gather_rows(
+    book: Tensors,
+    desk: Desk,
+    offsets: Longs,
+    start: Longs,
+    members: Longs,
+    strides: Longs,
+    places: Longs,
+    numbers: Longs,
+    rank: Longs,
+    seen: Longs,
+    fixed: Longs,
+) -> Longs:
+    """How factors are copied from the store: a row each, with what findings add to its place written to `fixed`."""
+    rows = np.empty((len(numbers), 6), np.int64)
     top = 0
-    for i in range(num):
+    for i in range(len(numbers)):
+        first, begin = desk.tally[NUM_GROUPS], top
         for k in range(start[numbers[i]], start[numbers[i] + 1]):
             v = members[k]
             if rank[v] >= 0:
@@ -364,8 +358,6 @@ def gather_rows(
             elif seen[v] >= 0:
                 fixed[0, top], fixed[1, top] = seen[v], strides[k]
                 top += 1
-        fixed_start[i + 1] = top
-        first = desk.tally[NUM_GROUPS]
         _set_strides(book, i + 1, desk.strides[2], True)
         for k in range(book.start[i + 1], book.start[i + 2]):
             r = book.pool[k]
@@ -373,6 +365,69 @@ def gather_rows(
                 _add_group(desk, first, int(book.cards[r]), desk.strides[0, r], 0, desk.strides[2, r])
         if desk.tally[NUM_GROUPS] == first:
             _add_group(desk, first, 1, 0, 0, 0)
-        rows[i, 0], rows[i, 1], rows[i, 2] = offsets[i + 1], first, desk.tally[NUM_GROUPS] - first
+        rows[i, TO], rows[i, COPIES], rows[i, NUM_COPIES] = offsets[i + 1], first, desk.tally[NUM_GROUPS] - first
+        rows[i, FROM], rows[i, FIXED], rows[i, END_FIXED] = places[numbers[i]], begin, top
+    return rows
+
+
+@kernel
+def assemble(
+    cards: Floats,
+    bounds: Longs,
+    pool: Longs,
+    sizes: Floats,
+    steps: Longs,
+    start: Longs,
+    members: Longs,
+    strides: Longs,
+    places: Longs,
+    numbers: Longs,
+    rank: Longs,
+    seen: Longs,
+) -> tuple[Longs, Longs, Longs, int, float, Longs, Longs, Longs]:
+    """A contraction as instructions, and how its factors come from the store.
+
+    Args:
+        start, members, strides, places: all factors of the store: variables and strides as compressed rows, and where
+            each begins.
+        numbers: the factors that are the first inputs.
+        rank, seen: of each variable its rank, or its number among the findings, or -1.
+
+    Returns instructions, groups, where each tensor starts, the size of a workspace, multiplications; and for the
+    factors rows, groups, and what findings add.
+    """
+    book = Tensors(cards, bounds, pool, sizes, steps)
+    num_steps, num_tensors = len(steps), len(sizes)
+    offsets = np.empty(num_tensors, np.int64)
+    size = np.int64(0)
+    for t in range(num_tensors):
+        offsets[t] = size
+        size += int(sizes[t])
+    room, widest, total = 0, 0, 1
+    for s in range(num_steps):
+        width = 4
+        for t in (steps[s, 1], steps[s, 2]):
+            width += bounds[t + 1] - bounds[t]
+        room += 4 * width
+        widest = max(widest, width)
+    for i in numbers:
+        total += start[i + 1] - start[i] + 1
+    desk = Desk(
+        np.empty((max(room, total) + 8, 4), np.int64),
+        np.zeros(2, np.int64),
+        np.zeros((3, len(cards)), np.int64),
+        np.empty(2 * widest + 2, np.int64),
+    )
+    fixed = np.empty((2, total), np.int64)
+    rows = _gather_rows(book, desk, offsets, start, members, strides, places, numbers, rank, seen, fixed)
+    copies = desk.groups[: desk.tally[NUM_GROUPS]].copy()
+    desk.tally[NUM_GROUPS] = 0
+    desk.strides[:] = 0
+    part = np.empty((4, widest + 2), np.int64)
+    ops = np.zeros((num_steps, WIDTH), np.int64)
+    work = 0.0
+    for s in range(num_steps):
+        work += _emit(book, desk, offsets, s, ops[s], part)
+        ops[s, SCRATCH] = size
     groups = desk.groups[: desk.tally[NUM_GROUPS]].copy()
-    return rows, groups, fixed_start, fixed[0, :top].copy(), fixed[1, :top].copy()
+    return ops, groups, offsets, size + desk.tally[ROOM], work, rows, copies, fixed

@@ -15,13 +15,16 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-@kernel
-def local_scopes(start: Longs, members: Longs, rows: Longs, place: Longs) -> tuple[Longs, Longs]:
-    """The chosen rows with each member replaced by its place, ascending; members without one (-1) are left out."""
-    total = 0
+@kernel(inline=True)
+def _local_scopes(
+    start: Longs, members: Longs, rows: Longs, place: Longs, together: Longs
+) -> tuple[Longs, Longs]:
+    """The chosen rows with each member replaced by its place, ascending, members without one (-1) left out; and one
+    more row of places."""
+    total = len(together)
     for row in rows:
         total += start[row + 1] - start[row]
-    found_start = np.empty(len(rows) + 1, np.int64)
+    found_start = np.empty(len(rows) + 2, np.int64)
     found = np.empty(total, np.int64)
     found_start[0] = 0
     top = 0
@@ -37,7 +40,10 @@ def local_scopes(start: Longs, members: Longs, rows: Longs, place: Longs) -> tup
                 found[j] = p
                 top += 1
         found_start[i + 1] = top
-    return found_start, found[:top].copy()
+    for k in range(len(together)):
+        found[top + k] = together[k]
+    found_start[len(rows) + 1] = top + len(together)
+    return found_start, found[: top + len(together)].copy()
 
 
 @kernel
@@ -57,8 +63,8 @@ def transposed(start: Longs, members: Longs, num: int) -> tuple[Longs, Longs]:
     return back_start, back
 
 
-@kernel
-def adjacency(start: Longs, members: Longs, num: int) -> tuple[Longs, Longs]:
+@kernel(inline=True)
+def _adjacency(start: Longs, members: Longs, num: int) -> tuple[Longs, Longs]:
     """The graph that joins the members of every row: for each node its neighbors, ascending."""
     row_start, rows = transposed(start, members, num)
     total = 0
@@ -82,8 +88,26 @@ def adjacency(start: Longs, members: Longs, num: int) -> tuple[Longs, Longs]:
 
 
 @kernel
-def eliminate(start: Longs, neighbors: Longs, order: Longs) -> tuple[Longs, Longs, Longs, Longs]:
-    """Message scopes as ranks (compressed rows), the rank each message goes to, and the clique that absorbs each.
+def scope_graph(
+    start: Longs, members: Longs, rows: Longs, place: Longs, together: Longs, num: int
+) -> tuple[Longs, Longs, Longs, Longs]:
+    """The chosen rows by place, as compressed rows, and the graph over `num` places that joins the members of each.
+
+    Args:
+        place: of each member its place, or -1 for one that is left out.
+        together: places that are joined too, in ascending order; they come as the last row.
+    """
+    found_start, found = _local_scopes(start, members, rows, place, together)
+    near_start, near = _adjacency(found_start, found, num)
+    return found_start, found, near_start, near
+
+
+@kernel
+def eliminate(
+    start: Longs, neighbors: Longs, order: Longs, cards: Floats
+) -> tuple[Longs, Longs, Longs, Longs, Floats, Floats]:
+    """Message scopes as ranks (compressed rows), the rank each message goes to, the clique that absorbs each; the
+    entries of each clique, and the states by rank.
 
     A message's scope is the later neighbors with the messages that arrive, without the variable itself; it goes to the
     first of them, -1 where there is none. A clique is part of another exactly where it equals a message that arrives.
@@ -131,7 +155,12 @@ def eliminate(start: Longs, neighbors: Longs, order: Longs) -> tuple[Longs, Long
             child[parents[i]] = i
     back_start, back = transposed(scope_start, pool, n)
     scope_start, scopes = transposed(back_start, back, n)
-    return scope_start, scopes, parents, _absorbers(scope_start, parents)
+    ranked = cards[order]
+    sizes = ranked.copy()
+    for i in range(n):
+        for k in range(scope_start[i], scope_start[i + 1]):
+            sizes[i] *= ranked[scopes[k]]
+    return scope_start, scopes, parents, _absorbers(scope_start, parents), sizes, ranked
 
 
 @kernel(inline=True)
@@ -144,16 +173,6 @@ def _absorbers(start: Longs, parents: Longs) -> Longs:
         if p >= 0 and keeper[p] == p and start[i + 1] - start[i] == start[p + 1] - start[p] + 1:
             keeper[p] = keeper[i]
     return keeper
-
-
-@kernel
-def clique_sizes(start: Longs, scopes: Longs, cards: Floats) -> Floats:
-    """The number of table entries of each elimination clique."""
-    sizes = cards.copy()
-    for i in range(len(cards)):
-        for k in range(start[i], start[i + 1]):
-            sizes[i] *= cards[scopes[k]]
-    return sizes
 
 
 @kernel

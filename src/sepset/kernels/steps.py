@@ -214,8 +214,8 @@ def _send(
     tail[g] = message
 
 
-@kernel
-def contract(
+@kernel(inline=True)
+def _contract(
     book: Ledger, num_inputs: int, group: Longs, sep_start: Longs, sepsets: Longs, kept: Longs
 ) -> tuple[Longs, Longs, Longs]:
     """The forward sweep: cliques in order, each contracted to its sepset.
@@ -258,8 +258,8 @@ def contract(
     return roots, box_start, boxes
 
 
-@kernel
-def cheapest_homes(book: Ledger) -> Longs:
+@kernel(inline=True)
+def _cheapest_homes(book: Ledger) -> Longs:
     """For each rank the smallest tensor that mentions it."""
     homes = np.full(len(book.cards), -1, np.int64)
     for t in range(book.made[TENSORS]):
@@ -270,8 +270,8 @@ def cheapest_homes(book: Ledger) -> Longs:
     return homes
 
 
-@kernel
-def differentiate(book: Ledger, wanted: Longs, roots: Longs) -> Longs:
+@kernel(inline=True)
+def _differentiate(book: Ledger, wanted: Longs, roots: Longs) -> Longs:
     """Append the reverse sweep; for each forward tensor its adjoint, -1 where nothing wanted depends on it.
 
     An adjoint leaves out the variables it does not depend on.
@@ -301,28 +301,130 @@ def differentiate(book: Ledger, wanted: Longs, roots: Longs) -> Longs:
     return adjoints
 
 
-@kernel
-def add_products(book: Ledger, tensors: Longs, others: Longs, targets: Longs) -> Longs:
-    """Append products of pairs, each summed to one target rank, or where that is -1 to the first one's scope."""
-    found = np.empty(len(tensors), np.int64)
-    for i in range(len(tensors)):
-        t = tensors[i]
-        length = 1
-        book.scope[0] = targets[i]
-        if targets[i] < 0:
-            length = book.start[t + 1] - book.start[t]
-            for k in range(length):
-                book.scope[k] = book.pool[book.start[t] + k]
-        found[i] = _add_step(book, t, others[i], length)
-    return found
+@kernel(inline=True)
+def _add_read(book: Ledger, t: int, adjoint: int, target: int) -> int:
+    """Append the product of a tensor and its adjoint, summed to one rank, or where that is -1 to the tensor's scope."""
+    length = 1
+    book.scope[0] = target
+    if target < 0:
+        length = book.start[t + 1] - book.start[t]
+        for k in range(length):
+            book.scope[k] = book.pool[book.start[t] + k]
+    return _add_step(book, t, adjoint, length)
+
+
+@kernel(inline=True)
+def _room(numbers: Longs, start: Longs, rank: Longs, group: Longs, sep_start: Longs, num_kept: int) -> tuple[int, int]:
+    """How many more tensors there can be, two for each that a clique takes, two adjoints for each of these, and the
+    reads; and the most variables one can have."""
+    num_groups = len(sep_start) - 1
+    width = np.zeros(num_groups + 1, np.int64)
+    width[num_groups] = num_kept
+    for r in range(len(group)):
+        if group[r] >= 0:
+            width[group[r]] += 1
+    widest = num_kept
+    for g in range(num_groups):
+        widest = max(widest, width[g] + sep_start[g + 1] - sep_start[g])
+    num_inputs = len(numbers) + len(group)
+    return 6 * (num_inputs + num_groups + 1) + len(group) + num_inputs, widest
+
+
+@kernel(inline=True)
+def _open_book(
+    start: Longs, members: Longs, numbers: Longs, rank: Longs, touched: Longs, cards: Floats, room: int, widest: int
+) -> Ledger:
+    """The inputs: reduced factors, likelihoods, and a neutral tensor for each variable that none of these mentions."""
+    num, most = len(cards), len(numbers) + len(touched) + len(cards)
+    total = most
+    for i in numbers:
+        total += start[i + 1] - start[i]
+    tensors = 1 + most + room
+    book = Ledger(
+        cards,
+        np.zeros(tensors + 1, np.int64),
+        np.empty(total + room * widest, np.int64),
+        np.ones(tensors),
+        np.empty((room, 3), np.int64),
+        np.zeros(3, np.int64),
+        np.zeros(num, np.int64),
+        np.zeros(num, np.int64),
+        np.empty(num + 1, np.int64),
+    )
+    seen = np.zeros(num, np.bool_)
+    t = 1
+    for i in numbers:
+        first = book.start[t]
+        top = first
+        for k in range(start[i], start[i + 1]):
+            r = rank[members[k]]
+            if r >= 0:
+                seen[r] = True
+                book.sizes[t] *= cards[r]
+                j = top
+                while j > first and book.pool[j - 1] > r:
+                    book.pool[j] = book.pool[j - 1]
+                    j -= 1
+                book.pool[j] = r
+                top += 1
+        t += 1
+        book.start[t] = top
+    for k in range(len(touched) + num):
+        r = touched[k] if k < len(touched) else k - len(touched)
+        if k >= len(touched) and seen[r]:
+            continue
+        seen[r] = True
+        book.pool[book.start[t]] = r
+        book.sizes[t] = cards[r]
+        t += 1
+        book.start[t] = book.start[t - 1] + 1
+    book.made[TENSORS] = t
+    return book
 
 
 @kernel
-def total_work(book: Ledger) -> float:
-    """Multiplications of all steps."""
-    book.made[STAMP] += 1
-    total = 0.0
-    for s in range(book.made[STEPS]):
-        _, _, union = _join(book, book.steps[s, 1], book.steps[s, 2])
-        total += union
-    return total
+def trace(
+    start: Longs,
+    members: Longs,
+    numbers: Longs,
+    rank: Longs,
+    touched: Longs,
+    cards: Floats,
+    group: Longs,
+    sep_start: Longs,
+    sepsets: Longs,
+    kept: Longs,
+    targets: Longs,
+    num_reads: int,
+) -> tuple[Longs, Longs, Floats, Longs, Longs, Longs, Longs, Longs, int, int]:
+    """All steps of a question: the forward sweep over cliques, the reverse sweep where anything is read, the reads.
+
+    Args:
+        start, members: the scopes of all factors as compressed rows of variables.
+        numbers: the factors that enter; `rank` says which of their variables do, and where in the order.
+        touched: ranks with a likelihood.
+        group, sep_start, sepsets: for each rank its clique, and what each clique passes on.
+        kept: ranks that no clique eliminates.
+        targets: ranks whose marginals are read; then the marginals over the first `num_reads` factors' scopes.
+
+    Returns scopes as compressed rows, sizes, steps, roots, what each clique multiplies as compressed rows, where each
+    read is found, and how many inputs and forward steps there are.
+    """
+    room, widest = _room(numbers, start, rank, group, sep_start, len(kept))
+    book = _open_book(start, members, numbers, rank, touched, cards, room, widest)
+    num_inputs = book.made[TENSORS] - 1
+    roots, box_start, boxes = _contract(book, num_inputs, group, sep_start, sepsets, kept)
+    num_forward = book.made[STEPS]
+    reads = np.empty(len(targets) + num_reads, np.int64)
+    if len(reads) > 0:
+        homes = np.empty(len(reads), np.int64)
+        cheapest = _cheapest_homes(book)
+        for i in range(len(reads)):
+            homes[i] = cheapest[targets[i]] if i < len(targets) else 1 + i - len(targets)
+        adjoints = _differentiate(book, homes, roots)
+        for i in range(len(reads)):
+            reads[i] = _add_read(book, homes[i], adjoints[homes[i]], targets[i] if i < len(targets) else -1)
+    num = book.made[TENSORS]
+    bounds = book.start[: num + 1].copy()
+    pool, sizes, steps = book.pool[: bounds[num]].copy(), book.sizes[:num].copy(), book.steps[: book.made[STEPS]].copy()
+    return bounds, pool, sizes, steps, roots, box_start, boxes, reads, num_inputs, num_forward

@@ -51,6 +51,10 @@ class Model(Protocol):
     def __len__(self) -> int: ...
 
 
+MODEL_MEMBERS = ("variables", "name", "notes", "problem", "__getitem__", "__contains__", "__len__")
+"""What a type must have to be a model."""
+
+
 def offers(value: object, *members: str) -> bool:
     """Whether a value's type has these members. Nothing is evaluated, as `isinstance` with a protocol would.
 
