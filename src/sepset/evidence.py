@@ -101,6 +101,11 @@ class Evidence:
         return tuple(sorted({*self.codes, *self.reals} if self.reals else self.codes))
 
     @property
+    def weighted(self) -> tuple[int, ...]:
+        """The positions of variables with likelihoods, in order."""
+        return tuple(sorted(self.weights))
+
+    @property
     def touched(self) -> tuple[int, ...]:
         """The positions of all variables evidence speaks of, in order."""
         return tuple(sorted({*self.codes, *self.reals, *self.weights, *self.soft}))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from dataclasses import dataclass
 
 import networkx as nx
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import plain_elimination as plain
-from sepset.errors import ModelError, ScopeError
+from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import (
     GivenOrder,
@@ -18,6 +19,8 @@ from sepset.graphs.ordering import (
     MinFill,
     MinNeighbors,
     MinWeight,
+    Names,
+    OrderingTask,
     Portfolio,
     WeightedMinFill,
     elimination_order,
@@ -174,3 +177,72 @@ def test_any_object_that_arranges_is_a_method():
             return range(len(task.nodes) - 1, -1, -1)
 
     assert elimination_order(UndirectedGraph.parse("A - B - C"), method=Reversed()).order == ("C", "B", "A")
+
+
+def task(indptr, indices, limit=math.inf, card=2.0):
+    n = len(indptr) - 1
+    names = Names(lambda i: f"N{i}", np.arange(n))
+    rows = np.asarray(indptr, np.int64), np.asarray(indices, np.int32)
+    return OrderingTask(names, *rows, np.full(n, card), np.zeros(n, np.int64), limit)
+
+
+def task_of_pairs(n, first, second, limit=math.inf):
+    ends, others = np.concatenate([first, second]), np.concatenate([second, first])
+    by_end = np.lexsort((others, ends))
+    return task(np.searchsorted(ends[by_end], np.arange(n + 1)), others[by_end], limit)
+
+
+def grid_task(side, limit):
+    place = np.arange(side * side).reshape(side, side)
+    first = np.concatenate([place[1:].ravel(), place[:, 1:].ravel()])
+    second = np.concatenate([place[:-1].ravel(), place[:, :-1].ravel()])
+    return task_of_pairs(side * side, first, second, limit)
+
+
+@pytest.mark.parametrize("method", [*GREEDY, Portfolio(), Portfolio(restarts=1), Portfolio(seconds=0.01)], ids=repr)
+def test_orders_far_beyond_the_limit_are_refused(method):
+    with pytest.raises(TooLarge, match=r"need.* tables of more than 2\^15 entries; the limit is 2\^5\..*Recursive"):
+        method.arrange(grid_task(20, 5.0))
+
+
+@pytest.mark.parametrize("method", [*GREEDY, Portfolio()], ids=repr)
+def test_a_limit_in_reach_changes_nothing(method):
+    limited, free = (list(method.arrange(grid_task(6, limit))) for limit in (8.0, math.inf))
+    assert limited == free
+
+
+def test_a_given_order_is_not_refused():
+    wide = grid_task(6, 0.0)
+    assert len(GivenOrder(wide.nodes[:]).arrange(wide)) == 36
+
+
+def test_a_part_of_a_large_graph_is_enough_to_refuse_it():
+    with pytest.raises(TooLarge, match="The greedy elimination order needs"):
+        Portfolio().arrange(grid_task(300, 20.0))
+
+
+def test_a_large_graph_with_small_tables_is_not_refused():
+    n = 70_000  # a ring: nothing is simplicial, and a part of it is a path
+    found = Portfolio(restarts=1).arrange(task_of_pairs(n, np.arange(n), (np.arange(n) + 1) % n, limit=20.0))
+    assert sorted(found) == list(range(n))
+
+
+def test_nodes_of_very_large_degree_are_no_trouble():
+    n = 100_000
+    began = time.process_time()
+    found = MinFill().arrange(task_of_pairs(n, np.zeros(n - 1, np.int64), np.arange(1, n)))
+    assert time.process_time() - began < 2.0
+    assert len(found) == n
+
+
+def test_names_are_looked_up_when_read():
+    asked = []
+
+    def name(i):
+        asked.append(i)
+        return f"N{i}"
+
+    names = Names(name, np.array([4, 2, 7]))
+    assert len(names) == 3
+    assert not asked
+    assert (names[1], names[-1], names[1:], list(names)) == ("N2", "N7", ("N2", "N7"), ["N4", "N2", "N7"])

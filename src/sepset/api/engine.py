@@ -24,7 +24,6 @@ from sepset.api.prediction import (
     findings_of,
     is_frame,
 )
-from sepset.api.progress import Bar
 from sepset.api.sensitivity import Sensitivity
 from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, NotApplicable, ScopeError, listing
@@ -38,6 +37,7 @@ from sepset.inference.findings import Findings
 from sepset.inference.kbest import k_best
 from sepset.inference.method import Best, Method, dense
 from sepset.inference.plan import Plan, PlanCache
+from sepset.inference.progress import Bar
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
 from sepset.inference.retraction import RetractionTree, retracted
 from sepset.inference.rowwise import Workers, answer_rows

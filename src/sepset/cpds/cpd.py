@@ -10,9 +10,10 @@ statistics, pooled over all CPDs that name the same `ParameterBlock`.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,3 +113,13 @@ class CPD(Protocol):
 
     def from_statistics(self, stats: Any, prior: Any = None) -> Self:
         """The CPD of this form and block that statistics and prior suggest."""
+
+
+T = TypeVar("T", bound=CPD)
+
+
+def with_block(cpd: T, block: ParameterBlock) -> T:
+    """The same CPD with its parameters under another name."""
+    made = copy.copy(cpd)
+    object.__setattr__(made, "block", block)
+    return made

@@ -15,7 +15,7 @@ from sepset.cpds.discrete import DiscreteCPD, check_rows
 from sepset.cpds.estimation import Unseen, checked_counts, checked_weights, column, count, num_rows_of
 from sepset.cpds.partition import Gates, Node, Partition
 from sepset.cpds.tree import smallest_form
-from sepset.errors import ModelError, ScopeError, TooLarge
+from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.factors.algebra import Columns, Factor, axis_of, num_entries
 from sepset.factors.table import Table
 from sepset.variables import Discrete
@@ -157,12 +157,42 @@ class RuleCPD(DiscreteCPD):
         """The parents outside `context` that drop out in it: exact, by comparing the contexts the rules induce."""
         return self.partition.irrelevant(self._distributions(), self.fixed(context))
 
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
-        """How many rows (or what total weight) each rule agrees with; additive."""
+    @property
+    def parameters(self) -> Array:
+        """The probabilities of the rules."""
+        return self.probability
+
+    @property
+    def groups(self) -> Codes:
+        """The context of each rule; refused where contexts overlap, since their rules then share several sums."""
+        table = tying.multiplicities(self.rule_of, len(self.probability))
+        if ((table > 0).sum(axis=0) > 1).any():
+            raise NotApplicable(
+                f"{self!r} has rules that several contexts share, so no Dirichlet is conjugate. Use MAP."
+            )
+        return np.asarray((table > 0).argmax(axis=0), dtype=np.int64)
+
+    @property
+    def multiplicities(self) -> Array:
+        """How many of the child's states each rule stands for."""
+        return np.asarray(tying.multiplicities(self.rule_of, len(self.probability)).max(axis=0))
+
+    def cells(self, codes: Columns) -> Codes:
+        """The rule that each row of codes agrees with."""
         num_rows = num_rows_of(codes, self.child, self)
         leaves = self.partition.locate(codes, num_rows, self)
-        rules = self.rule_of[leaves, column(codes, self.child, num_rows, self)]
-        return count(rules, len(self.probability), checked_weights(weights, num_rows, self))
+        return np.asarray(self.rule_of[leaves, column(codes, self.child, num_rows, self)], dtype=np.int64)
+
+    def describe_group(self, group: int) -> str:
+        """The context of the first leaf that a group of rules covers, for messages."""
+        rules = set(np.flatnonzero(self.groups == group).tolist())
+        leaf = next(leaf for leaf, row in enumerate(self.rule_of.tolist()) if rules.issuperset(row))
+        return self.partition.describe(leaf)
+
+    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
+        """How many rows (or what total weight) each rule agrees with; additive."""
+        cells = self.cells(codes)
+        return count(cells, len(self.probability), checked_weights(weights, len(cells), self))
 
     def from_statistics(self, stats: ArrayLike, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
         r"""The same rules with the probabilities that maximize $\sum_r (M[r] + \alpha_r) \log p_r$.

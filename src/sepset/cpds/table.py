@@ -137,12 +137,35 @@ class TableCPD(DiscreteCPD):
         part = self.table.condition({v: v.states[c] for v, c in codes.items()})
         return tuple(p for p in self.parents if p not in codes and _constant(part, p))
 
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
-        r"""The (weighted) counts $M[\mathbf u, x]$, flat in C order over `(*parents, child)`; additive."""
+    @property
+    def parameters(self) -> Array:
+        """The probabilities, flat in C order."""
+        return self.table.flat
+
+    @property
+    def groups(self) -> Codes:
+        """The joint state of the parents that each parameter belongs to."""
+        return np.repeat(np.arange(num_entries(self.parents)), self.child.num_states)
+
+    @property
+    def multiplicities(self) -> Array:
+        """One for each parameter."""
+        return np.ones(self.table.size)
+
+    def cells(self, codes: Columns) -> Codes:
+        """The parameter that each row of codes uses."""
         num_rows = num_rows_of(codes, self.child, self)
         places = joint_codes(codes, self.parents, num_rows, self) * self.child.num_states
-        places = places + column(codes, self.child, num_rows, self)
-        return count(places, self.table.size, checked_weights(weights, num_rows, self))
+        return places + column(codes, self.child, num_rows, self)
+
+    def describe_group(self, group: int) -> str:
+        """The parents' states of a group, for messages."""
+        return self.describe(group)
+
+    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
+        r"""The (weighted) counts $M[\mathbf u, x]$, flat in C order over `(*parents, child)`; additive."""
+        cells = self.cells(codes)
+        return count(cells, self.table.size, checked_weights(weights, len(cells), self))
 
     def from_statistics(self, stats: ArrayLike, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
         r"""The estimate $\theta_{x \mid \mathbf u} = (M[\mathbf u, x] + \alpha) / (M[\mathbf u] + \sum \alpha)$.

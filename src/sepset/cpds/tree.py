@@ -151,12 +151,35 @@ class TreeCPD(DiscreteCPD):
         found = (ContextIndependence(context, self.irrelevant(context)) for context in contexts)
         return tuple(c for c in found if c.irrelevant)
 
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
-        r"""The (weighted) counts $M[\ell, x]$ of each leaf and state, flat; additive."""
+    @property
+    def parameters(self) -> Array:
+        """The probabilities at the leaves, flat."""
+        return self.distributions.reshape(-1)
+
+    @property
+    def groups(self) -> Codes:
+        """The leaf of each parameter."""
+        return np.repeat(np.arange(self.partition.num_leaves), self.child.num_states)
+
+    @property
+    def multiplicities(self) -> Array:
+        """One for each parameter."""
+        return np.ones(self.distributions.size)
+
+    def cells(self, codes: Columns) -> Codes:
+        """The parameter that each row of codes uses."""
         num_rows = num_rows_of(codes, self.child, self)
         places = self.partition.locate(codes, num_rows, self) * self.child.num_states
-        places = places + column(codes, self.child, num_rows, self)
-        return count(places, self.distributions.size, checked_weights(weights, num_rows, self))
+        return places + column(codes, self.child, num_rows, self)
+
+    def describe_group(self, group: int) -> str:
+        """The context of a leaf, for messages."""
+        return self.partition.describe(group)
+
+    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
+        r"""The (weighted) counts $M[\ell, x]$ of each leaf and state, flat; additive."""
+        cells = self.cells(codes)
+        return count(cells, self.distributions.size, checked_weights(weights, len(cells), self))
 
     def from_statistics(self, stats: ArrayLike, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
         r"""The same tree with leaves $\theta_{x \mid \ell} = (M[\ell, x] + \alpha) / (M[\ell] + \sum \alpha)$.

@@ -6,16 +6,17 @@ Each method is a frozen value with one operation, `arrange(task)`; any object th
 from __future__ import annotations
 
 import itertools
+import math
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
-from typing import Protocol
+from typing import Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.errors import ModelError, ScopeError, nearest
+from sepset.errors import ModelError, ScopeError, TooLarge, nearest
 from sepset.graphs.base import name_of
 from sepset.graphs.elimination import Cards, EliminationOrder, card_list, eliminate_graph
 from sepset.graphs.graph import Node, Nodes, UndirectedGraph
@@ -26,6 +27,7 @@ __all__ = [
     "MinFill",
     "MinNeighbors",
     "MinWeight",
+    "Names",
     "OrderingMethod",
     "OrderingTask",
     "Portfolio",
@@ -35,6 +37,30 @@ __all__ = [
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Names(Sequence[str]):
+    """Names at chosen positions, looked up when somebody reads them: a million variables cost nothing before that.
+
+    >>> Names("abc".__getitem__, np.array([2, 0]))[:]
+    ('c', 'a')
+    """
+
+    at: Callable[[int], str]
+    positions: Longs
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, i: int | slice) -> str | tuple[str, ...]:
+        if isinstance(i, slice):
+            return tuple(map(self.at, self.positions[i].tolist()))
+        return self.at(int(self.positions[i]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +73,19 @@ class OrderingTask:
         indices: the neighbors.
         cards: the number of states of each node.
         group: nodes of a smaller group are eliminated before those of a larger.
+        limit: log2 of the most entries that all tables may have together; a method that finds no order within a
+            thousand times that raises `TooLarge`.
     """
 
-    nodes: tuple[str, ...]
+    nodes: Sequence[str]
     indptr: Longs
     indices: NDArray[np.int32]
     cards: Floats
     group: Longs
+    limit: float = math.inf
+
+    def __len__(self) -> int:
+        return len(self.cards)
 
     @property
     def logs(self) -> Floats:
@@ -80,7 +112,7 @@ class MinFill:
 
     def arrange(self, task: OrderingTask) -> Sequence[int]:
         """The node numbers, first eliminated first."""
-        return _greedy(task, np.ones(len(task.nodes)), task.logs, (1.0, 0.0))
+        return _greedy(task, np.ones(len(task)), task.logs, (1.0, 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +144,7 @@ class MinWeight:
 
     def arrange(self, task: OrderingTask) -> Sequence[int]:
         """The node numbers, first eliminated first."""
-        return _greedy(task, np.ones(len(task.nodes)), task.logs, (0.0, 1.0))
+        return _greedy(task, np.ones(len(task)), task.logs, (0.0, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +159,7 @@ class MinNeighbors:
 
     def arrange(self, task: OrderingTask) -> Sequence[int]:
         """The node numbers, first eliminated first."""
-        ones = np.ones(len(task.nodes))
+        ones = np.ones(len(task))
         return _greedy(task, ones, ones, (0.0, 1.0))
 
 
@@ -145,7 +177,7 @@ class MaxCardinality:
         """The node numbers, first eliminated first."""
         rows = task.indptr.tolist(), task.indices.tolist()
         order: list[int] = []
-        seen = [0] * len(task.nodes)
+        seen = [0] * len(task)
         for group in np.unique(task.group)[::-1].tolist():
             members = np.flatnonzero(task.group == group).tolist()
             order += _cardinality_search(rows, members, seen)
@@ -188,7 +220,8 @@ class Portfolio:
     Simplicial nodes go first: some clique of every triangulation contains each of them with its neighbors, so this is
     safe (among variables of two states or more). The rest is ordered again and again by fill, weighted fill, message
     size and blends of them, with noise on the costs; and the best so far is varied. A run stops as soon as its tables
-    pass the best. The result depends on the seed alone, unless `seconds` sets the budget.
+    pass the best. The result depends on the seed alone, unless `seconds` sets the budget. Where the first orders (one
+    on a large graph, or on a part of it) are a thousand times beyond the task's limit, the search ends there.
 
     Args:
         restarts: the number of orders tried; by default, without `seconds`, as many as take no longer than a pass over
@@ -209,9 +242,11 @@ class Portfolio:
     def arrange(self, task: OrderingTask) -> Sequence[int]:
         """The node numbers, first eliminated first."""
         first = _simplicial(task)
-        if len(first) == len(task.nodes):
+        if len(first) == len(task):
             return first.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
         core, rest = _without(task, first)
+        if len(core) > _LARGE and task.limit < math.inf:
+            _refuse_part(core)
         return [*first.tolist(), *rest[self._search(core)].tolist()]
 
     def _search(self, task: OrderingTask) -> Longs:
@@ -221,9 +256,13 @@ class Portfolio:
         while step == 0 or self._goes_on(step, search, end):
             search.try_one(step)
             step += 1
+            if search.is_hopeless(step):
+                raise _hopeless(task, step)
         return search.order
 
     def _goes_on(self, step: int, search: _Search, end: float | None) -> bool:
+        if not len(search.order):
+            return True
         if self.restarts is None and end is None:
             return step < _RESTARTS and search.work < _WORK and search.is_worth_more(step)
         return (self.restarts is None or step < self.restarts) and (end is None or time.monotonic() < end)
@@ -239,6 +278,9 @@ _BLENDS = (
     (False, 0.0, 1.0, 1.0),
 )
 _RESTARTS, _WORK = 128, 4_000_000
+# How far beyond the limit (in powers of two) one order must be to give up on all; from how many nodes on a part of the
+# graph is asked first, and how many nodes that part has.
+_SLACK, _LARGE, _PART = 10.0, 2**16, 2**14
 # Nanoseconds, by measurement: a place read, the start of a try, and a table entry in a pass up and down the tree.
 _READ_COST, _TRY_COST, _ENTRY_COST = 14.0, 14_000.0, 4.0
 _NOISES = (0.0, 0.3, 0.1, 0.6)
@@ -251,17 +293,21 @@ class _Search:
 
     def __init__(self, task: OrderingTask, rng: np.random.Generator) -> None:
         self.task, self.rng, self.logs = task, rng, task.logs
-        self.weights = {True: task.cards, False: np.ones(len(task.nodes))}
+        self.weights = {True: task.cards, False: np.ones(len(task))}
         self.order = np.empty(0, np.int64)
-        self.total = np.inf
+        self.total = task.limit + _SLACK
         self.work = 0
         self.blend = _BLENDS[0]
-        self.bias = np.zeros(len(task.nodes))
+        self.bias = np.zeros(len(task))
 
     def is_worth_more(self, step: int) -> bool:
         """Whether the search so far took less time than a pass over the best tables will."""
         spent = _READ_COST * self.work + _TRY_COST * step
         return bool(spent < _ENTRY_COST * 2.0 ** min(self.total, 64.0))
+
+    def is_hopeless(self, step: int) -> bool:
+        """Whether no order came near the limit, and each blend was tried, or more than a try on a small graph took."""
+        return not len(self.order) and (step >= len(_BLENDS) or self.work > _WORK // 8)
 
     def try_one(self, step: int) -> None:
         blend, bias = self._fresh(step) if step < 2 * len(_BLENDS) or step % 4 == len(_SPREADS) else self._varied(step)
@@ -342,15 +388,27 @@ def _run(
 
 def _simplicial(task: OrderingTask) -> Longs:
     """Nodes that can be eliminated first without a fill edge, one after the other, as far as that goes."""
-    n = len(task.nodes)
+    n = len(task)
     blank = np.zeros(n)
     return _run(task, np.ones(n), task.logs, (1.0, 0.0), blank, blank, -np.inf)[0]
 
 
 def _greedy(task: OrderingTask, weight: Floats, logs: Floats, mix: tuple[float, float]) -> Sequence[int]:
-    n = len(task.nodes)
-    order, *_ = _run(task, weight, logs, mix, np.zeros(n), np.arange(n, dtype=np.float64), np.inf)
+    n = len(task)
+    limit = task.limit + _SLACK
+    order, *_ = _run(task, weight, logs, mix, np.zeros(n), np.arange(n, dtype=np.float64), limit)
+    if len(order) < n:
+        raise _hopeless(task)
     return order.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
+
+
+def _hopeless(task: OrderingTask, tried: int = 1) -> TooLarge:
+    orders = "The greedy elimination order needs" if tried == 1 else f"All {tried} elimination orders tried need"
+    return TooLarge(
+        f"{orders} tables of more than 2^{task.limit + _SLACK:.0f} entries; the limit is 2^{task.limit:.0f}. "
+        "Observe more variables, ask for fewer targets, or use a method that trades time for memory "
+        "(RecursiveConditioning, CutsetConditioning) or exactness for both."
+    )
 
 
 def _without(task: OrderingTask, gone: Longs) -> tuple[OrderingTask, Longs]:
@@ -358,8 +416,28 @@ def _without(task: OrderingTask, gone: Longs) -> tuple[OrderingTask, Longs]:
     from sepset.kernels.ordering import without_nodes
 
     kept, indptr, indices = without_nodes(task.indptr, task.indices, gone)
-    names = tuple(task.nodes[i] for i in kept.tolist())
-    return OrderingTask(names, indptr, indices, task.cards[kept], task.group[kept]), kept
+    names = Names(task.nodes.__getitem__, kept)
+    rest = replace(task, nodes=names, indptr=indptr, indices=indices, cards=task.cards[kept], group=task.group[kept])
+    return rest, kept
+
+
+def _refuse_part(task: OrderingTask) -> None:
+    """Refuse a large graph on the word of a part of it: an order of the whole is one of each part, and no smaller."""
+    part = _ball(task)
+    _greedy(part, part.cards, part.logs, (1.0, 0.0))
+
+
+def _ball(task: OrderingTask) -> OrderingTask:
+    """The task on the nodes nearest to one of largest degree."""
+    from scipy import sparse
+    from scipy.sparse.csgraph import breadth_first_order
+
+    n = len(task)
+    graph = sparse.csr_array((np.ones(len(task.indices), np.int8), task.indices, task.indptr), shape=(n, n))
+    near = breadth_first_order(graph, int(np.diff(task.indptr).argmax()), return_predecessors=False)
+    outside = np.ones(n, bool)
+    outside[near[:_PART]] = False
+    return _without(task, np.flatnonzero(outside))[0]
 
 
 def _cardinality_search(rows: tuple[list[int], list[int]], members: list[int], seen: list[int]) -> list[int]:

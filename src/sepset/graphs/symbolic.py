@@ -42,7 +42,7 @@ class SymbolicElimination:
     Reference: Koller & Friedman, section 9.4.2.
     """
 
-    nodes: tuple[str, ...] = field(repr=False)
+    nodes: Sequence[str] = field(repr=False)
     rows: tuple[Longs, Longs] = field(repr=False)
     cards: tuple[int, ...] = field(repr=False)
     order: Longs
@@ -99,22 +99,25 @@ class SymbolicElimination:
         start, neighbors = self.rows
         sources = np.repeat(np.arange(len(self.nodes)), np.diff(start))
         once = sources < neighbors
-        graph = UndirectedGraph.from_arrays(self.nodes, sources[once], neighbors[once])
-        return eliminate_graph(graph, self.names, dict(zip(self.nodes, self.cards, strict=True)))
+        names = tuple(self.nodes)
+        graph = UndirectedGraph.from_arrays(names, sources[once], neighbors[once])
+        return eliminate_graph(graph, self.names, dict(zip(names, self.cards, strict=True)))
 
 
 def symbolic_elimination(
-    nodes: tuple[str, ...],
+    nodes: Sequence[str],
     rows: tuple[Longs, Longs],
     cards: tuple[int, ...],
     group: Longs,
     method: OrderingMethod,
+    limit: float = math.inf,
 ) -> SymbolicElimination:
     """The elimination of a graph in the order that `method` finds.
 
     Args:
         rows: neighbors as compressed rows, ascending.
         group: nodes of a smaller group are eliminated before those of a larger.
+        limit: log2 of the most entries that all tables may have together.
 
     >>> from sepset.graphs.ordering import MinFill
     >>> rows = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1])
@@ -125,7 +128,7 @@ def symbolic_elimination(
 
     start, neighbors = rows
     weights = np.array([min(card, 2**1000) for card in cards], dtype=np.float64)
-    task = OrderingTask(nodes, start, neighbors.astype(np.int32), weights, group)
+    task = OrderingTask(nodes, start, neighbors.astype(np.int32), weights, group, limit)
     order = np.asarray(method.arrange(task), dtype=np.int64)
     if not _is_permutation(order, len(nodes)):
         raise ScopeError(f"{method!r} must arrange each of the {len(nodes)} nodes once; found {order.tolist()[:20]}.")

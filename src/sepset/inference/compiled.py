@@ -72,7 +72,8 @@ class Question:
 
     Attributes:
         plan: what it costs.
-        ids: the variable position at each rank.
+        cards: the number of states of every variable of the problem.
+        order: the variable position at each rank.
         observed: positions whose codes a run takes, in order.
         touched: positions with likelihood weights, in order.
         numbers: the factors that enter, in order.
@@ -81,7 +82,8 @@ class Question:
     """
 
     plan: Plan
-    ids: Ints
+    cards: Ints = field(repr=False)
+    order: Ints = field(repr=False)
     observed: tuple[int, ...]
     touched: tuple[int, ...]
     tree: Groups
@@ -96,6 +98,18 @@ class Question:
     def contraction(self) -> Contraction:
         """The tensors and steps behind the program."""
         return self.program.contraction
+
+    @cached_property
+    def ids(self) -> tuple[int, ...]:
+        """The variable position at each rank."""
+        return tuple(self.order.tolist())
+
+    @property
+    def singles(self) -> dict[int, int]:
+        """From variable position to the tensor that holds its marginal after a run."""
+        if len(self.kept) == 1:
+            return {int(self.order[self.kept[0]]): int(self.contraction.roots[0])}
+        return dict(zip(self.targets.tolist(), self.contraction.reads.tolist(), strict=False))
 
     @cached_property
     def factor_homes(self) -> tuple[int, ...]:
@@ -144,7 +158,7 @@ class Question:
         program, rows = self.program, self.moving_rows
         space = self.pool.take(store)
         if space is None:
-            space, rows = self._workspace(store), program.rows
+            space, rows = self.workspace(store, np.empty(program.size)), program.rows
         found = evidence.codes
         codes = np.array([found[v] for v in self.observed], dtype=np.int64) if found else NO_CODES
         w, exponents, flags = space.values, space.exponents, space.flags
@@ -161,10 +175,9 @@ class Question:
         self.pool.give(store, space)  # not after an interruption, which may leave it half filled
         return answer
 
-    def _workspace(self, store: FactorStore) -> Workspace:
-        """A new workspace, the tensors in it that are always the same filled in."""
+    def workspace(self, store: FactorStore, values: Floats) -> Workspace:
+        """A new workspace in the room given, the tensors in it that are always the same filled in."""
         program = self.program
-        values = np.empty(program.size)
         values[0] = values[self.free] = 1.0
         exponents = np.zeros(program.num_tensors, dtype=np.int64)
         exponents[1 : len(self.numbers) + 1] = store.exponents[self.numbers]
@@ -203,7 +216,7 @@ class Layout:
         reads[: len(targets), 0] = found
         reads[len(targets) :, 0] = -1 - np.arange(len(observed))
         positions = np.concatenate([targets, observed])
-        reads[:, 2] = question.plan.cards[positions]
+        reads[:, 2] = question.cards[positions]
         ends = np.cumsum(reads[:, 2])
         reads[1:, 1] = ends[:-1]
         starts, stops = reads[:, 1].tolist(), ends.tolist()
@@ -281,4 +294,5 @@ def compile_question(
         plan.check(memory, 8 * made.entries)
     program = assemble(made, store, numbers, rank, seen)
     ranks = tuple(last.tolist())
-    return Question(plan, ids, tuple(observed), tuple(touched), tree, program, numbers, targets, ranks, maximize)
+    cards, seen_ids, touched_ids = problem.variables.cards, tuple(observed), tuple(touched)
+    return Question(plan, cards, ids, seen_ids, touched_ids, tree, program, numbers, targets, ranks, maximize)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -153,12 +154,15 @@ def make_plan(
     observed: Sequence[int] = (),
     last: Sequence[int] = (),
     joint: bool = True,
+    memory: int | None = None,
 ) -> Plan:
     """The plan that eliminates all but `last` first, then `last`; in both, continuous variables before discrete ones.
 
     Args:
         last: the variables that are eliminated last, or kept.
         joint: whether `last` stays together to the end, as one table.
+        memory: the most bytes all tables together may take; where they would take a thousand times more, the search
+            for an order ends in `TooLarge`.
     """
     from sepset.kernels.planning import scope_graph
 
@@ -175,9 +179,9 @@ def make_plan(
     nodes = tuple(map(names.__getitem__, kept.tolist()))
     if isinstance(method, GivenOrder):
         method = _within(method, problem, nodes, group)
-    symbolic = symbolic_elimination(
-        nodes, (graph[0], graph[1]), tuple(np.maximum(states, 1).tolist()), group, method
-    )
+    counts = tuple(np.maximum(states, 1).tolist())
+    limit = math.inf if memory is None else math.log2(memory / BYTES)
+    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), counts, group, method, limit)
     return Plan(
         relevant=relevant,
         symbolic=symbolic,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.inference.compiled import Floats, Question
+from sepset.inference.compiled import NEVER, NO_CODES, NOTHING, Floats, Question
 from sepset.inference.program import Ints
 from sepset.inference.tables import FactorStore
 
@@ -75,10 +75,9 @@ def row_program(question: Question, columns: Sequence[int]) -> RowProgram:
     ops, groups, work = _instructions(question, varies, offsets, lanes)
     place = {v: i for i, v in enumerate(columns)}
     moving, counted = _parts(question, varies, offsets)
-    inputs = question.inputs
-    fixed = [(place[question.observed[c]], s) for c, s in zip(inputs.columns, inputs.strides, strict=True)]
-    singles = [(r, tensor) for scope, tensor in question.homes.items() if len(scope) == 1 for r in scope]
-    starts = np.concatenate([[0], np.cumsum([made.cards[r] for r, _ in singles])]).astype(np.int64)
+    fixed = [(place[question.observed[c]], s) for c, s in question.program.fixed.T.tolist()]
+    singles = list(question.singles.items())
+    starts = np.concatenate([[0], np.cumsum([sizes[t] for _, t in singles])]).astype(np.int64)
     first = len(question.plan.relevant.factors) + 1
     return RowProgram(
         question,
@@ -88,24 +87,20 @@ def row_program(question: Question, columns: Sequence[int]) -> RowProgram:
         int(ends[-1]),
         ops,
         groups,
-        _matrix([(place[v], offsets[first + i], _card(question, v)) for i, v in enumerate(question.touched)], 3),
+        _matrix([(place[v], offsets[first + i], question.cards[v]) for i, v in enumerate(question.touched)], 3),
         moving,
         counted,
-        inputs.groups,
+        question.program.copies,
         _matrix(fixed, 2),
         _matrix([(offsets[t], sizes[t], varies[t], t) for t in made.roots], 4),
         _matrix([(offsets[t], sizes[t], varies[t], s) for (_, t), s in zip(singles, starts, strict=False)], 4),
-        {question.ids[r]: slice(int(s), int(s) + made.cards[r]) for (r, _), s in zip(singles, starts, strict=False)},
+        {v: slice(int(s), int(s + sizes[t])) for (v, t), s in zip(singles, starts, strict=False)},
         work,
     )
 
 
 def _matrix(rows: Sequence[Sequence[int]], width: int) -> Ints:
     return np.array(rows, dtype=np.int64).reshape(-1, width)
-
-
-def _card(question: Question, position: int) -> int:
-    return question.contraction.cards[question.ids.index(position)]
 
 
 def _lanes(entries: int) -> int:
@@ -118,7 +113,7 @@ def _varying(question: Question) -> NDArray[np.bool_]:
 
     num_factors = len(question.plan.relevant.factors)
     varies = np.zeros(question.program.num_tensors, dtype=np.bool_)
-    varies[question.inputs.moving + 1] = True
+    varies[question.moving + 1] = True
     varies[num_factors + 1 : num_factors + 1 + len(question.touched)] = True
     columns = [kernels.TENSOR_D, kernels.TENSOR_A, kernels.TENSOR_B]
     for d, a, b in question.program.ops[:, columns].tolist():
@@ -146,10 +141,9 @@ def _instructions(question: Question, varies: NDArray[np.bool_], offsets: Ints, 
 
 def _parts(question: Question, varies: NDArray[np.bool_], offsets: Ints) -> tuple[Ints, Ints]:
     """The factors that move with findings, and those whose marginals are counted."""
-    inputs = question.inputs
-    number = np.arange(len(inputs.rows), dtype=np.int64)
-    tail = [inputs.rows[:, 1], inputs.rows[:, 2], inputs.base, inputs.indptr[:-1], inputs.indptr[1:]]
-    moving = np.stack([offsets[number + 1], varies[number + 1], *tail], axis=1).astype(np.int64)[inputs.moving]
+    tail = list(question.program.rows.T[1:])
+    inputs = slice(1, len(question.numbers) + 1)
+    moving = np.stack([offsets[inputs], varies[inputs], *tail], axis=1).astype(np.int64)[question.moving]
     homes = np.array(question.factor_homes, dtype=np.int64)
     if not len(homes):
         return moving, np.zeros((0, 7), np.int64)
@@ -217,19 +211,13 @@ def _shared_run(program: RowProgram, store: FactorStore) -> tuple[Floats, Ints, 
     """The question's own workspace after the instructions that no finding reaches."""
     from sepset.kernels import contraction as kernels
 
-    question, inputs = program.question, program.question.inputs
-    numbers = list(question.plan.relevant.factors)
-    w = np.zeros(question.program.size)
-    still = np.setdiff1d(np.arange(len(numbers)), inputs.moving)
-    kernels.gather(w, store.values, inputs.rows[still], inputs.groups, inputs.base[still])
-    w[0] = w[question.free] = 1.0
-    exponents = np.zeros(question.program.num_tensors, dtype=np.int64)
-    exponents[1 : len(numbers) + 1] = store.exponents[numbers]
-    ops = question.program.ops
-    ops = np.ascontiguousarray(ops[~program.varies[ops[:, kernels.TENSOR_D]]])
-    flags, cancel = np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.uint8)
-    kernels.execute(w, ops, question.program.groups, exponents, flags, False, cancel)
-    return w, exponents, bool(flags[0])
+    question, own = program.question, program.question.program
+    space = question.workspace(store, np.zeros(own.size))
+    rows = np.delete(own.rows, question.moving, axis=0)
+    ops = np.ascontiguousarray(own.ops[~program.varies[own.ops[:, kernels.TENSOR_D]]])
+    parts = own.copies, own.fixed, NO_CODES, ops, own.groups, space.exponents, space.flags
+    kernels.run(space.values, store.values, rows, *parts, False, NEVER, NOTHING, NOTHING, np.empty(0))
+    return space.values, space.exponents, bool(space.flags[0])
 
 
 def _bounds(program: RowProgram, store: FactorStore, plain: Floats) -> tuple[Floats, Floats]:
@@ -239,8 +227,8 @@ def _bounds(program: RowProgram, store: FactorStore, plain: Floats) -> tuple[Flo
     lows[program.varies], highs[program.varies] = 0.0, 0.0
     if len(store.values):
         factor_lows, factor_highs = _powers(store.values, store.offsets[:-1])
-        moving = question.inputs.moving
-        numbers = np.array(question.plan.relevant.factors, dtype=np.int64)[moving]
+        moving = question.moving
+        numbers = question.numbers[moving]
         lows[moving + 1], highs[moving + 1] = factor_lows[numbers], factor_highs[numbers]
     return lows, highs
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from threading import Lock
@@ -22,7 +22,7 @@ from sepset.inference.conflict import impossible
 from sepset.inference.factormarginals import ExpectedCounts, from_calibration, from_run
 from sepset.inference.findings import Findings
 from sepset.inference.joints import JointPlan
-from sepset.inference.method import Answer, Best, Method, Prepared
+from sepset.inference.method import Answer, Best, Method, Prepared, dense
 from sepset.inference.pairwise import PairwiseMarginals
 from sepset.inference.passes import Calibration
 from sepset.inference.plan import Plan, make_plan
@@ -31,7 +31,7 @@ from sepset.inference.relevance import WORTH, Ancestry, target_groups
 from sepset.inference.rowwise import RowAnswers, Workers
 from sepset.inference.tables import SAFE_BITS, FactorStore
 from sepset.inference.values import Values, split, with_values
-from sepset.problem import Problem
+from sepset.problem import Problem, Relevant
 from sepset.semiring import SUM, Semiring
 from sepset.variables import Discrete
 
@@ -78,16 +78,7 @@ class QuestionCache:
     def __init__(self, size: int = 128) -> None:
         self._size = size
         self._known: OrderedDict[Hashable, Any] = OrderedDict()
-        self._uses: Counter[Hashable] = Counter()
         self._lock = Lock()
-
-    def uses(self, key: Hashable) -> int:
-        """How often this was called with `key` before."""
-        with self._lock:
-            if len(self._uses) > 100 * self._size:
-                self._uses.clear()
-            self._uses[key] += 1
-            return self._uses[key] - 1
 
     def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """The value under `key`, made when it is not there."""
@@ -101,6 +92,15 @@ class QuestionCache:
             while len(self._known) > self._size:
                 self._known.popitem(last=False)
         return value
+
+
+class Asked:
+    """How all marginals are found for one observed set, and how often they were asked for."""
+
+    def __init__(self) -> None:
+        self.uses = 0
+        self.groups: tuple[tuple[int, ...], ...] = ()
+        self.question: Any = None
 
 
 class PreparedTables:
@@ -124,32 +124,45 @@ class PreparedTables:
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
         question = self._question("query", evidence, targets=tuple(targets))
-        kept = tuple(sorted(question.ids.index(v) for v in targets))
-        scope = tuple(self.problem.variables[question.ids[r]] for r in kept)
+        variables = self.problem.variables
+        scope = tuple(variables[v] for v in question.order[list(question.kept)].tolist())
 
         def read(run: Run) -> Answer:
             log_partition = run.log_partition
-            flat = run.marginal(kept) if kept and log_partition > -np.inf else np.ones(num_entries(scope))
+            flat = run.joint() if scope and log_partition > -np.inf else np.ones(num_entries(scope))
             return Answer(Table._make(scope, flat), log_partition)  # type: ignore[arg-type]
 
         answer = self._ask(question, evidence, read)
         if answer is None:
             return self._fallback.query(targets, evidence)
-        return Answer(answer.distribution.align([self.problem.variables[v] for v in targets]), answer.log_partition)
+        if len(targets) < 2:
+            return answer
+        return Answer(answer.distribution.align([variables[v] for v in targets]), answer.log_partition)
 
     def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
-        """A reader of single marginals from one forward and one reverse sweep over each group of targets."""
-        groups = self._groups(evidence)
-        if len(groups) != 1:
-            return self._grouped(groups, evidence)
-        question = self._question("marginals", evidence, groups[0])
-        layout, scopes = question.layout, self._scopes
-        answer = self._ask(question, evidence, lambda run: (run.log_partition, layout.read(run.workspace)))
-        if answer is None:
-            return self._fallback.marginals(evidence)
-        log_partition, values = answer
-        values.setflags(write=False)
-        return lambda v: Table._make(scopes[v], values[layout.places[v]]), log_partition
+        """A reader of single marginals, findings as point masses, from two sweeps over each group of targets."""
+        asked = self._asked(evidence)
+        if len(asked.groups) != 1:
+            return self._grouped(asked.groups, evidence)
+        return self._read_group(asked.question, evidence)
+
+    def _read_group(self, question: Question, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
+        if not self._is_linear(evidence):
+            return self._plain_marginals(evidence)
+        log_partition, values, is_wide = question.marginals(self._store, evidence)
+        if is_wide:
+            return self._plain_marginals(evidence)
+        scopes, places, single = self._scopes, question.layout.places, Table._single
+        return lambda v: single(scopes[v], values[places[v]]), log_partition
+
+    def _plain_marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
+        """The same by the executor that works in logarithms where linear numbers cannot."""
+        read, log_partition = self._fallback.marginals(evidence)
+        return lambda v: self._point(v, evidence) if v in evidence.codes else dense(read(v)), log_partition
+
+    def _point(self, position: int, evidence: Evidence) -> Table:
+        variable = self._scopes[position][0]
+        return Table.indicator(variable, variable.states[evidence.codes[position]])
 
     def _grouped(self, groups: Sequence[tuple[int, ...]], evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """A reader that runs each group when the first of its targets is read."""
@@ -158,36 +171,40 @@ class PreparedTables:
         known: dict[tuple[int, ...], Callable[[int], Any]] = {}
 
         def read(target: int) -> Any:
-            group = home[target]
+            group = home.get(target)
+            if group is None:
+                return self._point(target, evidence)
             if group not in known:
-                known[group] = self._group_reader(group, evidence)
+                known[group] = self._read_group(self._question("group", evidence, group), evidence)[0]
             return known[group](target)
 
         return read, log_partition
 
-    def _group_reader(self, group: tuple[int, ...], evidence: Evidence) -> Callable[[int], Any]:
-        question = self._question("group", evidence, group)
-        layout, scopes = question.layout, self._scopes
-        values = self._ask(question, evidence, lambda run: layout.read(run.workspace))
-        if values is None:
-            return self._fallback.marginals(evidence)[0]
-        values.setflags(write=False)
-        return lambda v: Table._make(scopes[v], values[layout.places[v]])
-
-    def _groups(self, evidence: Evidence) -> tuple[tuple[int, ...], ...]:
-        """The targets in groups; an observed set that keeps being asked about is worth a longer look."""
-        observed, touched = evidence.observed, tuple(sorted(evidence.weights))
-        key = ("groups", observed, touched)
-        worth = WORTH if self._questions.uses(key) < PATIENCE else WORTH // 10
-        return self._questions.get((*key, worth), lambda: self._look_for_groups(observed, touched, worth))  # type: ignore[no-any-return]
+    def _asked(self, evidence: Evidence) -> Asked:
+        """How all marginals are found; an observed set that keeps being asked about is worth a longer look."""
+        key = ("all", evidence.observed, evidence.weighted)
+        asked: Asked = self._questions.get(key, Asked)
+        asked.uses += 1
+        if asked.uses in (1, PATIENCE + 1):
+            worth = WORTH if asked.uses == 1 else WORTH // 10
+            groups = self._look_for_groups(*key[1:], worth)
+            if len(groups) == 1:
+                asked.question = self._question("marginals", evidence, groups[0])
+            asked.groups = groups
+        return asked
 
     def _look_for_groups(
         self, observed: tuple[int, ...], touched: tuple[int, ...], worth: int
     ) -> tuple[tuple[int, ...], ...]:
-        whole = self._plan("marginals", (), observed, touched).total_size
-        if self.problem.is_normalized and whole > worth * self._ancestry.num_sinks:
-            return target_groups(self.problem, self._ancestry, observed, touched, whole=whole)
-        return (tuple(v for v in range(len(self.problem.variables)) if v not in set(observed)),)
+        if self.problem.is_normalized:
+            whole = self._plan("marginals", (), observed, touched).total_size
+            if whole > worth and whole > worth * self._ancestry.num_sinks:
+                return target_groups(self.problem, self._ancestry, observed, touched, whole=whole)
+        return (self._hidden(observed),)
+
+    def _hidden(self, observed: tuple[int, ...]) -> tuple[int, ...]:
+        seen = set(observed)
+        return tuple(v for v in range(len(self.problem.variables)) if v not in seen)
 
     @cached_property
     def _ancestry(self) -> Ancestry:
@@ -298,14 +315,18 @@ class PreparedTables:
         """The executor that works in logarithms where linear numbers cannot."""
         return self._fallback_of(self.problem)
 
+    def _is_linear(self, evidence: Evidence) -> bool:
+        """Whether all numbers leave linear products room."""
+        return self._store.is_safe and (not evidence.weights or all(map(_is_safe, evidence.weights.values())))
+
     def _ask(self, question: Question, evidence: Evidence, read: Callable[[Run], T]) -> T | None:
         """What `read` finds after a run, or None where some table's range is too wide for linear numbers."""
-        if not self._store.is_safe or not all(_is_safe(w) for w in evidence.weights.values()):
+        if not self._is_linear(evidence):
             return None
         return question.ask(self._store, evidence, lambda run: None if run.is_wide else read(run))
 
     def _question(self, kind: str, evidence: Evidence, targets: tuple[int, ...] = ()) -> Question:
-        observed, touched = evidence.observed, tuple(sorted(evidence.weights))
+        observed, touched = evidence.observed, evidence.weighted
         key = (kind, targets, observed, touched)
         return self._questions.get(key, lambda: self._compile(kind, targets, observed, touched))  # type: ignore[no-any-return]
 
@@ -317,9 +338,10 @@ class PreparedTables:
         return self._questions.get(key, lambda: self._make_plan(kind, (), observed, touched))  # type: ignore[no-any-return]
 
     def _make_plan(self, kind: str, targets: tuple[int, ...], observed: Sequence[int], touched: Sequence[int]) -> Plan:
-        hidden = [v for v in range(len(self.problem.variables)) if v not in set(observed)]
-        asked = targets if kind in ("query", "group") else hidden
-        relevant = self.problem.relevant(asked, observed, touched=touched, constants=kind != "group")
+        if kind in ("query", "group"):
+            relevant = self.problem.relevant(targets, observed, touched=touched, constants=kind == "query")
+        else:
+            relevant = Relevant(np.arange(self.problem.num_factors), self._hidden(tuple(observed)))
         return make_plan(
             self.problem,
             relevant,
@@ -327,13 +349,14 @@ class PreparedTables:
             targets=targets if kind == "query" else (),
             observed=observed,
             last=targets if kind == "query" else (),
+            memory=self._settings.memory,
         )
 
     def _compile(
         self, kind: str, targets: tuple[int, ...], observed: tuple[int, ...], touched: tuple[int, ...]
     ) -> Question:
         plan = self._plan(kind, targets, observed, touched)
-        inside = set(plan.relevant.variables)
+        inside = set(plan.relevant.variables) if touched else ()
         return compile_question(
             self.problem,
             self._store,

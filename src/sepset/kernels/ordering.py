@@ -1,7 +1,9 @@
 """Greedy elimination of a whole graph: one compiled pass over adjacency rows with incremental costs.
 
-The rows live in one `pool`; `rows[0]`, `rows[1]` and `rows[2]` hold each row's start, size and capacity, and
-`rows[0, n]` the first free place. When v is eliminated its row stays behind: it is then the message scope of v.
+The rows live in one `pool`: `pool[0]` holds neighbors, and beside each `pool[1]` says where in the neighbor's row the
+way back is, so that leaving a row needs no search. `rows[0]`, `rows[1]` and `rows[2]` hold each row's start, size and
+capacity, and `rows[0, n]` the first free place. When v is eliminated its row stays behind: it is then the message scope
+of v.
 
 For each node the pass keeps three sums over its neighbors, in `sums`: the weight $w_a w_b$ of the missing edges
 between them (the fill), their weights, and the log2 of their numbers of states. `mark[0]` stamps the members of the
@@ -38,7 +40,8 @@ def greedy_order(
 
     The next node is the one of least group, then of least mix[0] log2(1 + fill) + mix[1] log2(message size) + bias,
     then of least `tie`. An order whose tables pass 2^`limit` entries, or that is cancelled, is returned unfinished with
-    an infinite total; with a limit of minus infinity it stops before the first fill edge.
+    an infinite total; with a limit of minus infinity it stops before the first fill edge. A node whose neighbors are
+    all linked costs its degree; else rows are read.
     """
     n = len(indptr) - 1
     rows = np.empty((3, n + 1), np.int64)
@@ -107,65 +110,92 @@ def without_nodes(indptr: Longs, indices: Ints, gone: Longs) -> tuple[Longs, Lon
 @kernel(inline=True)
 def _copy_rows(indptr: Longs, indices: Ints, rows: Longs) -> Ints:
     n = len(indptr) - 1
-    pool = np.empty(2 * len(indices) + 16 * n + 16, np.int32)
+    pool = np.empty((2, 2 * len(indices) + 16 * n + 16), np.int32)
     top = 0
     for v in range(n):
-        size = indptr[v + 1] - indptr[v]
         rows[0, v] = top
-        rows[1, v] = size
-        rows[2, v] = size + 4
-        for i in range(size):
-            pool[top + i] = indices[indptr[v] + i]
-        top += size + 4
+        rows[1, v] = 0
+        rows[2, v] = indptr[v + 1] - indptr[v] + 4
+        top += rows[2, v]
     rows[0, n] = top
+    for v in range(n):
+        for i in range(indptr[v], indptr[v + 1]):
+            if indices[i] < v:
+                _link(pool, rows, v, indices[i])
     return pool
 
 
 @kernel
-def _append(pool: Ints, rows: Longs, a: int, b: int) -> Ints:
-    """Add b to row a; a full row moves to the end of the pool, and a full pool grows."""
+def _link(pool: Ints, rows: Longs, a: int, b: int) -> None:
+    """Put a and b at the ends of each other's rows, which have room."""
+    i, j = rows[1, a], rows[1, b]
+    pool[0, rows[0, a] + i], pool[1, rows[0, a] + i] = b, j
+    pool[0, rows[0, b] + j], pool[1, rows[0, b] + j] = a, i
+    rows[1, a] = i + 1
+    rows[1, b] = j + 1
+
+
+@kernel
+def _make_room(pool: Ints, rows: Longs, a: int) -> Ints:
+    """A full row moves to the end of the pool, and a full pool grows."""
     size = rows[1, a]
-    if size == rows[2, a]:
-        n = rows.shape[1] - 1
-        top = rows[0, n]
-        if top + 2 * size + 4 > len(pool):
-            grown = np.empty(2 * top + 4 * size + 8, np.int32)
-            for i in range(top):
-                grown[i] = pool[i]
-            pool = grown
-        for i in range(size):
-            pool[top + i] = pool[rows[0, a] + i]
-        rows[0, a] = top
-        rows[2, a] = 2 * size + 4
-        rows[0, n] = top + 2 * size + 4
-    pool[rows[0, a] + size] = b
-    rows[1, a] = size + 1
+    if size < rows[2, a]:
+        return pool
+    n = rows.shape[1] - 1
+    top = rows[0, n]
+    if top + 2 * size + 4 > pool.shape[1]:
+        grown = np.empty((2, 2 * top + 4 * size + 8), np.int32)
+        grown[:, :top] = pool[:, :top]
+        pool = grown
+    for i in range(size):
+        pool[0, top + i] = pool[0, rows[0, a] + i]
+        pool[1, top + i] = pool[1, rows[0, a] + i]
+    rows[0, a] = top
+    rows[2, a] = 2 * size + 4
+    rows[0, n] = top + 2 * size + 4
     return pool
 
 
 @kernel(inline=True)
 def _start_sums(pool: Ints, rows: Longs, weight: Floats, logs: Floats, sums: Floats, mark: Longs) -> None:
-    """Missing pairs are all pairs, by the square of the sum, less the present ones, each met from both ends."""
+    """Missing pairs are all pairs, by the square of the sum, less the present ones.
+
+    A present pair is a triangle: it is met at its node of largest degree, from that of least degree.
+    """
     n = mark.shape[1]
     for v in range(n):
         mark[0, v] = -1
         mark[1, v] = -1
-    for v in range(n):
-        total, squares, linked, logged = 0.0, 0.0, 0.0, 0.0
+        total, squares, logged = 0.0, 0.0, 0.0
         for i in range(rows[0, v], rows[0, v] + rows[1, v]):
-            u = pool[i]
-            mark[0, u] = v
+            u = pool[0, i]
             total += weight[u]
             squares += weight[u] * weight[u]
             logged += logs[u]
-        for i in range(rows[0, v], rows[0, v] + rows[1, v]):
-            u = pool[i]
-            for j in range(rows[0, u], rows[0, u] + rows[1, u]):
-                if mark[0, pool[j]] == v:
-                    linked += weight[u] * weight[pool[j]]
-        sums[0, v] = (total * total - squares - linked) / 2
+        sums[0, v] = (total * total - squares) / 2
         sums[1, v] = total
         sums[2, v] = logged
+    for v in range(n):
+        for i in range(rows[0, v], rows[0, v] + rows[1, v]):
+            if _is_smaller(rows, pool[0, i], v):
+                mark[0, pool[0, i]] = v
+        for i in range(rows[0, v], rows[0, v] + rows[1, v]):
+            u = pool[0, i]
+            if not _is_smaller(rows, u, v):
+                continue
+            for j in range(rows[0, u], rows[0, u] + rows[1, u]):
+                x = pool[0, j]
+                if mark[0, x] == v and _is_smaller(rows, u, x):
+                    sums[0, v] -= weight[u] * weight[x]
+                    sums[0, u] -= weight[v] * weight[x]
+                    sums[0, x] -= weight[u] * weight[v]
+    for v in range(n):
+        mark[0, v] = -1
+
+
+@kernel(inline=True)
+def _is_smaller(rows: Longs, u: int, v: int) -> bool:
+    return bool(rows[1, u] < rows[1, v] or (rows[1, u] == rows[1, v] and u < v))
 
 
 @kernel(inline=True)
@@ -215,30 +245,39 @@ def _detach(
 ) -> int:
     """Take v out of its neighbors' rows, where the pairs (v, x) are no longer missing."""
     stamp += 1
+    n = mark.shape[1]
     first, end = rows[0, v], rows[0, v] + rows[1, v]
     for i in range(first, end):
-        mark[0, pool[i]] = stamp
-        mark[1, pool[i]] = v
-        touched[i - first] = pool[i]
-    touched[mark.shape[1]] = end - first
+        mark[0, pool[0, i]] = stamp
+        mark[1, pool[0, i]] = v
+        touched[i - first] = pool[0, i]
+    touched[n] = end - first
+    touched[n + 1] += end - first
+    all_linked = sums[0, v] <= 0.5
     for i in range(first, end):
-        u = pool[i]
-        last = rows[0, u] + rows[1, u] - 1
-        touched[mark.shape[1] + 1] += rows[1, u]
-        place = last
-        shared = 0.0
-        for j in range(rows[0, u], last + 1):
-            x = pool[j]
-            if x == v:
-                place = j
-            elif mark[0, x] == stamp:
-                shared += weight[x]
-        pool[place] = pool[last]
-        rows[1, u] -= 1
+        u = pool[0, i]
+        shared = sums[1, v] - weight[u]
+        if not all_linked:
+            shared = 0.0
+            touched[n + 1] += rows[1, u]
+            for j in range(rows[0, u], rows[0, u] + rows[1, u]):
+                if mark[0, pool[0, j]] == stamp:
+                    shared += weight[pool[0, j]]
+        _unlink(pool, rows, u, pool[1, i])
         sums[1, u] -= weight[v]
         sums[2, u] -= logs[v]
         sums[0, u] -= weight[v] * (sums[1, u] - shared)
     return stamp
+
+
+@kernel
+def _unlink(pool: Ints, rows: Longs, u: int, place: int) -> None:
+    """Close the gap at a place in row u by its last entry."""
+    last = rows[1, u] - 1
+    x, way = pool[0, rows[0, u] + last], pool[1, rows[0, u] + last]
+    pool[0, rows[0, u] + place], pool[1, rows[0, u] + place] = x, way
+    pool[1, rows[0, x] + way] = place
+    rows[1, u] = last
 
 
 @kernel(inline=True)
@@ -258,18 +297,18 @@ def _connect(
     first, end = rows[0, v], rows[0, v] + rows[1, v]
     n = mark.shape[1]
     for i in range(first, end):
-        a = pool[i]
+        a = pool[0, i]
         stamp += 1
         for k in range(rows[0, a], rows[0, a] + rows[1, a]):
-            mark[0, pool[k]] = stamp
+            mark[0, pool[0, k]] = stamp
         for j in range(i + 1, end):
-            b = pool[j]
+            b = pool[0, j]
             if mark[0, b] == stamp:
                 continue
             common = 0.0
             touched[n + 1] += rows[1, b]
             for k in range(rows[0, b], rows[0, b] + rows[1, b]):
-                c = pool[k]
+                c = pool[0, k]
                 if mark[0, c] == stamp:
                     common += weight[c]
                     sums[0, c] -= weight[a] * weight[b]
@@ -283,8 +322,9 @@ def _connect(
             sums[1, b] += weight[a]
             sums[2, a] += logs[b]
             sums[2, b] += logs[a]
-            pool = _append(pool, rows, a, b)
-            pool = _append(pool, rows, b, a)
+            pool = _make_room(pool, rows, a)
+            pool = _make_room(pool, rows, b)
+            _link(pool, rows, a, b)
             mark[0, b] = stamp
     return pool, stamp
 
@@ -302,8 +342,8 @@ def _table_total(pool: Ints, rows: Longs, order: Longs, logs: Floats) -> float:
         parent = n
         size = logs[v]
         for i in range(rows[0, v], rows[0, v] + rows[1, v]):
-            parent = min(parent, position[pool[i]])
-            size += logs[pool[i]]
+            parent = min(parent, position[pool[0, i]])
+            size += logs[pool[0, i]]
         if parent < n and rows[1, order[parent]] == rows[1, v] - 1:
             absorbed[parent] = True
         if not absorbed[position[v]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sepset.api import progress
-from sepset.api.progress import Bar
+from sepset.inference import progress
+from sepset.inference.progress import Bar
 
 
 def test_nothing_outside_a_terminal(capsys):

@@ -15,7 +15,7 @@ PATIENCE = 2.0
 
 
 class Bar:
-    """Shows how many rows are done, once the work has lasted a while; nothing outside a terminal.
+    """Shows how much is done, once the work has lasted a while; nothing outside a terminal.
 
     Args:
         wanted: True shows it from the start, False never, None in a terminal when the work is long.
@@ -30,16 +30,16 @@ class Bar:
         self._what = what
         self._shown: tuple[Progress, TaskID] | None = None
 
-    def report(self, done: int, total: int) -> None:
-        """Say how far the work is."""
+    def report(self, done: int, total: int | None, what: str | None = None) -> None:
+        """Say how far the work is, and what it is about to do; without a total the bar only moves."""
         if not self._wanted or (self._shown is None and time.monotonic() < self._after):
             return
         if self._shown is None:
             self._shown = self._start(total)
         progress, task = self._shown
-        progress.update(task, completed=done)
+        progress.update(task, completed=done, description=what or self._what)
 
-    def _start(self, total: int) -> tuple[Progress, TaskID]:
+    def _start(self, total: int | None) -> tuple[Progress, TaskID]:
         from rich.console import Console
         from rich.progress import Progress
 

@@ -1,0 +1,67 @@
+r"""Lines from moments: the conditional of a joint Gaussian, which is also least squares.
+
+With the last $k$ coordinates as children $\mathbf y$ of the others $\mathbf u$,
+
+$$B = \Sigma_{yu}\Sigma_{uu}^{+}, \qquad a = \mu_y - B\mu_u, \qquad C = \Sigma_{yy} - B\Sigma_{uu}B^\top.$$
+
+From moments of a distribution this is its conditional; from centered products of data it is the maximum likelihood
+line, with $C$ the sums of squares of what it leaves over.
+
+Reference: Koller & Friedman, theorem 7.4 and section 17.2.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.float64]
+
+COLLINEAR = 1e-12
+"""The smallest eigenvalue of the parents' correlations, relative to the largest, that counts as a direction."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    r"""The line $a + B\mathbf u$ of children on parents, what it leaves over, and the rank of the parents.
+
+    >>> least_squares(np.array([1.5, 2.75]), np.array([[5.0, 5.5], [5.5, 8.75]])).slope.round(9).tolist()
+    [[1.1]]
+    """
+
+    intercept: Array
+    slope: Array
+    residue: Array
+    rank: int
+
+
+def least_squares(mean: Array, products: Array, size: int = 1) -> Line:
+    """The line of the last `size` coordinates on the others; collinear parents share their effect (least norm).
+
+    The norm is that of coefficients of standardized parents, so that units do not matter.
+
+    Args:
+        mean: of all coordinates, the children last.
+        products: their covariance, or their centered sums of products.
+        size: how many coordinates are children.
+    """
+    split = len(mean) - size
+    inner, cross = products[:split, :split], products[:split, split:]
+    deviation = np.sqrt(np.maximum(np.diagonal(inner), 0.0))
+    scale = np.divide(1.0, deviation, out=np.zeros(split), where=deviation > 0)
+    inverse, rank = _pseudo_inverse(inner * scale[:, None] * scale)
+    slope = (scale[:, None] * (inverse @ (scale[:, None] * cross))).T
+    residue = products[split:, split:] - slope @ cross
+    values, vectors = np.linalg.eigh(0.5 * (residue + residue.T))
+    # Rounding may leave a perfect fit a little below zero.
+    positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return Line(mean[split:] - slope @ mean[:split], slope, positive, rank)
+
+
+def _pseudo_inverse(correlations: Array) -> tuple[Array, int]:
+    values, vectors = np.linalg.eigh(correlations)
+    kept = values > COLLINEAR * max(float(values.max(initial=0.0)), 1e-300)
+    return (vectors[:, kept] / values[kept]) @ vectors[:, kept].T, int(kept.sum())

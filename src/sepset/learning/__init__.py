@@ -1,0 +1,1 @@
+"""Learning from data: parameters, missing cells, and how good the result is."""

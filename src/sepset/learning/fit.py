@@ -1,0 +1,177 @@
+"""Fitting the parameters of a network to data: the verb, and what comes back."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.errors import NotApplicable, require
+from sepset.factors.algebra import AnyVariable
+from sepset.graphs.graph import DAG
+from sepset.inference.result import Guarantee, Guarantees, Result
+from sepset.learning.task import Task, template_of
+from sepset.models.bayesnet import BayesNet
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+    from sepset.learning.fragmentation import Fragmentation
+    from sepset.learning.posterior import Posterior
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit(Result):
+    r"""A fitted network, how well it fits, and how it was found.
+
+    Attributes:
+        model: the network.
+        log_likelihood: $\log P(\mathcal D)$ of the data under the model, missing cells summed out.
+        trace: the objective after each iteration; one number for direct methods.
+        posterior: the distribution over parameters, from Bayesian methods.
+        fragmentation: how the data spread over contexts, where they were counted.
+        state: where an iterative method stopped, to resume from.
+        num_rows: how many rows (or what total weight) were used.
+        guarantees: what is known of the parameters.
+
+    >>> found = fit(DAG.parse("coin"), {"coin": ["head", "tail", "tail", "tail"]})
+    >>> found, found.model.cpd("coin").values
+    (Fit(BayesNet(1 variables, 0 edges, 1 parameters); MLE(); log-likelihood -2.249341; completed), array([0.25, 0.75]))
+    """
+
+    model: BayesNet
+    log_likelihood: float
+    trace: Array = field(default_factory=lambda: np.zeros(0), kw_only=True)
+    posterior: Posterior | None = field(default=None, kw_only=True)
+    fragmentation: Fragmentation | None = field(default=None, kw_only=True)
+    state: object = field(default=None, kw_only=True)
+    num_rows: float = field(default=0.0, kw_only=True)
+    guarantees: Guarantees = field(default_factory=lambda: {"parameters": Guarantee.EXACT}, kw_only=True)
+
+    def __post_init__(self) -> None:
+        trace = np.array(self.trace, dtype=np.float64).reshape(-1)
+        trace.setflags(write=False)
+        object.__setattr__(self, "trace", trace)
+
+    @property
+    def num_iterations(self) -> int:
+        """How many iterations the trace holds."""
+        return len(self.trace)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The matplotlib axes with the objective after each iteration.
+
+        Args:
+            ax: the axes to draw on; new ones by default.
+        """
+        plt = require("matplotlib.pyplot", "plot", "Fit.plot")
+        axes = plt.subplots()[1] if ax is None else ax
+        axes.plot(np.arange(1, len(self.trace) + 1), self.trace, marker="." if len(self.trace) < 50 else "")
+        axes.set_xlabel("iteration")
+        axes.set_ylabel("log-likelihood" if "prior" not in repr(self.method) else "log posterior")
+        axes.set_title(f"{type(self.method).__name__}: {self.status.value}")
+        return axes
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        yield "model", repr(self.model)
+        yield "method", repr(self.method)
+        yield "status", self.status.value
+        yield "rows", f"{self.num_rows:,.10g}"
+        yield "log-likelihood", f"{self.log_likelihood:.10g}"
+        if self.num_rows:
+            yield "per row", f"{self.log_likelihood / self.num_rows:.6g}"
+        if self.num_iterations > 1:
+            yield "iterations", str(self.num_iterations)
+        for part, guarantee in self.guarantees.items():
+            yield part, guarantee.value
+        if self.posterior is not None:
+            yield "log marginal likelihood", self.posterior.shown_evidence
+        if self.fragmentation is not None:
+            yield "data", self.fragmentation.headline
+        for what, value in self.info.items():
+            yield what, str(value)
+
+    def __repr__(self) -> str:
+        return f"Fit({self.model!r}; {self.method!r}; log-likelihood {self.log_likelihood:.7g}; {self.status.value})"
+
+    def __rich__(self) -> RichTable:
+        from rich.table import Table as RichTable
+
+        table = RichTable(title="Fit", show_header=False)
+        table.add_column(style="bold")
+        table.add_column()
+        for what, value in self._facts():
+            table.add_row(what, value)
+        return table
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th>{html.escape(w)}</th><td>{html.escape(v)}</td></tr>" for w, v in self._facts())
+        return f"<table><caption>Fit</caption><tbody>{rows}</tbody></table>"
+
+
+@runtime_checkable
+class LearningMethod(Protocol):
+    """A frozen value of settings that can fit the parameters of a network."""
+
+    def fit(self, task: Task) -> Fit:
+        """The fitted network."""
+
+
+def fit(
+    structure: DAG | BayesNet,
+    data: object,
+    method: LearningMethod | None = None,
+    *,
+    weights: ArrayLike | None = None,
+    variables: Iterable[AnyVariable] | None = None,
+    seed: int | np.random.Generator = 0,
+    until: object = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Fit:
+    r"""The network with the parameters that `method` learns from `data`.
+
+    $$\hat\theta_{x \mid \mathbf u} = \frac{M[\mathbf u, x]}{M[\mathbf u]}$$
+
+    is the default, maximum likelihood, for tables; other CPDs maximize their likelihood too.
+
+    Args:
+        structure: a graph over names of columns, whose kinds decide the CPDs; or a network, whose CPDs keep their form
+            and share parameters where they name the same block.
+        data: a dataset, any frame, eager or lazy, a mapping of columns, or the path of a CSV or Parquet file.
+        method: `MLE()` by default; `Bayes`, `MAP`, `EM` and others.
+        weights: one a row.
+        variables: what some columns mean, or hidden variables, where `structure` is a graph.
+        seed: a number or a generator, for methods that draw.
+        until: when iterative methods stop.
+        progress: True shows a bar, False never, None in a terminal when the work is long.
+        checkpoint: a file that iterative methods keep their state in.
+
+    Reference: Koller & Friedman, sections 17.2 and 17.4.
+
+    >>> rows = {"rain": ["no", "no", "no", "yes"], "wet": ["no", "no", "yes", "yes"]}
+    >>> fit(DAG.parse("rain -> wet"), rows).model.cpd("wet").values.round(3).tolist()
+    [[0.667, 0.333], [0.0, 1.0]]
+    """
+    from sepset.learning.parameters import MLE
+
+    chosen = MLE() if method is None else method
+    if not callable(getattr(chosen, "fit", None)) or isinstance(chosen, type):
+        raise NotApplicable(f"A learning method is a value such as MLE() or Bayes(BDeu(10)); found {method!r}.")
+    task = Task(
+        template_of(structure, data, variables),
+        data,
+        None if weights is None else np.asarray(weights, dtype=np.float64),
+        np.random.default_rng(seed),
+        until,
+        progress,
+        checkpoint,
+    )
+    return chosen.fit(task)

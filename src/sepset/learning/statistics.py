@@ -1,0 +1,108 @@
+r"""Sufficient statistics of a task's rows, pooled over the CPDs of each parameter block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.cpds.configurations import Configurations
+from sepset.cpds.cpd import CPD, ParameterBlock
+from sepset.cpds.multinomials import multinomials
+from sepset.factors.algebra import Columns
+from sepset.learning.sharing import blocks_of
+from sepset.learning.task import Task
+from sepset.models.bayesnet import BayesNet
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pooled:
+    """The CPDs of one block and the sum of their statistics, as the first of them counts."""
+
+    cpds: tuple[CPD, ...]
+    total: Any
+
+    def for_cpd(self, cpd: CPD) -> Any:
+        """The pooled statistics as another CPD of the block would have counted them."""
+        return realigned(self.total, cpd)
+
+    def log_likelihood(self, cpd: CPD) -> float | None:
+        """What the rows of the block contribute with these parameters; None where statistics do not tell."""
+        known = multinomials(cpd)
+        if known is None:
+            return None
+        seen = self.total > 0
+        with np.errstate(divide="ignore"):
+            return float(self.total[seen] @ np.log(known.parameters[seen]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statistics:
+    """The statistics of every block of a network, and how many rows they come from.
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.variables import Discrete
+    >>> net = BayesNet(TableCPD(Discrete("coin", "HT"), [0.5, 0.5]))
+    >>> stats = Statistics.of(Task(net, {"coin": list("HTT")}), "MLE")
+    >>> stats.blocks[ParameterBlock("coin")].total.tolist(), stats.num_rows
+    ([1.0, 2.0], 3.0)
+    """
+
+    template: BayesNet
+    blocks: Mapping[ParameterBlock, Pooled]
+    num_rows: float
+    columns: Columns
+    weights: Array | None
+
+    @classmethod
+    def of(cls, task: Task, method: str) -> Statistics:
+        """The statistics of a task's rows; missing cells are refused on behalf of `method`."""
+        columns, num_rows = task.complete(method)
+        weights = task.row_weights
+        blocks = {
+            block: Pooled(cpds, pooled(cpds, [cpd.statistics(columns, weights) for cpd in cpds]))
+            for block, cpds in blocks_of(task.template).items()
+        }
+        total = float(num_rows) if weights is None else float(weights.sum())
+        return cls(task.template, blocks, total, columns, weights)
+
+    def estimated(self, estimate: Callable[[CPD, Any], CPD]) -> BayesNet:
+        """The network whose CPDs are what `estimate` makes of each of them and of its block's statistics."""
+        made = [estimate(cpd, pool.for_cpd(cpd)) for pool in self.blocks.values() for cpd in pool.cpds]
+        return self.template.with_cpds(*made)
+
+    def log_likelihood(self, model: BayesNet) -> float:
+        r"""$\sum_m w_m \log P(\xi[m])$; -inf where the model excludes a row."""
+        total = 0.0
+        for pool in self.blocks.values():
+            cpds = [model.cpd(cpd.child) for cpd in pool.cpds]
+            known = pool.log_likelihood(cpds[0])
+            total += sum(self._summed(cpd) for cpd in cpds) if known is None else known
+        return total
+
+    def _summed(self, cpd: CPD) -> float:
+        logs = cpd.log_probability({v: self.columns[v] for v in cpd.scope})
+        if self.weights is None:
+            return float(logs.sum())
+        counted = self.weights > 0
+        return float(logs[counted] @ self.weights[counted])
+
+
+def pooled(cpds: tuple[CPD, ...], parts: list[Any]) -> Any:
+    """The sum of statistics of tied CPDs, over the variables of the first."""
+    total = realigned(parts[0], cpds[0])
+    for part in parts[1:]:
+        total = total + realigned(part, cpds[0])
+    return total
+
+
+def realigned(stats: Any, cpd: CPD) -> Any:
+    """Statistics of a tied CPD as if counted for this one: only those that name variables change."""
+    if isinstance(stats, Configurations):
+        return Configurations(cpd.scope, stats.codes, stats.counts)  # type: ignore[arg-type]  # discrete, as counted
+    return stats

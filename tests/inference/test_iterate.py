@@ -1,0 +1,167 @@
+"""The driver stops where it should, keeps whole states only, and resumes to the bit."""
+
+from __future__ import annotations
+
+import pickle
+import time
+
+import numpy as np
+import pytest
+
+from sepset.errors import DataError, ScopeError
+from sepset.inference.iterate import Info, Run, Until, as_until, iterate
+from sepset.inference.result import Status
+
+
+class Walk:
+    """Adds a random number a step; the objective is the sum."""
+
+    def __init__(self, interrupt_at=None, done_at=None):
+        self.interrupt_at, self.done_at = interrupt_at, done_at
+
+    def init(self, task, rng):
+        return (0, float(task))
+
+    def step(self, task, state, rng):
+        number, total = state
+        if number == self.interrupt_at:
+            raise KeyboardInterrupt
+        new = (number + 1, total + rng.random())
+        return new, Info(new[1], abs(new[1] - total), new[0] == self.done_at)
+
+
+class Halving:
+    def init(self, task, rng):
+        return float(task)
+
+    def step(self, task, state, rng):
+        return state / 2, Info(-state / 2, state / 2)
+
+
+def walk(steps, **more):
+    return iterate(Walk(), 1.0, rng=np.random.default_rng(3), until=Until(steps=steps, tolerance=None), **more)
+
+
+def test_statuses():
+    assert iterate(Halving(), 8, until=Until(steps=3, tolerance=None)).status is Status.STEP_LIMIT
+    run = iterate(Halving(), 8, until=Until(tolerance=0.5))
+    assert (run.status, run.state, run.num_steps) == (Status.CONVERGED, 0.5, 4)
+    assert run.trace.tolist() == [-4, -2, -1, -0.5]
+    done = iterate(Walk(done_at=5), 0.0, until=Until(steps=100, tolerance=None))
+    assert (done.status, done.num_steps) == (Status.CONVERGED, 5)
+
+
+def test_time_limit():
+    class Slow(Halving):
+        def step(self, task, state, rng):
+            time.sleep(0.02)
+            return super().step(task, state, rng)
+
+    run = iterate(Slow(), 1.0, until=Until(steps=None, tolerance=None, seconds=0.1))
+    assert run.status is Status.TIME_LIMIT
+    assert 1 <= run.num_steps <= 5
+
+
+def test_a_diverging_objective_is_reported():
+    class Bad(Halving):
+        def step(self, task, state, rng):
+            return state, Info(np.nan, np.nan)
+
+    assert iterate(Bad(), 1.0).status is Status.DIVERGED
+
+
+def test_no_steps_leave_the_first_state():
+    run = iterate(Halving(), 8, until=Until(steps=0))
+    assert (run.state, run.num_steps, run.status) == (8, 0, Status.STEP_LIMIT)
+
+
+def test_interruption_keeps_the_last_whole_state():
+    run = iterate(Walk(interrupt_at=4), 0.0, until=Until(steps=10, tolerance=None))
+    assert (run.status, run.state[0], run.num_steps) == (Status.INTERRUPTED, 4, 4)
+
+
+def test_interruption_before_there_is_a_state_is_passed_on():
+    class Never(Halving):
+        def init(self, task, rng):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        iterate(Never(), 1.0)
+
+
+def test_callback_sees_every_step_and_can_stop():
+    seen = []
+    run = iterate(Halving(), 8, callback=lambda n, info, state: seen.append((n, info.objective, state)))
+    assert seen[0] == (1, -4.0, 4.0)
+    assert len(seen) == run.num_steps
+    stopped = iterate(Halving(), 8, callback=lambda n, info, state: n == 2)
+    assert (stopped.status, stopped.num_steps) == (Status.COMPLETED, 2)
+
+
+@pytest.mark.parametrize("stop", [0, 1, 7])
+def test_resuming_is_the_same_as_going_on(stop):
+    whole = walk(20)
+    parts = walk(20, start=pickle.loads(pickle.dumps(walk(stop))))
+    assert parts.state == whole.state
+    assert parts.trace.tolist() == whole.trace.tolist()
+    assert parts.generator == whole.generator
+
+
+def test_checkpoints_resume_to_the_bit(tmp_path):
+    file = tmp_path / "run.bin"
+    walk(7, checkpoint=file, about="walk")
+    resumed = walk(20, checkpoint=file, about="walk")
+    assert resumed.state == walk(20).state
+    assert Run.load(file).num_steps == 20
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_an_interrupted_run_resumes_where_it_was(tmp_path):
+    file, rule = tmp_path / "run.bin", Until(steps=9, tolerance=None)
+    cut = iterate(Walk(interrupt_at=4), 1.0, rng=np.random.default_rng(3), until=rule, checkpoint=file)
+    assert cut.status is Status.INTERRUPTED
+    assert iterate(Walk(), 1.0, rng=np.random.default_rng(99), until=rule, checkpoint=file).state == walk(9).state
+
+
+def test_long_runs_write_as_they_go(tmp_path, monkeypatch):
+    monkeypatch.setattr("sepset.inference.iterate.CHECKPOINT_SECONDS", 0.0)
+    file, sizes = tmp_path / "run.bin", []
+    walk(3, checkpoint=file, callback=lambda n, info, state: sizes.append(Run.load(file).num_steps))
+    assert sizes == [1, 2, 3]
+
+
+def test_what_has_converged_stays_so(tmp_path):
+    file = tmp_path / "run.bin"
+    first = iterate(Halving(), 8, until=Until(tolerance=0.5), checkpoint=file)
+    again = iterate(Halving(), 8, until=Until(tolerance=0.5), checkpoint=file)
+    assert (again.status, again.num_steps) == (first.status, first.num_steps)
+
+
+def test_foreign_checkpoints_are_refused(tmp_path):
+    file = tmp_path / "run.bin"
+    walk(2, checkpoint=file, about="walk of 3 rows")
+    with pytest.raises(DataError, match="walk of 3 rows"):
+        walk(2, checkpoint=file, about="walk of 4 rows")
+    for content in (b"", b"nonsense", pickle.dumps("text")):
+        file.write_bytes(content)
+        with pytest.raises(DataError, match="no checkpoint"):
+            walk(2, checkpoint=file, about="walk")
+
+
+def test_stopping_rules_are_checked():
+    for bad in ({"steps": -1}, {"steps": True}, {"steps": 1.5}, {"tolerance": -1.0}, {"seconds": -1.0}):
+        with pytest.raises(ScopeError, match=r"Until\("):
+            Until(**bad)
+    with pytest.raises(ScopeError, match="never ends"):
+        Until(steps=None, tolerance=None)
+    assert as_until(None) == Until()
+    assert as_until(Until(steps=3)) == Until(steps=3)
+    assert as_until(5, Until(tolerance=1e-3)) == Until(steps=5, tolerance=1e-3)
+    with pytest.raises(ScopeError, match="until="):
+        as_until("soon")
+
+
+def test_progress_names_the_step(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    iterate(Halving(), 8, until=Until(steps=3, tolerance=None), progress=True)
+    assert "step" in capsys.readouterr().err

@@ -1,0 +1,96 @@
+"""A task binds data to a network and refuses what a method cannot take."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.table import TableCPD
+from sepset.data.dataset import Dataset
+from sepset.errors import DataError, ModelError, ScopeError
+from sepset.graphs.graph import DAG
+from sepset.learning.task import Task, bind, checked_row_weights, template_of
+from sepset.models.bayesnet import BayesNet
+from sepset.variables import Discrete, Real, Vector
+
+COIN = Discrete("coin", ("head", "tail"))
+NET = BayesNet(TableCPD(COIN, [0.5, 0.5]))
+
+
+def test_the_columns_decide_the_cpds():
+    rows = {"d": ["a", "b"], "e": [True, False], "x": [0.5, 1.5], "y": [2.0, 1.0], "time": [object(), object()]}
+    net = template_of(DAG.parse("d -> e; d -> y <- x; x"), rows)
+    assert isinstance(net.cpd("e"), TableCPD)
+    assert net.cpd("e").values.tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert isinstance(net.cpd("y"), LinearGaussian)
+    assert (net.cpd("y").by, net.cpd("y").given) == ((Discrete("d", ("a", "b")),), (Real("x"),))
+    assert net.cpd("x").covariance.tolist() == [[[1.0]]]
+
+
+def test_frames_of_any_library_and_files_decide_too(tmp_path):
+    import polars as pl
+
+    frame = pl.DataFrame({"coin": ["head", "tail"], "strange": [[1], [2]]})
+    assert template_of(DAG.parse("coin"), frame).variables["coin"] == COIN
+    assert template_of(DAG.parse("coin"), frame.lazy()).variables["coin"] == COIN
+    file = tmp_path / "coins.csv"
+    file.write_text("coin\nhead\ntail\n")
+    assert template_of(DAG.parse("coin"), file).variables["coin"] == COIN
+    assert bind(str(file), [COIN]).codes("coin").tolist() == [0, 1]
+
+
+def test_a_discrete_child_of_a_real_parent_is_refused():
+    with pytest.raises(ModelError, match="'d' is discrete and has the real parent 'x'"):
+        template_of(DAG.parse("x -> d"), {"x": [0.5], "d": ["a"]})
+
+
+def test_given_variables_replace_inferred_ones_and_may_be_hidden():
+    wide, hidden = Discrete("coin", ("head", "tail", "edge")), Discrete("hidden", 3)
+    net = template_of(DAG.parse("hidden -> coin"), {"coin": ["head"]}, [wide, hidden])
+    assert net.variables.names == ("hidden", "coin")
+    assert net.cpd("coin").values.shape == (3, 3)
+    with pytest.raises(ScopeError, match=r"no node 'coi'. Did you mean 'coin'"):
+        template_of(DAG.parse("coin"), {"coin": ["head"]}, [Discrete("coi")])
+    with pytest.raises(ModelError, match="goes with a graph"):
+        template_of(NET, {"coin": ["head"]}, [wide])
+
+
+def test_absent_columns_and_strange_structures_are_refused():
+    with pytest.raises(DataError, match=r"No column for 'coim'.*Did you mean 'coin'"):
+        template_of(DAG.parse("coim"), Dataset({"coin": ["head"]}))
+    with pytest.raises(ModelError, match="takes a DAG or a BayesNet; found str"):
+        template_of("coin", {"coin": ["head"]})
+
+
+def test_missing_cells_are_refused_by_name():
+    task = Task(NET, {"coin": ["head", None, None]})
+    with pytest.raises(DataError, match=r"MLE needs complete rows; 2 of 3 cells of 'coin' .*row 1.*Use EM"):
+        task.complete("MLE")
+    assert task.dataset.codes("coin").tolist() == [0, -1, -1]
+
+
+def test_hidden_variables_are_wholly_missing():
+    net = BayesNet(TableCPD(COIN, [0.5, 0.5]), TableCPD(Discrete("h", 3), [0.2, 0.3, 0.5]))
+    assert Task(net, {"coin": ["head"]}).dataset.codes("h").tolist() == [-1]
+
+
+def test_datasets_are_bound_without_copying():
+    data = Dataset.from_codes([COIN, Real("x")], {"coin": [0, 1], "x": [1.0, 2.0]})
+    assert np.shares_memory(bind(data, [COIN]).codes("coin"), data.codes("coin"))
+    assert bind(data, data.variables) is data
+
+
+def test_vectors_come_as_arrays():
+    p = Vector("p", 2)
+    net = BayesNet(LinearGaussian(p, covariance=np.eye(2)))
+    columns, num_rows = Task(net, {"p": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]}).complete("MLE")
+    assert (num_rows, columns[p].shape) == (3, (3, 2))
+
+
+@pytest.mark.parametrize(("weights", "message"), [([1.0], "shape"), ([1.0, -1.0], "row 1"), ([np.nan, 1.0], "row 0")])
+def test_bad_weights_are_refused(weights, message):
+    with pytest.raises(DataError, match=message):
+        checked_row_weights(weights, 2)
+    with pytest.raises(DataError, match=message):
+        _ = Task(NET, {"coin": ["head", "tail"]}, np.array(weights)).row_weights
