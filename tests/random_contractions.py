@@ -10,7 +10,9 @@ import numpy as np
 
 from sepset.graphs.ordering import MinFill
 from sepset.graphs.symbolic import symbolic_elimination
-from sepset.inference.contraction import contract, tree_groups
+from sepset.inference.contraction import Inputs, contract, tree_groups
+from sepset.inference.program import assemble
+from sepset.inference.tables import FactorStore
 
 
 class Network(NamedTuple):
@@ -73,12 +75,30 @@ def with_free(network):
     )
 
 
-def contracted(network, kept=()):
-    """The forward sweep of a network, and the network by rank."""
+NONE = np.zeros(0, np.int64)
+NO_STORE = FactorStore(np.zeros(0), np.zeros(1, np.int64), NONE, (np.zeros(1, np.int64), NONE, NONE), True)
+
+
+def assembled(made):
+    """The program of a contraction whose factors are put in by hand."""
+    return assemble(made, NO_STORE, NONE, NONE, NONE)
+
+
+def contracted(network, kept=(), *, targets=False, num_factors=0):
+    """The sweeps of a network, read at every rank or factor where that is asked for, and the network by rank."""
     symbolic, ranked = eliminated(network, kept)
     ranked = with_free(ranked)
-    last = range(len(ranked.cards) - len(kept), len(ranked.cards))
-    return contract(*rows(ranked.scopes), symbolic.ranked_cards, tree_groups(symbolic, len(kept)), tuple(last)), ranked
+    num = len(ranked.cards)
+    inputs = Inputs(*rows(ranked.scopes), np.arange(len(ranked.scopes)), np.arange(num), NONE)
+    made = contract(
+        inputs,
+        symbolic.ranked_cards,
+        tree_groups(symbolic, len(kept)),
+        kept=np.arange(num - len(kept), num),
+        targets=np.arange(num if targets else 0),
+        num_factors=num_factors,
+    )
+    return made, ranked
 
 
 def summed(network, onto, largest=False):

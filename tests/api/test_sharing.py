@@ -102,7 +102,7 @@ def test_an_interrupted_run_leaves_the_engine_usable(when, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(kernels, "execute", interrupt)
+        patch.setattr(kernels, "run", interrupt)
         with pytest.raises(KeyboardInterrupt):
             engine.marginals(given)["lung"]
     found = engine.marginals(given)
@@ -113,17 +113,17 @@ def test_an_interrupted_run_leaves_the_engine_usable(when, monkeypatch):
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
 def test_a_long_run_hears_of_an_interruption(monkeypatch):
     net = ss.datasets.load("asia")
-    engine, sound = ss.prepare(net), kernels.execute
+    engine, sound = ss.prepare(net), kernels.run
     truth = ss.query(net, "lung", method=ss.VariableElimination()).values
     seen = []
 
     def endless(*arguments):
-        *_, cancel = arguments
+        cancel = arguments[11]
         end = time.monotonic() + 30
         while not cancel[0] and time.monotonic() < end:
             time.sleep(0.001)
         seen.append(bool(cancel[0]))
-        sound(*arguments)
+        return sound(*arguments)
 
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -132,7 +132,7 @@ def test_a_long_run_hears_of_an_interruption(monkeypatch):
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(kernels, "execute", endless)
+            patch.setattr(kernels, "run", endless)
             signal.setitimer(signal.ITIMER_REAL, 0.1)
             with pytest.raises(KeyboardInterrupt):
                 engine.query("lung")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from random_contractions import contracted, product_sum, random_network, summed
-from sepset.inference.contraction import differentiate
-from sepset.inference.program import assemble
+from kernel_calls import run as kernel_run
+from random_contractions import assembled, contracted, product_sum, random_network, summed
 from sepset.kernels import contraction as kernels
 
 
@@ -17,7 +16,7 @@ def run(program, tables, maximize=False):
     for offset, table in zip(program.offsets[1:].tolist(), tables, strict=False):
         w[offset : offset + table.size] = table.reshape(-1)
     exponents, flags = np.zeros(program.num_tensors, np.int64), np.zeros(2, np.int64)
-    kernels.execute(w, program.ops, program.groups, exponents, flags, maximize, np.zeros(1, np.uint8))
+    kernel_run(w, ops=program.ops, groups=program.groups, exponents=exponents, flags=flags, maximize=maximize)
     made = program.contraction
 
     def read(tensor):
@@ -30,9 +29,8 @@ def run(program, tables, maximize=False):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_every_instruction_is_its_step(seed):
-    made, network = contracted(random_network(np.random.default_rng(seed)))
-    differentiate(made, np.arange(len(network.cards)))
-    program = assemble(made)
+    made, network = contracted(random_network(np.random.default_rng(seed)), targets=True)
+    program = assembled(made)
     assert len(program.ops) == len(made.steps)
     assert program.num_forward == made.num_forward
     read = run(program, network.tables)
@@ -45,9 +43,8 @@ def test_every_instruction_is_its_step(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_wide_tables_run_as_matrix_products_with_the_same_numbers(seed):
     rng = np.random.default_rng(seed)
-    made, network = contracted(random_network(rng, num=5, largest=14, num_factors=5, arity=4))
-    differentiate(made, np.arange(5))
-    program = assemble(made)
+    made, network = contracted(random_network(rng, num=5, largest=14, num_factors=5, arity=4), targets=True)
+    program = assembled(made)
     read = run(program, network.tables)
     for result, first, second in made.steps:
         scopes = made.scopes[first], made.scopes[second], made.scopes[result]
@@ -58,23 +55,22 @@ def test_wide_tables_run_as_matrix_products_with_the_same_numbers(seed):
 def test_some_of_the_wide_ones_are_matrix_products():
     kinds = set()
     for seed in range(12):
-        made, _ = contracted(random_network(np.random.default_rng(seed), num=5, largest=14, num_factors=5, arity=4))
-        differentiate(made, np.arange(5))
-        kinds |= set(assemble(made).ops[:, kernels.KIND].tolist())
+        made, _ = contracted(random_network(np.random.default_rng(seed), num=5, largest=14, num_factors=5, arity=4), targets=True)
+        kinds |= set(assembled(made).ops[:, kernels.KIND].tolist())
     assert kinds == {kernels.LOOPS, kernels.MATRIX}
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_maximizing_gives_the_largest_product(seed):
     made, network = contracted(random_network(np.random.default_rng(seed), num=5, largest=6))
-    read = run(assemble(made), network.tables, maximize=True)
+    read = run(assembled(made), network.tables, maximize=True)
     best = np.prod([read(root).max() for root in made.roots])
     np.testing.assert_allclose(best, summed(network, (), largest=True), rtol=1e-12)
 
 
 def test_tensors_lie_end_to_end_and_scratch_comes_behind():
     made, _ = contracted(random_network(np.random.default_rng(3), num=5, largest=12, num_factors=6, arity=4))
-    program = assemble(made)
+    program = assembled(made)
     ends = program.offsets + made.sizes.astype(int)
     assert program.offsets[0] == 0
     assert (program.offsets[1:] == ends[:-1]).all()

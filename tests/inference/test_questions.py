@@ -15,7 +15,7 @@ from random_models import markov_net, table_net
 from sepset.errors import TooLarge
 from sepset.evidence import Evidence
 from sepset.inference import compiled
-from sepset.inference.compiled import WorkspacePool, compile_question
+from sepset.inference.compiled import Workspace, WorkspacePool, compile_question
 from sepset.inference.plan import make_plan
 from sepset.inference.tables import FactorStore
 from tolerances import CLOSE
@@ -106,10 +106,10 @@ def test_threads_share_a_question():
     plan = make_plan(problem, relevant, method=ss.MinFill(), observed=(0, 5))
     store = FactorStore.of(problem)
     question = compile_question(problem, store, plan, observed=(0, 5), marginals=(3,))
-    rank = question.ids.index(3)
+    place = question.layout.places[3]
 
     def ask(codes):
-        return question.ask(store, Evidence(dict(zip((0, 5), codes, strict=True))), lambda run: run.marginal((rank,)))
+        return question.marginals(store, Evidence(dict(zip((0, 5), codes, strict=True))))[1][place]
 
     asked = [(a, b) for a in range(3) for b in range(3)] * 40
     with ThreadPoolExecutor(8) as pool:
@@ -123,17 +123,15 @@ def test_threads_share_a_question():
 def test_a_pool_hands_out_each_workspace_once_and_keeps_few():
     store, other = (FactorStore.of(chain(num)[0].problem()) for num in (2, 3))
     pool = WorkspacePool(2)
-    first, is_fresh = pool.take(store, 5)
-    second, also_fresh = pool.take(store, 5)
-    assert is_fresh
-    assert also_fresh
-    assert first is not second
+    assert pool.take(store) is None
+    first, *more = (Workspace(np.empty(5), np.empty(2, np.int64), np.empty(2, np.int64)) for _ in range(4))
     pool.give(store, first)
-    assert pool.take(other, 5)[1], "another store's numbers are of no use"
-    assert pool.take(store, 5) == (first, False)
-    for _ in range(3):
-        pool.give(store, np.empty(5))
-    assert [pool.take(store, 5)[1] for _ in range(3)] == [False, False, True]
+    assert pool.take(other) is None, "another store's numbers are of no use"
+    assert pool.take(store) is first
+    assert pool.take(store) is None
+    for workspace in more:
+        pool.give(store, workspace)
+    assert [pool.take(store) for _ in range(3)] == [more[1], more[2], None]
 
 
 def test_an_interrupted_run_keeps_its_workspace_to_itself():
@@ -148,4 +146,4 @@ def test_an_interrupted_run_keeps_its_workspace_to_itself():
 
     with pytest.raises(KeyboardInterrupt):
         question.ask(store, Evidence(), stop)
-    assert question.pool.take(store, question.program.size)[1]
+    assert question.pool.take(store) is None

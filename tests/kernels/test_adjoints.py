@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from sepset.inference.contraction import Groups, contract
+from kernel_calls import NONE, adjacency, eliminate
+from sepset.inference.contraction import Groups, Inputs, contract
 from sepset.kernels import planning, steps
 from small_contractions import compressed, follow, product, random_inputs, uncompile
 from tolerances import EXACT
@@ -22,14 +23,21 @@ def either(request, monkeypatch):
         uncompile(monkeypatch, steps)
 
 
-def swept(inputs, num_kept=0):
-    """The forward sweep in rank order."""
+def swept(inputs, num_kept=0, **reads):
+    """The sweeps in rank order."""
     n = len(inputs.cards)
     kept = tuple(range(n - num_kept, n))
-    rows = planning.adjacency(*compressed([*inputs.scopes, kept]), n)
-    start, scopes, _, absorbed = planning.eliminate(*rows, np.arange(n))
+    rows = adjacency(*compressed([*inputs.scopes, kept]), n)
+    start, scopes, _, absorbed = eliminate(*rows, np.arange(n))
     cliques = Groups(*planning.maximal_cliques(start, scopes, absorbed, n - num_kept))
-    return contract(*inputs.rows, inputs.floats, cliques, kept)
+    given = Inputs(*inputs.rows, np.arange(len(inputs.scopes)), np.arange(n), NONE)
+    return contract(given, inputs.floats, cliques, kept=np.array(kept, dtype=np.int64), **reads)
+
+
+def operands(made, tensor, read):
+    """A tensor and its adjoint, from the step that multiplies them; where there is none the adjoint is one."""
+    found = {d: (a, b) for d, a, b in made.steps}.get(read, (tensor, steps.ONE))
+    return found if tensor in (found[0], None) else found[::-1]
 
 
 def path_to_root(tensor, made, roots):
@@ -61,12 +69,11 @@ def test_kept_variables_hold_the_sum_over_the_others(seed, fold):
 def test_adjoints_are_derivatives(seed):
     """The sum is linear in each table: its derivative by an entry is the sum of the other tables' product there."""
     inputs = random_inputs(np.random.default_rng(seed), most=4)
-    made = swept(inputs)
-    wanted = np.arange(1, len(inputs.scopes) + 1)
-    adjoints = steps.differentiate(made.ledger, wanted, np.array(made.roots, dtype=np.int64))
+    made = swept(inputs, num_factors=len(inputs.scopes))
+    adjoints = {t: operands(made, t, read)[1] for t, read in enumerate(made.reads.tolist(), start=1)}
     scopes = made.scopes
     tensors = follow(made.steps, scopes, inputs)
-    for t in wanted.tolist():
+    for t in adjoints:
         root = path_to_root(t, made.steps[: made.num_forward], made.roots)[-1]
         others = math.prod(float(tensors[other]) for other in made.roots if other != root)
         rest = [table for i, table in enumerate(inputs.tables, start=1) if i != t]
@@ -82,7 +89,11 @@ def test_one_adjoint_takes_no_more_steps_than_its_path_to_the_root(seed):
     inputs = random_inputs(rng, most=6)
     if not inputs.scopes:
         return
-    made = swept(inputs)
-    t = int(rng.integers(1, len(inputs.scopes) + 1))
-    steps.differentiate(made.ledger, np.array([t]), np.array(made.roots, dtype=np.int64))
-    assert len(made.steps) - made.num_forward < len(path_to_root(t, made.steps[: made.num_forward], made.roots))
+    mentioned = sorted({r for scope in inputs.scopes for r in scope})
+    if not mentioned:
+        return
+    made = swept(inputs, targets=np.array([int(rng.choice(mentioned))]))
+    (read,) = made.reads.tolist()
+    home = next((a for d, a, _ in made.steps[made.num_forward :] if d == read), read)
+    path = path_to_root(home, made.steps[: made.num_forward], made.roots)
+    assert len(made.steps) - made.num_forward <= len(path)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from kernel_calls import run
 from sepset.kernels import contraction as kernels
 
 
@@ -21,7 +22,8 @@ def product(a, b, **changed):
     groups = np.array([[1, 0, 0, 0], [n, 1, 1, 1]], dtype=np.int64)
     exponents, flags = np.array([3, 4, 0]), np.zeros(2, np.int64)
     cancel = np.array([changed.get("cancel", 0)], np.uint8)
-    kernels.execute(w, op, groups, exponents, flags, changed.get("maximize", False), cancel)
+    maximize = changed.get("maximize", False)
+    run(w, ops=op, groups=groups, exponents=exponents, flags=flags, maximize=maximize, cancel=cancel)
     return w[2 * n :], exponents, flags
 
 
@@ -71,20 +73,21 @@ def test_gather_copies_with_strides_from_an_offset():
     w = np.full(6, np.nan)
     # A 2 x 3 x 4 table at its last axis' code 1, transposed to 3 x 2.
     groups = np.array([[3, 4, 0, 2], [2, 12, 0, 1]], dtype=np.int64)
-    kernels.gather(w, store, np.array([[0, 0, 2]]), groups, np.array([1]))
+    run(w, store=store, rows=[0, 0, 2, 0, 0, 1], copies=groups, fixed=[[0], [1]], codes=[1])
     np.testing.assert_array_equal(w.reshape(3, 2), store.reshape(2, 3, 4)[:, :, 1].T)
 
 
-def test_reads_are_normalized_and_zeros_stay():
+def test_reads_are_normalized_zeros_stay_and_findings_are_point_masses():
     w = np.array([9.0, 1.0, 3.0, 0.0, 0.0, 5.0])
-    found = kernels.read_normalized(w, np.array([1, 3, 5]), np.array([0, 2, 4, 5]))
-    np.testing.assert_array_equal(found, [0.25, 0.75, 0.0, 0.0, 1.0])
+    out = np.full(8, np.nan)
+    run(w, reads=[[1, 0, 2], [3, 2, 2], [5, 4, 1], [-2, 5, 3]], codes=[0, 2], out=out)
+    np.testing.assert_array_equal(out, [0.25, 0.75, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0])
 
 
 def test_the_log_total_counts_exponents_and_an_empty_mass():
     w = np.array([1.0, 3.0, 2.0, 0.0])
-    sizes, exponents = np.array([2, 1]), np.array([10, -3])
-    assert kernels.log_total(w, np.array([0, 2]), sizes, exponents) == pytest.approx(math.log(8) + 7 * math.log(2))
-    assert kernels.log_total(w, np.array([0, 3]), sizes, exponents) == -math.inf
-    none = np.zeros(0, np.int64)
-    assert kernels.log_total(w, none, none, none) == 0.0
+    exponents = np.array([10, 5, -3])
+    total = run(w, roots=[[0, 0, 2], [2, 2, 1]], exponents=exponents)
+    assert total == pytest.approx(math.log(8) + 7 * math.log(2))
+    assert run(w, roots=[[0, 0, 2], [2, 3, 1]], exponents=exponents) == -math.inf
+    assert run(w) == 0.0

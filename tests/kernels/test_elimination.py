@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import plain_elimination as plain
+from kernel_calls import adjacency, eliminate
 from sepset.kernels import planning
 from small_contractions import compressed, listed, random_inputs, size_of, uncompile
 
@@ -34,8 +35,9 @@ def test_elimination_follows_the_definition(seed):
     rng = np.random.default_rng(seed)
     inputs = random_inputs(rng, most=8)
     order = rng.permutation(len(inputs.cards))
-    rows = planning.adjacency(*inputs.rows, len(order))
-    start, scopes, parents, absorbed = planning.eliminate(*rows, order)
+    rows = adjacency(*inputs.rows, len(order))
+    states = np.array(inputs.cards, dtype=np.float64)
+    start, scopes, parents, absorbed, sizes = eliminate(*rows, order, states)
     messages = eliminated(inputs.scopes, order.tolist())
     assert listed(start, scopes) == messages
     assert parents.tolist() == [min(message, default=-1) for message in messages]
@@ -44,7 +46,6 @@ def test_elimination_follows_the_definition(seed):
     assert {cliques[k] for k in absorbed.tolist()} == plain.maximal(cliques)
     assert len(set(absorbed.tolist())) == len(plain.maximal(cliques))
     cards = [inputs.cards[v] for v in order]
-    sizes = planning.clique_sizes(start, scopes, np.array(cards, dtype=np.float64))
     assert sizes.tolist() == [size_of(clique, cards) for clique in cliques]
 
 
@@ -52,7 +53,7 @@ def test_elimination_makes_room_for_much_fill():
     """A star eliminated from its hub on leaves every later message nearly complete: far beyond the first pool."""
     n = 40
     start, members = compressed([tuple(range(1, n))] + [(0,)] * (n - 1))
-    found, scopes, parents, absorbed = planning.eliminate(start, members, np.arange(n))
+    found, scopes, parents, absorbed = eliminate(start, members, np.arange(n))
     assert listed(found, scopes) == [tuple(range(i + 1, n)) for i in range(n)]
     assert parents.tolist() == [*range(1, n), -1]
     assert absorbed.tolist() == [0] * n
@@ -66,8 +67,8 @@ def test_cliques_pass_on_what_later_ones_still_need(seed):
     n = len(inputs.cards)
     num = n - int(rng.integers(0, n + 1))
     kept = tuple(range(num, n))
-    rows = planning.adjacency(*compressed([*inputs.scopes, kept]), n)
-    start, scopes, _, absorbed = planning.eliminate(*rows, np.arange(n))
+    rows = adjacency(*compressed([*inputs.scopes, kept]), n)
+    start, scopes, _, absorbed = eliminate(*rows, np.arange(n))
     group, *seps = planning.maximal_cliques(start, scopes, absorbed, num)
     sepsets = listed(*seps)
     messages = eliminated([*inputs.scopes, kept], list(range(n)))

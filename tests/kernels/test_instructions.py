@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from sepset.kernels import contraction as kernels, layout, steps
+from kernel_calls import NONE, run
+from sepset.kernels import contraction as kernels, layout
 from small_contractions import compressed, product, random_table, size_of, uncompile
 from tolerances import EXACT
 
@@ -38,9 +39,8 @@ def loops_op(d, a, b, size, first, count, tensors=(2, 0, 1)):
 def execute(w, ops, groups, exponents=None, *, maximize=False, cancel=NEVER):
     exponents = np.zeros(8, np.int64) if exponents is None else exponents
     flags = np.zeros(2, np.int64)
-    groups = np.array(groups, dtype=np.int64).reshape(-1, 4)
     with np.errstate(over="ignore"):  # unsigned strides step back by wrapping around
-        kernels.execute(w, np.array(ops).reshape(-1, kernels.WIDTH), groups, exponents, flags, maximize, cancel)
+        run(w, ops=ops, groups=groups, exponents=exponents, flags=flags, maximize=maximize, cancel=cancel)
     return exponents, flags
 
 
@@ -132,33 +132,21 @@ def test_gather_copies_a_slice_with_its_axes_in_another_order(seed):
         index[axis] = code
     expected = table[tuple(index)].transpose([sorted(free).index(axis) for axis in free])
     strides = strides_of(tuple(range(num)), shape)
-    offset = 3 + sum(strides[axis] * code for axis, code in zip(axes[:held].tolist(), place, strict=True))
+    fixed = [list(range(held)), [strides[axis] for axis in axes[:held].tolist()]]
     near = strides_of(tuple(free), shape)
     groups = np.array([[shape[axis], strides[axis], 0, near[axis]] for axis in free])
     w = np.full(2 + expected.size + 1, 7.0)
     store = np.concatenate([np.full(3, np.nan), table.ravel()])
-    kernels.gather(w, store, np.array([[2, 0, len(free)]]), groups, np.array([offset]))
+    run(w, store=store, rows=[2, 0, len(free), 3, 0, held], copies=groups, fixed=fixed, codes=place)
     np.testing.assert_array_equal(w[2:-1], expected.ravel())
     assert w[[0, 1, -1]].tolist() == [7.0] * 3
 
 
-def book_of(cards, scopes, made):
-    """A ledger whose steps are known."""
+def tensors_of(cards, scopes, made):
+    """A contraction whose steps are known."""
     start, pool = compressed([(), *scopes])
     sizes = np.array([1.0, *(size_of(scope, cards) for scope in scopes)])
-    blank = np.zeros(len(cards), np.int64)
-    counts = np.array([len(scopes) + 1, len(made), 0])
-    return steps.Ledger(
-        np.array(cards, dtype=np.float64),
-        start,
-        pool,
-        sizes,
-        np.array(made).reshape(-1, 3),
-        counts,
-        blank,
-        blank,
-        blank,
-    )
+    return np.array(cards, dtype=np.float64), start, pool, sizes, np.array(made, dtype=np.int64).reshape(-1, 3)
 
 
 # Nothing but matrix products where there can be one, all else in the order for tables that fill a cache; and no
@@ -183,7 +171,9 @@ def test_a_layout_computes_its_step_whatever_the_costs(seed, costs, monkeypatch)
     private = rng.random() < 0.3  # a sum over a variable of one operand is no matrix product
     d = tuple(r for r in union if rng.random() < 0.5 or not (private or r in shared))
     tables = [random_table(rng, cards, scope) for scope in (a, b)]
-    ops, groups, offsets, size = layout.assemble(book_of(cards, [a, b, d], [(3, 1, 2)]))
+    nothing = np.zeros(1, np.int64), *(NONE,) * 6
+    ops, groups, offsets, size, work, *_ = layout.assemble(*tensors_of(cards, [a, b, d], [(3, 1, 2)]), *nothing)
+    assert work == size_of(union, cards)
     assert offsets.tolist() == [0, 1, 1 + tables[0].size, 1 + tables[0].size + tables[1].size]
     wide = [r for r in union if cards[r] > 1]
     is_matrix = all(r in d or r in shared for r in wide)
@@ -212,18 +202,15 @@ def test_factors_are_laid_out_as_their_reduced_transposes(seed, how, monkeypatch
     rank[order], place[seen] = np.arange(len(order)), np.arange(len(seen))
     numbers = np.array([3, 0, 2])
     free = [tuple(sorted(rank[v] for v in scopes[n] if rank[v] >= 0)) for n in numbers]
-    book = book_of([cards[v] for v in order], free, [])
-    offsets = np.concatenate([[0], np.cumsum(book.sizes)[:-1]]).astype(np.int64)
+    tensors = tensors_of([cards[v] for v in order], free, [])
     start, members = compressed(scopes)
     strides = np.array([s for scope in scopes for s in strides_of(scope, cards).values()], dtype=np.int64)
-    rows, groups, *fixed, near = layout.gather_rows(book, offsets, start, members, strides, numbers, rank, place)
     ends = np.cumsum([0, *(table.size for table in tables)])
-    at = [
-        ends[n] + sum(near[i] * codes[fixed[1][i]] for i in range(fixed[0][k], fixed[0][k + 1]))
-        for k, n in enumerate(numbers)
-    ]
-    w = np.full(int(book.sizes.sum()), np.nan)
-    kernels.gather(w, np.concatenate([np.ravel(table) for table in tables]), rows, groups, np.array(at))
+    found = layout.assemble(*tensors, start, members, strides, ends, numbers, rank, place)
+    offsets, (rows, copies, fixed) = found[2], found[5:]
+    w = np.full(int(tensors[3].sum()), np.nan)
+    store = np.concatenate([np.ravel(table) for table in tables])
+    run(w, store=store, rows=rows, copies=copies, fixed=fixed, codes=codes)
     for k, n in enumerate(numbers):
         index = tuple(codes[seen.index(v)] if v in seen else slice(None) for v in scopes[n])
         left = [v for v in scopes[n] if v not in seen]

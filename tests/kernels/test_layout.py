@@ -7,18 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from random_contractions import contracted, random_network
-from sepset.inference.contraction import differentiate
-from sepset.inference.program import assemble
+from random_contractions import assembled, contracted, random_network
 from sepset.kernels import contraction as kernels
 
 
 @pytest.mark.parametrize("largest", [2, 4, 14])
 @pytest.mark.parametrize("seed", range(6))
 def test_loops_visit_every_state_of_the_union_once(seed, largest):
-    made, _ = contracted(random_network(np.random.default_rng(seed), num=5, largest=largest, arity=4))
-    differentiate(made, np.arange(5))
-    program = assemble(made)
+    made, _ = contracted(random_network(np.random.default_rng(seed), num=5, largest=largest, arity=4), targets=True)
+    program = assembled(made)
     for op, (result, first, second) in zip(program.ops.tolist(), made.steps, strict=True):
         groups = program.groups[op[kernels.FIRST] : op[kernels.FIRST] + op[kernels.COUNT]]
         assert len(groups) >= 2
@@ -32,9 +29,8 @@ def test_loops_visit_every_state_of_the_union_once(seed, largest):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_matrix_products_have_the_sizes_of_their_operands(seed):
-    made, _ = contracted(random_network(np.random.default_rng(seed), num=5, largest=14, num_factors=5, arity=4))
-    differentiate(made, np.arange(5))
-    program = assemble(made)
+    made, _ = contracted(random_network(np.random.default_rng(seed), num=5, largest=14, num_factors=5, arity=4), targets=True)
+    program = assembled(made)
     for op, (result, first, second) in zip(program.ops, made.steps, strict=True):
         if op[kernels.KIND] == kernels.MATRIX:
             batch, m, n, k = op[[kernels.BATCH, kernels.M, kernels.N, kernels.K]].tolist()

@@ -106,6 +106,8 @@ def _strides(problem: Problem) -> Ints:
     """The stride of each variable in each factor, in C order of its scope."""
     start, members = problem.scopes
     strides = np.ones(len(members), np.int64)
+    if not len(members):
+        return strides
     cards = problem.variables.cards[members]
     inner = np.ones(len(members), bool)
     inner[start[1:] - 1] = False

@@ -41,6 +41,10 @@ PATIENCE = 2
 """How often an observed set is asked about before a longer search for a cheaper plan."""
 
 
+HOPELESS = 2**64
+"""Plans are shown up to this many times the memory that a question may take."""
+
+
 class TreeSettings(Protocol):
     """What the engine needs to know of a method."""
 
@@ -95,12 +99,15 @@ class QuestionCache:
 
 
 class Asked:
-    """How all marginals are found for one observed set, and how often they were asked for."""
+    """How all marginals are found for one observed set, and how often they were asked for.
+
+    Attributes:
+        groups: the targets; and where they are one group, the question that answers for all.
+    """
 
     def __init__(self) -> None:
         self.uses = 0
-        self.groups: tuple[tuple[int, ...], ...] = ()
-        self.question: Any = None
+        self.found: tuple[tuple[tuple[int, ...], ...], Any] | None = None
 
 
 class PreparedTables:
@@ -141,10 +148,10 @@ class PreparedTables:
 
     def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """A reader of single marginals, findings as point masses, from two sweeps over each group of targets."""
-        asked = self._asked(evidence)
-        if len(asked.groups) != 1:
-            return self._grouped(asked.groups, evidence)
-        return self._read_group(asked.question, evidence)
+        groups, question = self._groups(evidence)
+        if question is None:
+            return self._grouped(groups, evidence)
+        return self._read_group(question, evidence)
 
     def _read_group(self, question: Question, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         if not self._is_linear(evidence):
@@ -180,18 +187,18 @@ class PreparedTables:
 
         return read, log_partition
 
-    def _asked(self, evidence: Evidence) -> Asked:
-        """How all marginals are found; an observed set that keeps being asked about is worth a longer look."""
-        key = ("all", evidence.observed, evidence.weighted)
-        asked: Asked = self._questions.get(key, Asked)
+    def _groups(self, evidence: Evidence) -> tuple[tuple[tuple[int, ...], ...], Question | None]:
+        """The targets in groups, and the question where they are one; an observed set that keeps being asked about is
+        worth a longer look."""
+        observed, touched = evidence.observed, evidence.weighted
+        asked: Asked = self._questions.get(("all", observed, touched), Asked)
         asked.uses += 1
-        if asked.uses in (1, PATIENCE + 1):
-            worth = WORTH if asked.uses == 1 else WORTH // 10
-            groups = self._look_for_groups(*key[1:], worth)
-            if len(groups) == 1:
-                asked.question = self._question("marginals", evidence, groups[0])
-            asked.groups = groups
-        return asked
+        found = asked.found
+        if found is None or asked.uses == PATIENCE + 1:
+            groups = self._look_for_groups(observed, touched, WORTH if found is None else WORTH // 10)
+            question = self._question("marginals", evidence, groups[0]) if len(groups) == 1 else None
+            found = asked.found = groups, question
+        return found
 
     def _look_for_groups(
         self, observed: tuple[int, ...], touched: tuple[int, ...], worth: int
@@ -257,8 +264,7 @@ class PreparedTables:
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
         """What a query would cost; without targets, what all marginals do."""
         kind = "query" if targets else "marginals"
-        evidence = Evidence(dict.fromkeys(observed, 0))
-        return self._plan(kind, tuple(targets), evidence.observed, ())
+        return self._plan(kind, tuple(targets), tuple(sorted(observed)), (), slack=HOPELESS)
 
     def with_values(self, values: Values) -> PreparedTables:
         """The same plans and programs with new numbers, one array a factor over its scope.
@@ -330,18 +336,28 @@ class PreparedTables:
         key = (kind, targets, observed, touched)
         return self._questions.get(key, lambda: self._compile(kind, targets, observed, touched))  # type: ignore[no-any-return]
 
-    def _plan(self, kind: str, targets: tuple[int, ...], observed: tuple[int, ...], touched: tuple[int, ...]) -> Plan:
+    def _plan(
+        self,
+        kind: str,
+        targets: tuple[int, ...],
+        observed: tuple[int, ...],
+        touched: tuple[int, ...],
+        *,
+        slack: int = 1,
+    ) -> Plan:
         """The plan of a question; what asks about everything shares one plan."""
         if kind in ("query", "group"):
-            return self._make_plan(kind, targets, observed, touched)
+            return self._make_plan(kind, targets, observed, touched, slack)
         key = ("plan", observed, touched)
-        return self._questions.get(key, lambda: self._make_plan(kind, (), observed, touched))  # type: ignore[no-any-return]
+        return self._questions.get(key, lambda: self._make_plan(kind, (), observed, touched, slack))  # type: ignore[no-any-return]
 
-    def _make_plan(self, kind: str, targets: tuple[int, ...], observed: Sequence[int], touched: Sequence[int]) -> Plan:
+    def _make_plan(
+        self, kind: str, targets: tuple[int, ...], observed: tuple[int, ...], touched: tuple[int, ...], slack: int
+    ) -> Plan:
         if kind in ("query", "group"):
             relevant = self.problem.relevant(targets, observed, touched=touched, constants=kind == "query")
         else:
-            relevant = Relevant(np.arange(self.problem.num_factors), self._hidden(tuple(observed)))
+            relevant = Relevant(np.arange(self.problem.num_factors), self._hidden(observed))
         return make_plan(
             self.problem,
             relevant,
@@ -349,7 +365,7 @@ class PreparedTables:
             targets=targets if kind == "query" else (),
             observed=observed,
             last=targets if kind == "query" else (),
-            memory=self._settings.memory,
+            memory=self._settings.memory * slack,
         )
 
     def _compile(

@@ -421,6 +421,7 @@ def assemble(
     fixed = np.empty((2, total), np.int64)
     rows = _gather_rows(book, desk, offsets, start, members, strides, places, numbers, rank, seen, fixed)
     copies = desk.groups[: desk.tally[NUM_GROUPS]].copy()
+    fixed = fixed[:, : rows[-1, END_FIXED] if len(rows) > 0 else 0].copy()
     desk.tally[NUM_GROUPS] = 0
     desk.strides[:] = 0
     part = np.empty((4, widest + 2), np.int64)
