@@ -82,14 +82,7 @@ def test_mixed_naive_bayes_is_bayes_rule_with_scipy():
         TableCPD(c, [0.3, 0.7]),
         TableCPD(d, table, given=c),
         LinearGaussian(x, [0.0, 2.0], covariance=[1.0, 4.0], by=c),
-        LinearGaussian(
-            y,
-            [[0.0, 0.5, 1.0], [1.0, 2.0, 3.0]],
-            coefficients=[[0.5] * 3, [-1.0] * 3],
-            covariance=2.0,
-            given=x,
-            by=(c, d),
-        ),
+        LinearGaussian(y, means, coefficients=[[0.5] * 3, [-1.0] * 3], covariance=2.0, given=x, by=(c, d)),
     )
     rows = {"d": [0, 2, 1], "x": [0.3, -1.0, 5.0], "y": [0.1, 2.0, -3.0]}
     found = Classifier(model, "c").probabilities(rows)
