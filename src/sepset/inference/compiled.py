@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,7 @@ from sepset.problem import Problem
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 
+LN2 = math.log(2.0)
 LONG = 100_000_000
 """Multiplications (a tenth of a second or so) beyond which a run listens for interruptions."""
 
@@ -216,10 +218,19 @@ class Run:
     exponents: Ints = field(repr=False)
     is_wide: bool
 
+    @property
+    def is_log(self) -> bool:
+        """Whether tensors hold logarithms."""
+        return False
+
     def tensor(self, number: int) -> Floats:
         """The entries of one tensor, flat."""
         start = int(self.question.program.offsets[number])
         return self.workspace[start : start + int(self.question.contraction.ledger.sizes[number])]
+
+    def scaled(self, number: int) -> tuple[Floats, float]:
+        """The entries of one tensor up to a common factor, flat, and the logarithm of that."""
+        return self.tensor(number), int(self.exponents[number]) * LN2
 
     @property
     def log_partition(self) -> float:
@@ -233,6 +244,10 @@ class Run:
         """The normalized marginal over an asked scope, flat; a copy."""
         values = self.tensor(self.question.homes[scope])
         return np.asarray(values / values.sum())
+
+    def singles(self, layout: Layout) -> Floats:
+        """All single marginals, normalized, end to end."""
+        return layout.read(self.workspace)
 
     def factor_marginal(self, number: int) -> Floats:
         """The normalized marginal over the free variables of a relevant factor, flat in rank order; a copy."""

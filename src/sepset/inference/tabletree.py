@@ -17,11 +17,12 @@ from sepset.factors.algebra import num_entries
 from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod
 from sepset.inference.batch import RowTables
-from sepset.inference.compiled import Question, Run, compile_question
+from sepset.inference.compiled import Question, compile_question
 from sepset.inference.conflict import impossible
-from sepset.inference.factormarginals import ExpectedCounts, from_calibration, from_run
+from sepset.inference.factormarginals import ExpectedCounts, from_run
 from sepset.inference.findings import Findings
 from sepset.inference.joints import JointPlan
+from sepset.inference.logspace import Finished, ask
 from sepset.inference.method import Answer, Best, Method, Prepared
 from sepset.inference.pairwise import PairwiseMarginals
 from sepset.inference.passes import Calibration
@@ -29,7 +30,7 @@ from sepset.inference.plan import Plan, make_plan
 from sepset.inference.readback import drawer, modes, read_back
 from sepset.inference.relevance import WORTH, Ancestry, target_groups
 from sepset.inference.rowwise import RowAnswers, Workers
-from sepset.inference.tables import SAFE_BITS, FactorStore
+from sepset.inference.tables import FactorStore
 from sepset.inference.values import Values, split, with_values
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
@@ -53,14 +54,8 @@ class TreeSettings(Protocol):
         """The most bytes a workspace may have."""
 
 
-def _is_safe(weights: NDArray[np.float64]) -> bool:
-    """Whether likelihoods leave linear products room, as the factors must."""
-    positive = weights[weights > 0]
-    return not len(positive) or float(positive.min()) > float(positive.max()) * 2.0**-SAFE_BITS
-
-
 class PlainTree(Prepared, Protocol):
-    """The executor over the factor protocol that takes over where linear numbers cannot go."""
+    """The executor over the factor protocol, for what programs do not answer."""
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibration:
         """The calibrated tree."""
@@ -127,14 +122,12 @@ class PreparedTables:
         kept = tuple(sorted(question.ids.index(v) for v in targets))
         scope = tuple(self.problem.variables[question.ids[r]] for r in kept)
 
-        def read(run: Run) -> Answer:
+        def read(run: Finished) -> Answer:
             log_partition = run.log_partition
             flat = run.marginal(kept) if kept and log_partition > -np.inf else np.ones(num_entries(scope))
             return Answer(Table._make(scope, flat), log_partition)  # type: ignore[arg-type]
 
         answer = self._ask(question, evidence, read)
-        if answer is None:
-            return self._fallback.query(targets, evidence)
         return Answer(answer.distribution.align([self.problem.variables[v] for v in targets]), answer.log_partition)
 
     def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
@@ -144,9 +137,7 @@ class PreparedTables:
             return self._grouped(groups, evidence)
         question = self._question("marginals", evidence, groups[0])
         layout, scopes = question.layout, self._scopes
-        answer = self._ask(question, evidence, lambda run: (run.log_partition, layout.read(run.workspace)))
-        if answer is None:
-            return self._fallback.marginals(evidence)
+        answer = self._ask(question, evidence, lambda run: (run.log_partition, run.singles(layout)))
         log_partition, values = answer
         values.setflags(write=False)
         return lambda v: Table._make(scopes[v], values[layout.places[v]]), log_partition
@@ -168,9 +159,7 @@ class PreparedTables:
     def _group_reader(self, group: tuple[int, ...], evidence: Evidence) -> Callable[[int], Any]:
         question = self._question("group", evidence, group)
         layout, scopes = question.layout, self._scopes
-        values = self._ask(question, evidence, lambda run: layout.read(run.workspace))
-        if values is None:
-            return self._fallback.marginals(evidence)[0]
+        values = self._ask(question, evidence, lambda run: run.singles(layout))
         values.setflags(write=False)
         return lambda v: Table._make(scopes[v], values[layout.places[v]])
 
@@ -199,8 +188,7 @@ class PreparedTables:
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
-        found = self._ask(self._question("query", evidence), evidence, lambda run: run.log_partition)
-        return self._fallback.log_partition(evidence) if found is None else found
+        return self._ask(self._question("query", evidence), evidence, lambda run: run.log_partition)
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`; by max-product where that is everything, else by elimination."""
@@ -208,21 +196,18 @@ class PreparedTables:
             return self._fallback.best(evidence, over)
         question = self._question("map", evidence)
 
-        def read(run: Run) -> Best:
+        def read(run: Finished) -> Best:
             if run.log_partition == -np.inf:
                 return Best({}, -np.inf)
             codes = read_back(run, 1, modes)
             return Best({question.ids[r]: int(column[0]) for r, column in codes.items()}, run.log_partition)
 
-        found = self._ask(question, evidence, read)
-        return self._fallback.best(evidence, over) if found is None else found
+        return self._ask(question, evidence, read)
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, NDArray[Any]]:
         """Independent draws of every unobserved variable from the posterior."""
         question = self._question("sample", evidence)
         codes = self._ask(question, evidence, lambda run: read_back(run, num_rows, drawer(rng)))
-        if codes is None:
-            return self._fallback.sample(num_rows, evidence, rng)
         return {question.ids[r]: column for r, column in codes.items()}
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibration:
@@ -258,14 +243,10 @@ class PreparedTables:
     def _factor_marginals(self, evidence: Evidence) -> NDArray[np.float64]:
         question = self._question("factors", evidence)
 
-        def read(run: Run) -> NDArray[np.float64] | float:
+        def read(run: Finished) -> NDArray[np.float64] | float:
             return from_run(run, self._store, evidence) if run.log_partition > -np.inf else -np.inf
 
         found = self._ask(question, evidence, read)
-        if found is None:
-            calibration = self._fallback.calibrate(evidence)
-            possible = calibration.log_partition > -np.inf
-            found = from_calibration(calibration, self.problem, self._store, evidence) if possible else -np.inf
         if isinstance(found, float):
             raise impossible(self, evidence)
         return found
@@ -287,6 +268,16 @@ class PreparedTables:
         """
         return self._rows.expected_counts(dataset, weights, Workers(threads))
 
+    def summed_marginals(
+        self, rows: Findings, weights: NDArray[np.float64], *, threads: int | None = None
+    ) -> tuple[tuple[NDArray[np.float64], ...], NDArray[np.float64]]:
+        """The weighted sums of the factor marginals given each row, and each row's log partition.
+
+        Rows that repeat are answered again: make them distinct once, where many sets of numbers meet the same rows.
+        """
+        totals, log_partition = self._rows.summed(rows, weights, Workers(threads))
+        return split(self.problem, self._store, totals), log_partition
+
     @cached_property
     def _rows(self) -> RowTables:
         settings = self._settings
@@ -295,14 +286,12 @@ class PreparedTables:
 
     @cached_property
     def _fallback(self) -> PlainTree:
-        """The executor that works in logarithms where linear numbers cannot."""
+        """The executor over the factor protocol, for beliefs, pairs and maxima over some of the variables."""
         return self._fallback_of(self.problem)
 
-    def _ask(self, question: Question, evidence: Evidence, read: Callable[[Run], T]) -> T | None:
-        """What `read` finds after a run, or None where some table's range is too wide for linear numbers."""
-        if not self._store.is_safe or not all(_is_safe(w) for w in evidence.weights.values()):
-            return None
-        return question.ask(self._store, evidence, lambda run: None if run.is_wide else read(run))
+    def _ask(self, question: Question, evidence: Evidence, read: Callable[[Finished], T]) -> T:
+        """What `read` finds after a run: in logarithms where some table's range is too wide for linear numbers."""
+        return ask(question, self._store, self.problem, evidence, read)
 
     def _question(self, kind: str, evidence: Evidence, targets: tuple[int, ...] = ()) -> Question:
         observed, touched = evidence.observed, tuple(sorted(evidence.weights))

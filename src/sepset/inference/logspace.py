@@ -1,0 +1,155 @@
+"""Compiled questions asked in logarithms: the same program, where no common scale can hold the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.evidence import Evidence
+from sepset.factors.sparse import SparseTable
+from sepset.factors.table import Table
+from sepset.inference.compiled import LONG, Layout, Question, Run
+from sepset.inference.contraction import Ranks
+from sepset.inference.tables import SAFE_BITS, FactorStore
+from sepset.inference.workers import Cancel, interruptible
+from sepset.problem import Problem
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
+
+SLOWER = 30
+"""How much longer a multiplication takes in logarithms."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogStore:
+    """The logarithms of every factor's entries, laid out as a `FactorStore` is; zeros are minus infinity."""
+
+    values: Floats = field(repr=False)
+
+    @classmethod
+    def of(cls, problem: Problem) -> LogStore:
+        """The logarithms of an all-discrete problem: made when first needed, and kept with it."""
+        store: LogStore | None = problem.kept.get(cls)
+        if store is None:
+            store = problem.kept[cls] = cls._made(problem)
+        return store
+
+    @classmethod
+    def _made(cls, problem: Problem) -> LogStore:
+        parts = []
+        for factor in problem.factors():
+            table = factor.to_table() if isinstance(factor, SparseTable) else factor
+            assert isinstance(table, Table)
+            parts.append(table.log_values.reshape(-1))
+        return cls(np.concatenate(parts) if parts else np.zeros(0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogRun:
+    """A question's workspace of logarithms after a run."""
+
+    question: Question
+    workspace: Floats = field(repr=False)
+
+    @property
+    def is_log(self) -> bool:
+        """Tensors hold logarithms."""
+        return True
+
+    def tensor(self, number: int) -> Floats:
+        """The logarithms of one tensor's entries, flat."""
+        start = int(self.question.program.offsets[number])
+        return self.workspace[start : start + int(self.question.contraction.sizes[number])]
+
+    def scaled(self, number: int) -> tuple[Floats, float]:
+        """The entries of one tensor over the largest, flat, and the logarithm of that."""
+        logs = self.tensor(number)
+        top = float(logs.max())
+        return (np.exp(logs - top), top) if top > -np.inf else (np.zeros(len(logs)), 0.0)
+
+    @property
+    def log_partition(self) -> float:
+        """The logarithm of the product of the roots, summed over what is kept."""
+        tensors, _, _ = self.question.roots
+        return float(sum(self._normalized(int(t))[1] for t in tensors))
+
+    def marginal(self, scope: Ranks) -> Floats:
+        """The normalized marginal over an asked scope, flat."""
+        return self._normalized(self.question.homes[scope])[0]
+
+    def factor_marginal(self, number: int) -> Floats:
+        """The normalized marginal over the free variables of a relevant factor, flat in rank order."""
+        return self._normalized(self.question.factor_homes[number])[0]
+
+    def singles(self, layout: Layout) -> Floats:
+        """All single marginals, normalized, end to end."""
+        from sepset.kernels.logspace import normalize_log
+
+        return normalize_log(self.workspace, layout.offsets, layout.starts)[0]
+
+    def _normalized(self, tensor: int) -> tuple[Floats, float]:
+        """A tensor as a distribution, and the logarithm of its total."""
+        from sepset.kernels.logspace import normalize_log
+
+        starts = np.array([0, self.question.contraction.sizes[tensor]], dtype=np.int64)
+        values, totals = normalize_log(self.workspace, self.question.program.offsets[tensor : tensor + 1], starts)
+        return values, float(totals[0])
+
+
+Finished = Run | LogRun
+"""A question's workspace after a run, in either space."""
+
+
+def ask(
+    question: Question, store: FactorStore, problem: Problem, evidence: Evidence, read: Callable[[Finished], T]
+) -> T:
+    """What `read` finds after a run: in logarithms where some range is too wide for linear numbers."""
+    if store.is_safe and all(map(_is_safe, evidence.weights.values())):
+        found = question.ask(store, evidence, lambda run: None if run.is_wide else (read(run),))
+        if found is not None:
+            return found[0]
+    return ask_log(question, problem, evidence, read)
+
+
+def _is_safe(weights: Floats) -> bool:
+    """Whether likelihoods leave linear products room, as the factors must."""
+    positive = weights[weights > 0]
+    return not len(positive) or float(positive.min()) > float(positive.max()) * 2.0**-SAFE_BITS
+
+
+def ask_log(question: Question, problem: Problem, evidence: Evidence, read: Callable[[LogRun], T]) -> T:
+    """What `read` finds after a run in logarithms with these findings."""
+    from sepset.kernels.logspace import execute_log
+
+    w = _filled(question, LogStore.of(problem), evidence)
+    program = question.program
+
+    def run(cancel: Cancel) -> None:
+        execute_log(w, program.ops, program.groups, question.maximize, cancel)
+
+    if question.contraction.work > LONG // SLOWER:
+        interruptible(run)
+    else:
+        run(np.zeros(1, dtype=np.uint8))
+    return read(LogRun(question, w))
+
+
+def _filled(question: Question, store: LogStore, evidence: Evidence) -> Floats:
+    """A workspace with the factors at the findings, the likelihoods, and zero for what is always one."""
+    from sepset.kernels.contraction import gather
+
+    inputs, program = question.inputs, question.program
+    w = np.empty(program.size)
+    w[0] = w[question.free] = 0.0
+    codes = np.array([evidence.codes[v] for v in question.observed], dtype=np.int64)
+    gather(w, store.values, inputs.rows, inputs.groups, inputs.offsets(codes))
+    with np.errstate(divide="ignore"):
+        for place, v in enumerate(question.touched, start=len(inputs.numbers) + 1):
+            start = int(program.offsets[place])
+            w[start : start + len(evidence.weights[v])] = np.log(evidence.weights[v])
+    return w
