@@ -80,7 +80,7 @@ class Derivatives:
         """What the forward sweep costs with these observed; the reverse sweep about doubles it."""
         observed = tuple(observed)
         relevant = self.problem.relevant((), observed, touched=touched, constants=True, prune=self._prune)
-        return make_plan(self.problem, relevant, method=self.order, observed=observed)
+        return make_plan(self.problem, relevant, method=self.order, observed=observed, limit=self.memory)
 
     def gradient(self, evidence: Evidence) -> Gradient:
         """The derivatives at the evidence, in logarithms where some range is too wide for linear numbers.

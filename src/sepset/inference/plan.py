@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 from sepset.errors import TooLarge
 from sepset.graphs.elimination import EliminationOrder
 from sepset.graphs.graph import UndirectedGraph
-from sepset.graphs.ordering import GivenOrder, OrderingMethod
+from sepset.graphs.ordering import GivenOrder, Names, OrderingMethod
 from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
 from sepset.problem import Problem, Relevant
+from sepset.universe import Variables
 
 Ints = NDArray[np.int64]
 
@@ -148,35 +150,43 @@ def make_plan(
     observed: Sequence[int] = (),
     last: Sequence[int] = (),
     joint: bool = True,
+    limit: int | None = None,
 ) -> Plan:
     """The plan that eliminates all but `last` first, then `last`; in both, continuous variables before discrete ones.
 
     Args:
         last: the variables that are eliminated last, or kept.
         joint: whether `last` stays together to the end, as one table.
+        limit: the most bytes of tables; where every order tried is far beyond that, the search ends with `TooLarge`.
     """
     from sepset.kernels.planning import adjacency
 
-    names, cards = problem.variables.names, problem.variables.cards
+    cards = problem.variables.cards
     kept = np.array(relevant.variables, dtype=np.int64)
     start, members = relevant_scopes(problem, relevant)
     together = np.searchsorted(kept, sorted(last)) if joint else np.zeros(0, np.int64)
     scopes = np.append(start, start[-1] + len(together)), np.concatenate([members, together])
     later = np.isin(kept, np.array(last, dtype=np.int64))
     group = (2 * later + (cards[kept] > 0)).astype(np.int64)
-    nodes = tuple(names[v] for v in relevant.variables)
+    name = partial(_name, problem.variables)
+    nodes = Names(name, kept)
     if isinstance(method, GivenOrder):
         method = _within(method, problem, nodes, group)
     states = tuple(np.maximum(cards[kept], 1).tolist())
-    symbolic = symbolic_elimination(nodes, adjacency(*scopes, len(kept)), states, group, method)
+    entries = math.inf if limit is None else math.log2(limit / BYTES)
+    symbolic = symbolic_elimination(nodes, adjacency(*scopes, len(kept)), states, group, method, entries)
     return Plan(
         relevant=relevant,
         symbolic=symbolic,
         num_variables=problem.num_visible,
         cost=symbolic.cost(_first_ranks(start, members, symbolic.order)),
-        targets=tuple(names[v] for v in targets),
-        observed=tuple(names[v] for v in observed),
+        targets=tuple(map(name, targets)),
+        observed=tuple(map(name, observed)),
     )
+
+
+def _name(variables: Variables, position: int) -> str:
+    return variables[position].name
 
 
 def relevant_scopes(problem: Problem, relevant: Relevant) -> tuple[Ints, Ints]:

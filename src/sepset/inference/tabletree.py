@@ -113,7 +113,7 @@ class PreparedTables:
         self.method: Method = method
         self._settings: TreeSettings = method
         self._fallback_of = fallback
-        self._store = FactorStore.of(problem) if store is None else store
+        self._given_store = store
         self._questions = QuestionCache() if questions is None else questions
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
@@ -279,6 +279,11 @@ class PreparedTables:
         return split(self.problem, self._store, totals), log_partition
 
     @cached_property
+    def _store(self) -> FactorStore:
+        """The numbers; a question that is refused never needs them."""
+        return FactorStore.of(self.problem) if self._given_store is None else self._given_store
+
+    @cached_property
     def _rows(self) -> RowTables:
         settings = self._settings
         parts = self.problem, self._store, self._questions, settings.order, settings.memory
@@ -306,7 +311,8 @@ class PreparedTables:
         return self._questions.get(key, lambda: self._make_plan(kind, (), observed, touched))  # type: ignore[no-any-return]
 
     def _make_plan(self, kind: str, targets: tuple[int, ...], observed: Sequence[int], touched: Sequence[int]) -> Plan:
-        hidden = [v for v in range(len(self.problem.variables)) if v not in set(observed)]
+        seen = set(observed)
+        hidden = [v for v in range(len(self.problem.variables)) if v not in seen]
         asked = targets if kind in ("query", "group") else hidden
         relevant = self.problem.relevant(asked, observed, touched=touched, constants=kind != "group")
         return make_plan(
@@ -316,6 +322,7 @@ class PreparedTables:
             targets=targets if kind == "query" else (),
             observed=observed,
             last=targets if kind == "query" else (),
+            limit=self._settings.memory,
         )
 
     def _compile(
