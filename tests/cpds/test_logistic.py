@@ -129,7 +129,7 @@ def test_unseen_states_follow_the_policy():
     assert cpd.from_statistics(stats).weights[0][2].tolist() == [0.0, 0.0]
     with pytest.raises(DataError, match="first: b=2"):
         cpd.from_statistics(stats, unseen="raise")
-    with pytest.raises(NotApplicable, match="Normal prior"):
+    with pytest.raises(NotApplicable, match="Normal or Laplace prior"):
         cpd.from_statistics(stats, Dirichlet(1.0))
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 import threading
+import time
 import tracemalloc
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 import sepset as ss
 from sepset.inference.plan import PlanCache, interaction_graph, readable
+from sepset.inference.tables import FactorStore
 
 
 def chain(length, states=2):
@@ -139,3 +142,37 @@ def test_a_given_order_is_followed_as_far_as_the_question_allows():
     assert partial.plan().order == ("x2", "x0", "x1")
     with pytest.raises(ss.ScopeError, match="Unknown variable 'x9'"):
         ss.query(chain(3), "x0", method=ss.VariableElimination(order=ss.GivenOrder(["x9"])))
+
+
+def grid(side):
+    pixel = ss.Discrete.array("pixel", (side, side), states=2)
+    return pixel, ss.MarkovNet(
+        ss.unary(pixel, np.zeros((side, side, 2))), ss.pairwise(pixel.grid_edges(), ss.Potts(1.5))
+    )
+
+
+def test_hopeless_questions_are_refused_soon_without_names_or_numbers(monkeypatch):
+    monkeypatch.setattr(type(ss.MarkovNet().variables), "names", None)
+    monkeypatch.setattr(FactorStore, "_made", None)
+    pixel, model = grid(150)
+    before = time.process_time()
+    for ask in (lambda: ss.plan(model), lambda: ss.query(model, pixel[3, 4]), lambda: ss.log_probability(model)):
+        with pytest.raises(
+            ss.TooLarge,
+            match=r"order.* need.* more than 2\^40 entries \(8,192 GiB at 8 bytes each\); the limit is 2\^30\. Observe",
+        ):
+            ask()
+    assert time.process_time() - before < 6.0  # three searches over the whole grid would take twenty
+
+
+def test_a_plan_a_little_beyond_the_limit_is_shown_and_then_refused():
+    pixel, model = grid(8)
+    method = ss.CliqueTree(memory=1000)
+    assert ss.plan(model, method=method).largest > 1000 / 8
+    with pytest.raises(ss.TooLarge, match=r"entries \(width \d+\), about .* GiB"):
+        ss.query(model, pixel[0, 0], method=method)
+
+
+def test_plans_can_be_saved():
+    found = pickle.loads(pickle.dumps(ss.plan(chain(4), "x1")))
+    assert found.order[-1] == "x1"

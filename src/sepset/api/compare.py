@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from sepset.api.auto import Auto
 from sepset.api.engine import Engine
-from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
-from sepset.errors import NotApplicable, ScopeError, listing
+from sepset.errors import NotApplicable, listing
 from sepset.factors.table import Table
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.equivalence import markov_to_bayes
 from sepset.graphs.graph import UndirectedGraph
 from sepset.inference.plan import interaction_graph
+from sepset.learning.divergence import DivergenceFrom
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 from sepset.variables import VariableLike
@@ -34,40 +33,7 @@ def kl_divergence(p: BayesNet, q: BayesNet) -> float:
     >>> ss.kl_divergence(asia, asia)
     0.0
     """
-    _same_variables(p, q)
-    engine = Engine(p, Auto())
-    own = sum(_expected_log(engine, cpd) for cpd in p.cpds)
-    other = sum(_expected_log(engine, cpd) for cpd in q.cpds)
-    return max(own - other, 0.0)
-
-
-def _same_variables(p: BayesNet, q: BayesNet) -> None:
-    for model in (p, q):
-        if not isinstance(model, BayesNet):
-            raise NotApplicable(
-                f"The divergence by families is for Bayesian networks; found {model!r}. Convert it with to_bayes_net."
-            )
-    ours, theirs = set(p.variables), set(q.variables)
-    if ours != theirs:
-        differ = [v.name for v in sorted(ours ^ theirs, key=lambda v: v.name)]
-        raise ScopeError(
-            f"The divergence needs the same variables and states in both; they differ in {listing(differ)}."
-        )
-    continuous = [v.name for v in p.variables if not v.is_discrete]
-    if continuous:
-        raise NotApplicable(
-            f"The divergence by families is for discrete networks; {listing(continuous)} are continuous."
-        )
-
-
-def _expected_log(engine: Engine, cpd: CPD) -> float:
-    r"""$\sum_{x, u} P(x, u) \log \theta_{x \mid u}$ with the engine's marginal and the CPD's numbers."""
-    table: Any = cpd.to_table()  # type: ignore[attr-defined]  # every discrete CPD has it
-    weights = engine.query(table.scope).values.reshape(-1)
-    positive = weights > 0
-    with np.errstate(divide="ignore"):
-        logs = np.log(np.asarray(table.values).reshape(-1)[positive])
-    return float(weights[positive] @ logs)
+    return DivergenceFrom(p)(q)
 
 
 def to_bayes_net(model: Model, *, order: Sequence[VariableLike] | None = None) -> BayesNet:

@@ -8,7 +8,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sepset.cpds.priors import Dirichlet
+from sepset.cpds.multinomials import multinomials
+from sepset.cpds.priors import CellPrior, Dirichlet, FamilyPrior, pseudo_counts_of
 from sepset.errors import DataError, NotApplicable
 from sepset.factors.algebra import AnyVariable, Columns
 from sepset.variables import Discrete
@@ -94,8 +95,14 @@ def pseudo_counts(prior: object, shape: tuple[int, int], owner: object) -> Array
     """The pseudo-counts of a Dirichlet prior; zeros for none."""
     if prior is None:
         return np.zeros(shape)
-    if not isinstance(prior, Dirichlet):
+    if isinstance(prior, Dirichlet):
+        return prior.pseudo_counts(shape)
+    if not isinstance(prior, CellPrior | FamilyPrior):
         raise NotApplicable(f"{owner!r} takes a Dirichlet prior or None; found {prior!r}.")
+    if multinomials(owner) is not None:
+        return pseudo_counts_of(prior, [owner]).reshape(shape)
+    if isinstance(prior, FamilyPrior):
+        raise NotApplicable(f"{owner!r} takes pseudo-counts such as Dirichlet(1); found {prior!r}.")
     return prior.pseudo_counts(shape)
 
 

@@ -16,6 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.estimation import checked_weights, joint_codes, num_rows_of
+from sepset.cpds.priors import Laplace, Normal
+from sepset.cpds.regression import least_squares
+from sepset.cpds.scatters import Scatters
+from sepset.cpds.shrinkage import penalized_line
 from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, axis_of, check_scope, find, num_entries
 from sepset.factors.canonical import LOG_2PI, Cholesky, Forms
@@ -182,20 +186,37 @@ class LinearGaussian:
 
         $$\sum_m w_m \mathbf z_m \mathbf z_m^\top, \qquad \mathbf z = (1, \mathbf u, \mathbf y)$$
         """
+        rows, entry, share = self._observed(codes, weights)
+        z = np.concatenate([np.ones((len(rows), 1)), rows], axis=1)
+        weighted = z if share is None else z * share[:, None]
+        return np.stack([weighted[entry == e].T @ z[entry == e] for e in range(len(self.intercept))])
+
+    def scatters(self, codes: Columns, weights: Array | None = None) -> Scatters:
+        """The same statistics, centered: sums of squares lose digits where means are large, these do not."""
+        rows, entry, share = self._observed(codes, weights)
+        return Scatters.of(rows, entry, len(self.intercept), share)
+
+    def _observed(self, codes: Columns, weights: Array | None) -> tuple[Array, NDArray[np.int64], Array | None]:
+        """The rows of (real parents, child), the discrete context of each, and its weight."""
         num_rows = num_rows_of(codes, self.child, self)
         entry = joint_codes(codes, self.by, num_rows, self)
         share = checked_weights(weights, num_rows, self)
         missing = [v.name for v in self.given if v not in codes]
         if missing:
             raise DataError(f"{self!r} needs a column for {missing[0]}.")
-        z = np.concatenate([np.ones((num_rows, 1)), matrix((*self.given, self.child), codes, num_rows)], axis=1)
-        if not np.isfinite(z).all():
-            raise DataError(f"{self!r} needs complete finite rows; {int((~np.isfinite(z)).any(axis=1).sum())} are not.")
-        weighted = z if share is None else z * share[:, None]
-        return np.stack([weighted[entry == e].T @ z[entry == e] for e in range(len(self.intercept))])
+        rows = matrix((*self.given, self.child), codes, num_rows)
+        if not np.isfinite(rows).all():
+            raise DataError(
+                f"{self!r} needs complete finite rows; {int((~np.isfinite(rows)).any(axis=1).sum())} are not."
+            )
+        return rows, entry, share
 
     def from_statistics(
-        self, stats: Array, prior: None = None, *, unseen: Literal["raise", "keep"] = "raise"
+        self,
+        stats: Array | Scatters,
+        prior: Normal | Laplace | None = None,
+        *,
+        unseen: Literal["raise", "keep"] = "raise",
     ) -> LinearGaussian:
         r"""The maximum likelihood estimate: least squares in each discrete context.
 
@@ -205,25 +226,42 @@ class LinearGaussian:
         with $S$ the centered scatter. Collinear parents share their effect (the least-norm solution).
 
         Args:
-            stats: what `statistics` returns, or sums of such.
-            prior: only None.
+            stats: what `statistics` or `scatters` returns, or sums of such.
+            prior: `Normal` or `Laplace` on the coefficients, which makes it the largest posterior; or None.
             unseen: for contexts without data, an error or the parameters as they are.
 
         Reference: Koller & Friedman, section 17.2.4.
         """
-        if prior is not None:
-            raise NotApplicable(f"{self!r} takes no prior; found {prior!r}. Add pseudo-rows to the statistics instead.")
-        expected = (len(self.intercept), *(1 + width(self.given) + self.child.size,) * 2)
-        if np.shape(stats) != expected:
-            raise DataError(f"{self!r} has statistics of shape {expected}; found {np.shape(stats)}.")
+        if prior is not None and not isinstance(prior, Normal | Laplace):
+            raise NotApplicable(f"{self!r} takes no prior such as {prior!r}. Use Normal or Laplace, or Bayes and MAP.")
         a, B, C = self.intercept.copy(), self.coefficients.copy(), self.covariance.copy()
-        for e, total in enumerate(np.asarray(stats, dtype=np.float64)):
-            if total[0, 0] > 0:
-                a[e], B[e], C[e] = _least_squares(total, self.child.size)
+        for e, scatter in enumerate(self.centered(stats).contexts):
+            if scatter.count > 0:
+                line = (
+                    least_squares(scatter.mean, scatter.products, self.child.size)
+                    if prior is None
+                    else penalized_line(scatter, prior, self.child.size)
+                )
+                a[e], B[e], C[e] = line.intercept, line.slope, line.residue / scatter.count
             elif unseen == "raise":
                 raise DataError(f"{self!r} has no data where {states_of(self.by, e) or 'asked'}. Use unseen='keep'.")
+        return self.with_parameters(a, B, C)
+
+    def centered(self, stats: Array | Scatters) -> Scatters:
+        """Statistics of this CPD's shape as centered ones."""
+        expected = (len(self.intercept), *(1 + width(self.given) + self.child.size,) * 2)
+        if isinstance(stats, Scatters):
+            found: tuple[int, ...] = (len(stats.contexts), 1 + stats.size, 1 + stats.size)
+        else:
+            found = np.shape(stats)
+        if found != expected:
+            raise DataError(f"{self!r} has statistics of shape {expected}; found {found}.")
+        return stats if isinstance(stats, Scatters) else Scatters.from_sums(stats)
+
+    def with_parameters(self, intercept: Array, coefficients: Array, covariance: Array) -> LinearGaussian:
+        """The same CPD with these parameters, one entry a joint state of the discrete parents."""
         result = LinearGaussian.__new__(LinearGaussian)
-        result._set(self.child, self.given, self.by, self.block, a, B, C)
+        result._set(self.child, self.given, self.by, self.block, intercept, coefficients, covariance)
         return result
 
     def __repr__(self) -> str:
@@ -326,19 +364,3 @@ def _is_constant(flat: Array, scope: tuple[Discrete, ...], variable: Discrete) -
     rest = tuple(v for v in scope if v != variable)
     rows = entries((*rest, variable), scope).reshape(num_entries(rest), -1)
     return bool((flat[rows] == flat[rows[:, :1]]).all())
-
-
-def _least_squares(total: Array, size: int) -> tuple[Array, Array, Array]:
-    """Intercept, slope and covariance from one context's statistics of (1, parents, child)."""
-    count, sums = total[0, 0], total[0, 1:]
-    scatter = total[1:, 1:] - np.outer(sums, sums) / count
-    split = len(sums) - size
-    inner, cross = scatter[:split, :split], scatter[:split, split:]
-    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(inner), 1e-300))
-    unit = inner * scale[:, None] * scale
-    slope = (scale[:, None] * (np.linalg.pinv(unit, rcond=1e-12, hermitian=True) @ (scale[:, None] * cross))).T
-    intercept = (sums[split:] - slope @ sums[:split]) / count
-    residue = (scatter[split:, split:] - slope @ cross) / count
-    values, vectors = np.linalg.eigh(0.5 * (residue + residue.T))
-    # Rounding may leave a perfect fit with a variance just below zero.
-    return intercept, slope, (vectors * np.maximum(values, 0.0)) @ vectors.T

@@ -12,8 +12,8 @@ from sepset.cpds.configurations import Configurations, checked_configurations
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.estimation import Unseen, check_unseen, column, unseen_message
-from sepset.cpds.likelihood import minimize, softmax
-from sepset.cpds.priors import Normal
+from sepset.cpds.likelihood import minimize, minimize_sparse, softmax
+from sepset.cpds.priors import Laplace, Normal
 from sepset.errors import DataError, ModelError, NotApplicable
 from sepset.factors.algebra import Columns, Factor, num_entries
 from sepset.factors.sparse import SparseTable
@@ -138,19 +138,23 @@ class LogisticCPD(DiscreteCPD):
 
         Args:
             stats: configurations as `statistics` gives them.
-            prior: `Normal` on the weights (not the bias), or None for maximum likelihood.
+            prior: `Normal` or `Laplace` on the weights (not the bias), or None for maximum likelihood.
             unseen: parent states that never occur get weight zero ("uniform", the default), or "raise" an error.
 
         Reference: Koller & Friedman, section 17.4.4.
         """
         check_unseen(unseen)
-        if prior is not None and not isinstance(prior, Normal):
-            raise NotApplicable(f"{self!r} takes a Normal prior or None; found {prior!r}.")
+        if prior is not None and not isinstance(prior, Normal | Laplace):
+            raise NotApplicable(f"{self!r} takes a Normal or Laplace prior or None; found {prior!r}.")
         known = checked_configurations(stats, self.scope, self)
         if unseen == "raise":
             _refuse_unseen(self, known)
-        fit = _Fit(known, 0.0 if prior is None else prior.scale**-2.0)
-        bias, weights = fit.unpack(minimize(fit.loss, np.zeros(fit.size)))
+        fit = _Fit(known, prior.scale**-2.0 if isinstance(prior, Normal) else 0.0)
+        if isinstance(prior, Laplace):
+            found = minimize_sparse(fit.loss, np.zeros(fit.size), fit.on_weights / prior.scale)
+        else:
+            found = minimize(fit.loss, np.zeros(fit.size))
+        bias, weights = fit.unpack(found)
         return type(self)(self.child, dict(zip(self.parents, weights, strict=True)), bias, block=self.block)
 
 
@@ -163,6 +167,11 @@ class _Fit:
         self.k = self.cards[-1]
         self.sizes = [1, *(card - 1 for card in self.cards[:-1])]
         self.size = sum(self.sizes) * (self.k - 1)
+
+    @property
+    def on_weights(self) -> Array:
+        """One for each number that is a weight, zero for those of the bias."""
+        return np.concatenate([np.zeros(self.k - 1), np.ones(self.size - self.k + 1)])
 
     def unpack(self, flat: Array) -> tuple[Array, list[Array]]:
         rows = np.concatenate([np.zeros((sum(self.sizes), 1)), flat.reshape(sum(self.sizes), self.k - 1)], axis=1)

@@ -37,6 +37,10 @@ class Multinomials(Protocol):
     def multiplicities(self) -> Array:
         """How many states of the child each cell stands for in its contexts; times its probability it sums to one."""
 
+    @property
+    def sizes(self) -> Array:
+        """How many joint states of parents and child each cell stands for."""
+
     def cells(self, codes: Columns) -> Codes:
         """The cell of each row."""
 

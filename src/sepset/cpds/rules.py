@@ -177,6 +177,11 @@ class RuleCPD(DiscreteCPD):
         """How many of the child's states each rule stands for."""
         return np.asarray(tying.multiplicities(self.rule_of, len(self.probability)).max(axis=0))
 
+    @property
+    def sizes(self) -> Array:
+        """How many joint states of parents and child each parameter stands for."""
+        return np.asarray(np.prod([mask.sum(axis=1) for mask in self.masks], axis=0), dtype=np.float64)
+
     def cells(self, codes: Columns) -> Codes:
         """The rule that each row of codes agrees with."""
         num_rows = num_rows_of(codes, self.child, self)

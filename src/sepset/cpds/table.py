@@ -152,6 +152,11 @@ class TableCPD(DiscreteCPD):
         """One for each parameter."""
         return np.ones(self.table.size)
 
+    @property
+    def sizes(self) -> Array:
+        """How many joint states of parents and child each parameter stands for."""
+        return np.ones(self.table.size)
+
     def cells(self, codes: Columns) -> Codes:
         """The parameter that each row of codes uses."""
         num_rows = num_rows_of(codes, self.child, self)

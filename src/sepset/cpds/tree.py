@@ -166,6 +166,13 @@ class TreeCPD(DiscreteCPD):
         """One for each parameter."""
         return np.ones(self.distributions.size)
 
+    @property
+    def sizes(self) -> Array:
+        """How many joint states of parents and child each parameter stands for."""
+        return np.repeat(
+            [float(self.partition.size(leaf)) for leaf in range(self.partition.num_leaves)], self.child.num_states
+        )
+
     def cells(self, codes: Columns) -> Codes:
         """The parameter that each row of codes uses."""
         num_rows = num_rows_of(codes, self.child, self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -49,7 +49,9 @@ def infer_variable(name: str, column: Column) -> Discrete | Real:
     if not levels.fixed and levels.values and all(isinstance(value, bool) for value in levels.values):
         return Discrete(name, (False, True))
     if not levels.values:
-        raise DataError(f"Column {name!r} has no values, so its states are unknown. Give the variables.")
+        raise DataError(
+            f"Column {name!r} has no values in {len(column):,} rows, so its states are unknown. Give the variables."
+        )
     distinct = {(isinstance(value, bool), value): value for value in levels.values}
     states: list[State] = list(distinct.values())  # type: ignore[arg-type]  # states, as checked
     if not levels.fixed:
@@ -101,16 +103,16 @@ def _state_codes(variable: Discrete, levels: Levels) -> Codes:
     unknown = [place for place, code in enumerate(found) if code is None]
     row = first_row(levels, unknown) if unknown else None
     if row is not None:
-        raise DataError(_unknown_state(variable, levels, row, unknown))
+        value, count = levels.values[int(levels.codes[row])], int(np.isin(levels.codes, unknown).sum())
+        raise DataError(unknown_state(variable, value, count, f", row {row}"))
     return table[levels.codes]
 
 
-def _unknown_state(variable: Discrete, levels: Levels, row: int, unknown: Sequence[int]) -> str:
-    value = levels.values[int(levels.codes[row])]
-    count = int(np.isin(levels.codes, unknown).sum())
-    others = f" {count} rows hold such values." if count > 1 else ""
+def unknown_state(variable: Discrete, value: object, count: int, place: str = "") -> str:
+    """What to say of a value that is no state: where it is, what it might have been, how many rows hold such values."""
+    others = f" {count:,} rows hold such values." if count > 1 else ""
     return (
-        f"Column {variable.name!r}, row {row}: unknown state {value!r} ({type(value).__name__}); states are "
+        f"Column {variable.name!r}{place}: unknown state {value!r} ({type(value).__name__}); states are "
         f"{listing(variable.states)}.{nearest(value, variable.states)}{_type_advice(variable, value)}{others}"
     )
 
@@ -137,7 +139,10 @@ def bind_frame(
     names = set(frame.names)
     absent = [v.name for v in variables if v.name not in names]
     if absent and missing_columns != "allow":
-        raise DataError(_absent_columns(absent, frame.names))
+        raise DataError(
+            f"{absent_message(absent, frame.names)} "
+            "Rename the column, or pass missing_columns='allow' to treat the variable as unobserved."
+        )
     columns = (bind_column(v, frame.read(v.name)) if v.name in names else absent_column(v, frame) for v in variables)
     return variables, tuple(columns)
 
@@ -150,9 +155,8 @@ def absent_column(variable: Discrete | Vector, frame: Frame) -> Codes | Values:
     return np.full(frame.num_rows, np.nan)
 
 
-def _absent_columns(absent: Sequence[str], names: Sequence[str]) -> str:
+def absent_message(absent: Sequence[str], names: Iterable[str]) -> str:
+    """What to say of variables without a column."""
+    known = list(names)
     more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
-    return (
-        f"No column for variable {absent[0]!r}{more}; columns are {listing(names)}.{nearest(absent[0], names)} "
-        "Rename the column, or pass missing_columns='allow' to treat the variable as unobserved."
-    )
+    return f"No column for variable {absent[0]!r}{more}; columns are {listing(known)}.{nearest(absent[0], known)}"

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepset.arrays import VariableArray
-from sepset.data.binding import bind_frame, refuse_vector
-from sepset.data.columns import MISSING, Cells, Codes, Levels, Values, code_dtype
+from sepset.data.binding import bind_frame
+from sepset.data.coded import checked_cells, matrix_columns, named_columns, positions
+from sepset.data.columns import Cells, Codes, Levels, Values
 from sepset.data.frames import open_frame
+from sepset.data.weights import checked_weights
 from sepset.errors import DataError, ScopeError, listing
 from sepset.universe import Variables
 from sepset.variables import Discrete, State, VariableLike, Vector
@@ -39,6 +41,8 @@ class Dataset:
         variables: what the columns mean, bound by name; other columns are ignored. Without them, boolean,
             integer, text and categorical columns become `Discrete` and float columns `Real`.
         missing_columns: "allow" leaves variables without a column wholly missing.
+        weights: how often each row counts, one number a row or the name of a column; finite and not negative. They
+            follow their rows into every part of the dataset.
 
     Reference: Koller & Friedman, section 17.1 (complete data) and 19.1 (missing data).
 
@@ -47,9 +51,10 @@ class Dataset:
     (Dataset(3 rows, 2 variables: 'grade', 'score'), [1, 0, -1], {'grade': None, 'score': 3.0})
     """
 
-    __slots__ = ("_columns", "num_rows", "variables")
+    __slots__ = ("_columns", "num_rows", "variables", "weights")
     variables: Variables
     num_rows: int
+    weights: Values | None
     _columns: tuple[Codes | Values, ...]
 
     def __init__(
@@ -58,26 +63,41 @@ class Dataset:
         variables: Iterable[Discrete | Vector | VariableArray] | None = None,
         *,
         missing_columns: Literal["refuse", "allow"] = "refuse",
+        weights: ArrayLike | str | None = None,
     ) -> None:
         scope = None if variables is None else _scope(variables)
         source = frame._plain_columns() if isinstance(frame, Dataset) else frame
-        opened = open_frame(source, None if scope is None else scope.names)
+        by_name = weights if isinstance(weights, str) else None
+        opened = open_frame(source, None if scope is None else (*scope.names, *filter(None, [by_name])))
         num_rows = frame.num_rows if isinstance(frame, Dataset) else opened.num_rows
-        bound, columns = bind_frame(opened, scope, missing_columns)
-        self._fill(bound, columns, num_rows)
+        bound, columns = bind_frame(opened.without(by_name), scope, missing_columns)
+        given = weights if by_name is None else opened.numbers(by_name)
+        kept = frame.weights if isinstance(frame, Dataset) and given is None else given
+        self._fill(bound, columns, num_rows, None if kept is None else checked_weights(kept, num_rows))
 
-    def _fill(self, variables: Variables, columns: Iterable[Codes | Values], num_rows: int) -> None:
+    def _fill(
+        self, variables: Variables, columns: Iterable[Codes | Values], num_rows: int, weights: Values | None
+    ) -> None:
         kept = tuple(columns)
         for column in kept:
             column.setflags(write=False)
         object.__setattr__(self, "variables", variables)
         object.__setattr__(self, "num_rows", num_rows)
         object.__setattr__(self, "_columns", kept)
+        if weights is not None:
+            weights.setflags(write=False)
+        object.__setattr__(self, "weights", weights)
 
     @classmethod
-    def _make(cls, variables: Variables, columns: Iterable[Codes | Values], num_rows: int) -> Dataset:
+    def _make(
+        cls,
+        variables: Variables,
+        columns: Iterable[Codes | Values],
+        num_rows: int,
+        weights: Values | None = None,
+    ) -> Dataset:
         made = object.__new__(cls)
-        made._fill(variables, columns, num_rows)
+        made._fill(variables, columns, num_rows, weights)
         return made
 
     @classmethod
@@ -85,6 +105,8 @@ class Dataset:
         cls,
         variables: Iterable[Discrete | Vector | VariableArray],
         codes: Mapping[str, ArrayLike] | NDArray[Any],
+        *,
+        weights: ArrayLike | None = None,
     ) -> Dataset:
         """The dataset with these codes, as a matrix with one row a case or as one array a name; -1 is missing.
 
@@ -95,20 +117,35 @@ class Dataset:
         """
         scope = _scope(variables)
         if isinstance(codes, Mapping):
-            given = _named_columns(scope, codes)
+            given = named_columns(scope, codes)
         else:
-            given = _matrix_columns(scope, np.asarray(codes))
+            given = matrix_columns(scope, np.asarray(codes))
         sizes = {len(column) for column in given}
         if len(sizes) > 1:
             raise DataError(f"Columns must have one length; found lengths {listing(sorted(sizes))}.")
         num_rows = sizes.pop() if sizes else (0 if isinstance(codes, Mapping) else len(codes))
-        return cls._make(scope, (_checked(v, c) for v, c in zip(scope, given, strict=True)), num_rows)
+        columns = (checked_cells(v, c) for v, c in zip(scope, given, strict=True))
+        return cls._make(scope, columns, num_rows, None if weights is None else checked_weights(weights, num_rows))
+
+    def with_weights(self, weights: ArrayLike | None) -> Dataset:
+        """The same rows with these weights, or without any.
+
+        >>> Dataset({"coin": ["head", "tail"]}).with_weights([2, 0.5]).total_weight
+        2.5
+        """
+        checked = None if weights is None else checked_weights(weights, self.num_rows)
+        return self._make(self.variables, self._columns, self.num_rows, checked)
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of the weights: the number of rows where there are none."""
+        return float(self.num_rows if self.weights is None else self.weights.sum())
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Datasets are immutable; cannot set {name!r}.")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.variables.parts, self._columns, self.num_rows)
+        return _rebuild, (self.variables.parts, self._columns, self.num_rows, self.weights)
 
     def __len__(self) -> int:
         return self.num_rows
@@ -145,7 +182,9 @@ class Dataset:
     def __getitem__(self, key: slice | VariableLike) -> Dataset | NDArray[Any]:
         """A range of rows, or one column as a user reads it: states, or the numbers of a real variable."""
         if isinstance(key, slice):
-            return self._make(self.variables, (c[key].copy() for c in self._columns), len(range(self.num_rows)[key]))
+            weights = None if self.weights is None else self.weights[key].copy()
+            size = len(range(self.num_rows)[key])
+            return self._make(self.variables, (c[key].copy() for c in self._columns), size, weights)
         return self.states(key) if self.variables[key].is_discrete else self.values(key)
 
     def matrix(self, variables: Iterable[VariableLike] | None = None) -> Codes:
@@ -192,29 +231,120 @@ class Dataset:
         chosen = np.asarray(rows)
         if chosen.dtype.kind == "b" and chosen.shape != (self.num_rows,):
             raise DataError(f"A mask has one entry a row; found {chosen.shape} for {self.num_rows} rows.")
-        places = np.flatnonzero(chosen) if chosen.dtype.kind == "b" else _positions(chosen, self.num_rows)
-        return self._make(self.variables, (c[places] for c in self._columns), len(places))
+        places = np.flatnonzero(chosen) if chosen.dtype.kind == "b" else positions(chosen, self.num_rows)
+        weights = None if self.weights is None else self.weights[places]
+        return self._make(self.variables, (c[places] for c in self._columns), len(places), weights)
 
     def select(self, variables: Iterable[VariableLike]) -> Dataset:
         """The same rows over these variables, in this order."""
         if isinstance(variables, str):
             raise ScopeError(f"Several variables were expected; found {variables!r}. Use select([{variables!r}]).")
         chosen = Variables(self.variables[v] for v in variables)
-        return self._make(chosen, (self.column(v) for v in chosen), self.num_rows)
+        return self._make(chosen, (self.column(v) for v in chosen), self.num_rows, self.weights)
 
     def head(self, count: int = 5) -> Dataset:
         """The first rows."""
         return self[: max(count, 0)]
 
     def concat(self, *others: Dataset) -> Dataset:
-        """The rows of this dataset followed by those of others over the same variables, in any order."""
+        """The rows of this dataset followed by those of others over the same variables, in any order.
+
+        Where some have weights, the rows of the others count once.
+        """
         for other in others:
             if set(self.variables) != set(other.variables):
                 differing = [v for v in (*self.variables, *other.variables) if _differs(v, self, other)]
                 raise DataError(f"Only rows over the same variables join; these differ: {listing(differing)}.")
         everyone = (self, *others)
         columns = (np.concatenate([d.column(v) for d in everyone]) for v in self.variables)
-        return self._make(self.variables, columns, sum(d.num_rows for d in everyone))
+        weights = [np.ones(d.num_rows) if d.weights is None else d.weights for d in everyone]
+        joined = np.concatenate(weights) if any(d.weights is not None for d in everyone) else None
+        return self._make(self.variables, columns, sum(d.num_rows for d in everyone), joined)
+
+    def collapse(self) -> Dataset:
+        r"""The distinct rows in order of first appearance, each with the total weight of its copies.
+
+        Every statistic that adds up over rows is the same, at the cost of the distinct ones.
+
+        >>> rows = Dataset({"coin": ["head", "tail", "head"]}).collapse()
+        >>> rows.states("coin").tolist(), rows.weights.tolist()
+        (['head', 'tail'], [2.0, 1.0])
+        """
+        from sepset.data.duplicates import group_rows
+
+        firsts, groups = group_rows(self._columns, self.variables.cards.tolist(), self.num_rows)
+        weights = np.bincount(groups, self.weights, len(firsts)).astype(np.float64)
+        return self._make(self.variables, (c[firsts] for c in self._columns), len(firsts), weights)
+
+    def split(
+        self,
+        fraction: float,
+        *,
+        seed: int | np.random.Generator = 0,
+        stratify: VariableLike | Iterable[VariableLike] | None = None,
+    ) -> tuple[Dataset, Dataset]:
+        r"""A random $f M$ of the rows and all others, each in their old order: a training and a test set.
+
+        Args:
+            fraction: the first part's share $f$ of the $M$ rows.
+            seed: an integer or a generator.
+            stratify: discrete variables whose joint states keep their shares in both parts, up to one row.
+
+        >>> train, test = Dataset({"coin": ["head", "tail"] * 5}).split(0.8, stratify="coin")
+        >>> len(train), sorted(test.states("coin"))
+        (8, ['head', 'tail'])
+        """
+        from sepset.data.partition import dealt, in_first_part
+
+        first = in_first_part(dealt(self.num_rows, np.random.default_rng(seed), self._strata(stratify)), fraction)
+        return self.take(first), self.take(~first)
+
+    def folds(
+        self,
+        count: int,
+        *,
+        seed: int | np.random.Generator = 0,
+        stratify: VariableLike | Iterable[VariableLike] | None = None,
+    ) -> Iterator[tuple[Dataset, Dataset]]:
+        r"""The $K$ pairs of a training and a test set in which each row is tested once.
+
+        Args:
+            count: the number of folds $K$, from 2 (halves) to the number of rows (leave one out).
+            seed: an integer or a generator.
+            stratify: as in `split`.
+
+        >>> [len(test) for train, test in Dataset({"coin": ["head", "tail"] * 5}).folds(3)]
+        [4, 3, 3]
+        """
+        from sepset.data.partition import dealt, fold_numbers
+
+        numbers = fold_numbers(dealt(self.num_rows, np.random.default_rng(seed), self._strata(stratify)), count)
+        return ((self.take(numbers != fold), self.take(numbers == fold)) for fold in range(count))
+
+    def _strata(self, stratify: VariableLike | Iterable[VariableLike] | None) -> NDArray[np.int64] | None:
+        if stratify is None:
+            return None
+        from sepset.data.duplicates import group_rows
+
+        chosen = [stratify] if isinstance(stratify, str | Discrete | Vector) else list(stratify)
+        columns = [self.codes(v) for v in chosen]
+        return group_rows(columns, [int(self.variables[v].num_states) for v in chosen], self.num_rows)[1]  # type: ignore[union-attr]  # discrete, as they have codes
+
+    def is_missing(self, variable: VariableLike) -> NDArray[np.bool_]:
+        """Which rows miss the cell of this variable.
+
+        >>> Dataset({"coin": ["head", None]}).is_missing("coin").tolist()
+        [False, True]
+        """
+        return _absent(self.column(variable))
+
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """Which cells are missing, one row a case and one column a variable, in the order of `variables`."""
+        out = np.empty((self.num_rows, len(self.variables)), np.bool_)
+        for place, column in enumerate(self._columns):
+            out[:, place] = _absent(column)
+        return out
 
     @property
     def num_missing(self) -> dict[str, int]:
@@ -227,8 +357,12 @@ class Dataset:
         return not any(_absent(column).any() for column in self._columns)
 
     def equals(self, other: Dataset) -> bool:
-        """Whether the other has the same variables in the same order and the same rows."""
+        """Whether the other has the same variables in the same order, the same rows and the same weights."""
         if tuple(self.variables) != tuple(other.variables) or self.num_rows != other.num_rows:
+            return False
+        if (self.weights is None) != (other.weights is None):
+            return False
+        if self.weights is not None and not np.array_equal(self.weights, other.weights):  # type: ignore[arg-type]
             return False
         pairs = zip(self._columns, other._columns, strict=True)
         return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
@@ -260,7 +394,8 @@ class Dataset:
 
     def __repr__(self) -> str:
         rows, variables = _count(self.num_rows, "row"), _count(len(self.variables), "variable")
-        return f"Dataset({rows}, {variables}{_short_names(self.variables)})"
+        weight = "" if self.weights is None else f" of weight {self.total_weight:,.6g}"
+        return f"Dataset({rows}{weight}, {variables}{_short_names(self.variables)})"
 
     def __rich__(self) -> Group:
         from sepset.data.show import rich_table
@@ -282,8 +417,8 @@ def _short_names(variables: Variables, limit: int = 6) -> str:
     return f": {', '.join(shown)}{', ...' if len(variables) > limit else ''}" if shown else ""
 
 
-def _rebuild(parts: tuple[Any, ...], columns: tuple[Any, ...], num_rows: int) -> Dataset:
-    return Dataset._make(Variables(parts), columns, num_rows)
+def _rebuild(parts: tuple[Any, ...], columns: tuple[Any, ...], num_rows: int, weights: Values | None = None) -> Dataset:
+    return Dataset._make(Variables(parts), columns, num_rows, weights)
 
 
 def _scope(variables: Iterable[Discrete | Vector | VariableArray]) -> Variables:
@@ -302,46 +437,3 @@ def _absent(column: Codes | Values) -> NDArray[np.bool_]:
 
 def _differs(variable: Discrete | Vector, *datasets: Dataset) -> bool:
     return not all(variable in set(d.variables) for d in datasets)
-
-
-def _positions(chosen: NDArray[Any], num_rows: int) -> NDArray[np.int64]:
-    if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
-        raise DataError(f"Rows are chosen by a list of whole numbers or a mask; found {chosen!r}.")
-    places = chosen.astype(np.int64)
-    outside = (places < -num_rows) | (places >= num_rows)
-    if outside.any():
-        raise DataError(f"There are {num_rows} rows, counted from 0; no row {int(places[outside][0])}.")
-    return places
-
-
-def _named_columns(scope: Variables, codes: Mapping[str, ArrayLike]) -> list[NDArray[Any]]:
-    by_name = {key if isinstance(key, str) else getattr(key, "name", key): cells for key, cells in codes.items()}
-    absent = [v.name for v in scope if v.name not in by_name]
-    extra = [name for name in by_name if name not in set(scope.names)]
-    if absent or extra:
-        raise DataError(f"Codes and variables must match; without codes: {listing(absent)}; unknown: {listing(extra)}.")
-    return [np.asarray(by_name[v.name]) for v in scope]
-
-
-def _matrix_columns(scope: Variables, codes: NDArray[Any]) -> list[NDArray[Any]]:
-    if codes.ndim != 2 or codes.shape[1] != len(scope):
-        raise DataError(f"A matrix of codes has {len(scope)} columns, one a variable; found shape {codes.shape}.")
-    return list(codes.T)
-
-
-def _checked(variable: Discrete | Vector, cells: NDArray[Any]) -> Codes | Values:
-    """A contiguous copy of given codes or numbers, after their range was checked."""
-    if cells.ndim != 1 or (cells.size and cells.dtype.kind not in ("iu" if variable.is_discrete else "iuf")):
-        wanted = "integer codes" if variable.is_discrete else "numbers"
-        raise DataError(f"{variable.name} takes one column of {wanted}; found shape {cells.shape}, type {cells.dtype}.")
-    if not isinstance(variable, Discrete):
-        refuse_vector(variable)
-        return cells.astype(np.float64)
-    outside = (cells < MISSING) | (cells >= variable.num_states)
-    if outside.any():
-        row = int(np.argmax(outside))
-        raise DataError(
-            f"{variable.name} has codes 0 to {variable.num_states - 1}, and -1 for missing; "
-            f"found {cells[row]} in row {row}."
-        )
-    return cells.astype(code_dtype(variable.num_states))

@@ -1,22 +1,18 @@
 """CSV, TSV and Parquet files of rows, through DuckDB.
 
 Text files are read as text and matched with states by how the states print, so that `3.0`, `<0.5` and `True` are what
-the variables say they are. Paths are parameters, never parts of a query, and no pattern in a path is expanded.
+the variables say they are.
 """
 
 from __future__ import annotations
 
-import csv
-import glob
-import gzip
 import os
 import re
 import tempfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -25,14 +21,11 @@ from sepset.data.columns import MISSING, Cells, Codes, Column, Levels, drop_miss
 from sepset.data.dataset import Dataset
 from sepset.data.export import is_text, numeric_states
 from sepset.data.frames import open_frame
+from sepset.data.scan import DELIMITERS, Scan, compression, connected, file_format, scanned
 from sepset.errors import DataError, FileFormatError, listing
 from sepset.universe import Variables
 from sepset.variables import Discrete, State, Vector
 
-if TYPE_CHECKING:
-    import duckdb
-
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _BOOLEANS = {"true": True, "false": False}
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _PADDED = re.compile(r"[+-]?0[0-9]")
@@ -67,120 +60,35 @@ def read_dataset(
     {'coin': None, 'tries': 5}
     """
     file = Path(path)
-    kind = _format(file)
-    if not file.is_file():
-        raise FileFormatError("no such file." if not file.exists() else "not a regular file.", file=str(file))
     scope = None if variables is None else Variables(variables)
-    with _connection(file) as connection:
-        if kind == ".parquet":
-            source: object = _parquet_columns(connection, file)
-        else:
-            source = _text_columns(connection, file, delimiter or _DELIMITERS[kind], list(missing), scope)
+    with scanned(file, delimiter=delimiter, missing=missing) as scan:
+        source = _text_columns(scan, scope) if scan.is_text else _parquet_columns(scan)
     try:
         return Dataset(source, scope, missing_columns=missing_columns)
     except DataError as error:
         raise DataError(f"{file}: {error}") from error
 
 
-def _format(file: Path) -> str:
-    suffixes = [suffix.lower() for suffix in file.suffixes]
-    kind = suffixes[-2] if len(suffixes) > 1 and suffixes[-1] == ".gz" else suffixes[-1] if suffixes else ""
-    zipped = bool(suffixes) and suffixes[-1] == ".gz"
-    if kind not in (*_DELIMITERS, ".parquet") or (zipped and kind == ".parquet"):
-        raise FileFormatError(
-            f"the suffix {file.suffix!r} names no format of rows. Use .csv, .tsv (either also .gz) or .parquet.",
-            file=str(file),
-        )
-    return kind
+def _parquet_columns(scan: Scan) -> dict[str, Column]:
+    frame = open_frame(scan.relation)
+    return {name: frame.read(found) for name, found in scan.columns.items()}
 
 
-@contextmanager
-def _connection(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A private in-memory DuckDB that loads no extensions; its errors become ours."""
-    import duckdb
-
-    settings: dict[str, str | bool | int | float | list[str]] = {
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-    }
-    try:
-        with duckdb.connect(":memory:", config=settings) as connection:
-            yield connection
-    except duckdb.Error as error:
-        raise _file_error(error, file) from error
-
-
-def _file_error(error: Exception, file: Path) -> FileFormatError:
-    """The first telling lines of DuckDB's message, with the line of the file."""
-    text = str(error).split("\nPossible", 1)[0]
-    place = re.search(r"on Line: (\d+)", text)
-    lines = [line for line in text.splitlines() if line and not line.startswith("LINE ")]
-    return FileFormatError(" ".join(lines)[:500], file=str(file), line=int(place[1]) if place else 0, column=1)
-
-
-def _parquet_columns(connection: duckdb.DuckDBPyConnection, file: Path) -> dict[str, Column]:
-    """The columns under the names in the file: DuckDB would rename those that differ by case alone."""
-    pattern = [glob.escape(str(file))]
-    frame = open_frame(connection.sql("FROM read_parquet(?)", params=pattern))
-    leaves = connection.execute("SELECT name FROM parquet_schema(?) WHERE num_children IS NULL", pattern).fetchall()
-    names = [name for (name,) in leaves] if len(leaves) == len(frame.names) else list(frame.names)
-    return {name: frame.read(found) for name, found in zip(names, frame.names, strict=True)}
-
-
-def _text_columns(
-    connection: duckdb.DuckDBPyConnection, file: Path, delimiter: str, missing: list[str], scope: Variables | None
-) -> dict[str, Column]:
-    header = _header(file, delimiter)
-    query = """
-        FROM read_csv(?, columns=?, delim=?, nullstr=?, compression=?, auto_detect=false, header=true,
-                      quote='"', escape='"', comment='', allow_quoted_nulls=false, strict_mode=true,
-                      max_line_size=16000000)
-    """
-    places = {f"c{place}": "VARCHAR" for place in range(len(header))}
-    frame = open_frame(
-        connection.sql(query, params=[glob.escape(str(file)), places, delimiter, missing, _compression(file)])
-    )
+def _text_columns(scan: Scan, scope: Variables | None) -> dict[str, Column]:
+    frame = open_frame(scan.relation)
     wanted = None if scope is None else {v.name: v for v in scope}
     columns: dict[str, Column] = {}
-    for place, name in enumerate(header):
+    for name, found in scan.columns.items():
         if wanted is None:
-            columns[name] = _typed(_levels(frame.read(f"c{place}")))
+            columns[name] = _typed(_levels(frame.read(found)))
         elif name in wanted:
-            columns[name] = _matched(_levels(frame.read(f"c{place}")), wanted[name])
-    return columns if columns else {name: frame.read(f"c{place}") for place, name in enumerate(header)}
-
-
-def _compression(file: Path) -> str:
-    """Said outright, since DuckDB takes what follows a question mark in a path for no part of the name."""
-    return "gzip" if file.suffix.lower() == ".gz" else "none"
+            columns[name] = matched(_levels(frame.read(found)), wanted[name])
+    return columns if columns else {name: frame.read(found) for name, found in scan.columns.items()}
 
 
 def _levels(column: Column) -> Levels:
     assert isinstance(column, Levels), "text columns come as levels"
     return column
-
-
-def _header(file: Path, delimiter: str) -> list[str]:
-    """The names in the first line of a text file."""
-    if len(delimiter) != 1:
-        raise DataError(f"A delimiter is one character; found {delimiter!r}.")
-    try:
-        with _text(file) as lines:
-            names = next(csv.reader(lines, delimiter=delimiter, strict=True), [])
-        "".join(names).encode()
-    except (OSError, EOFError, zlib.error, UnicodeEncodeError, csv.Error) as error:
-        raise FileFormatError(f"the first line cannot be read: {error}.", file=str(file), line=1, column=1) from error
-    bad = [name for place, name in enumerate(names) if not name or name in names[:place]]
-    if bad or not names:
-        found = f"empty or repeated names {listing(bad)}" if bad else "no names"
-        raise FileFormatError(f"the first line names the columns; found {found}.", file=str(file), line=1, column=1)
-    return names
-
-
-def _text(file: Path) -> IO[str]:
-    if file.suffix.lower() == ".gz":
-        return gzip.open(file, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="")
-    return file.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
 def _typed(levels: Levels) -> Column:
@@ -205,7 +113,7 @@ def _number(text: str) -> float | None:
     return None
 
 
-def _matched(levels: Levels, variable: Discrete | Vector) -> Levels:
+def matched(levels: Levels, variable: Discrete | Vector) -> Levels:
     """Text as the states of a variable, or as numbers; what fits neither stays text, to be refused with its row."""
     texts = [str(value) for value in levels.values]
     if isinstance(variable, Discrete):
@@ -245,10 +153,10 @@ def write_dataset(dataset: Dataset, path: str | os.PathLike[str], *, delimiter: 
     'coin\\tfair\\nhead\\tTrue\\n\\tFalse\\n'
     """
     file = Path(path)
-    kind = _format(file)
+    kind = file_format(file)
     if not len(dataset.variables):
         raise DataError(f"{file}: a dataset without variables has nothing to write.")
-    with _replacing(file) as partial, _connection(file) as connection:
+    with _replacing(file) as partial, connected(file) as connection:
         codes = {f"c{place}": column for place, column in enumerate(map(dataset.column, dataset.variables))}
         connection.register("codes", codes)
         if kind == ".parquet":
@@ -256,9 +164,9 @@ def write_dataset(dataset: Dataset, path: str | os.PathLike[str], *, delimiter: 
             connection.sql(query, params=states).write_parquet(str(partial))
         else:
             query, states = _text_query(dataset, file)
-            separator = delimiter or _DELIMITERS[kind]
+            separator = delimiter or DELIMITERS[kind]
             rows = connection.sql(query, params=states)
-            rows.write_csv(str(partial), sep=separator, header=False, compression=_compression(file))
+            rows.write_csv(str(partial), sep=separator, header=False, compression=compression(file))
 
 
 @contextmanager

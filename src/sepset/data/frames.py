@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sepset.data.columns import Cells, Column, Levels, drop_missing, from_array, from_objects
-from sepset.errors import DataError, listing
+from sepset.data.columns import Cells, Column, Levels, Values, drop_missing, from_array, from_objects, numbers_of
+from sepset.errors import DataError, listing, nearest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,6 +33,19 @@ class Frame:
         """The plain form of one column; errors name it."""
         try:
             return self.cells(name)
+        except DataError as error:
+            raise DataError(f"Column {name!r}: {error}") from error
+
+    def without(self, name: str | None) -> Frame:
+        """The same frame less one column, if one is named."""
+        return self if name is None else replace(self, names=tuple(n for n in self.names if n != name))
+
+    def numbers(self, name: str) -> Values:
+        """One column as numbers."""
+        if name not in self.names:
+            raise DataError(f"No column {name!r}; columns are {listing(self.names)}.{nearest(name, self.names)}")
+        try:
+            return numbers_of(self.read(name))
         except DataError as error:
             raise DataError(f"Column {name!r}: {error}") from error
 

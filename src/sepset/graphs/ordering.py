@@ -404,8 +404,10 @@ def _greedy(task: OrderingTask, weight: Floats, logs: Floats, mix: tuple[float, 
 
 def _hopeless(task: OrderingTask, tried: int = 1) -> TooLarge:
     orders = "The greedy elimination order needs" if tried == 1 else f"All {tried} elimination orders tried need"
+    beyond = task.limit + _SLACK
     return TooLarge(
-        f"{orders} tables of more than 2^{task.limit + _SLACK:.0f} entries; the limit is 2^{task.limit:.0f}. "
+        f"{orders} tables of more than 2^{beyond:.0f} entries ({2.0 ** (beyond - 27):,.4g} GiB at 8 bytes each); "
+        f"the limit is 2^{task.limit:.0f}. "
         "Observe more variables, ask for fewer targets, or use a method that trades time for memory "
         "(RecursiveConditioning, CutsetConditioning) or exactness for both."
     )

@@ -127,7 +127,8 @@ def symbolic_elimination(
     from sepset.kernels.planning import eliminate
 
     start, neighbors = rows
-    weights = np.array([min(card, 2**1000) for card in cards], dtype=np.float64)
+    least = min(max(cards, default=1), 2**1000)
+    weights = np.array(cards if least < 2**1000 else [min(card, least) for card in cards], dtype=np.float64)
     task = OrderingTask(nodes, start, neighbors.astype(np.int32), weights, group, limit)
     order = np.asarray(method.arrange(task), dtype=np.int64)
     if not _is_permutation(order, len(nodes)):

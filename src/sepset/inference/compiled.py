@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,6 +30,7 @@ NOTHING = np.zeros((0, 3), dtype=np.int64)
 NO_CODES = np.zeros(0, dtype=np.int64)
 NEVER = np.zeros(1, dtype=np.uint8)
 
+LN2 = math.log(2.0)
 LONG = 100_000_000
 """Multiplications (a tenth of a second or so) beyond which a run listens for interruptions."""
 
@@ -159,8 +161,7 @@ class Question:
         space = self.pool.take(store)
         if space is None:
             space, rows = self.workspace(store, np.empty(program.size)), program.rows
-        found = evidence.codes
-        codes = np.array([found[v] for v in self.observed], dtype=np.int64) if found else NO_CODES
+        codes = self.codes(evidence)
         w, exponents, flags = space.values, space.exponents, space.flags
         for place, v in enumerate(self.touched, start=len(self.numbers) + 1):
             start = int(program.offsets[place])
@@ -174,6 +175,11 @@ class Question:
         answer = then(Run(self, w, exponents, bool(flags[0]), log_partition))
         self.pool.give(store, space)  # not after an interruption, which may leave it half filled
         return answer
+
+    def codes(self, evidence: Evidence) -> Ints:
+        """The findings a run takes."""
+        found = evidence.codes
+        return np.array([found[v] for v in self.observed], dtype=np.int64) if found else NO_CODES
 
     def workspace(self, store: FactorStore, values: Floats) -> Workspace:
         """A new workspace in the room given, the tensors in it that are always the same filled in."""
@@ -235,10 +241,19 @@ class Run:
     log_partition: float
     """The logarithm of the product of the roots, summed over what is kept."""
 
+    @property
+    def is_log(self) -> bool:
+        """Whether tensors hold logarithms."""
+        return False
+
     def tensor(self, number: int) -> Floats:
         """The entries of one tensor, flat."""
         start = int(self.question.program.offsets[number])
         return self.workspace[start : start + int(self.question.contraction.sizes[number])]
+
+    def scaled(self, number: int) -> tuple[Floats, float]:
+        """The entries of one tensor up to a common factor, flat, and the logarithm of that."""
+        return self.tensor(number), int(self.exponents[number]) * LN2
 
     def joint(self) -> Floats:
         """The normalized joint over what is kept, flat in rank order; a copy."""

@@ -15,18 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.evidence import Evidence
-from sepset.factors.block import Single
-from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod, Portfolio
-from sepset.inference.compiled import Question, Run, compile_question
+from sepset.inference.compiled import Question, compile_question
 from sepset.inference.contraction import ONE
-from sepset.inference.elimination import VariableElimination
+from sepset.inference.logspace import Finished, ask
 from sepset.inference.plan import Plan, PlanCache, make_plan
 from sepset.inference.tables import FactorStore
 from sepset.problem import Problem
 
 Floats = NDArray[np.float64]
-LN2 = math.log(2.0)
 MEMORY = 8 * 2**30
 
 
@@ -83,20 +80,16 @@ class Derivatives:
         """What the forward sweep costs with these observed; the reverse sweep about doubles it."""
         observed = tuple(observed)
         relevant = self.problem.relevant((), observed, touched=touched, constants=True, prune=self._prune)
-        return make_plan(self.problem, relevant, method=self.order, observed=observed)
+        return make_plan(self.problem, relevant, method=self.order, observed=observed, limit=self.memory)
 
     def gradient(self, evidence: Evidence) -> Gradient:
-        """The derivatives at the evidence; factor by factor where some range is too wide for linear numbers.
+        """The derivatives at the evidence, in logarithms where some range is too wide for linear numbers.
 
         Cost: one forward and one reverse sweep.
         Reference: Darwiche (2003), A differential approach to inference in Bayesian networks.
         """
-        if self._store.is_safe:
-            question = self._question(evidence)
-            found = question.ask(self._store, evidence, lambda run: None if run.is_wide else self._read(run, evidence))
-            if found is not None:
-                return found
-        return self._plain(evidence)
+        question = self._question(evidence)
+        return ask(question, self._store, self.problem, evidence, lambda run: self._read(run, evidence))
 
     def _question(self, evidence: Evidence) -> Question:
         observed, touched = evidence.observed, tuple(sorted(evidence.weights))
@@ -115,25 +108,25 @@ class Derivatives:
 
         return self._questions.get((observed, touched), make)
 
-    def _read(self, run: Run, evidence: Evidence) -> Gradient:
+    def _read(self, run: Finished, evidence: Evidence) -> Gradient:
         logs = _log_masses(run)
         root_of, adjoint_of = _roots(run), _adjoints(run)
         parts: dict[int, tuple[Floats, float]] = {}
         for place, number in enumerate(run.question.plan.relevant.factors):
             adjoint, root = adjoint_of[place], root_of(place + 1)
             others = sum(log for r, log in logs.items() if r != root)
-            log_scale = int(run.exponents[adjoint]) * LN2 + others
-            parts[number] = self._spread(run, number, adjoint, evidence), log_scale
+            array, log_scale = run.scaled(adjoint)
+            parts[number] = self._spread(run, number, adjoint, array, evidence), log_scale + others
         return Gradient(sum(logs.values()), parts)
 
-    def _spread(self, run: Run, number: int, adjoint: int, evidence: Evidence) -> Floats:
+    def _spread(self, run: Finished, number: int, adjoint: int, flat: Floats, evidence: Evidence) -> Floats:
         """An adjoint over its factor's whole scope: zero where the factor disagrees with the findings."""
         question, scope = run.question, self.problem.scope(number)
         made = question.contraction
         rank = {v: r for r, v in enumerate(question.ids)}
         free = [v for v in scope if v in rank]
         own = set(made.scopes[adjoint])
-        array = run.tensor(adjoint).reshape([made.cards[r] for r in made.scopes[adjoint]])
+        array = flat.reshape([made.cards[r] for r in made.scopes[adjoint]])
         ordered = sorted(free, key=lambda v: rank[v])
         array = array.reshape([made.cards[rank[v]] if rank[v] in own else 1 for v in ordered])
         array = array.transpose([ordered.index(v) for v in free])
@@ -141,45 +134,18 @@ class Derivatives:
         full[tuple(slice(None) if v in rank else evidence.codes[v] for v in scope)] = array
         return full
 
-    def _plain(self, evidence: Evidence) -> Gradient:
-        """Each factor in turn replaced by ones, and the weight of its scope found by elimination."""
-        relevant = self.problem.relevant(
-            (), evidence.observed, touched=tuple(evidence.weights), constants=True, prune=self._prune
-        )
-        method = VariableElimination(self.order, self.memory)
-        parts = {number: self._replaced(number, evidence, method) for number in relevant.factors}
-        return Gradient(method.prepare(self.problem).log_partition(evidence), parts)
 
-    def _replaced(self, number: int, evidence: Evidence, method: VariableElimination) -> tuple[Floats, float]:
-        scope = self.problem.scope(number)
-        free = [v for v in scope if v not in evidence.codes]
-        answer = method.prepare(_without(self.problem, number)).query(free, evidence)
-        full = np.zeros([int(self.problem.variables.cards[v]) for v in scope])
-        if answer.log_partition > -math.inf:
-            values = answer.distribution.align([self.problem.variables[v] for v in free]).values
-            full[tuple(evidence.codes.get(v, slice(None)) for v in scope)] = values
-        return full, answer.log_partition
-
-
-def _without(problem: Problem, number: int) -> Problem:
-    """The problem with one factor replaced by ones, and no factor known to sum to one."""
-    factors = []
-    for i, factor in enumerate(problem.factors()):
-        table = Table.ones(factor.scope) if i == number else factor  # type: ignore[arg-type]
-        factors.append(Single(table, problem.scope(i)))
-    return Problem(problem.variables, tuple(factors), num_visible=problem.num_visible)
-
-
-def _log_masses(run: Run) -> dict[int, float]:
+def _log_masses(run: Finished) -> dict[int, float]:
     """The logarithm of each root: their sum is that of the partition function."""
     found = {}
     for root in run.question.contraction.roots:
-        mass = float(run.tensor(root).sum())
-        found[root] = math.log(mass) + int(run.exponents[root]) * LN2 if mass > 0.0 else -math.inf
+        values, log_scale = run.scaled(root)
+        mass = float(values.sum())
+        found[root] = math.log(mass) + log_scale if mass > 0.0 else -math.inf
     return found
 
 
-def _roots(run: Run) -> Callable[[int], int]:
+def _roots(run: Finished) -> Callable[[int], int]:
     """From a tensor of the forward sweep to the root it ends in."""
     question = run.question
     later: dict[int, int] = {}
@@ -194,7 +160,7 @@ def _roots(run: Run) -> Callable[[int], int]:
     return root
 
 
-def _adjoints(run: Run) -> list[int]:
+def _adjoints(run: Finished) -> list[int]:
     """For each factor the tensor of its derivatives: what it is multiplied with to give its marginal."""
     question = run.question
     operands = {result: (first, second) for result, first, second in question.contraction.steps}

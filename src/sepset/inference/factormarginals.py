@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.evidence import Evidence
-from sepset.inference.compiled import Run
+from sepset.inference.logspace import Finished
 from sepset.inference.method import dense
 from sepset.inference.passes import Calibration
 from sepset.inference.tables import FactorStore
@@ -35,7 +35,7 @@ class ExpectedCounts(NamedTuple):
     log_likelihood: float
 
 
-def from_run(run: Run, store: FactorStore, evidence: Evidence) -> Floats:
+def from_run(run: Finished, store: FactorStore, evidence: Evidence) -> Floats:
     """The factor marginals after a run, laid out as the store is; observed variables are point masses."""
     question = run.question
     flat = np.zeros(len(store.values))

@@ -6,7 +6,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from sepset.errors import TooLarge
 from sepset.graphs.elimination import EliminationOrder
 from sepset.graphs.graph import UndirectedGraph
-from sepset.graphs.ordering import GivenOrder, OrderingMethod
+from sepset.graphs.ordering import GivenOrder, Names, OrderingMethod
 from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
 from sepset.problem import Problem, Relevant
+from sepset.universe import Variables
 
 Ints = NDArray[np.int64]
 
@@ -154,20 +155,18 @@ def make_plan(
     observed: Sequence[int] = (),
     last: Sequence[int] = (),
     joint: bool = True,
-    memory: int | None = None,
+    limit: int | None = None,
 ) -> Plan:
     """The plan that eliminates all but `last` first, then `last`; in both, continuous variables before discrete ones.
 
     Args:
         last: the variables that are eliminated last, or kept.
         joint: whether `last` stays together to the end, as one table.
-        memory: the most bytes all tables together may take; where they would take a thousand times more, the search
-            for an order ends in `TooLarge`.
+        limit: the most bytes of tables; where every order tried is far beyond that, the search ends with `TooLarge`.
     """
     from sepset.kernels.planning import scope_graph
 
-    names, cards = problem.variables.names, problem.variables.cards
-    kept = relevant.places
+    cards, kept = problem.variables.cards, relevant.places
     place = np.full(len(cards), -1, np.int64)
     place[kept] = np.arange(len(kept))
     later = np.array(sorted(last), dtype=np.int64)
@@ -176,20 +175,25 @@ def make_plan(
     states = cards[kept]
     group = (states > 0).astype(np.int64)
     group[place[later]] += 2
-    nodes = tuple(map(names.__getitem__, kept.tolist()))
+    name = partial(_name, problem.variables)
+    nodes = Names(name, kept)
     if isinstance(method, GivenOrder):
         method = _within(method, problem, nodes, group)
     counts = tuple(np.maximum(states, 1).tolist())
-    limit = math.inf if memory is None else math.log2(memory / BYTES)
-    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), counts, group, method, limit)
+    entries = math.inf if limit is None else math.log2(limit / BYTES)
+    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), counts, group, method, entries)
     return Plan(
         relevant=relevant,
         symbolic=symbolic,
         num_variables=problem.num_visible,
         scopes=(start[:-1], members),
-        targets=tuple(names[v] for v in targets),
-        observed=tuple(names[v] for v in observed),
+        targets=tuple(map(name, targets)),
+        observed=tuple(map(name, observed)),
     )
+
+
+def _name(variables: Variables, position: int) -> str:
+    return variables[position].name
 
 
 def _first_ranks(start: Ints, members: Ints, order: Ints) -> Ints:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.inference.compiled import Run
+from sepset.inference.logspace import Finished
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -17,7 +17,7 @@ Choose = Callable[[Floats, Codes], Codes]
 """From weights (one row a distinct context) and the context of each row, a joint code for each row."""
 
 
-def read_back(run: Run, num_rows: int, choose: Choose) -> dict[int, Codes]:
+def read_back(run: Finished, num_rows: int, choose: Choose) -> dict[int, Codes]:
     """A code for every eliminated rank and row, cliques in distribute order."""
     question = run.question
     made, tree = question.contraction, question.tree
@@ -46,11 +46,11 @@ def _contexts(
     return {r: columns[r][first] for r in sepset}, which
 
 
-def _weights(run: Run, inbox: Sequence[int], residual: Sequence[int], context: dict[int, Codes]) -> Floats:
-    """The product of a clique's tensors at each context, over its residual variables."""
+def _weights(run: Finished, inbox: Sequence[int], residual: Sequence[int], context: dict[int, Codes]) -> Floats:
+    """The product of a clique's tensors at each context, over its residual variables; the largest is one."""
     made = run.question.contraction
     count = len(next(iter(context.values()))) if context else 1
-    weights = np.ones((count, *(made.cards[r] for r in residual)))
+    weights = np.full((count, *(made.cards[r] for r in residual)), 0.0 if run.is_log else 1.0)
     for tensor in inbox:
         scope = made.scopes[tensor]
         known = [i for i, r in enumerate(scope) if r in context]
@@ -58,15 +58,21 @@ def _weights(run: Run, inbox: Sequence[int], residual: Sequence[int], context: d
         array = run.tensor(tensor).reshape([made.cards[r] for r in scope]).transpose(known + free)
         part = array[tuple(context[scope[i]] for i in known)] if known else array[None]
         own = {scope[i] for i in free}
-        weights = weights * part.reshape(len(part), *(made.cards[r] if r in own else 1 for r in residual))
-        weights = weights / _tops(weights)
-    return weights
+        part = part.reshape(len(part), *(made.cards[r] if r in own else 1 for r in residual))
+        weights = weights + part if run.is_log else _scaled(weights * part)
+    return _exponentials(weights) if run.is_log else weights
 
 
-def _tops(weights: Floats) -> Floats:
-    """The largest weight of each context, one where all are zero: dividing by it keeps products in range."""
+def _scaled(weights: Floats) -> Floats:
+    """The weights over the largest of their context, which keeps products in range; zeros where all are."""
     top = weights.max(axis=tuple(range(1, weights.ndim)), keepdims=True)
-    return np.where(top > 0, top, 1.0)
+    return np.asarray(weights / np.where(top > 0, top, 1.0))
+
+
+def _exponentials(logs: Floats) -> Floats:
+    """The same from logarithms."""
+    top = logs.max(axis=tuple(range(1, logs.ndim)), keepdims=True)
+    return np.asarray(np.exp(logs - np.where(top > -np.inf, top, 0.0)))
 
 
 def modes(weights: Floats, which: Codes) -> Codes:

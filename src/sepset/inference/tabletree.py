@@ -17,19 +17,20 @@ from sepset.factors.algebra import num_entries
 from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod
 from sepset.inference.batch import RowTables
-from sepset.inference.compiled import Question, Run, compile_question
+from sepset.inference.compiled import Question, compile_question
 from sepset.inference.conflict import impossible
-from sepset.inference.factormarginals import ExpectedCounts, from_calibration, from_run
+from sepset.inference.factormarginals import ExpectedCounts, from_run
 from sepset.inference.findings import Findings
 from sepset.inference.joints import JointPlan
-from sepset.inference.method import Answer, Best, Method, Prepared, dense
+from sepset.inference.logspace import Finished, ask, ask_marginals
+from sepset.inference.method import Answer, Best, Method, Prepared
 from sepset.inference.pairwise import PairwiseMarginals
 from sepset.inference.passes import Calibration
 from sepset.inference.plan import Plan, make_plan
 from sepset.inference.readback import drawer, modes, read_back
 from sepset.inference.relevance import WORTH, Ancestry, target_groups
 from sepset.inference.rowwise import RowAnswers, Workers
-from sepset.inference.tables import SAFE_BITS, FactorStore
+from sepset.inference.tables import FactorStore
 from sepset.inference.values import Values, split, with_values
 from sepset.problem import Problem, Relevant
 from sepset.semiring import SUM, Semiring
@@ -41,8 +42,11 @@ PATIENCE = 2
 """How often an observed set is asked about before a longer search for a cheaper plan."""
 
 
+EASY = 4096
+"""Up to this many variables a plan is always made: what is refused is refused with its figures."""
+
 HOPELESS = 2**64
-"""Plans are shown up to this many times the memory that a question may take."""
+"""Larger plans are shown up to this many times the memory that a question may take."""
 
 
 class TreeSettings(Protocol):
@@ -57,14 +61,8 @@ class TreeSettings(Protocol):
         """The most bytes a workspace may have."""
 
 
-def _is_safe(weights: NDArray[np.float64]) -> bool:
-    """Whether likelihoods leave linear products room, as the factors must."""
-    positive = weights[weights > 0]
-    return not len(positive) or float(positive.min()) > float(positive.max()) * 2.0**-SAFE_BITS
-
-
 class PlainTree(Prepared, Protocol):
-    """The executor over the factor protocol that takes over where linear numbers cannot go."""
+    """The executor over the factor protocol, for what programs do not answer."""
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibration:
         """The calibrated tree."""
@@ -125,7 +123,7 @@ class PreparedTables:
         self.method: Method = method
         self._settings: TreeSettings = method
         self._fallback_of = fallback
-        self._store = FactorStore.of(problem) if store is None else store
+        self._given_store = store
         self._questions = QuestionCache() if questions is None else questions
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
@@ -134,14 +132,12 @@ class PreparedTables:
         variables = self.problem.variables
         scope = tuple(variables[v] for v in question.order[list(question.kept)].tolist())
 
-        def read(run: Run) -> Answer:
+        def read(run: Finished) -> Answer:
             log_partition = run.log_partition
             flat = run.joint() if scope and log_partition > -np.inf else np.ones(num_entries(scope))
             return Answer(Table._make(scope, flat), log_partition)  # type: ignore[arg-type]
 
         answer = self._ask(question, evidence, read)
-        if answer is None:
-            return self._fallback.query(targets, evidence)
         if len(targets) < 2:
             return answer
         return Answer(answer.distribution.align([variables[v] for v in targets]), answer.log_partition)
@@ -154,18 +150,9 @@ class PreparedTables:
         return self._read_group(question, evidence)
 
     def _read_group(self, question: Question, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
-        if not self._is_linear(evidence):
-            return self._plain_marginals(evidence)
-        log_partition, values, is_wide = question.marginals(self._store, evidence)
-        if is_wide:
-            return self._plain_marginals(evidence)
+        log_partition, values = ask_marginals(question, self._store, self.problem, evidence)
         scopes, places, single = self._scopes, question.layout.places, Table._single
         return lambda v: single(scopes[v], values[places[v]]), log_partition
-
-    def _plain_marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
-        """The same by the executor that works in logarithms where linear numbers cannot."""
-        read, log_partition = self._fallback.marginals(evidence)
-        return lambda v: self._point(v, evidence) if v in evidence.codes else dense(read(v)), log_partition
 
     def _point(self, position: int, evidence: Evidence) -> Table:
         variable = self._scopes[position][0]
@@ -223,8 +210,7 @@ class PreparedTables:
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
-        found = self._ask(self._question("query", evidence), evidence, lambda run: run.log_partition)
-        return self._fallback.log_partition(evidence) if found is None else found
+        return self._ask(self._question("query", evidence), evidence, lambda run: run.log_partition)
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`; by max-product where that is everything, else by elimination."""
@@ -232,21 +218,18 @@ class PreparedTables:
             return self._fallback.best(evidence, over)
         question = self._question("map", evidence)
 
-        def read(run: Run) -> Best:
+        def read(run: Finished) -> Best:
             if run.log_partition == -np.inf:
                 return Best({}, -np.inf)
             codes = read_back(run, 1, modes)
             return Best({question.ids[r]: int(column[0]) for r, column in codes.items()}, run.log_partition)
 
-        found = self._ask(question, evidence, read)
-        return self._fallback.best(evidence, over) if found is None else found
+        return self._ask(question, evidence, read)
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, NDArray[Any]]:
         """Independent draws of every unobserved variable from the posterior."""
         question = self._question("sample", evidence)
         codes = self._ask(question, evidence, lambda run: read_back(run, num_rows, drawer(rng)))
-        if codes is None:
-            return self._fallback.sample(num_rows, evidence, rng)
         return {question.ids[r]: column for r, column in codes.items()}
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibration:
@@ -281,14 +264,10 @@ class PreparedTables:
     def _factor_marginals(self, evidence: Evidence) -> NDArray[np.float64]:
         question = self._question("factors", evidence)
 
-        def read(run: Run) -> NDArray[np.float64] | float:
+        def read(run: Finished) -> NDArray[np.float64] | float:
             return from_run(run, self._store, evidence) if run.log_partition > -np.inf else -np.inf
 
         found = self._ask(question, evidence, read)
-        if found is None:
-            calibration = self._fallback.calibrate(evidence)
-            possible = calibration.log_partition > -np.inf
-            found = from_calibration(calibration, self.problem, self._store, evidence) if possible else -np.inf
         if isinstance(found, float):
             raise impossible(self, evidence)
         return found
@@ -310,6 +289,21 @@ class PreparedTables:
         """
         return self._rows.expected_counts(dataset, weights, Workers(threads))
 
+    def summed_marginals(
+        self, rows: Findings, weights: NDArray[np.float64], *, threads: int | None = None
+    ) -> tuple[tuple[NDArray[np.float64], ...], NDArray[np.float64]]:
+        """The weighted sums of the factor marginals given each row, and each row's log partition.
+
+        Rows that repeat are answered again: make them distinct once, where many sets of numbers meet the same rows.
+        """
+        totals, log_partition = self._rows.summed(rows, weights, Workers(threads))
+        return split(self.problem, self._store, totals), log_partition
+
+    @cached_property
+    def _store(self) -> FactorStore:
+        """The numbers; a question that is refused never needs them."""
+        return FactorStore.of(self.problem) if self._given_store is None else self._given_store
+
     @cached_property
     def _rows(self) -> RowTables:
         settings = self._settings
@@ -318,18 +312,12 @@ class PreparedTables:
 
     @cached_property
     def _fallback(self) -> PlainTree:
-        """The executor that works in logarithms where linear numbers cannot."""
+        """The executor over the factor protocol, for beliefs, pairs and maxima over some of the variables."""
         return self._fallback_of(self.problem)
 
-    def _is_linear(self, evidence: Evidence) -> bool:
-        """Whether all numbers leave linear products room."""
-        return self._store.is_safe and (not evidence.weights or all(map(_is_safe, evidence.weights.values())))
-
-    def _ask(self, question: Question, evidence: Evidence, read: Callable[[Run], T]) -> T | None:
-        """What `read` finds after a run, or None where some table's range is too wide for linear numbers."""
-        if not self._is_linear(evidence):
-            return None
-        return question.ask(self._store, evidence, lambda run: None if run.is_wide else read(run))
+    def _ask(self, question: Question, evidence: Evidence, read: Callable[[Finished], T]) -> T:
+        """What `read` finds after a run: in logarithms where some table's range is too wide for linear numbers."""
+        return ask(question, self._store, self.problem, evidence, read)
 
     def _question(self, kind: str, evidence: Evidence, targets: tuple[int, ...] = ()) -> Question:
         observed, touched = evidence.observed, evidence.weighted
@@ -354,6 +342,7 @@ class PreparedTables:
     def _make_plan(
         self, kind: str, targets: tuple[int, ...], observed: tuple[int, ...], touched: tuple[int, ...], slack: int
     ) -> Plan:
+        limit = self._settings.memory * slack if self.problem.num_visible > EASY else None
         if kind in ("query", "group"):
             relevant = self.problem.relevant(targets, observed, touched=touched, constants=kind == "query")
         else:
@@ -365,7 +354,7 @@ class PreparedTables:
             targets=targets if kind == "query" else (),
             observed=observed,
             last=targets if kind == "query" else (),
-            memory=self._settings.memory * slack,
+            limit=limit,
         )
 
     def _compile(

@@ -1,9 +1,166 @@
-"""How data spread over the contexts of a network."""
+r"""How data spread over contexts: rows for each joint state of the parents shrink exponentially with their number."""
 
 from __future__ import annotations
 
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.cpds.cpd import CPD
+from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.multinomials import multinomials
+from sepset.cpds.scatters import Scatters
+from sepset.errors import NotApplicable, ScopeError, nearest
+from sepset.factors.coordinates import states_of
+from sepset.learning.statistics import Statistics
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+Array: TypeAlias = NDArray[np.float64]
+
+FEW = 5.0
+"""Contexts with fewer rows than this are listed as thin."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockFragmentation:
+    """The contexts of one parameter block.
+
+    Attributes:
+        name: the block.
+        cpds: the CPDs that share it.
+        context_counts: how many rows each context has.
+        zero_cells: cells without a row, in contexts that have some.
+    """
+
+    name: str
+    cpds: tuple[CPD, ...]
+    context_counts: Array
+    zero_cells: int
+
+    @property
+    def num_contexts(self) -> int:
+        """The number of contexts."""
+        return len(self.context_counts)
+
+    @property
+    def num_unseen(self) -> int:
+        """Contexts without a row."""
+        return int((self.context_counts == 0).sum())
+
+    @property
+    def num_thin(self) -> int:
+        """Contexts with a few rows only."""
+        return int(((self.context_counts > 0) & (self.context_counts < FEW)).sum())
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """The contexts without a row, as text."""
+        return tuple(self._describe(int(c)) for c in np.flatnonzero(self.context_counts == 0))
+
+    @property
+    def thin(self) -> tuple[str, ...]:
+        """The contexts with a few rows only, as text."""
+        few = (self.context_counts > 0) & (self.context_counts < FEW)
+        return tuple(self._describe(int(c)) for c in np.flatnonzero(few))
+
+    def _describe(self, context: int) -> str:
+        first: Any = self.cpds[0]
+        if isinstance(first, LinearGaussian):
+            return f"({states_of(first.by, context)})"
+        return str(first.describe_group(context))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Fragmentation:
-    """How many rows each context has."""
+    r"""How many rows each context $\mathbf u$ of each CPD has, and which cells have none.
 
-    headline: str
+    Reference: Koller & Friedman, section 17.2.3.
+
+    >>> from sepset.graphs.graph import DAG
+    >>> from sepset.learning.task import Task, template_of
+    >>> rows = {"a": [0, 0, 0, 1], "b": [0, 1, 1, 0]}
+    >>> report = Fragmentation.of(Statistics.of(Task(template_of(DAG.parse("a -> b"), rows), rows), "MLE"))
+    >>> report, report["b"].context_counts.tolist()
+    (Fragmentation(3 contexts: 0 unseen, 3 with fewer than 5 rows; 1 zero cells), [3.0, 1.0])
+    """
+
+    blocks: tuple[BlockFragmentation, ...]
+
+    @classmethod
+    def of(cls, stats: Statistics) -> Fragmentation:
+        """The report of some statistics; CPDs without contexts of their own are left out."""
+        found = (_report(block.name, pool.cpds, pool.total) for block, pool in stats.blocks.items())
+        return cls(tuple(part for part in found if part is not None))
+
+    def __getitem__(self, name: str) -> BlockFragmentation:
+        for block in self.blocks:
+            if name == block.name or any(name == cpd.child.name for cpd in block.cpds):
+                return block
+        raise ScopeError(f"No contexts are reported for {name!r}.{nearest(name, [b.name for b in self.blocks])}")
+
+    def __iter__(self) -> Iterator[BlockFragmentation]:
+        return iter(self.blocks)
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    @property
+    def unseen(self) -> dict[str, tuple[str, ...]]:
+        """For each block with such, the contexts without a row."""
+        return {b.name: b.unseen for b in self.blocks if b.num_unseen}
+
+    @cached_property
+    def headline(self) -> str:
+        """One line that says how thin the data are."""
+        contexts, unseen, thin, zeros = (
+            sum(getattr(b, what) for b in self.blocks)
+            for what in ("num_contexts", "num_unseen", "num_thin", "zero_cells")
+        )
+        return f"{contexts} contexts: {unseen} unseen, {thin} with fewer than {FEW:g} rows; {zeros} zero cells"
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        for b in self.blocks:
+            few = f"{float(b.context_counts.min(initial=0.0)):g}", f"{float(np.median(b.context_counts)):g}"
+            yield b.name, str(b.num_contexts), str(b.num_unseen), str(b.num_thin), str(b.zero_cells), *few
+
+    def __repr__(self) -> str:
+        return f"Fragmentation({self.headline})"
+
+    def __rich__(self) -> RichTable:
+        from rich.table import Table as RichTable
+
+        table = RichTable(title=self.headline)
+        for place, title in enumerate(HEAD):
+            table.add_column(title, justify="right" if place else "left")
+        for row in self._rows():
+            table.add_row(*row)
+        return table
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{title}</th>" for title in HEAD)
+        body = "".join(f"<tr>{''.join(f'<td>{html.escape(c)}</td>' for c in row)}</tr>" for row in self._rows())
+        return f"<table><caption>{self.headline}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+HEAD = ("parameters", "contexts", "unseen", "thin", "zero cells", "fewest rows", "median rows")
+
+
+def _report(name: str, cpds: tuple[CPD, ...], total: Any) -> BlockFragmentation | None:
+    if isinstance(total, Scatters):
+        return BlockFragmentation(name, cpds, total.counts, 0)
+    cells = multinomials(cpds[0])
+    if cells is None:
+        return None
+    try:
+        groups = cells.groups
+    except NotApplicable:  # rules whose contexts overlap have no contexts of their own
+        return None
+    sums = np.asarray(np.bincount(groups, weights=total), dtype=np.float64)
+    return BlockFragmentation(name, cpds, sums, int(((total == 0) & (sums[groups] > 0)).sum()))

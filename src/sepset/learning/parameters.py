@@ -2,31 +2,251 @@ r"""Estimates of parameters from complete data: maximum likelihood, Bayesian, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.cpds.cpd import CPD
+from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.multinomials import multinomials
+from sepset.errors import DataError, ModelError, NotApplicable
+from sepset.inference.result import Guarantee
 from sepset.learning.fit import Fit
+from sepset.learning.fragmentation import Fragmentation
+from sepset.learning.maximization import Parameterization, check_policy, maximize_block
+from sepset.learning.posterior import Posterior
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
+from sepset.models.bayesnet import BayesNet
 
 Array: TypeAlias = NDArray[np.float64]
 
+PERFECT = 1e-13
+"""The share of a child's variance below which what a line leaves over is rounding."""
 
-@dataclass(frozen=True, slots=True, repr=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class MLE:
-    """Maximum likelihood."""
+    r"""Maximum likelihood: $\hat\theta_{x \mid \mathbf u} = M[\mathbf u, x] / M[\mathbf u]$ for tables.
 
-    unseen: str = "raise"
+    Cells without data get probability zero, so that a row with such a cell has likelihood zero and a log-loss of
+    infinity. Nothing is repaired unless asked for.
+
+    Args:
+        unseen: contexts without data: "raise" an error (the default), "uniform", the child's "marginal", "keep" what
+            the network had, or a prior to fill them with. `Fit.fragmentation` lists them.
+        floor: the least probability of a cell; rows are divided by their sums after raising. None by default.
+        min_variance: the least variance of a linear Gaussian. Without it a variance of zero (a constant child, or a
+            perfect fit) is an error, since the likelihood is unbounded there.
+
+    Reference: Koller & Friedman, sections 17.1 and 17.2.
+
+    >>> from sepset.graphs.graph import DAG
+    >>> from sepset.learning.fit import fit
+    >>> fit(DAG.parse("coin"), {"coin": list("HHHTTTTTTT")}, MLE()).model.cpd("coin").values.tolist()
+    [0.3, 0.7]
+    """
+
+    unseen: Any = "raise"
+    floor: float | None = None
+    min_variance: float | None = None
+
+    def __post_init__(self) -> None:
+        check_policy(self.unseen)
+        for name, limit in (("floor", 1.0), ("min_variance", math.inf)):
+            value = getattr(self, name)
+            if value is not None and not 0.0 < value < limit:
+                raise ModelError(f"MLE needs {name} above 0{' and below 1' if limit == 1 else ''}; found {value!r}.")
 
     def fit(self, task: Task) -> Fit:
         """The network of largest likelihood."""
         stats = Statistics.of(task, "MLE")
-        model = stats.estimated(lambda cpd, total: cpd.from_statistics(total, unseen=self.unseen))  # type: ignore[call-arg]
-        log_likelihood = stats.log_likelihood(model)
-        return Fit(model, log_likelihood, method=self, trace=np.array([log_likelihood]), num_rows=stats.num_rows)
+        model = stats.estimated(self._block)
+        return _fitted(self, stats, model)
+
+    def _block(self, cpds: tuple[CPD, ...], total: Any) -> tuple[CPD, ...]:
+        made = maximize_block(cpds, total, unseen=self.unseen)
+        if isinstance(made[0], LinearGaussian):
+            return _with_variance(made, made[0].centered(total).contexts, self.min_variance)
+        cells = multinomials(made[0])
+        if self.floor is None or cells is None:
+            return made
+        raised = np.maximum(cells.parameters, self.floor) * cells.multiplicities
+        return tuple(cpd.from_statistics(raised) for cpd in made)
 
     def __repr__(self) -> str:
-        return "MLE()" if self.unseen == "raise" else f"MLE(unseen={self.unseen!r})"
+        return shown(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bayes:
+    r"""Bayesian estimation: the posterior over parameters, and the network of its means.
+
+    $$\theta_{\cdot \mid \mathbf u} \mid \mathcal D \sim \text{Dir}(\alpha + M[\mathbf u, \cdot])$$
+
+    and normal-gamma for linear Gaussians. `Fit.model` is the posterior-mean network, `Fit.posterior` the distribution:
+    intervals, tails, evidence, exact predictions, updates.
+
+    Args:
+        prior: `BDeu`, `BDe`, `K2`, `Dirichlet`, `ContextStrength`, `DirichletMixture`, `ImaginaryData`; `NormalGamma`,
+            `LinearNormalGamma`, `NormalInverseWishart` for linear Gaussians. A sequence of them, of which the first
+            that fits a CPD counts; or a mapping by name of variable or block, `...` standing for all others.
+
+    Reference: Koller & Friedman, sections 17.3 and 17.4.
+
+    >>> from sepset.cpds.priors import Dirichlet
+    >>> from sepset.graphs.graph import DAG
+    >>> from sepset.learning.fit import fit
+    >>> found = fit(DAG.parse("coin"), {"coin": list("HHHTTTTTTT")}, Bayes(Dirichlet(10)))
+    >>> found.model.cpd("coin").values.round(4).tolist()
+    [0.4333, 0.5667]
+    """
+
+    prior: Any
+
+    def __post_init__(self) -> None:
+        check_prior("Bayes", self.prior)
+
+    def fit(self, task: Task) -> Fit:
+        """The posterior, and the network of its means."""
+        stats = Statistics.of(task, "Bayes")
+        posterior = Posterior.of(stats, self.prior)
+        return _fitted(self, stats, posterior.mean_model(), posterior=posterior)
+
+    def __repr__(self) -> str:
+        return shown(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MAP:
+    r"""Maximum a posteriori: the parameters of largest posterior density, in a stated parameterization.
+
+    A mode moves with the parameterization. Of logits it is $(M_k + \alpha_k) / (M + \alpha)$, the same as the posterior
+    mean; of probabilities it is $(M_k + \alpha_k - 1) / (M + \alpha - K)$, and there pseudo-counts below one are
+    refused, since the density is unbounded. Noisy-or, noisy-max and logistic CPDs, and linear Gaussians with `Normal`
+    or `Laplace` priors, are found numerically.
+
+    Args:
+        prior: as `Bayes` takes it, and `Normal` or `Laplace` on weights and coefficients.
+        parameterization: "softmax" (logits, logarithms of variances), or "theta" (the parameters themselves).
+        unseen: contexts that neither data nor prior speak of, as in `MLE`.
+
+    Reference: Koller & Friedman, section 17.4.4 and box 17.D.
+
+    >>> from sepset.cpds.priors import Dirichlet
+    >>> from sepset.graphs.graph import DAG
+    >>> from sepset.learning.fit import fit
+    >>> rows = {"coin": list("HHT")}
+    >>> fit(DAG.parse("coin"), rows, MAP(Dirichlet(2), parameterization="theta")).model.cpd("coin").values.tolist()
+    [0.6, 0.4]
+    """
+
+    prior: Any
+    parameterization: Parameterization = "softmax"
+    unseen: Any = "raise"
+
+    def __post_init__(self) -> None:
+        check_prior("MAP", self.prior)
+        check_policy(self.unseen)
+        if self.parameterization not in ("softmax", "theta"):
+            raise NotApplicable(f"parameterization is 'softmax' or 'theta'; found {self.parameterization!r}.")
+
+    def fit(self, task: Task) -> Fit:
+        """The network of largest posterior density."""
+        stats = Statistics.of(task, "MAP")
+        model = stats.estimated(
+            lambda cpds, total: maximize_block(
+                cpds, total, self.prior, parameterization=self.parameterization, unseen=self.unseen
+            )
+        )
+        return _fitted(self, stats, model)
+
+    def __repr__(self) -> str:
+        return shown(self)
+
+
+def check_prior(owner: str, prior: object) -> None:
+    """Refuse a missing prior, a class in place of a value, and an empty collection."""
+    parts = list(prior.values()) if isinstance(prior, Mapping) else prior
+    listed = parts if isinstance(parts, list | tuple) else [parts]
+    if not listed or any(p is None or isinstance(p, type | str | int | float) for p in listed):
+        raise ModelError(f"{owner} needs a prior, a value such as BDeu(10) or Dirichlet(1); found {prior!r}.")
+
+
+def shown(method: Any) -> str:
+    """A method with the settings that are not the default.
+
+    >>> shown(MLE(unseen="uniform"))
+    "MLE(unseen='uniform')"
+    """
+    parts = []
+    for f in fields(method):
+        value = getattr(method, f.name)
+        if isinstance(value, type(f.default)) and value == f.default:
+            continue
+        parts.append(repr(value) if f.name == "prior" else f"{f.name}={value!r}")
+    return f"{type(method).__name__}({', '.join(parts)})"
+
+
+def _fitted(method: object, stats: Statistics, model: BayesNet, posterior: Posterior | None = None) -> Fit:
+    log_likelihood = stats.log_likelihood(model)
+    return Fit(
+        model,
+        log_likelihood,
+        method=method,
+        trace=np.array([log_likelihood]),
+        posterior=posterior,
+        fragmentation=Fragmentation.of(stats),
+        num_rows=stats.num_rows,
+        guarantees={"parameters": _guarantee(model)},
+        info=_ranks(stats),
+    )
+
+
+def _guarantee(model: BayesNet) -> Guarantee:
+    """Exact where estimates have a closed form; a search may stop at a local optimum."""
+    closed = all(
+        isinstance(c, LinearGaussian) or multinomials(c) is not None or not c.num_parameters for c in model.cpds
+    )
+    return Guarantee.EXACT if closed else Guarantee.LOCAL_OPTIMUM
+
+
+def _ranks(stats: Statistics) -> dict[str, object]:
+    """The children whose real parents are collinear, so that they share their effect."""
+    from sepset.cpds.regression import least_squares
+
+    found: dict[str, object] = {}
+    for block, pool in stats.blocks.items():
+        first = pool.cpds[0]
+        if isinstance(first, LinearGaussian) and first.given:
+            lines = [least_squares(s.mean, s.products, first.child.size) for s in pool.total.contexts if s.count > 0]
+            full = sum(v.size for v in first.given)
+            low = min((line.rank for line in lines), default=full)
+            if low < full:
+                found[f"rank of the parents of {block.name}"] = f"{low} of {full}; coefficients are those of least norm"
+    return found
+
+
+def _with_variance(cpds: tuple[Any, ...], contexts: tuple[Any, ...], least: float | None) -> tuple[CPD, ...]:
+    """The lines, once their variances are positive or raised to the least one asked for."""
+    first = cpds[0]
+    covariance = first.covariance.copy()
+    for e, scatter in enumerate(contexts):
+        if scatter.count == 0:
+            continue
+        size = first.child.size
+        spread = np.diagonal(scatter.products)[-size:] / scatter.count
+        values, vectors = np.linalg.eigh(covariance[e])
+        floor = PERFECT * float(np.max(spread + scatter.mean[-size:] ** 2, initial=0.0)) if least is None else least
+        if least is None and values[0] <= floor:
+            raise DataError(
+                f"{first!r}: the variance is zero in context {e} ({scatter.count:g} rows), so the likelihood is "
+                "unbounded: the child is constant or fitted perfectly. Use MLE(min_variance=...), or Bayes with "
+                "NormalGamma(...)."
+            )
+        covariance[e] = (vectors * np.maximum(values, floor)) @ vectors.T if least is not None else covariance[e]
+    return tuple(cpd.with_parameters(first.intercept, first.coefficients, covariance) for cpd in cpds)

@@ -1,9 +1,227 @@
-"""Distributions over the parameters of a network."""
+r"""The distribution over all parameters of a network, given complete data.
+
+Parameters of different blocks stay independent, and so do those of different contexts:
+
+$$P(\theta \mid \mathcal D) = \prod_k \prod_{\mathbf u} P(\theta^k_{\mathbf u} \mid \mathcal D)$$
+
+Reference: Koller & Friedman, propositions 17.5 and 17.6, and section 17.5.3.
+"""
 
 from __future__ import annotations
 
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.cpds.cpd import CPD, ParameterBlock
+from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.multinomials import multinomials
+from sepset.errors import ModelError, NotApplicable, ScopeError, nearest
+from sepset.learning.dirichlets import Dirichlets
+from sepset.learning.lines import Lines
+from sepset.learning.maximization import prior_for
+from sepset.learning.statistics import Statistics
+from sepset.learning.task import Task
+from sepset.models.bayesnet import BayesNet
+from sepset.models.rows import complete
+from sepset.variables import VariableLike
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+Array: TypeAlias = NDArray[np.float64]
+BlockPosterior: TypeAlias = Dirichlets | Lines
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
-    """A distribution over parameters."""
+    r"""The distribution over the parameters of a network.
 
-    shown_evidence: str
+    Attributes:
+        template: the network whose parameters these are.
+        blocks: the posterior of each parameter block; blocks without parameters are left out.
+        num_rows: how many rows (or what total weight) it has seen.
+
+    >>> from sepset.cpds.priors import Dirichlet
+    >>> from sepset.graphs.graph import DAG
+    >>> from sepset.learning.fit import fit
+    >>> from sepset.learning.parameters import Bayes
+    >>> found = fit(DAG.parse("coin"), {"coin": list("HTTHH")}, Bayes(Dirichlet(1))).posterior
+    >>> round(found.tail("coin", "H", above=0.6), 5), round(float(np.exp(found.log_marginal_likelihood)), 7)
+    (0.45568, 0.0166667)
+    """
+
+    template: BayesNet
+    blocks: Mapping[ParameterBlock, BlockPosterior] = field(repr=False)
+    num_rows: float = 0.0
+
+    @classmethod
+    def of(cls, stats: Statistics, prior: object) -> Posterior:
+        """The posterior from pooled statistics and a prior for each block."""
+        blocks = {
+            block: _posterior(pool.cpds, prior_for(prior, pool.cpds), pool.total)
+            for block, pool in stats.blocks.items()
+            if isinstance(pool.cpds[0], LinearGaussian) or pool.cpds[0].num_parameters
+        }
+        return cls(stats.template, blocks, stats.num_rows)
+
+    def block(self, name: VariableLike) -> BlockPosterior:
+        """The posterior of one block, by its name or by a variable whose CPD uses it."""
+        asked = name if isinstance(name, str) else name.name
+        direct = self.blocks.get(ParameterBlock(asked))
+        if direct is None and asked in self.template.variables:
+            direct = self.blocks.get(self.template.cpd(asked).block)
+        if direct is None:
+            raise ScopeError(f"No parameters are named {asked!r}.{nearest(asked, [b.name for b in self.blocks])}")
+        return direct
+
+    @property
+    def log_marginal_likelihood(self) -> float:
+        r"""$\log P(\mathcal D) = \log \int P(\mathcal D \mid \theta)\, P(\theta)\, d\theta$ of all rows seen so far."""
+        return float(sum(part.log_marginal_likelihood() for part in self.blocks.values()))
+
+    @property
+    def shown_evidence(self) -> str:
+        """The log marginal likelihood as text, or why there is none."""
+        if not all(part.is_proper for part in self.blocks.values()):
+            return "undefined: the prior is improper"
+        return f"{self.log_marginal_likelihood:.10g}"
+
+    def mean_model(self) -> BayesNet:
+        r"""The network with expected parameters.
+
+        Its probability of *one* row is exact where no row uses a parameter twice; for several rows, or parameters that
+        several CPDs share, `log_predictive` is exact and this is an approximation. Variances of linear Gaussians
+        are expected variances.
+
+        Reference: Koller & Friedman, equation 17.13.
+        """
+        return self._network(part.mean_cpds() for part in self)
+
+    def sample_model(self, seed: int | np.random.Generator = 0) -> BayesNet:
+        """The network with parameters drawn from the posterior."""
+        rng = np.random.default_rng(seed)
+        return self._network(part.sampled_cpds(rng) for part in self)
+
+    def __iter__(self) -> Iterator[BlockPosterior]:
+        return iter(self.blocks.values())
+
+    def _network(self, parts: Iterator[Sequence[CPD]]) -> BayesNet:
+        return self.template.with_cpds(*(cpd for part in parts for cpd in part))
+
+    def interval(
+        self, variable: VariableLike, parameter: Any, *, given: Mapping[Any, Any] | None = None, level: float = 0.95
+    ) -> tuple[float, float]:
+        """The central credible interval of one parameter.
+
+        Args:
+            variable: the child.
+            parameter: a state of a discrete child; "intercept", "variance" or a parent's name for a real one.
+            given: the states of all its (discrete) parents.
+            level: the probability that the parameter lies inside.
+        """
+        if not 0.0 < level < 1.0:
+            raise NotApplicable(f"A level lies between 0 and 1; found {level!r}.")
+        return self._own(variable).interval(parameter, level, given or {})
+
+    def tail(
+        self, variable: VariableLike, parameter: Any, *, above: float, given: Mapping[Any, Any] | None = None
+    ) -> float:
+        r"""The posterior probability $P(\theta > t \mid \mathcal D)$ of one parameter; arguments as in `interval`.
+
+        Reference: Koller & Friedman, section 17.3.2.
+        """
+        return self._own(variable).tail(parameter, above, given or {})
+
+    def moments(
+        self, variable: VariableLike, parameter: Any, *, given: Mapping[Any, Any] | None = None
+    ) -> tuple[float, float]:
+        """The mean and the standard deviation of one parameter; arguments as in `interval`."""
+        return self._own(variable).moments(parameter, given or {})
+
+    def _own(self, variable: VariableLike) -> BlockPosterior:
+        """The block of a variable, read with that variable's own names."""
+        cpd = self.template.cpd(variable)
+        part = self.block(cpd.block.name)
+        return replace(part, cpds=(cpd, *part.cpds[1:]))  # type: ignore[arg-type]  # tied CPDs are of one kind
+
+    def update(self, data: object, *, weights: ArrayLike | None = None) -> Posterior:
+        """The posterior after more rows: the same as of all rows at once, in any order and any chunks.
+
+        Reference: Koller & Friedman, section 17.7.
+        """
+        share = None if weights is None else np.asarray(weights, dtype=np.float64)
+        more = Statistics.of(Task(self.template, data, share), "Posterior.update")
+        blocks = {block: part.updated(more.blocks[block].total) for block, part in self.blocks.items()}
+        return Posterior(self.template, blocks, self.num_rows + more.num_rows)
+
+    def log_predictive(self, rows: object) -> Array:
+        r"""$\log P(\xi \mid \mathcal D)$ of each row on its own, exact, the parameters integrated out.
+
+        Args:
+            rows: complete rows as a dataset, a frame, a mapping of columns, or one assignment.
+
+        Reference: Koller & Friedman, equation 17.12 and section 17.5.3.
+        """
+        columns, num_rows = complete(rows, self.template.variables)
+        total = np.zeros(num_rows)
+        for part in self:
+            total += part.log_predictive(columns)
+        for cpd in self.template.cpds:
+            if cpd.block not in self.blocks:
+                total += cpd.log_probability({v: columns[v] for v in cpd.scope})
+        return total
+
+    def log_joint_predictive(self, rows: object) -> float:
+        r"""$\log P(\xi[M+1], \dots, \xi[M+m] \mid \mathcal D)$ of all rows together, exact.
+
+        Rows are not independent: each is evidence about the parameters of the next.
+
+        Reference: Koller & Friedman, exercise 17.18.
+        """
+        columns, num_rows = complete(rows, self.template.variables)
+        more = Statistics.of_columns(self.template, columns, num_rows)
+        fixed = [cpd for cpd in self.template.cpds if cpd.block not in self.blocks]
+        total = sum(part.log_gain(more.blocks[block].total) for block, part in self.blocks.items())
+        return float(total + sum(cpd.log_probability({v: columns[v] for v in cpd.scope}).sum() for cpd in fixed))
+
+    def __repr__(self) -> str:
+        return f"Posterior({len(self.blocks)} blocks, {self.num_rows:,.10g} rows)"
+
+    def _rows(self) -> Iterator[tuple[str, str, str]]:
+        for block, part in self.blocks.items():
+            contexts = len(part.contexts) if isinstance(part, Lines) else len(part.log_weights)
+            kind = "normal-gamma" if isinstance(part, Lines) else "Dirichlet"
+            kind = "mixture of Dirichlets" if isinstance(part, Dirichlets) and len(part.prior) > 1 else kind
+            yield block.name, kind, str(contexts)
+
+    def __rich__(self) -> RichTable:
+        from rich.table import Table as RichTable
+
+        table = RichTable(title=repr(self))
+        for title in ("parameters", "distribution", "contexts"):
+            table.add_column(title)
+        for row in self._rows():
+            table.add_row(*row)
+        return table
+
+    def _repr_html_(self) -> str:
+        body = "".join(f"<tr>{''.join(f'<td>{html.escape(c)}</td>' for c in row)}</tr>" for row in self._rows())
+        return f"<table><caption>{html.escape(repr(self))}</caption><tbody>{body}</tbody></table>"
+
+
+def _posterior(cpds: tuple[CPD, ...], prior: Any, total: Any) -> BlockPosterior:
+    first = cpds[0]
+    if prior is None:
+        raise ModelError(f"Bayes needs a prior for {first!r}, such as BDeu(10). Without one, use MLE.")
+    if isinstance(first, LinearGaussian):
+        return Lines.of(cpds, prior, total)
+    if multinomials(first) is None:
+        raise NotApplicable(
+            f"{first!r} has no conjugate prior, so its posterior has no closed form. Use MAP, or give it a table."
+        )
+    return Dirichlets.of(cpds, prior, total)

@@ -2,7 +2,7 @@ r"""Sufficient statistics of a task's rows, pooled over the CPDs of each paramet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sepset.cpds.configurations import Configurations
 from sepset.cpds.cpd import CPD, ParameterBlock
+from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.multinomials import multinomials
 from sepset.factors.algebra import Columns
 from sepset.learning.sharing import blocks_of
@@ -26,10 +27,6 @@ class Pooled:
 
     cpds: tuple[CPD, ...]
     total: Any
-
-    def for_cpd(self, cpd: CPD) -> Any:
-        """The pooled statistics as another CPD of the block would have counted them."""
-        return realigned(self.total, cpd)
 
     def log_likelihood(self, cpd: CPD) -> float | None:
         """What the rows of the block contribute with these parameters; None where statistics do not tell."""
@@ -63,17 +60,23 @@ class Statistics:
     def of(cls, task: Task, method: str) -> Statistics:
         """The statistics of a task's rows; missing cells are refused on behalf of `method`."""
         columns, num_rows = task.complete(method)
-        weights = task.row_weights
+        return cls.of_columns(task.template, columns, num_rows, task.row_weights)
+
+    @classmethod
+    def of_columns(
+        cls, template: BayesNet, columns: Columns, num_rows: int, weights: Array | None = None
+    ) -> Statistics:
+        """The statistics of complete columns."""
         blocks = {
-            block: Pooled(cpds, pooled(cpds, [cpd.statistics(columns, weights) for cpd in cpds]))
-            for block, cpds in blocks_of(task.template).items()
+            block: Pooled(cpds, pooled(cpds, [counted(cpd, columns, weights) for cpd in cpds]))
+            for block, cpds in blocks_of(template).items()
         }
         total = float(num_rows) if weights is None else float(weights.sum())
-        return cls(task.template, blocks, total, columns, weights)
+        return cls(template, blocks, total, columns, weights)
 
-    def estimated(self, estimate: Callable[[CPD, Any], CPD]) -> BayesNet:
-        """The network whose CPDs are what `estimate` makes of each of them and of its block's statistics."""
-        made = [estimate(cpd, pool.for_cpd(cpd)) for pool in self.blocks.values() for cpd in pool.cpds]
+    def estimated(self, estimate: Callable[[tuple[CPD, ...], Any], Iterable[CPD]]) -> BayesNet:
+        """The network whose CPDs are what `estimate` makes of those of each block and of their pooled statistics."""
+        made = [cpd for pool in self.blocks.values() for cpd in estimate(pool.cpds, pool.total)]
         return self.template.with_cpds(*made)
 
     def log_likelihood(self, model: BayesNet) -> float:
@@ -91,6 +94,11 @@ class Statistics:
             return float(logs.sum())
         counted = self.weights > 0
         return float(logs[counted] @ self.weights[counted])
+
+
+def counted(cpd: CPD, columns: Columns, weights: Array | None) -> Any:
+    """The statistics of one CPD's rows, centered where it is linear Gaussian."""
+    return cpd.scatters(columns, weights) if isinstance(cpd, LinearGaussian) else cpd.statistics(columns, weights)
 
 
 def pooled(cpds: tuple[CPD, ...], parts: list[Any]) -> Any:

@@ -1,0 +1,278 @@
+r"""Counts $M[\mathbf u, x]$ of families: additive, mergeable, weighted, computed where the data is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepset.data.columns import Values
+from sepset.data.dataset import Dataset
+from sepset.data.families import Family, Scope, discrete_scope, members
+from sepset.data.pushdown import LazyRows, shared_scopes
+from sepset.data.requirements import require_complete
+from sepset.data.sources import Weights, finder, rows_of
+from sepset.data.tally import tally
+from sepset.errors import DataError, ScopeError, TooLarge, listing
+from sepset.factors.algebra import check_size, num_entries
+from sepset.variables import Discrete, VariableLike, Vector
+
+Missing = Literal["refuse", "skip"]
+
+_ROUNDING = 1e-12  # a difference this small beside what it was taken from is what rounding leaves of zero
+_MOST_CELLS = 1 << 31
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class Counts:
+    r"""Sufficient statistics of table CPDs: how often each joint state of each family occurs.
+
+    $$M[\mathbf u, x] = \sum_m w_m \, \mathbf 1\{\mathbf U[m] = \mathbf u, X[m] = x\}$$
+
+    Counts of parts of the data add up to counts of the whole, in any order and any parts.
+
+    Args:
+        families: each `(child, parents)`, a scope `(*parents, child)`, or anything with a scope, such as a CPD.
+        tables: the (expected) counts of each family, with axes `(*parents, child)` or flat in C order.
+        num_rows: how many rows were counted.
+        total: their total weight $M$; by default the sum of the first table.
+
+    Attributes:
+        families: the scopes `(*parents, child)`.
+        tables: one read-only array a family.
+
+    Reference: Koller & Friedman, section 17.2.3 (definition 17.2).
+
+    >>> rain, wet = Discrete("rain", ("no", "yes")), Discrete("wet", ("no", "yes"))
+    >>> rows = {"rain": ["no", "yes", "yes"], "wet": ["no", "yes", "no"]}
+    >>> counts = Counts.of(rows, [(rain, ()), (wet, (rain,))])
+    >>> counts, counts["wet"]
+    (Counts(2 families, 3 rows), array([[1., 0.],
+           [1., 1.]]))
+    """
+
+    families: tuple[Scope, ...]
+    tables: tuple[Values, ...]
+    num_rows: int
+    total: float
+
+    def __init__(
+        self,
+        families: Iterable[Family],
+        tables: Iterable[ArrayLike],
+        *,
+        num_rows: int,
+        total: float | None = None,
+    ) -> None:
+        scopes = tuple(discrete_scope(members(family), _itself) for family in families)
+        arrays = tuple(np.array(table, np.float64) for table in tables)
+        if len(scopes) != len(arrays):
+            raise DataError(f"One table a family is needed; found {len(arrays)} tables for {len(scopes)} families.")
+        shaped = tuple(_shaped(scope, array) for scope, array in zip(scopes, arrays, strict=True))
+        self._fill(scopes, shaped, num_rows, _total(shaped, num_rows) if total is None else total)
+
+    def _fill(self, families: tuple[Scope, ...], tables: tuple[Values, ...], num_rows: int, total: float) -> None:
+        for table in tables:
+            table.setflags(write=False)
+        object.__setattr__(self, "families", families)
+        object.__setattr__(self, "tables", tables)
+        object.__setattr__(self, "num_rows", int(num_rows))
+        object.__setattr__(self, "total", float(total))
+
+    def _like(self, tables: Iterable[Values], num_rows: int, total: float) -> Counts:
+        made = object.__new__(Counts)
+        made._fill(self.families, tuple(tables), num_rows, total)
+        return made
+
+    @classmethod
+    def of(
+        cls,
+        data: object,
+        families: Iterable[Family],
+        weights: Weights = None,
+        *,
+        missing: Missing = "refuse",
+        threads: int = 1,
+    ) -> Counts:
+        r"""The counts of all families, in one pass over rows in memory, or by group-bys where the rows are.
+
+        Args:
+            data: a `Dataset`, any eager frame or mapping of columns; a lazy polars frame, a DuckDB relation, a Dask
+                frame, or the path of a CSV, TSV or Parquet file, of which only groups are read into memory.
+            families: each `(child, parents)`, a scope `(*parents, child)`, or anything with a scope, such as a CPD.
+                Names are enough where the data is a dataset or an eager frame.
+            weights: how often each row counts: numbers, or the name of a column. A dataset brings its own.
+            missing: "refuse" rows with missing cells, or "skip" them in the families that they touch (available
+                cases, which is unbiased only if cells go missing completely at random).
+            threads: for rows in memory; no count depends on it.
+
+        Cost: $O(M \sum_f |f|)$ in memory; else a few scans of the columns.
+
+        >>> Counts.of({"coin": ["head", "tail", "head"]}, ["coin"], weights=[1, 1, 0.5]).tables
+        (array([1.5, 1. ]),)
+        """
+        if missing not in ("refuse", "skip"):
+            raise DataError(f"missing is 'refuse' or 'skip'; found {missing!r}.")
+        asked = [members(family) for family in families]
+        with rows_of(data, (v for family in asked for v in family), weights) as rows:
+            scopes = tuple(discrete_scope(family, finder(rows)) for family in asked)
+            _check_sizes(scopes)
+            if isinstance(rows, LazyRows):
+                tables, num_rows, total = _count_lazily(rows, scopes, missing)
+            else:
+                tables, num_rows, total = _count_in_memory(rows, scopes, missing, threads)
+        made = object.__new__(cls)
+        made._fill(scopes, tuple(map(_shaped, scopes, tables)), num_rows, total)
+        return made
+
+    def __len__(self) -> int:
+        return len(self.families)
+
+    def __getitem__(self, child: VariableLike) -> Values:
+        """The counts of the family with this child, with axes `(*parents, child)`."""
+        found = [place for place, scope in enumerate(self.families) if child in (scope[-1], scope[-1].name)]
+        if len(found) == 1:
+            return self.tables[found[0]]
+        name = child if isinstance(child, str) else child.name
+        if found:
+            raise ScopeError(f"{len(found)} families have the child {name!r}. Use table(scope).")
+        raise ScopeError(
+            f"No family has the child {name!r}; children are {listing(s[-1].name for s in self.families)}."
+        )
+
+    def table(self, scope: VariableLike | Sequence[VariableLike]) -> Values:
+        r"""The counts $M[\mathbf z]$ of any variables that some family holds together, axes in the order given.
+
+        $$M[\mathbf z] = \sum_{\mathbf y} M[\mathbf y, \mathbf z]$$
+
+        >>> a, b = Discrete("a"), Discrete("b")
+        >>> counts = Counts([(b, [a])], [[[1, 2], [3, 4]]], num_rows=10)
+        >>> counts.table(["b", "a"]).tolist(), counts.table("a").tolist(), counts.table([]).tolist()
+        ([[1.0, 3.0], [2.0, 4.0]], [3.0, 7.0], 10.0)
+        """
+        asked = [scope] if isinstance(scope, str | Discrete | Vector) else list(scope)
+        names = [v if isinstance(v, str) else v.name for v in asked]
+        if not names:
+            return np.array(self.total)
+        holding = [k for k, family in enumerate(self.families) if set(names) <= {v.name for v in family}]
+        if not holding or len(set(names)) < len(names):
+            raise ScopeError(f"No family holds {listing(names)} together. Count that family: Counts.of(data, [...]).")
+        best = min(holding, key=lambda k: self.tables[k].size)
+        places = [[v.name for v in self.families[best]].index(name) for name in names]
+        summed = tuple(axis for axis in range(len(self.families[best])) if axis not in places)
+        rest = [axis for axis in range(len(self.families[best])) if axis in places]
+        return np.asarray(self.tables[best].sum(axis=summed).transpose([rest.index(place) for place in places]))
+
+    def __add__(self, other: Counts) -> Counts:
+        """The counts of both parts of the data together."""
+        if not isinstance(other, Counts):
+            return NotImplemented
+        tables = (a + b for a, b in zip(self.tables, self._aligned(other), strict=True))
+        return self._like(tables, self.num_rows + other.num_rows, self.total + other.total)
+
+    def __radd__(self, other: int) -> Counts:
+        """Makes `sum(parts)` work, which begins with 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __sub__(self, other: Counts) -> Counts:
+        """The counts without the rows that `other` counted; a cell that would fall below zero is refused.
+
+        What rounding of weights leaves of an empty cell, 1e-12 of what it held, is zero.
+        """
+        if not isinstance(other, Counts):
+            return NotImplemented
+        pairs = zip(self.families, self.tables, self._aligned(other), strict=True)
+        tables = tuple(_difference(*three) for three in pairs)
+        return self._like(tables, max(self.num_rows - other.num_rows, 0), max(self.total - other.total, 0.0))
+
+    def scale(self, factor: float) -> Counts:
+        """Every count times a factor: old data discounted, or a mean over several sets of counts."""
+        if not (np.isfinite(factor) and factor >= 0):
+            raise DataError(f"Counts are scaled by a finite number >= 0; found {factor!r}.")
+        return self._like((table * factor for table in self.tables), self.num_rows, self.total * factor)
+
+    def update(self, data: object, weights: Weights = None, *, missing: Missing = "refuse", threads: int = 1) -> Counts:
+        """These counts and those of new rows: data in chunks, or as it arrives."""
+        return self + Counts.of(data, self.families, weights, missing=missing, threads=threads)
+
+    def _aligned(self, other: Counts) -> list[Values]:
+        """The other's tables in the order of our families."""
+        if self.families == other.families:
+            return list(other.tables)
+        theirs = dict(zip(other.families, other.tables, strict=True))
+        differing = set(self.families).symmetric_difference(theirs)
+        if differing:
+            first = next(scope for scope in (*self.families, *other.families) if scope in differing)
+            raise ScopeError(f"Only counts of the same families combine; they differ in {listing(first)}.")
+        return [theirs[scope] for scope in self.families]
+
+    def __repr__(self) -> str:
+        weight = "" if self.total == self.num_rows else f" of weight {self.total:,.6g}"
+        families = "1 family" if len(self.families) == 1 else f"{len(self.families)} families"
+        return f"Counts({families}, {self.num_rows:,} rows{weight})"
+
+
+def _itself(variable: VariableLike) -> Discrete:
+    if isinstance(variable, str):
+        raise ScopeError(f"The states of {variable!r} are unknown here. Give the variable.")
+    return variable  # type: ignore[return-value]  # checked to be discrete by the caller
+
+
+def _shaped(scope: Scope, table: Values) -> Values:
+    shape = tuple(v.num_states for v in scope)
+    names = ", ".join(v.name for v in scope)
+    if table.shape not in (shape, (num_entries(scope),)):
+        raise DataError(f"The counts of ({names}) have the shape {shape}; found {table.shape}.")
+    if not (np.isfinite(table).all() and (table >= 0).all()):
+        raise DataError(f"The counts of ({names}) must be finite and not negative.")
+    return np.ascontiguousarray(table).reshape(shape)
+
+
+def _total(tables: tuple[Values, ...], num_rows: int) -> float:
+    return float(tables[0].sum()) if tables else float(num_rows)
+
+
+def _check_sizes(scopes: tuple[Scope, ...]) -> None:
+    """Refuse tables that no memory holds, before anything is allocated."""
+    for scope in scopes:
+        check_size(scope)
+    cells = sum(map(num_entries, scopes))
+    if cells >= _MOST_CELLS:
+        raise TooLarge(f"{len(scopes)} families have {cells:,} counts; at most {_MOST_CELLS - 1:,} fit. Count some.")
+
+
+def _count_in_memory(
+    rows: Dataset, scopes: tuple[Scope, ...], missing: Missing, threads: int
+) -> tuple[list[Values], int, float]:
+    if missing == "refuse":
+        require_complete(rows, "Counting", dict.fromkeys(v for scope in scopes for v in scope))
+    return tally(rows, scopes, rows.weights, threads), rows.num_rows, rows.total_weight
+
+
+def _count_lazily(rows: LazyRows, scopes: tuple[Scope, ...], missing: Missing) -> tuple[list[Values], int, float]:
+    unions = shared_scopes(scopes) or [((), [])]
+    tables: dict[int, Values] = {}
+    groups = rows.groups([union for union, _ in unions])
+    for found, (_, places) in zip(groups, unions, strict=True):
+        if missing == "refuse":
+            found.require_complete()
+        tables.update((place, found.table(scopes[place])) for place in places)
+    num_rows, total = int(groups[0].num_rows.sum()), float(groups[0].weights.sum())
+    return [tables[place] for place in range(len(scopes))], num_rows, total
+
+
+def _difference(scope: Scope, minuend: Values, subtrahend: Values) -> Values:
+    rest = minuend - subtrahend
+    rest[np.abs(rest) <= _ROUNDING * minuend] = 0.0
+    below = np.argwhere(rest < 0)
+    if len(below):
+        cell = tuple(below[0].tolist())
+        where = ", ".join(f"{v.name}={v.states[code]!r}" for v, code in zip(scope, cell, strict=True))
+        raise DataError(
+            f"{subtrahend[cell]:g} cases cannot be taken from the {minuend[cell]:g} with {where}. "
+            "Take away only rows that were counted."
+        )
+    return rest

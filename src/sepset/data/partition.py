@@ -1,0 +1,52 @@
+"""Rows dealt into parts: holdout splits and folds, stratified or not, by one systematic draw."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import DataError
+
+Order = NDArray[np.int64]
+
+
+def dealt(num_rows: int, rng: np.random.Generator, strata: NDArray[np.int64] | None = None) -> Order:
+    """A random place for each row such that the rows of each stratum have consecutive places.
+
+    >>> sorted(dealt(4, np.random.default_rng(0)).tolist())
+    [0, 1, 2, 3]
+    """
+    order = rng.permutation(num_rows)
+    if strata is not None:
+        order = order[np.argsort(strata[order], kind="stable")]
+    places = np.empty(num_rows, np.int64)
+    places[order] = np.arange(num_rows)
+    return places
+
+
+def in_first_part(places: Order, fraction: float) -> NDArray[np.bool_]:
+    r"""Which rows belong to the first part, of $\lfloor f M + 1/2 \rfloor$ rows; a stratum's share is right within one.
+
+    >>> in_first_part(np.arange(4), 0.5).tolist()
+    [True, False, True, False]
+    """
+    if not 0 < fraction < 1:
+        raise DataError(f"A split's fraction lies between 0 and 1; found {fraction!r}.")
+    first = np.floor((places + 1) * fraction + 0.5) > np.floor(places * fraction + 0.5)
+    if first.all() or not first.any():
+        raise DataError(f"A fraction {fraction} of {len(places)} rows leaves one part empty. Give more rows.")
+    return np.asarray(first)
+
+
+def fold_numbers(places: Order, folds: int) -> NDArray[np.int64]:
+    """The fold of each row, 0 to `folds - 1`; sizes, also within each stratum, differ by one at most.
+
+    >>> fold_numbers(np.arange(5), 2).tolist()
+    [0, 1, 0, 1, 0]
+    """
+    count = operator.index(folds)
+    if not 2 <= count <= len(places):
+        raise DataError(f"{len(places)} rows make 2 to {len(places)} folds; found {folds!r}.")
+    return np.asarray(places % count)

@@ -1,0 +1,146 @@
+"""CSV, TSV and Parquet files as DuckDB relations: opened, named, not yet read.
+
+Paths are parameters, never parts of a query, and no pattern in a path is expanded.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from sepset.errors import DataError, FileFormatError, listing
+
+if TYPE_CHECKING:
+    import duckdb
+
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+"""What stands between the cells of each text format."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan:
+    """A file's rows as a relation, its columns under their names in the file.
+
+    Attributes:
+        columns: from names in the file to names in the relation; DuckDB renames those that differ by case alone.
+        is_text: whether every cell is text as it stands in the file.
+    """
+
+    relation: duckdb.DuckDBPyRelation
+    columns: Mapping[str, str]
+    is_text: bool
+
+
+@contextmanager
+def scanned(file: Path, *, delimiter: str | None = None, missing: Sequence[str] = ("",)) -> Iterator[Scan]:
+    """The file as a relation, for as long as the context lasts; DuckDB's errors become ours.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "coins.csv"
+    >>> _ = file.write_text("coin\\nhead\\n")
+    >>> with scanned(file) as scan:
+    ...     scan.columns, scan.relation.fetchall()
+    ({'coin': 'c0'}, [('head',)])
+    """
+    kind = file_format(file)
+    if not file.is_file():
+        raise FileFormatError("no such file." if not file.exists() else "not a regular file.", file=str(file))
+    with connected(file) as connection:
+        if kind == ".parquet":
+            yield _parquet(connection, file)
+        else:
+            yield _text(connection, file, delimiter or DELIMITERS[kind], list(missing))
+
+
+def file_format(file: Path) -> str:
+    """The suffix that tells the format, without `.gz`; others are refused."""
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    kind = suffixes[-2] if len(suffixes) > 1 and suffixes[-1] == ".gz" else suffixes[-1] if suffixes else ""
+    zipped = bool(suffixes) and suffixes[-1] == ".gz"
+    if kind not in (*DELIMITERS, ".parquet") or (zipped and kind == ".parquet"):
+        raise FileFormatError(
+            f"the suffix {file.suffix!r} names no format of rows. Use .csv, .tsv (either also .gz) or .parquet.",
+            file=str(file),
+        )
+    return kind
+
+
+@contextmanager
+def connected(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A private in-memory DuckDB that loads no extensions; its errors become ours."""
+    import duckdb
+
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
+    try:
+        with duckdb.connect(":memory:", config=settings) as connection:
+            yield connection
+    except duckdb.Error as error:
+        raise _file_error(error, file) from error
+
+
+def _file_error(error: Exception, file: Path) -> FileFormatError:
+    """The first telling lines of DuckDB's message, with the line of the file."""
+    text = str(error).split("\nPossible", 1)[0]
+    place = re.search(r"on Line: (\d+)", text)
+    lines = [line for line in text.splitlines() if line and not line.startswith("LINE ")]
+    return FileFormatError(" ".join(lines)[:500], file=str(file), line=int(place[1]) if place else 0, column=1)
+
+
+def _parquet(connection: duckdb.DuckDBPyConnection, file: Path) -> Scan:
+    pattern = [glob.escape(str(file))]
+    relation = connection.sql("FROM read_parquet(?)", params=pattern)
+    leaves = connection.execute("SELECT name FROM parquet_schema(?) WHERE num_children IS NULL", pattern).fetchall()
+    found = list(relation.columns)
+    names = [name for (name,) in leaves] if len(leaves) == len(found) else found
+    return Scan(relation, dict(zip(names, found, strict=True)), is_text=False)
+
+
+def _text(connection: duckdb.DuckDBPyConnection, file: Path, delimiter: str, missing: list[str]) -> Scan:
+    header = _header(file, delimiter)
+    query = """
+        FROM read_csv(?, columns=?, delim=?, nullstr=?, compression=?, auto_detect=false, header=true,
+                      quote='"', escape='"', comment='', allow_quoted_nulls=false, strict_mode=true,
+                      max_line_size=16000000)
+    """
+    places = {f"c{place}": "VARCHAR" for place in range(len(header))}
+    settings = [glob.escape(str(file)), places, delimiter, missing, compression(file)]
+    return Scan(connection.sql(query, params=settings), dict(zip(header, places, strict=True)), is_text=True)
+
+
+def compression(file: Path) -> str:
+    """Said outright, since DuckDB takes what follows a question mark in a path for no part of the name."""
+    return "gzip" if file.suffix.lower() == ".gz" else "none"
+
+
+def _header(file: Path, delimiter: str) -> list[str]:
+    """The names in the first line of a text file."""
+    if len(delimiter) != 1:
+        raise DataError(f"A delimiter is one character; found {delimiter!r}.")
+    try:
+        with _lines(file) as lines:
+            names = next(csv.reader(lines, delimiter=delimiter, strict=True), [])
+        "".join(names).encode()
+    except (OSError, EOFError, zlib.error, UnicodeEncodeError, csv.Error) as error:
+        raise FileFormatError(f"the first line cannot be read: {error}.", file=str(file), line=1, column=1) from error
+    bad = [name for place, name in enumerate(names) if not name or name in names[:place]]
+    if bad or not names:
+        found = f"empty or repeated names {listing(bad)}" if bad else "no names"
+        raise FileFormatError(f"the first line names the columns; found {found}.", file=str(file), line=1, column=1)
+    return names
+
+
+def _lines(file: Path) -> IO[str]:
+    if file.suffix.lower() == ".gz":
+        return gzip.open(file, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="")
+    return file.open(encoding="utf-8-sig", errors="surrogateescape", newline="")

@@ -1,0 +1,186 @@
+"""Learning curves: how the quality of what is learned grows with the number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.data.dataset import Dataset
+from sepset.errors import DataError, ScopeError, nearest, require
+from sepset.learning.divergence import DivergenceFrom
+from sepset.learning.losses import LogLoss, Loss, evaluate
+from sepset.learning.splits import Holdout
+from sepset.learning.validation import Procedure, as_dataset, learned
+from sepset.models.bayesnet import BayesNet
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+Floats: TypeAlias = NDArray[np.float64]
+Measure: TypeAlias = Callable[[Any], float]
+"""A number from a model: the smaller, the better."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LearningCurve:
+    """A measure of what each procedure learned, for each number of rows and each repeat.
+
+    Attributes:
+        sizes: the numbers of rows.
+        values: an array `[repeats, sizes]` for each procedure.
+        measure: what was measured.
+
+    >>> curve = LearningCurve((10, 100), {"a": np.array([[1.0, 0.1], [3.0, 0.3]])}, "KL")
+    >>> curve.mean("a").tolist(), round(curve.slope("a"), 3)
+    ([2.0, 0.2], -1.0)
+    """
+
+    sizes: tuple[int, ...]
+    values: Mapping[str, Floats] = field(repr=False)
+    measure: str = ""
+
+    def mean(self, name: str) -> Floats:
+        """The mean over repeats at each size; infinite where one repeat was."""
+        return np.asarray(self._of(name).mean(axis=0))
+
+    def spread(self, name: str) -> Floats:
+        """The standard deviation over repeats at each size; NaN where it is not finite or of one repeat."""
+        values = self._of(name)
+        finite = np.isfinite(values).all(axis=0) & (len(values) > 1)
+        found = np.full(len(self.sizes), np.nan)
+        found[finite] = values[:, finite].std(axis=0, ddof=1) if len(values) > 1 else np.nan
+        return found
+
+    def slope(self, name: str) -> float:
+        """The slope of the mean against the number of rows, both in logarithms; about -1 for consistent estimates."""
+        mean = self.mean(name)
+        used = np.isfinite(mean) & (mean > 0)
+        if used.sum() < 2:
+            return float("nan")
+        return float(np.polyfit(np.log(np.array(self.sizes)[used]), np.log(mean[used]), 1)[0])
+
+    def _of(self, name: str) -> Floats:
+        if name not in self.values:
+            raise ScopeError(f"No procedure is called {name!r}.{nearest(name, self.values)}")
+        return self.values[name]
+
+    def plot(self, ax: Any = None) -> Any:
+        """The mean of each procedure on logarithmic matplotlib axes, with one standard deviation either side.
+
+        Sizes at which a mean is infinite have no point; a curve without any point says so in the legend.
+        """
+        axes = require("matplotlib.pyplot", "plot", "Plotting").gca() if ax is None else ax
+        sizes = np.array(self.sizes)
+        for name in self.values:
+            mean, spread = self.mean(name), np.nan_to_num(self.spread(name))
+            finite = np.isfinite(mean)
+            label = name if finite.any() else f"{name} (infinite)"
+            (line,) = axes.plot(sizes[finite], mean[finite], marker="o", label=label)
+            low, high = np.maximum(mean - spread, mean / 10)[finite], (mean + spread)[finite]
+            axes.fill_between(sizes[finite], low, high, color=line.get_color(), alpha=0.15)
+        axes.set(xscale="log", yscale="log", xlabel="rows", ylabel=self.measure)
+        axes.legend()
+        return axes
+
+    def __rich__(self) -> RichTable:
+        from rich.table import Table
+
+        table = Table("rows", *self.values, title=self.measure)
+        for place, size in enumerate(self.sizes):
+            table.add_row(f"{size:,}", *(f"{self.mean(name)[place]:.4g}" for name in self.values))
+        return table
+
+
+def learning_curve(
+    procedures: Mapping[str, Procedure],
+    source: object,
+    sizes: Sequence[int],
+    *,
+    measure: Loss | Measure | None = None,
+    repeats: int = 10,
+    test: float = 0.25,
+    seed: int | np.random.Generator = 0,
+) -> LearningCurve:
+    r"""How good what each procedure learns is, as the number of rows grows.
+
+    In each repeat all procedures are given the same rows, and a smaller number of rows is the start of a larger one.
+
+    Args:
+        procedures: by name; each makes a model from a dataset, as `Learner(dag, method)` does.
+        source: a network to draw rows from, or data, of which random rows are used.
+        sizes: the numbers of rows.
+        measure: a loss on rows set aside, or a function of the model. By default $KL(P \| \tilde P)$ to the network,
+            or the log-loss on the rows set aside.
+        repeats: how often rows are drawn.
+        test: the share of data set aside in each repeat; where rows are drawn from a network, that share of the
+            largest size is drawn in addition, for a loss.
+        seed: a number or a generator.
+
+    Reference: Koller & Friedman, box 17.C.
+
+    >>> from sepset.graphs.graph import DAG
+    >>> from sepset.learning.validation import Learner
+    >>> truth = BayesNet.random(DAG.parse("a -> b"), seed=1)
+    >>> curve = learning_curve({"MLE": Learner(truth)}, truth, [100, 1000], repeats=3)
+    >>> bool(curve.mean("MLE")[1] < curve.mean("MLE")[0] < 0.1)
+    True
+    """
+    wanted = _checked_sizes(sizes)
+    if not procedures:
+        raise ScopeError("There is no procedure to learn with. Name at least one.")
+    values = {name: np.empty((repeats, len(wanted))) for name in procedures}
+    rng = np.random.default_rng(seed)
+    for repeat in range(repeats):
+        rows, judge, what = _draw(source, measure, wanted[-1], test, rng)
+        for place, size in enumerate(wanted):
+            part = rows[:size]
+            for name, procedure in procedures.items():
+                values[name][repeat, place] = judge(learned(procedure, part))
+    return LearningCurve(wanted, values, what)
+
+
+def _checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
+    found = tuple(sorted({int(size) for size in sizes}))
+    if not found or found[0] < 1:
+        raise ScopeError(f"Sizes are numbers of rows, at least 1; found {list(sizes)!r}.")
+    return found
+
+
+def _draw(
+    source: object, measure: Loss | Measure | None, largest: int, share: float, rng: np.random.Generator
+) -> tuple[Dataset, Measure, str]:
+    """Rows to learn from, and how models of them are judged."""
+    if isinstance(source, BayesNet):
+        rows = source.sample(largest, rng)
+        if measure is None:
+            return rows, _divergence(source), "KL from the true network (nats)"
+        held = source.sample(max(1, round(share * largest)), rng) if isinstance(measure, Loss) else rows[:0]
+    else:
+        data = as_dataset(source)
+        mask = next(_holdout(data, share, rng))
+        order = rng.permutation(np.flatnonzero(~mask))
+        if len(order) < largest:
+            raise DataError(
+                f"{largest} rows to learn from were asked for; {len(order)} of {data.num_rows} are left once a share "
+                f"of {share} is set aside. Ask for fewer, or set less aside."
+            )
+        rows, held = data.take(order[:largest]), data.take(mask)
+        measure = LogLoss() if measure is None else measure
+    if not isinstance(measure, Loss):
+        return rows, measure, getattr(measure, "__name__", "measure")
+    loss: Loss = measure
+    return rows, lambda model: evaluate(model, held, loss)[loss.name].mean, loss.name
+
+
+def _holdout(data: Dataset, share: float, rng: np.random.Generator) -> Iterator[NDArray[np.bool_]]:
+    return Holdout(share).rounds(data, rng)
+
+
+def _divergence(truth: BayesNet) -> DivergenceFrom:
+    """The divergence from a network, kept with its problem so that repeats share what was inferred."""
+    kept: DivergenceFrom = truth.problem().kept.setdefault(DivergenceFrom, DivergenceFrom(truth))
+    return kept if kept.truth is truth else DivergenceFrom(truth)

@@ -1,0 +1,62 @@
+"""Decisions from posteriors: the least expected cost, with the option to decline."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.errors import DataError
+
+Floats: TypeAlias = NDArray[np.float64]
+
+DECLINED = -1
+"""The action that means: leave this row to someone else."""
+
+
+def cost_threshold(false_positive: float, false_negative: float) -> float:
+    r"""The probability above which acting on an event is cheaper than not: $c_{fp} / (c_{fp} + c_{fn})$.
+
+    Args:
+        false_positive: what it costs to act where the event did not come.
+        false_negative: what it costs not to act where it did.
+
+    Reference: Koller & Friedman, box 17.A.
+
+    >>> cost_threshold(99.0, 1.0)
+    0.99
+    """
+    if not (false_positive >= 0 and false_negative >= 0 and false_positive + false_negative > 0):
+        raise DataError(f"Costs are non-negative and not both zero; found {false_positive!r} and {false_negative!r}.")
+    return false_positive / (false_positive + false_negative)
+
+
+def decide(
+    probabilities: ArrayLike, costs: ArrayLike | None = None, *, decline: float | None = None
+) -> NDArray[np.int64]:
+    r"""The action of least expected cost in every row, the first among equals; -1 where declining is cheaper still.
+
+    $$a[m] = \arg\min_a \sum_y P(y \mid \mathbf x[m])\, c(y, a)$$
+
+    Args:
+        probabilities: the posterior of every row, one column a state.
+        costs: what action $a$ costs in state $y$, as `costs[y, a]`; by default one for any other state.
+        decline: what it costs to decline; by default no row is declined.
+
+    Reference: Koller & Friedman, box 17.A; Chow (1970), On optimum recognition error and reject tradeoff.
+
+    >>> decide([[0.6, 0.4], [0.05, 0.95]], [[0.0, 9.0], [1.0, 0.0]]).tolist()
+    [0, 1]
+    >>> decide([[0.6, 0.4], [0.05, 0.95]], decline=0.1).tolist()
+    [-1, 1]
+    """
+    p = np.atleast_2d(np.asarray(probabilities, np.float64))
+    table = 1.0 - np.eye(p.shape[1]) if costs is None else np.asarray(costs, np.float64)
+    if table.ndim != 2 or table.shape[0] != p.shape[1]:
+        raise DataError(f"Costs have a row for each of {p.shape[1]} states; found shape {table.shape}.")
+    expected = p @ table
+    best = expected.argmin(axis=1)
+    if decline is None:
+        return np.asarray(best, np.int64)
+    return np.asarray(np.where(decline < expected.min(axis=1), DECLINED, best), np.int64)

@@ -1,0 +1,205 @@
+r"""Confidence intervals of a proportion, how often they hold, and how many rows a wanted width takes.
+
+Reference: Koller & Friedman, sections 17.1.1 and 17.6.2; Wilson (1927); Clopper & Pearson (1934).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.errors import DataError, NotApplicable, listing, nearest
+
+Array: TypeAlias = NDArray[np.float64]
+IntervalKind: TypeAlias = Literal["wilson", "clopper-pearson", "hoeffding"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceInterval:
+    """An interval that holds the true proportion with at least (or, for Wilson's, about) the stated probability.
+
+    >>> proportion_interval(35, 100)
+    ConfidenceInterval(0.2636 to 0.4475 at 95%, wilson)
+    """
+
+    low: float
+    high: float
+    level: float
+    kind: IntervalKind
+
+    @property
+    def half_width(self) -> float:
+        """Half the distance of the two ends."""
+        return 0.5 * (self.high - self.low)
+
+    def __contains__(self, proportion: float) -> bool:
+        return self.low <= proportion <= self.high
+
+    def __repr__(self) -> str:
+        return f"ConfidenceInterval({self.low:.4f} to {self.high:.4f} at {100 * self.level:.4g}%, {self.kind})"
+
+
+def proportion_interval(
+    successes: float, trials: float, level: float = 0.95, *, kind: IntervalKind = "wilson"
+) -> ConfidenceInterval:
+    r"""The confidence interval of a proportion after so many successes in so many trials.
+
+    - "clopper-pearson" inverts the binomial tests: its coverage is never below the level.
+    - "hoeffding" is $\hat p \pm \sqrt{\log(2/\delta) / 2M}$: never below either, and wide.
+    - "wilson" inverts the normal test: short, and near the level on average, but below it for some proportions.
+
+    Args:
+        successes: how many, or what total weight.
+        trials: out of how many.
+        level: the probability $1 - \delta$ of holding the true proportion.
+        kind: which of the three.
+
+    Reference: Koller & Friedman, section 17.1.1; Brown, Cai & DasGupta (2001).
+
+    >>> found = proportion_interval(3, 10, kind="clopper-pearson")
+    >>> round(found.low, 4), round(found.high, 4)
+    (0.0667, 0.6525)
+    """
+    if not 0 <= successes <= trials:
+        raise DataError(f"Successes lie between 0 and the number of trials; found {successes} of {trials}.")
+    low, high = _chosen(kind)(np.array(float(successes)), float(trials), _checked(level))
+    return ConfidenceInterval(float(low), float(high), level, kind)
+
+
+def coverage(
+    trials: int, proportion: ArrayLike, level: float = 0.95, *, kind: IntervalKind = "wilson"
+) -> NDArray[np.float64]:
+    r"""The exact probability that the interval holds the true proportion, one value a proportion.
+
+    $$\sum_{k : p \in I(k)} \binom Mk p^k (1 - p)^{M - k}$$
+
+    Args:
+        trials: $M$.
+        proportion: the true $p$, a number or several.
+        level: what the interval claims.
+        kind: which interval.
+
+    Cost: one binomial enumeration a proportion.
+
+    >>> bool(coverage(20, 0.1, kind="clopper-pearson") >= 0.95), round(float(coverage(20, 0.02)), 3)
+    (True, 0.94)
+    """
+    from scipy.special import gammaln, xlog1py, xlogy
+
+    p = np.asarray(proportion, dtype=np.float64)[..., None]
+    k = np.arange(trials + 1, dtype=np.float64)
+    low, high = _chosen(kind)(k, float(trials), _checked(level))
+    logs = gammaln(trials + 1.0) - gammaln(k + 1.0) - gammaln(trials - k + 1.0) + xlogy(k, p) + xlog1py(trials - k, -p)
+    return np.asarray(np.where((low <= p) & (p <= high), np.exp(logs), 0.0).sum(axis=-1))
+
+
+def sample_size(
+    half_width: float,
+    level: float = 0.95,
+    *,
+    kind: Literal["hoeffding", "normal"] = "hoeffding",
+    proportion: float = 0.5,
+) -> int:
+    r"""The smallest number of rows whose proportion is within `half_width` of the truth, at this level.
+
+    - "hoeffding": $M > \log(2/\delta) / 2\epsilon^2$, whatever the true proportion.
+    - "normal": $M \ge z^2 p(1 - p) / \epsilon^2$, by the normal approximation at an expected proportion.
+
+    Args:
+        half_width: $\epsilon$.
+        level: $1 - \delta$.
+        kind: a guarantee, or an approximation.
+        proportion: $p$, for "normal"; one half is the worst case.
+
+    Reference: Koller & Friedman, corollary 17.1.
+
+    >>> sample_size(0.05, 0.99), sample_size(0.02), sample_size(0.02, kind="normal", proportion=0.61)
+    (1060, 4612, 2285)
+    """
+    if not 0 < half_width < 1:
+        raise DataError(f"A half-width lies between 0 and 1; found {half_width!r}.")
+    if kind == "hoeffding":
+        return math.floor(hoeffding_bound_size(half_width, 1.0 - _checked(level))) + 1
+    if kind != "normal":
+        raise NotApplicable(f"Sample sizes are by 'hoeffding' or 'normal'; found {kind!r}.")
+    from scipy.special import ndtri
+
+    if not 0 <= proportion <= 1:
+        raise DataError(f"A proportion lies between 0 and 1; found {proportion!r}.")
+    exact = float(ndtri(0.5 + 0.5 * _checked(level))) ** 2 * proportion * (1.0 - proportion) / half_width**2
+    return max(math.ceil(exact), 1)
+
+
+def hoeffding_bound_size(half_width: float, error: float) -> float:
+    r"""The number $\log(2/\delta) / 2\epsilon^2$ that a sample size must exceed.
+
+    Reference: Koller & Friedman, corollary 17.1.
+
+    >>> round(hoeffding_bound_size(0.05, 0.01), 2)
+    1059.66
+    """
+    return math.log(2.0 / error) / (2.0 * half_width**2)
+
+
+def hoeffding_error(num_rows: float, half_width: float) -> float:
+    r"""The bound $2 e^{-2M\epsilon^2}$ on the probability that a proportion is further off than `half_width`.
+
+    Reference: Koller & Friedman, section 17.6.2.1.
+
+    >>> round(hoeffding_error(1060, 0.05), 6)
+    0.009983
+    """
+    return min(2.0 * math.exp(-2.0 * num_rows * half_width**2), 1.0)
+
+
+def _wilson(k: Array, trials: float, level: float) -> tuple[Array, Array]:
+    from scipy.special import ndtri
+
+    if trials == 0:
+        return np.zeros_like(k), np.ones_like(k)
+    z2 = float(ndtri(0.5 + 0.5 * level)) ** 2
+    center = (k + 0.5 * z2) / (trials + z2)
+    reach = np.sqrt(z2) / (trials + z2) * np.sqrt(k * (trials - k) / trials + 0.25 * z2)
+    # At the ends the formula is 0 and 1 but for rounding.
+    low, high = np.where(k == 0, 0.0, center - reach), np.where(k == trials, 1.0, center + reach)
+    return np.asarray(low), np.asarray(high)
+
+
+def _clopper_pearson(k: Array, trials: float, level: float) -> tuple[Array, Array]:
+    from scipy.special import betaincinv
+
+    tail = 0.5 * (1.0 - level)
+    low = np.where(k > 0, betaincinv(np.maximum(k, 1e-300), trials - k + 1.0, tail), 0.0)
+    high = np.where(k < trials, betaincinv(k + 1.0, np.maximum(trials - k, 1e-300), 1.0 - tail), 1.0)
+    return np.asarray(low), np.asarray(high)
+
+
+def _hoeffding(k: Array, trials: float, level: float) -> tuple[Array, Array]:
+    if trials == 0:
+        return np.zeros_like(k), np.ones_like(k)
+    reach = math.sqrt(math.log(2.0 / (1.0 - level)) / (2.0 * trials))
+    return np.maximum(k / trials - reach, 0.0), np.minimum(k / trials + reach, 1.0)
+
+
+KINDS: dict[str, Callable[[Array, float, float], tuple[Array, Array]]] = {
+    "wilson": _wilson,
+    "clopper-pearson": _clopper_pearson,
+    "hoeffding": _hoeffding,
+}
+
+
+def _chosen(kind: str) -> Callable[[Array, float, float], tuple[Array, Array]]:
+    if kind not in KINDS:
+        raise NotApplicable(f"Intervals are {listing(KINDS)}; found {kind!r}.{nearest(kind, KINDS)}")
+    return KINDS[kind]
+
+
+def _checked(level: float) -> float:
+    if not 0 < level < 1:
+        raise DataError(f"A level lies between 0 and 1, as 0.95 does; found {level!r}.")
+    return level

@@ -1,0 +1,180 @@
+"""A model bound to an exact engine for questions about the rows of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.data.dataset import Dataset
+from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, listing
+from sepset.evidence import Evidence
+from sepset.inference.cliquetree import CliqueTree
+from sepset.inference.findings import Findings
+from sepset.inference.rowwise import Workers, answer_rows
+from sepset.models.model import Model
+from sepset.variables import Discrete, VariableLike, Vector
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Names: TypeAlias = VariableLike | Iterable[VariableLike]
+
+
+class Predictor:
+    r"""What a model says of rows: $\log P(\mathbf e[m])$, $P(Y \mid \mathbf e[m])$ and its most probable values.
+
+    Missing cells are summed out. Plans are made once and kept.
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.models.bayesnet import BayesNet
+    >>> coin = BayesNet(TableCPD(Discrete("coin", ("head", "tail")), [0.25, 0.75]))
+    >>> np.exp(Predictor(coin).log_probability({"coin": ["head", "tail", None]})).tolist()
+    [0.25, 0.75, 1.0]
+    """
+
+    def __init__(self, model: Model) -> None:
+        if not isinstance(model, Model):
+            raise ModelError(f"A fitted model is needed here; found {model!r}. Fit one, or read a file.")
+        self.model = model
+
+    @classmethod
+    def of(cls, model: Model | Predictor) -> Predictor:
+        """The predictor of a model, kept with its problem, or the predictor itself."""
+        if isinstance(model, Predictor):
+            return model
+        made = cls(model)
+        kept: Predictor = model.problem().kept.setdefault(cls, made)
+        return kept if kept.model is model else made
+
+    @cached_property
+    def _prepared(self) -> Any:
+        return CliqueTree().prepare(self.model.problem())
+
+    @cached_property
+    def _log_total(self) -> float:
+        return 0.0 if self.model.problem().is_normalized else float(self._prepared.log_partition(Evidence()))
+
+    def dataset(self, data: object) -> Dataset:
+        """The rows over the model's variables; variables without a column are missing throughout."""
+        variables = self.model.variables
+        if isinstance(data, Dataset) and all(v in data.variables for v in variables):
+            return data
+        return Dataset(data, variables, missing_columns="allow")
+
+    def variables(self, names: Names) -> tuple[Discrete | Vector, ...]:
+        """The model's variables of these names; each at most once."""
+        asked = [names] if isinstance(names, str | Discrete | Vector) else list(names)
+        found = tuple(self.model.variables[v] for v in asked)
+        if len(set(found)) != len(found) or not found:
+            raise ScopeError(f"Different variables, at least one, were expected; found {listing(asked)}.")
+        return found
+
+    def discrete(self, names: Names) -> tuple[Discrete, ...]:
+        """The same, refused where one is continuous."""
+        found = self.variables(names)
+        continuous = [v.name for v in found if not isinstance(v, Discrete)]
+        if continuous:
+            raise NotApplicable(
+                f"Only discrete targets have states to predict; {listing(continuous)} are continuous. "
+                "Use ConditionalLogLoss, which takes any target."
+            )
+        return found  # type: ignore[return-value]  # discrete, as checked
+
+    def log_probability(self, data: object, over: Names | None = None) -> Floats:
+        """The log probability (density) of every row's findings on `over`, by default on all; -inf is impossible."""
+        rows = self.dataset(data)
+        own = getattr(self.model, "log_probability", None)
+        if over is None and own is not None and self._log_total == 0.0 and is_observed(rows, self.model.variables):
+            return np.asarray(own(rows), np.float64)
+        chosen = tuple(self.model.variables) if over is None else self.variables(over)
+        findings = self._findings(rows, chosen)
+        return np.asarray(answer_rows(self._prepared, findings, (), Workers()).log_partition - self._log_total)
+
+    def probabilities(self, data: object, targets: Names, given: Names | None = None) -> tuple[Floats, ...]:
+        """The posterior of each target in every row, one column a state; NaN where the findings are impossible.
+
+        Args:
+            data: the rows.
+            targets: discrete variables; their own columns are not looked at.
+            given: whose columns are findings; by default all but the targets.
+        """
+        asked = self.discrete(targets)
+        places = [self.model.variables.id(v) for v in asked]
+        findings = self._given(data, asked, given)
+        found = answer_rows(self._prepared, findings, places, Workers()).probabilities
+        return tuple(found[p] for p in places)
+
+    def modes(self, data: object, targets: Names, given: Names | None = None) -> Ints:
+        r"""The codes of $\arg\max_{\mathbf y} P(\mathbf y \mid \mathbf x[m])$, jointly, one column a target.
+
+        Impossible findings give -1.
+        """
+        asked = self.discrete(targets)
+        if len(asked) == 1:
+            return most_probable(self.probabilities(data, asked, given)[0])[:, None]
+        places = [self.model.variables.id(v) for v in asked]
+        rows, which = self._given(data, asked, given).distinct()
+        best = np.array([self._mode(rows.evidence(row), places) for row in range(len(rows))], np.int64)
+        return best.reshape(-1, len(asked))[which]
+
+    def _mode(self, evidence: Evidence, places: Sequence[int]) -> list[int]:
+        best = self._prepared.best(evidence, places)
+        if best.log_value == -np.inf:
+            return [-1] * len(places)
+        return [int(best.values[p]) for p in places]
+
+    def features(self, targets: Iterable[Discrete | Vector], given: Names | None) -> tuple[Discrete | Vector, ...]:
+        """The variables of `given`, which shall hold no target; by default all but the targets."""
+        aims = set(targets)
+        if given is None:
+            return tuple(v for v in self.model.variables if v not in aims)
+        asked = [given] if isinstance(given, str | Discrete | Vector) else list(given)
+        found = tuple(self.model.variables[v] for v in asked)
+        both = [v.name for v in found if v in aims]
+        if both:
+            raise ScopeError(f"{listing(both)} cannot be both target and given. Leave out one of them.")
+        return found
+
+    def _given(self, data: object, targets: Sequence[Discrete], given: Names | None) -> Findings:
+        return self._findings(self.dataset(data), self.features(targets, given))
+
+    def _findings(self, rows: Dataset, over: Iterable[Discrete | Vector]) -> Findings:
+        wanted, everyone = set(over), self.model.variables
+        return Findings.of(rows, everyone, without=[i for i, v in enumerate(everyone) if v not in wanted])
+
+
+def most_probable(probabilities: Floats) -> Ints:
+    """The position of the largest entry of every row, the first among equals; -1 where the row is NaN."""
+    blank = np.isnan(probabilities).any(axis=1)
+    return np.where(blank, -1, np.where(blank[:, None], -1.0, probabilities).argmax(axis=1))
+
+
+def absent(data: Dataset, variable: VariableLike) -> NDArray[np.bool_]:
+    """Where a variable's cell is missing."""
+    column = data.column(variable)
+    return np.isnan(column) if column.dtype.kind == "f" else column < 0
+
+
+def is_observed(data: Dataset, variables: Iterable[VariableLike]) -> bool:
+    """Whether no cell of these variables is missing."""
+    return not any(absent(data, v).any() for v in variables)
+
+
+def refuse_missing(data: Dataset, targets: Iterable[Discrete | Vector]) -> None:
+    """Raise where a target's cell is missing, naming its row."""
+    for target in targets:
+        blank = absent(data, target)
+        if blank.any():
+            row = int(np.flatnonzero(blank)[0])
+            raise DataError(
+                f"The target {target.name!r} is missing in row {row}, so it cannot be scored. Drop such rows."
+            )
+
+
+def true_codes(data: Dataset, targets: Sequence[Discrete]) -> Ints:
+    """The codes of the targets, one column each; a missing one is refused."""
+    refuse_missing(data, targets)
+    return np.stack([data.codes(v).astype(np.int64) for v in targets], axis=1)

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sepset.data.scan import compression, connected, file_format, scanned
+from sepset.errors import DataError, FileFormatError
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("a.csv", ".csv"), ("a.TSV.gz", ".tsv"), ("a.parquet", ".parquet"), ("a.b.csv", ".csv")]
+)
+def test_formats(name, kind):
+    assert file_format(Path(name)) == kind
+
+
+@pytest.mark.parametrize("name", ["a", "a.txt", "a.parquet.gz", "a.gz"])
+def test_no_formats(name):
+    with pytest.raises(FileFormatError, match=r"Use .csv, .tsv"):
+        file_format(Path(name))
+
+
+def test_a_scan_keeps_the_names_in_the_file(tmp_path):
+    file = tmp_path / "odd ? name.csv"
+    file.write_text("A,a\n1,\n")
+    with scanned(file) as scan:
+        assert (dict(scan.columns), scan.is_text) == ({"A": "c0", "a": "c1"}, True)
+        assert scan.relation.fetchall() == [("1", None)]
+    with scanned(file, missing=["1"]) as scan:
+        assert scan.relation.fetchall() == [(None, "")]
+    with pytest.raises(DataError, match="one character"), scanned(file, delimiter="::"):
+        pass
+
+
+def test_what_cannot_be_scanned(tmp_path):
+    with pytest.raises(FileFormatError, match="no such file"), scanned(tmp_path / "none.csv"):
+        pass
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(FileFormatError, match="not a regular file"), scanned(tmp_path / "folder.csv"):
+        pass
+    (tmp_path / "bad.parquet").write_bytes(b"not parquet")
+    with pytest.raises(FileFormatError, match=r"bad.parquet"), scanned(tmp_path / "bad.parquet"):
+        pass
+
+
+def test_connections_turn_errors_into_ours(tmp_path):
+    with pytest.raises(FileFormatError, match=r"x\.csv"), connected(tmp_path / "x.csv") as connection:
+        connection.sql("SELECT nonsense")
+    assert (compression(Path("a.csv.gz")), compression(Path("a.csv"))) == ("gzip", "none")

@@ -1,0 +1,139 @@
+"""What a model says of rows is what its joint distribution says, cell by cell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import oracle
+from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.table import TableCPD
+from sepset.data.dataset import Dataset
+from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
+from sepset.factors.table import Table
+from sepset.learning.predictor import Predictor, most_probable, refuse_missing, true_codes
+from sepset.models.bayesnet import BayesNet
+from sepset.models.markovnet import MarkovNet
+from sepset.variables import Discrete, Real
+from strategies import bayes_nets, plain_factors
+from tolerances import EXACT
+
+
+def joint_of(model) -> np.ndarray:
+    factors, cards = plain_factors(model)
+    return oracle.joint(factors, cards)
+
+
+@st.composite
+def nets_and_rows(draw, min_variables=1):
+    net = draw(bayes_nets(max_variables=4, min_variables=min_variables))
+    seed = draw(st.integers(0, 10_000))
+    rng = np.random.default_rng(seed)
+    codes = np.stack([rng.integers(0, v.num_states, 6) for v in net.variables], axis=1)
+    codes[rng.random(codes.shape) < draw(st.sampled_from([0.0, 0.3, 1.0]))] = -1
+    return net, Dataset.from_codes(net.variables, codes)
+
+
+def probability(joint: np.ndarray, row) -> float:
+    return float(joint[tuple(slice(None) if c < 0 else c for c in row)].sum())
+
+
+@settings(max_examples=60, deadline=None)
+@given(nets_and_rows())
+def test_log_probabilities_sum_the_joint(case):
+    net, rows = case
+    joint = joint_of(net)
+    found = np.exp(Predictor(net).log_probability(rows))
+    expected = [probability(joint, row) for row in rows.matrix().tolist()]
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=EXACT)
+
+
+@settings(max_examples=60, deadline=None)
+@given(nets_and_rows(min_variables=2), st.data())
+def test_posteriors_and_joint_modes_are_those_of_the_joint(case, data):
+    net, rows = case
+    joint = joint_of(net)
+    places = data.draw(st.lists(st.integers(0, len(net.variables) - 1), min_size=1, max_size=2, unique=True))
+    targets = [net.variables[p] for p in places]
+    predictor = Predictor(net)
+    found = predictor.probabilities(rows, targets)
+    modes = predictor.modes(rows, targets)
+    for m, row in enumerate(rows.matrix().tolist()):
+        free = [-1 if p in places else c for p, c in enumerate(row)]
+        seen = joint[tuple(slice(None) if c < 0 else slice(c, c + 1) for c in free)]
+        if seen.sum() == 0:
+            assert all(np.isnan(part[m]).all() for part in found)
+            assert (modes[m] == -1).all()
+            continue
+        for place, part in zip(places, found, strict=True):
+            others = tuple(a for a in range(seen.ndim) if a != place)
+            np.testing.assert_allclose(part[m], seen.sum(axis=others) / seen.sum(), atol=1e-9)
+        others = tuple(a for a in range(seen.ndim) if a not in places)
+        over = seen.sum(axis=others, keepdims=True)
+        at = [0] * seen.ndim
+        for place, code in zip(places, modes[m].tolist(), strict=True):
+            at[place] = code
+        assert over[tuple(at)] >= over.max() * (1 - 1e-9)
+
+
+def test_only_what_is_given_counts():
+    a, b, c = (Discrete(n) for n in "abc")
+    net = BayesNet(
+        TableCPD(a, [0.5, 0.5]), TableCPD(b, [[0.9, 0.1], [0.2, 0.8]], a), TableCPD(c, [[0.7, 0.3], [0.4, 0.6]], a)
+    )
+    rows = {"a": [0], "b": [1], "c": [1]}
+    (none,) = Predictor(net).probabilities(rows, "a", given=[])
+    (one,) = Predictor(net).probabilities(rows, "a", given="b")
+    np.testing.assert_allclose(none[0], [0.5, 0.5])
+    np.testing.assert_allclose(one[0], [1 / 9, 8 / 9])
+
+
+def test_undirected_models_are_normalized():
+    a, b = Discrete("a"), Discrete("b")
+    net = MarkovNet(Table([a, b], [[30.0, 5.0], [1.0, 10.0]]))
+    found = np.exp(Predictor(net).log_probability({"a": [0, 1, None], "b": [0, None, None]}))
+    np.testing.assert_allclose(found, [30 / 46, 11 / 46, 1.0])
+
+
+def test_real_variables():
+    d, x = Discrete("d"), Real("x")
+    net = BayesNet(TableCPD(d, [0.25, 0.75]), LinearGaussian(x, [0.0, 2.0], covariance=1.0, by=d))
+    density = np.exp(-0.5 * np.array([0.0, 4.0])) / np.sqrt(2 * np.pi)
+    (found,) = Predictor(net).probabilities({"x": [0.0]}, "d")
+    weights = np.array([0.25, 0.75]) * density
+    np.testing.assert_allclose(found[0], weights / weights.sum())
+    rows = {"d": [0, None], "x": [0.0, 0.0]}
+    np.testing.assert_allclose(np.exp(Predictor(net).log_probability(rows)), [weights[0], weights.sum()])
+    with pytest.raises(NotApplicable, match="'x' are continuous"):
+        Predictor(net).probabilities(rows, "x")
+
+
+def test_predictors_are_kept_with_their_model():
+    net = BayesNet(TableCPD(Discrete("a"), [0.5, 0.5]))
+    first = Predictor.of(net)
+    assert Predictor.of(net) is first
+    assert Predictor.of(first) is first
+
+
+def test_bad_questions_are_refused():
+    net = BayesNet(TableCPD(Discrete("a"), [0.5, 0.5]), TableCPD(Discrete("b"), [0.5, 0.5]))
+    predictor = Predictor(net)
+    rows = predictor.dataset({"a": [0, None]})
+    assert rows.num_missing == {"a": 1, "b": 2}
+    with pytest.raises(ScopeError, match="both target and given"):
+        predictor.probabilities(rows, "a", given=["a"])
+    with pytest.raises(ScopeError, match="Different variables"):
+        predictor.probabilities(rows, ["a", "a"])
+    with pytest.raises(ScopeError, match="at least one"):
+        predictor.variables([])
+    with pytest.raises(DataError, match="'a' is missing in row 1"):
+        refuse_missing(rows, [net["a"]])
+    with pytest.raises(DataError, match="'b' is missing in row 0"):
+        true_codes(rows, [net["b"]])
+    with pytest.raises(ModelError, match="fitted model"):
+        Predictor("net")
+
+
+def test_ties_go_to_the_first_state():
+    assert most_probable(np.array([[0.5, 0.5], [0.2, 0.8], [np.nan, np.nan]])).tolist() == [0, 1, -1]
