@@ -55,7 +55,9 @@ def test_wide_tables_run_as_matrix_products_with_the_same_numbers(seed):
 def test_some_of_the_wide_ones_are_matrix_products():
     kinds = set()
     for seed in range(12):
-        made, _ = contracted(random_network(np.random.default_rng(seed), num=5, largest=14, num_factors=5, arity=4), targets=True)
+        made, _ = contracted(
+            random_network(np.random.default_rng(seed), num=5, largest=14, num_factors=5, arity=4), targets=True
+        )
         kinds |= set(assembled(made).ops[:, kernels.KIND].tolist())
     assert kinds == {kernels.LOOPS, kernels.MATRIX}
 

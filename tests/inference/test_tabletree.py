@@ -172,7 +172,6 @@ def test_the_cache_is_bounded_and_least_recently_used():
     assert made == ["a", "b", "c", "b"]
 
 
-
 def test_models_without_variables_and_with_everything_observed():
     assert prepared(ss.MarkovNet()).log_partition(ss.Evidence()) == 0.0
     student = ss.datasets.load("student")

@@ -29,7 +29,9 @@ def test_loops_visit_every_state_of_the_union_once(seed, largest):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_matrix_products_have_the_sizes_of_their_operands(seed):
-    made, _ = contracted(random_network(np.random.default_rng(seed), num=5, largest=14, num_factors=5, arity=4), targets=True)
+    made, _ = contracted(
+        random_network(np.random.default_rng(seed), num=5, largest=14, num_factors=5, arity=4), targets=True
+    )
     program = assembled(made)
     for op, (result, first, second) in zip(program.ops, made.steps, strict=True):
         if op[kernels.KIND] == kernels.MATRIX:

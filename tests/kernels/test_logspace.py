@@ -8,9 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from random_contractions import contracted, random_network, summed
-from sepset.inference.contraction import differentiate
-from sepset.inference.program import assemble
+from random_contractions import assembled, contracted, random_network, summed
 from sepset.kernels import contraction, logspace
 from small_contractions import uncompile
 from tolerances import CLOSE, EXACT
@@ -35,10 +33,8 @@ def filled(program, network, values):
 
 def run(network, *, maximize=False, shift=0.0):
     """The workspace after all steps from the logarithms of a network's tables, each times e to `shift`."""
-    made, ranked = contracted(network)
-    cards = np.arange(len(ranked.cards))
-    reads, _ = differentiate(made, cards[:0] if maximize else cards)
-    program = assemble(made)
+    made, ranked = contracted(network, targets=not maximize)
+    reads, program = made.reads, assembled(made)
     with np.errstate(divide="ignore"):
         logs = [np.log(table) + shift for table in ranked.tables]
     w = filled(program, ranked, logs)

@@ -38,7 +38,9 @@ def test_local_scopes_are_sorted_and_leave_out_what_has_no_place():
 
 
 def test_places_that_belong_together_are_joined_as_one_more_scope():
-    scopes, near = lists_of_both(planning.scope_graph(*rows([[0, 1]]), np.array([0]), np.arange(4), np.array([1, 3]), 4))
+    scopes, near = lists_of_both(
+        planning.scope_graph(*rows([[0, 1]]), np.array([0]), np.arange(4), np.array([1, 3]), 4)
+    )
     assert scopes == [[0, 1], [1, 3]]
     assert near == [[1], [0, 3], [], [1]]
 

@@ -169,7 +169,9 @@ class Question:
         flags[0] = 0
         parts = program.copies, program.fixed, codes, program.ops, program.groups, exponents, flags, self.maximize
         if program.work > LONG:
-            log_partition = interruptible(lambda cancel: run(w, store.values, rows, *parts, cancel, self.roots, reads, out))
+            log_partition = interruptible(
+                lambda cancel: run(w, store.values, rows, *parts, cancel, self.roots, reads, out)
+            )
         else:
             log_partition = run(w, store.values, rows, *parts, NEVER, self.roots, reads, out)
         answer = then(Run(self, w, exponents, bool(flags[0]), log_partition))

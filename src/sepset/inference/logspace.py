@@ -119,9 +119,7 @@ def ask(
     return ask_log(question, problem, evidence, read)
 
 
-def ask_marginals(
-    question: Question, store: FactorStore, problem: Problem, evidence: Evidence
-) -> tuple[float, Floats]:
+def ask_marginals(question: Question, store: FactorStore, problem: Problem, evidence: Evidence) -> tuple[float, Floats]:
     """The log partition, and every target's marginal end to end as the question's layout says."""
     if is_linear(store, evidence):
         log_partition, values, is_wide = question.marginals(store, evidence)

@@ -42,11 +42,8 @@ PATIENCE = 2
 """How often an observed set is asked about before a longer search for a cheaper plan."""
 
 
-EASY = 4096
+EASY = 20_000
 """Up to this many variables a plan is always made: what is refused is refused with its figures."""
-
-HOPELESS = 2**64
-"""Larger plans are shown up to this many times the memory that a question may take."""
 
 
 class TreeSettings(Protocol):
@@ -247,7 +244,7 @@ class PreparedTables:
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
         """What a query would cost; without targets, what all marginals do."""
         kind = "query" if targets else "marginals"
-        return self._plan(kind, tuple(targets), tuple(sorted(observed)), (), slack=HOPELESS)
+        return self._plan(kind, tuple(targets), tuple(sorted(observed)), ())
 
     def with_values(self, values: Values) -> PreparedTables:
         """The same plans and programs with new numbers, one array a factor over its scope.
@@ -324,25 +321,17 @@ class PreparedTables:
         key = (kind, targets, observed, touched)
         return self._questions.get(key, lambda: self._compile(kind, targets, observed, touched))  # type: ignore[no-any-return]
 
-    def _plan(
-        self,
-        kind: str,
-        targets: tuple[int, ...],
-        observed: tuple[int, ...],
-        touched: tuple[int, ...],
-        *,
-        slack: int = 1,
-    ) -> Plan:
+    def _plan(self, kind: str, targets: tuple[int, ...], observed: tuple[int, ...], touched: tuple[int, ...]) -> Plan:
         """The plan of a question; what asks about everything shares one plan."""
         if kind in ("query", "group"):
-            return self._make_plan(kind, targets, observed, touched, slack)
+            return self._make_plan(kind, targets, observed, touched)
         key = ("plan", observed, touched)
-        return self._questions.get(key, lambda: self._make_plan(kind, (), observed, touched, slack))  # type: ignore[no-any-return]
+        return self._questions.get(key, lambda: self._make_plan(kind, (), observed, touched))  # type: ignore[no-any-return]
 
     def _make_plan(
-        self, kind: str, targets: tuple[int, ...], observed: tuple[int, ...], touched: tuple[int, ...], slack: int
+        self, kind: str, targets: tuple[int, ...], observed: tuple[int, ...], touched: tuple[int, ...]
     ) -> Plan:
-        limit = self._settings.memory * slack if self.problem.num_visible > EASY else None
+        limit = self._settings.memory if self.problem.num_visible > EASY else None
         if kind in ("query", "group"):
             relevant = self.problem.relevant(targets, observed, touched=touched, constants=kind == "query")
         else:

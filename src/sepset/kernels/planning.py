@@ -16,9 +16,7 @@ Floats = NDArray[np.float64]
 
 
 @kernel(inline=True)
-def _local_scopes(
-    start: Longs, members: Longs, rows: Longs, place: Longs, together: Longs
-) -> tuple[Longs, Longs]:
+def _local_scopes(start: Longs, members: Longs, rows: Longs, place: Longs, together: Longs) -> tuple[Longs, Longs]:
     """The chosen rows with each member replaced by its place, ascending, members without one (-1) left out; and one
     more row of places."""
     total = len(together)
