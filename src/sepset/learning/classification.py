@@ -98,7 +98,7 @@ class Classifier:
             (found,) = Predictor.of(self.model).probabilities(rows.take(hard), [self.target])
             with np.errstate(divide="ignore"):
                 scores[hard] = np.log(np.nan_to_num(found, nan=0.0))
-        return _normalized(scores, on_impossible, self.target)
+        return log_posteriors(scores, on_impossible, self.target)
 
     def probabilities(self, frame: object, *, on_impossible: OnImpossible = "raise") -> Array:
         """The posterior of the class in every row, one column a state; see `log_probabilities`."""
@@ -220,7 +220,12 @@ def _absent(rows: Dataset, variable: AnyVariable) -> Mask:
     return np.asarray(column < 0 if isinstance(variable, Discrete) else np.isnan(column))
 
 
-def _normalized(scores: Array, on_impossible: OnImpossible, target: Discrete) -> Array:
+def log_posteriors(scores: Array, on_impossible: OnImpossible, target: Discrete) -> Array:
+    """Rows of unnormalized log probabilities, each less the logarithm of its sum.
+
+    >>> np.exp(log_posteriors(np.array([[-1000.0, -1000.0]]), "raise", Discrete("c"))).tolist()
+    [[0.5, 0.5]]
+    """
     top = scores.max(axis=1, keepdims=True)
     bad = np.flatnonzero(top[:, 0] == -np.inf)
     if bad.size and on_impossible == "raise":
