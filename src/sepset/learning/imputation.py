@@ -12,7 +12,7 @@ from sepset.data.dataset import Dataset
 from sepset.data.frames import open_frame
 from sepset.errors import DataError, ModelError, NotApplicable, listing
 from sepset.inference.rowwise import Workers
-from sepset.learning.completion import Cells, Kind, completed
+from sepset.learning.filling import Cells, Kind, completed
 from sepset.learning.task import bind
 from sepset.models.model import Model
 from sepset.universe import Variables

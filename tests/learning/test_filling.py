@@ -10,8 +10,8 @@ import oracle
 import sepset as ss
 from random_models import structured_net, table_net
 from sepset.inference.rowwise import Workers
-from sepset.learning import completion
-from sepset.learning.completion import Cells, completed
+from sepset.learning import filling
+from sepset.learning.filling import Cells, completed
 from strategies import plain_factors
 from tolerances import TIE
 
@@ -61,7 +61,7 @@ def test_many_patterns_share_one_program(monkeypatch):
     net = table_net(rng).model
     cells = holes(rng, net, 30)
     alone = run(net, cells, "map")
-    monkeypatch.setattr(completion, "PATTERNS", 0)
+    monkeypatch.setattr(filling, "PATTERNS", 0)
     together = run(net, cells, "map")
     whole = [net.log_probability(ss.Dataset.from_codes(net.variables, c.codes)) for c in (alone, together)]
     assert whole[0] == pytest.approx(whole[1], abs=TIE)
