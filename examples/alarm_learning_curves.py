@@ -1,6 +1,6 @@
 """How much data do the parameters of ALARM need? Learning curves with priors of different strength.
 
-Rows are drawn from the network, its structure is given, and parameters are learned by `Bayes(BDeu(alpha))`, where alpha is
+Rows are drawn from the network, its structure is given, and parameters are learned by `Bayes(BDeu(alpha))`; alpha is
 the equivalent sample size of the whole network. The measure is the exact divergence from the true network, in nats, by
 families. Reference: Koller & Friedman, box 17.C; the figures beside ours were computed independently of this library.
 

@@ -8,13 +8,14 @@ from hypothesis import given, strategies as st
 
 from file_laws import refusal
 from sepset.cpds.causal import NoisyMax, NoisyOr
+from sepset.cpds.kernel import KernelCPD
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.rules import RuleCPD
 from sepset.cpds.structured import DeterministicCPD, MultiplexerCPD
 from sepset.cpds.table import TableCPD
 from sepset.cpds.tree import Split, TreeCPD
-from sepset.errors import NotApplicable
+from sepset.errors import FileFormatError, NotApplicable
 from sepset.io import json as codec
 from sepset.io.cursor import JsonSource
 from sepset.io.jsoncpds import cpd_document, read_cpd
@@ -85,6 +86,51 @@ def test_linear_gaussians_come_back(cpd):
     assert again.block == cpd.block
     for key in ("intercept", "coefficients", "covariance"):
         assert getattr(again, key).tobytes() == getattr(cpd, key).tobytes()
+
+
+@pytest.mark.parametrize(
+    "cpd",
+    [
+        KernelCPD(R, {"r": [0.1, 2.0]}, width=0.3),
+        KernelCPD(R, given=P, by=A),
+        KernelCPD(R, given=P, width=[1.0, 2.0, 3.0]),
+        KernelCPD(R, {"a": [True], "p": [[1.0, 2.0]], "r": [3.0]}, width=1, given=P, by=A, weights=[0.5], block="k"),
+    ],
+    ids=repr,
+)
+def test_kernels_come_back(cpd):
+    again = back(cpd)
+    assert (again.scope, again.block) == (cpd.scope, cpd.block)
+    assert (again.width is None) == (cpd.width is None)
+    assert cpd.width is None or again.width.tobytes() == cpd.width.tobytes()
+    for ours, theirs in zip(
+        (*again.samples.points, *again.samples.weights), (*cpd.samples.points, *cpd.samples.weights), strict=True
+    ):
+        assert ours.shape == theirs.shape
+        assert ours.tobytes() == theirs.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"child": "a"}, "continuous"),
+        ({"width": [0.0]}, "widths > 0"),
+        ({"samples": []}, "expected 1 contexts"),
+        ({"samples": [{"points": [1.0], "weights": [0.0]}]}, "weights > 0"),
+        ({"samples": [{"points": [1.0, 2.0], "weights": [1.0]}]}, "1 numbers for each"),
+    ],
+)
+def test_broken_kernels_are_refused(changes, message):
+    document = cpd_document(KernelCPD(R, {"r": [0.1, 2.0]}, width=0.3)) | changes
+    with pytest.raises(FileFormatError, match=message):
+        read_cpd(cursor(document), Variables([A, R]), Misses())
+
+
+def test_kernels_need_a_width_for_their_rows():
+    document = cpd_document(KernelCPD(R, {"r": [0.1, 2.0]}, width=0.3))
+    del document["width"]
+    with pytest.raises(FileFormatError, match="expected the width"):
+        read_cpd(cursor(document), Variables([R]), Misses())
 
 
 @given(st.data())

@@ -209,5 +209,5 @@ def test_scores_of_other_cpds_use_their_own_log_probability():
     points = np.array([[0.5, 0.2]])
     found = class_scores(cpd, c, {x: points}, 1)
     expected = [stats.multivariate_normal([m, m], np.eye(2)).logpdf(points[0]) for m in (0.0, 1.0)]
-    np.testing.assert_allclose(found[0], expected, atol=EXACT)
+    np.testing.assert_allclose(found[:, 0], expected, atol=EXACT)
     assert math.isfinite(found.sum())

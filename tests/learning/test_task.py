@@ -65,7 +65,7 @@ def test_absent_columns_and_strange_structures_are_refused():
 
 def test_missing_cells_are_refused_by_name():
     task = Task(NET, {"coin": ["head", None, None]})
-    with pytest.raises(DataError, match=r"MLE needs complete rows; 2 of 3 cells of 'coin' .*row 1.*Use EM"):
+    with pytest.raises(DataError, match=r"MLE needs complete data; column 'coin' misses 2 cells .*row 1.*Use EM"):
         task.complete("MLE")
     assert task.dataset.codes("coin").tolist() == [0, -1, -1]
 
@@ -84,8 +84,9 @@ def test_datasets_are_bound_without_copying():
 def test_vectors_come_as_arrays():
     p = Vector("p", 2)
     net = BayesNet(LinearGaussian(p, covariance=np.eye(2)))
-    columns, num_rows = Task(net, {"p": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]}).complete("MLE")
-    assert (num_rows, columns[p].shape) == (3, (3, 2))
+    rows = Task(net, {"p": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]}, [1.0, 1.0, 2.0]).complete("MLE")
+    assert (rows.num_rows, rows.columns[p].shape, rows.dataset) == (3, (3, 2), None)
+    assert rows.weights.tolist() == [1, 1, 2]
 
 
 @pytest.mark.parametrize(("weights", "message"), [([1.0], "shape"), ([1.0, -1.0], "row 1"), ([np.nan, 1.0], "row 0")])

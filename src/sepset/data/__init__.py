@@ -3,5 +3,6 @@
 from sepset.data.counts import Counts
 from sepset.data.dataset import Dataset
 from sepset.data.files import read_dataset, write_dataset
+from sepset.data.moments import Moments
 
-__all__ = ["Counts", "Dataset", "read_dataset", "write_dataset"]
+__all__ = ["Counts", "Dataset", "Moments", "read_dataset", "write_dataset"]

@@ -258,7 +258,7 @@ def _count_lazily(rows: LazyRows, scopes: tuple[Scope, ...], missing: Missing) -
     groups = rows.groups([union for union, _ in unions])
     for found, (_, places) in zip(groups, unions, strict=True):
         if missing == "refuse":
-            found.require_complete()
+            found.require_complete("Counting")
         tables.update((place, found.table(scopes[place])) for place in places)
     num_rows, total = int(groups[0].num_rows.sum()), float(groups[0].weights.sum())
     return [tables[place] for place in range(len(scopes))], num_rows, total

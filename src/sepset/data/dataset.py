@@ -346,6 +346,16 @@ class Dataset:
             out[:, place] = _absent(column)
         return out
 
+    def require_complete(self, purpose: str) -> None:
+        """Refuse missing cells, naming the first column and row that has one.
+
+        Args:
+            purpose: what needs complete data, as the subject of the message.
+        """
+        from sepset.data.requirements import require_complete
+
+        require_complete(self, purpose)
+
     @property
     def num_missing(self) -> dict[str, int]:
         """The number of missing cells of each variable."""

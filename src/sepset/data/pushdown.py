@@ -44,20 +44,24 @@ class Groups:
 
     def table(self, scope: Scope) -> Values:
         """The total weight of each joint state, flat in C order; groups with a missing cell are left out."""
-        places = np.zeros(len(self.weights), np.int64)
         known = np.ones(len(self.weights), np.bool_)
         for variable in scope:
-            places = places * variable.num_states + self.codes[variable]
             known &= self.codes[variable] >= 0
-        size = prod(v.num_states for v in scope)
-        return np.bincount(places[known], self.weights[known], size).astype(np.float64)
+        return np.bincount(self.places(scope)[known], self.weights[known], _size(scope)).astype(np.float64)
 
-    def require_complete(self) -> None:
+    def places(self, scope: Scope) -> NDArray[np.int64]:
+        """Each group's joint state, as its place in C order, where no cell is missing."""
+        places = np.zeros(len(self.weights), np.int64)
+        for variable in scope:
+            places = places * variable.num_states + self.codes[variable]
+        return places
+
+    def require_complete(self, purpose: str) -> None:
         """Refuse missing cells, naming the column and how many rows miss it."""
         for variable, codes in self.codes.items():
             absent = codes < 0
             if absent.any():
-                raise DataError(missing_message("Counting", variable.name, int(self.num_rows[absent].sum())))
+                raise DataError(missing_message(purpose, variable.name, int(self.num_rows[absent].sum())))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +83,7 @@ class LazyRows:
     def groups(self, scopes: Sequence[Scope]) -> list[Groups]:
         """The distinct joint states of each scope."""
         found = collected([self._grouped(scope) for scope in scopes])
-        return [self._read(frame, scope) for frame, scope in zip(found, scopes, strict=True)]
+        return [self.read(frame, scope) for frame, scope in zip(found, scopes, strict=True)]
 
     def renamed(self, names: Sequence[str], prefix: str) -> list[Any]:
         """The columns of these variables under names of our own, so that none clash."""
@@ -95,8 +99,7 @@ class LazyRows:
         chosen = self.renamed([v.name for v in scope], "key")
         if self.weights is not None:
             chosen += [self.weight_column()]
-            weight = nw.col("weight")
-            sums += [weight.sum().alias(_SUM), weight.min().alias(_LEAST), weight.count().alias(_KNOWN)]
+            sums = self.weight_sums()
         rows = self.frame.select(*chosen) if chosen else self.frame
         return rows.group_by(keys).agg(*sums) if keys else rows.select(*sums)
 
@@ -106,13 +109,24 @@ class LazyRows:
 
         return nw.col(self.columns[self.weights or ""]).cast(nw.Float64).alias("weight")
 
-    def _read(self, frame: Frame, scope: Scope) -> Groups:
+    def weight_sums(self) -> list[Any]:
+        """The number of rows, and what is to be known of the column `weight`."""
+        import narwhals.stable.v2 as nw
+
+        weight = nw.col("weight")
+        known = [weight.sum().alias(_SUM), weight.min().alias(_LEAST), weight.count().alias(_KNOWN)]
+        return [nw.len().alias(_ROWS), *known]
+
+    def read(self, frame: Frame, scope: Scope, *, is_checked: bool = False) -> Groups:
+        """A collected group-by as groups, its weights checked unless they were."""
         num_rows = numbers_of(frame.read(_ROWS)).astype(np.int64)
-        weights = num_rows.astype(np.float64) if self.weights is None else self.checked_weights(frame, num_rows)
+        weights = num_rows.astype(np.float64)
+        if self.weights is not None and not is_checked:
+            weights = self._checked_weights(frame, num_rows)
         codes = {v: self._codes(v, levels_of(frame.read(f"key{k}")), num_rows) for k, v in enumerate(scope)}
         return Groups(codes, num_rows, weights)
 
-    def checked_weights(self, frame: Frame, num_rows: NDArray[np.int64]) -> Values:
+    def _checked_weights(self, frame: Frame, num_rows: NDArray[np.int64]) -> Values:
         """The total weight of each group, refused where some weight was missing, negative or not finite."""
         total, least, known = (numbers_of(frame.read(name)) for name in (_SUM, _LEAST, _KNOWN))
         if (known < num_rows).any():

@@ -10,9 +10,11 @@ import numpy as np
 
 from sepset.cpds.causal import NoisyMax, NoisyOr
 from sepset.cpds.cpd import CPD, ParameterBlock
+from sepset.cpds.kernel import KernelCPD
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.partition import Node
+from sepset.cpds.parzen import Samples
 from sepset.cpds.rules import Rule, RuleCPD
 from sepset.cpds.structured import DeterministicCPD, MultiplexerCPD
 from sepset.cpds.table import TableCPD
@@ -110,6 +112,13 @@ def _linear_body(cpd: LinearGaussian) -> Document:
     return {"given": names(cpd.given), "by": names(cpd.by)} | arrays
 
 
+def _kernel_body(cpd: KernelCPD) -> Document:
+    pairs = zip(cpd.samples.points, cpd.samples.weights, strict=True)
+    samples = [{"points": points.reshape(-1).tolist(), "weights": weights.tolist()} for points, weights in pairs]
+    width = {} if cpd.width is None else {"width": cpd.width.tolist()}
+    return {"given": names(cpd.given), "by": names(cpd.by), "samples": samples} | width
+
+
 _WRITERS: tuple[tuple[type, str, Body], ...] = (
     (TableCPD, "table", _table_body),
     (DeterministicCPD, "deterministic", _deterministic_body),
@@ -120,6 +129,7 @@ _WRITERS: tuple[tuple[type, str, Body], ...] = (
     (NoisyMax, "noisy_max", _noisy_max_body),
     (LogisticCPD, "logistic", _logistic_body),
     (LinearGaussian, "linear_gaussian", _linear_body),
+    (KernelCPD, "kernel", _kernel_body),
 )
 
 
@@ -132,8 +142,10 @@ def read_cpd(item: Cursor, variables: Variables, misses: Misses | None) -> CPD:
     item.keys("kind", "child", "given", "block", *keys)
     block = item["block"].text() if "block" in item else None
     child = found(item["child"], variables)
-    if kind == "linear_gaussian":
-        return _read_linear(item, child, variables, block)
+    if kind in ("linear_gaussian", "kernel"):
+        if not isinstance(child, Vector):
+            raise item["child"].error("expected a continuous variable")
+        return (_read_linear if kind == "linear_gaussian" else _read_kernel)(item, child, variables, block)
     if not isinstance(child, Discrete):
         raise item["child"].error("expected a discrete variable")
     given = discrete_all(item["given"], variables)
@@ -235,9 +247,7 @@ def _each(item: Cursor, given: tuple[Discrete, ...]) -> list[Array]:
     return [part.reals() for part in item]
 
 
-def _read_linear(item: Cursor, child: Discrete | Vector, variables: Variables, block: str | None) -> LinearGaussian:
-    if not isinstance(child, Vector):
-        raise item["child"].error("expected a continuous variable")
+def _read_linear(item: Cursor, child: Vector, variables: Variables, block: str | None) -> LinearGaussian:
     given, by = continuous_all(item["given"], variables), discrete_all(item["by"], variables)
     entries, size = math.prod(parent.num_states for parent in by), child.size
     width = sum(parent.size for parent in given)
@@ -261,6 +271,26 @@ def _read_linear(item: Cursor, child: Discrete | Vector, variables: Variables, b
     )
 
 
+def _read_kernel(item: Cursor, child: Vector, variables: Variables, block: str | None) -> KernelCPD:
+    given, by = continuous_all(item["given"], variables), discrete_all(item["by"], variables)
+    width = item["width"].reals() if "width" in item else None
+    bare = item.made(lambda: KernelCPD(child, width=width, given=given, by=by, block=block))
+    contexts = [_read_samples(part, bare.samples.size) for part in item["samples"]]
+    if len(contexts) != len(bare.samples.points):
+        raise item["samples"].error(f"expected {len(bare.samples.points)} contexts; found {len(contexts)}")
+    samples = Samples(tuple(points for points, _ in contexts), tuple(weights for _, weights in contexts))
+    if width is None and samples.num_rows:
+        raise item.error("expected the width of the kernels")
+    return bare if width is None else bare.from_statistics(samples, unseen="keep")
+
+
+def _read_samples(item: Cursor, size: int) -> tuple[Array, Array]:
+    points, weights = item["points"].reals(), item["weights"].reals()
+    if len(points) != len(weights) * size or not (weights > 0).all():
+        raise item.error(f"expected weights > 0 and {size} numbers for each; found {len(weights)} and {len(points)}")
+    return points.reshape(-1, size), weights
+
+
 _READERS: dict[str, tuple[tuple[str, ...], Any]] = {
     "table": (("rows",), None),
     "deterministic": (("codes",), _read_deterministic),
@@ -271,4 +301,5 @@ _READERS: dict[str, tuple[tuple[str, ...], Any]] = {
     "noisy_max": (("effects", "leak"), _read_noisy_max),
     "logistic": (("weights", "bias"), _read_logistic),
     "linear_gaussian": (("by", "intercept", "coefficients", "covariance"), None),
+    "kernel": (("by", "width", "samples"), None),
 }

@@ -24,6 +24,7 @@ from sepset.cpds.linear import LinearGaussian
 from sepset.data.dataset import Dataset
 from sepset.errors import ImpossibleEvidence, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns
+from sepset.factors.canonical import LOG_2PI
 from sepset.factors.coordinates import entries, matrix
 from sepset.learning.decisions import DECLINED, decide
 from sepset.learning.predictor import Predictor
@@ -98,7 +99,7 @@ class Classifier:
             (found,) = Predictor.of(self.model).probabilities(rows.take(hard), [self.target])
             with np.errstate(divide="ignore"):
                 scores[hard] = np.log(np.nan_to_num(found, nan=0.0))
-        return _normalized(scores, on_impossible, self.target)
+        return log_posteriors(scores, on_impossible, self.target)
 
     def probabilities(self, frame: object, *, on_impossible: OnImpossible = "raise") -> Array:
         """The posterior of the class in every row, one column a state; see `log_probabilities`."""
@@ -151,19 +152,19 @@ class Classifier:
 
     def _scores(self, rows: Dataset, absent: dict[AnyVariable, Mask]) -> Array:
         columns: Columns = {v: rows.column(v) for v in self.features}
-        total = np.zeros((rows.num_rows, self.target.num_states))
+        total = np.zeros((self.target.num_states, rows.num_rows))
         for cpd in self._cpds:
             blank = absent.get(cpd.child, np.zeros(rows.num_rows, np.bool_))
             if not blank.any():
                 total += class_scores(cpd, self.target, columns, rows.num_rows)
             elif not blank.all():
                 seen: Columns = {v: columns[v][~blank] for v in cpd.scope if v != self.target}
-                total[~blank] += class_scores(cpd, self.target, seen, int((~blank).sum()))
-        return total
+                total[:, ~blank] += class_scores(cpd, self.target, seen, int((~blank).sum()))
+        return total.T
 
 
 def class_scores(cpd: CPD, target: Discrete, columns: Columns, num_rows: int) -> Array:
-    r"""$\log P(x \mid \mathbf u)$ with the target at each of its states: one row a row, one column a state.
+    r"""$\log P(x \mid \mathbf u)$ with the target at each of its states: one row a state, one column a row of data.
 
     Args:
         cpd: a CPD that mentions the target, as child or as parent.
@@ -175,44 +176,50 @@ def class_scores(cpd: CPD, target: Discrete, columns: Columns, num_rows: int) ->
     >>> c, x = Discrete("c"), Discrete("x")
     >>> cpd = TableCPD(x, [[0.5, 0.5], [0.25, 0.75]], given=c)
     >>> np.exp(class_scores(cpd, c, {x: np.array([1])}, 1)).tolist()
-    [[0.5, 0.75]]
+    [[0.5], [0.75]]
     """
     if isinstance(cpd, DiscreteCPD):
         return _table_scores(cpd, target, columns, num_rows)
     if isinstance(cpd, LinearGaussian) and cpd.child.size == 1 and (cpd.covariance > 0).all():
         return _line_scores(cpd, target, columns, num_rows)
     codes = (np.full(num_rows, code) for code in range(target.num_states))
-    return np.stack([cpd.log_probability({**columns, target: code}) for code in codes], axis=1)
+    return np.stack([cpd.log_probability({**columns, target: code}) for code in codes])
 
 
 def _table_scores(cpd: DiscreteCPD, target: Discrete, columns: Columns, num_rows: int) -> Array:
     others = tuple(v for v in cpd.scope if v != target)
     with np.errstate(divide="ignore"):
-        table = np.log(cpd.to_table().table.align((*others, target)).values).reshape(-1, target.num_states)
-    return np.asarray(table[_place(others, columns, num_rows)])
+        table = np.log(cpd.to_table().table.align((target, *others)).values).reshape(target.num_states, -1)
+    return table.take(_place(others, columns, num_rows), axis=1)
 
 
 def _line_scores(cpd: LinearGaussian, target: Discrete, columns: Columns, num_rows: int) -> Array:
     others = tuple(v for v in cpd.by if v != target)
-    # Entry (context of the others, class) of the reordered parameters is entry `order` of the CPD's own.
-    order = entries((*others, target), cpd.by).reshape(-1, target.num_states)
-    place = _place(others, columns, num_rows)
-    variance = cpd.covariance[:, 0, 0][order]
-    constant = -0.5 * np.log(2.0 * np.pi * variance)
-    mean = cpd.intercept[:, 0][order][place]
-    if cpd.given:
-        u = matrix(cpd.given, columns, num_rows)
-        mean = mean + np.einsum("ri,rci->rc", u, cpd.coefficients[:, 0][order][place])
-    apart = np.asarray(columns[cpd.child], np.float64).reshape(num_rows, 1) - mean
-    return np.asarray(constant[place] - 0.5 * apart**2 / variance[place])
+    # Entry (class, context of the others) of the reordered parameters is entry `order` of the CPD's own.
+    order = entries((target, *others), cpd.by).reshape(target.num_states, -1)
+    # Without other discrete parents there is one context, which spreads over the rows by itself.
+    place = _place(others, columns, num_rows) if others else np.zeros(1, np.int64)
+    u = matrix(cpd.given, columns, num_rows)
+    x = np.asarray(columns[cpd.child], np.float64).reshape(num_rows)
+    scores = np.empty((target.num_states, num_rows))
+    for code, at in enumerate(order):
+        mean = cpd.intercept[at, 0].take(place)
+        if cpd.given:
+            mean = mean + (u * cpd.coefficients[at, 0].take(place, axis=0)).sum(axis=1)
+        scale = cpd.covariance[at, 0, 0].take(place) ** -0.5
+        apart = (x - mean) * scale
+        apart *= apart
+        apart *= -0.5
+        np.add(apart, np.log(scale) - 0.5 * LOG_2PI, out=scores[code])
+    return scores
 
 
 def _place(variables: Iterable[Discrete], columns: Columns, num_rows: int) -> NDArray[np.int64]:
-    place = np.zeros(num_rows, np.int64)
+    place: NDArray[np.int64] | None = None
     for variable in variables:
-        place *= variable.num_states
-        place += columns[variable]
-    return place
+        codes = columns[variable]
+        place = codes.astype(np.int64) if place is None else place * variable.num_states + codes
+    return np.zeros(num_rows, np.int64) if place is None else place
 
 
 def _absent(rows: Dataset, variable: AnyVariable) -> Mask:
@@ -220,7 +227,12 @@ def _absent(rows: Dataset, variable: AnyVariable) -> Mask:
     return np.asarray(column < 0 if isinstance(variable, Discrete) else np.isnan(column))
 
 
-def _normalized(scores: Array, on_impossible: OnImpossible, target: Discrete) -> Array:
+def log_posteriors(scores: Array, on_impossible: OnImpossible, target: Discrete) -> Array:
+    """Rows of unnormalized log probabilities, each less the logarithm of its sum.
+
+    >>> np.exp(log_posteriors(np.array([[-1000.0, -1000.0]]), "raise", Discrete("c"))).tolist()
+    [[0.5, 0.5]]
+    """
     top = scores.max(axis=1, keepdims=True)
     bad = np.flatnonzero(top[:, 0] == -np.inf)
     if bad.size and on_impossible == "raise":

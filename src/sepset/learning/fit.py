@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from sepset.data.sources import Weights
 from sepset.errors import NotApplicable, require
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
@@ -129,7 +130,7 @@ def fit(
     data: object,
     method: LearningMethod | None = None,
     *,
-    weights: ArrayLike | None = None,
+    weights: Weights = None,
     variables: Iterable[AnyVariable] | None = None,
     seed: int | np.random.Generator = 0,
     until: object = None,
@@ -147,7 +148,7 @@ def fit(
             and share parameters where they name the same block.
         data: a dataset, any frame, eager or lazy, a mapping of columns, or the path of a CSV or Parquet file.
         method: `MLE()` by default; `Bayes`, `MAP`, `EM` and others.
-        weights: one a row.
+        weights: one a row, or the name of a column.
         variables: what some columns mean, or hidden variables, where `structure` is a graph.
         seed: a number or a generator, for methods that draw.
         until: when iterative methods stop.
@@ -168,7 +169,7 @@ def fit(
     task = Task(
         template_of(structure, data, variables),
         data,
-        None if weights is None else np.asarray(weights, dtype=np.float64),
+        weights,
         np.random.default_rng(seed),
         until,
         progress,

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sepset.cpds.cpd import CPD, ParameterBlock
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.multinomials import multinomials
+from sepset.data.sources import Weights
 from sepset.errors import ModelError, NotApplicable, ScopeError, nearest
 from sepset.learning.dirichlets import Dirichlets
 from sepset.learning.lines import Lines
@@ -149,13 +150,12 @@ class Posterior:
         part = self.block(cpd.block.name)
         return replace(part, cpds=(cpd, *part.cpds[1:]))  # type: ignore[arg-type]  # tied CPDs are of one kind
 
-    def update(self, data: object, *, weights: ArrayLike | None = None) -> Posterior:
+    def update(self, data: object, *, weights: Weights = None) -> Posterior:
         """The posterior after more rows: the same as of all rows at once, in any order and any chunks.
 
         Reference: Koller & Friedman, section 17.7.
         """
-        share = None if weights is None else np.asarray(weights, dtype=np.float64)
-        more = Statistics.of(Task(self.template, data, share), "Posterior.update")
+        more = Statistics.of(Task(self.template, data, weights), "Posterior.update")
         blocks = {block: part.updated(more.blocks[block].total) for block, part in self.blocks.items()}
         return Posterior(self.template, blocks, self.num_rows + more.num_rows)
 

@@ -13,6 +13,8 @@ from sepset.cpds.configurations import Configurations
 from sepset.cpds.cpd import CPD, ParameterBlock
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.multinomials import multinomials
+from sepset.cpds.table import TableCPD
+from sepset.data.counts import Counts
 from sepset.factors.algebra import Columns
 from sepset.learning.sharing import blocks_of
 from sepset.learning.task import Task
@@ -42,7 +44,6 @@ class Pooled:
 class Statistics:
     """The statistics of every block of a network, and how many rows they come from.
 
-    >>> from sepset.cpds.table import TableCPD
     >>> from sepset.variables import Discrete
     >>> net = BayesNet(TableCPD(Discrete("coin", "HT"), [0.5, 0.5]))
     >>> stats = Statistics.of(Task(net, {"coin": list("HTT")}), "MLE")
@@ -58,21 +59,37 @@ class Statistics:
 
     @classmethod
     def of(cls, task: Task, method: str) -> Statistics:
-        """The statistics of a task's rows; missing cells are refused on behalf of `method`."""
-        columns, num_rows = task.complete(method)
-        return cls.of_columns(task.template, columns, num_rows, task.row_weights)
+        """The statistics of a task's rows; missing cells are refused on behalf of `method`.
+
+        Tables are counted together, in one pass; where all CPDs are tables, lazy frames and files are counted where
+        they are.
+        """
+        template = task.template
+        tables = [cpd for cpd in template.cpds if type(cpd) is TableCPD]
+        if len(tables) == len(template.cpds) and task.is_stored:
+            counts = Counts.of(task.source, tables, task.weights)
+            return cls(template, _blocks(template, _flat(tables, counts).__getitem__), counts.total, {}, None)
+        rows = task.complete(method)
+        known = {} if rows.dataset is None else _flat(tables, Counts.of(rows.dataset, tables))
+        return cls.of_columns(template, rows.columns, rows.num_rows, rows.weights, known)
 
     @classmethod
     def of_columns(
-        cls, template: BayesNet, columns: Columns, num_rows: int, weights: Array | None = None
+        cls,
+        template: BayesNet,
+        columns: Columns,
+        num_rows: int,
+        weights: Array | None = None,
+        known: Mapping[CPD, Any] | None = None,
     ) -> Statistics:
-        """The statistics of complete columns."""
-        blocks = {
-            block: Pooled(cpds, pooled(cpds, [counted(cpd, columns, weights) for cpd in cpds]))
-            for block, cpds in blocks_of(template).items()
-        }
+        """The statistics of complete columns; `known` are those of some CPDs, counted before."""
+        before = {} if known is None else known
+
+        def statistics(cpd: CPD) -> Any:
+            return before[cpd] if cpd in before else counted(cpd, columns, weights)
+
         total = float(num_rows) if weights is None else float(weights.sum())
-        return cls(template, blocks, total, columns, weights)
+        return cls(template, _blocks(template, statistics), total, columns, weights)
 
     def estimated(self, estimate: Callable[[tuple[CPD, ...], Any], Iterable[CPD]]) -> BayesNet:
         """The network whose CPDs are what `estimate` makes of those of each block and of their pooled statistics."""
@@ -94,6 +111,17 @@ class Statistics:
             return float(logs.sum())
         counted = self.weights > 0
         return float(logs[counted] @ self.weights[counted])
+
+
+def _flat(tables: list[TableCPD], counts: Counts) -> dict[CPD, Array]:
+    return {cpd: table.reshape(-1) for cpd, table in zip(tables, counts.tables, strict=True)}
+
+
+def _blocks(template: BayesNet, statistics: Callable[[CPD], Any]) -> dict[ParameterBlock, Pooled]:
+    return {
+        block: Pooled(cpds, pooled(cpds, [statistics(cpd) for cpd in cpds]))
+        for block, cpds in blocks_of(template).items()
+    }
 
 
 def counted(cpd: CPD, columns: Columns, weights: Array | None) -> Any:

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,16 +15,34 @@ from numpy.typing import ArrayLike, NDArray
 from sepset.cpds.cpd import CPD
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.table import TableCPD
+from sepset.data.binding import infer_variable
 from sepset.data.dataset import Dataset
 from sepset.data.files import read_dataset
+from sepset.data.frames import open_frame
+from sepset.data.requirements import require_complete
+from sepset.data.scan import file_format, scanned
+from sepset.data.sources import Weights
+from sepset.data.weights import checked_weights
 from sepset.errors import DataError, ModelError, ScopeError, listing, nearest
 from sepset.factors.algebra import AnyVariable, Columns, check_size, num_entries
 from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
 from sepset.models.rows import complete
-from sepset.variables import Discrete, Vector
+from sepset.variables import Discrete, Real, Vector
 
 Array: TypeAlias = NDArray[np.float64]
+
+
+class CompleteRows(NamedTuple):
+    """Rows without missing cells: columns, how many, one weight each (or None), and the dataset that holds them.
+
+    Vectors fit no dataset, so there is none where a network has some.
+    """
+
+    columns: Columns
+    num_rows: int
+    weights: Array | None
+    dataset: Dataset | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +53,7 @@ class Task:
         template: the network to fit: its CPDs say which forms and which parameters are shared; their numbers are a
             starting point for methods that need one.
         source: the rows as they were given: a dataset, a frame (eager or lazy), or the path of a file.
-        weights: one a row; those of the dataset where None.
+        weights: one a row, or the name of a column; those of the dataset where None.
         rng: the source of randomness.
         until: when iterative methods stop; their own default where None.
         progress: True shows a bar, False never, None in a terminal when the work is long.
@@ -42,81 +61,97 @@ class Task:
 
     >>> coin = Discrete("coin", ("head", "tail"))
     >>> task = Task(BayesNet(TableCPD(coin, [0.5, 0.5])), {"coin": ["head", "tail", "tail"]})
-    >>> task.complete("MLE")[1]
+    >>> task.complete("MLE").num_rows
     3
     """
 
     template: BayesNet
     source: object = field(repr=False)
-    weights: Array | None = field(default=None, repr=False)
+    weights: Weights = field(default=None, repr=False)
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0), repr=False)
     until: object = None
     progress: bool | None = None
     checkpoint: str | os.PathLike[str] | None = None
 
     @cached_property
-    def dataset(self) -> Dataset:
-        """The rows over the network's variables, in its order; variables without a column are wholly missing."""
-        return bind(self.source, self.template.variables)
+    def is_stored(self) -> bool:
+        """Whether the rows stay where they are (a lazy frame, a file) until somebody asks for the dataset."""
+        if isinstance(self.source, str | os.PathLike):
+            return True
+        if isinstance(self.source, Dataset | Mapping):
+            return False
+        import narwhals.stable.v2 as nw
+
+        return isinstance(nw.from_native(self.source, pass_through=True), nw.LazyFrame)
 
     @cached_property
+    def dataset(self) -> Dataset:
+        """The rows over the network's variables, in its order; variables without a column are wholly missing."""
+        return bind(self.source, self.template.variables, self.weights)
+
+    @property
     def row_weights(self) -> Array | None:
         """One weight a row, or None where all are one."""
-        if self.weights is not None:
-            return checked_row_weights(self.weights, self.dataset.num_rows)
-        found = getattr(self.dataset, "weights", None)
-        return None if found is None else np.asarray(found, dtype=np.float64)
+        return self.dataset.weights
 
-    def complete(self, method: str) -> tuple[Columns, int]:
-        """The columns and the number of rows; missing cells are refused on behalf of `method`, naming EM."""
+    def complete(self, method: str) -> CompleteRows:
+        """The rows as columns; missing cells are refused on behalf of `method`, naming EM."""
         variables = self.template.variables
         if any(isinstance(v, Vector) and v.size > 1 for v in variables):
-            return complete(self.source, variables)
+            columns, num_rows = complete(self.source, variables)
+            given = None if self.weights is None else checked_weights(self.weights, num_rows)
+            return CompleteRows(columns, num_rows, given, None)
         refuse_missing(self.dataset, method)
-        return {v: self.dataset.column(v) for v in variables}, self.dataset.num_rows
+        columns = {v: self.dataset.column(v) for v in variables}
+        return CompleteRows(columns, self.dataset.num_rows, self.dataset.weights, self.dataset)
 
 
-def bind(source: object, variables: Iterable[AnyVariable]) -> Dataset:
-    """The rows of a dataset, frame or file over these variables; columns that are not there are wholly missing."""
+def bind(source: object, variables: Iterable[AnyVariable], weights: Weights = None) -> Dataset:
+    """The rows of a dataset, frame or file over these variables; columns that are not there are wholly missing.
+
+    Args:
+        weights: one a row, or the name of a column; a dataset that has weights keeps them.
+
+    >>> bind({"coin": [1, 0]}, [Discrete("coin")], weights=[2.0, 1.0]).total_weight
+    3.0
+    """
     wanted = tuple(variables)
-    if isinstance(source, Dataset) and tuple(source.variables) == wanted:
-        return source
-    if isinstance(source, Dataset) and all(
-        v.name in source.variables and source.variables[v.name] == v for v in wanted
-    ):
-        return source.select(wanted)
-    if isinstance(source, str | os.PathLike):
-        return read_dataset(source, wanted, missing_columns="allow")
-    return Dataset(source, wanted, missing_columns="allow")
+    if not isinstance(source, Dataset):
+        if isinstance(source, str | os.PathLike):
+            return _weighed(_read(source, wanted, weights), weights)
+        return Dataset(source, wanted, missing_columns="allow", weights=weights)
+    if tuple(source.variables) == wanted:
+        return _weighed(source, weights)
+    if all(v.name in source.variables and source.variables[v.name] == v for v in wanted):
+        return _weighed(source.select(wanted), weights)
+    return Dataset(source, wanted, missing_columns="allow", weights=weights)
+
+
+def _read(path: str | os.PathLike[str], wanted: tuple[AnyVariable, ...], weights: Weights) -> Dataset:
+    if not isinstance(weights, str):
+        return read_dataset(path, wanted, missing_columns="allow")
+    rows = read_dataset(path, (*wanted, Real(weights)), missing_columns="allow")
+    return rows.select(wanted).with_weights(rows.values(weights))
+
+
+def _weighed(rows: Dataset, weights: Weights) -> Dataset:
+    if weights is None or (isinstance(weights, str) and rows.weights is not None):
+        return rows
+    if isinstance(weights, str):
+        raise DataError(f"Weights by name belong to a frame or file. Use weights=dataset.values({weights!r}).")
+    if rows.weights is not None:
+        raise DataError("The dataset has row weights, and others were given. Use with_weights(None) to drop its own.")
+    return rows.with_weights(weights)
 
 
 def refuse_missing(dataset: Dataset, method: str) -> None:
     """Refuse missing cells, naming the first of them and what to use instead."""
-    holes = {name: count for name, count in dataset.num_missing.items() if count}
-    if not holes:
-        return
-    name, count = next(iter(holes.items()))
-    column = dataset.column(name)
-    row = int(np.flatnonzero(np.isnan(column) if column.dtype.kind == "f" else column < 0)[0])
-    more = (
-        f", and so are {sum(holes.values()) - count} cells of {len(holes) - 1} more columns" if len(holes) > 1 else ""
-    )
-    raise DataError(
-        f"{method} needs complete rows; {count} of {dataset.num_rows} cells of {name!r} are missing (first: row {row})"
-        f"{more}. Use EM, which sums over what is missing."
-    )
+    require_complete(dataset, method)
 
 
 def checked_row_weights(weights: ArrayLike, num_rows: int) -> Array:
     """Row weights as floats: one a row, finite and not negative."""
-    array = np.asarray(weights, dtype=np.float64)
-    if array.shape != (num_rows,):
-        raise DataError(f"weights have the shape {array.shape} for {num_rows} rows. Give one a row.")
-    bad = ~(np.isfinite(array) & (array >= 0))
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise DataError(f"weights are finite and >= 0; found {array[row]} in row {row}.")
-    return array
+    return checked_weights(weights, num_rows)
 
 
 def template_of(structure: DAG | BayesNet, source: object, variables: Iterable[AnyVariable] | None = None) -> BayesNet:
@@ -189,20 +224,38 @@ def _variables(dag: DAG, source: object, given: Iterable[AnyVariable]) -> dict[s
 
 
 def _inferred(source: object, names: list[str]) -> Dataset:
+    """A dataset whose variables are what the columns suggest; where rows stay where they are, of distinct values."""
     if isinstance(source, Dataset):
         return source
     if isinstance(source, str | os.PathLike):
-        return read_dataset(source)
-    return Dataset(_narrow(source, names))
-
-
-def _narrow(frame: Any, names: list[str]) -> Any:
-    """Only the columns asked for, so that others need not be columns of states or numbers."""
-    if isinstance(frame, Mapping):
-        return {n: frame[n] for n in names if n in frame}
+        if file_format(Path(source)) != ".parquet":
+            return read_dataset(source)
+        with scanned(Path(source)) as scan:
+            return _distinct(scan.relation, names, scan.columns)
+    if isinstance(source, Mapping):
+        return Dataset({n: source[n] for n in names if n in source})
     import narwhals.stable.v2 as nw
 
-    opened = nw.from_native(frame, pass_through=True)
-    if opened is frame:
-        return frame
-    return opened.select([n for n in opened.collect_schema().names() if n in set(names)]).to_native()
+    opened = nw.from_native(source, pass_through=True)
+    if isinstance(opened, nw.LazyFrame):
+        return _distinct(source, names, None)
+    if not isinstance(opened, nw.DataFrame):
+        return Dataset(source)
+    return Dataset(opened.select([n for n in opened.columns if n in set(names)]).to_native())
+
+
+def _distinct(frame: Any, names: list[str], columns: Mapping[str, str] | None) -> Dataset:
+    """No rows, but the variables of a lazy frame's columns: reals by their type, others by their distinct values."""
+    import narwhals.stable.v2 as nw
+
+    lazy = nw.from_native(frame)
+    schema = lazy.collect_schema()
+    known = {n: n for n in schema.names()} if columns is None else columns
+    found: list[AnyVariable] = []
+    for name in (n for n in names if n in known):
+        if schema[known[name]].is_float():
+            found.append(Real(name))
+        else:
+            values = open_frame(lazy.select(known[name]).unique().to_native()).read(known[name])
+            found.append(infer_variable(name, values))
+    return Dataset.from_codes(found, {v.name: np.zeros(0, np.int8) for v in found})

@@ -1,0 +1,172 @@
+r"""Partition CPDs: contexts in parts, and one multinomial for each part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.cpds.cpd import ParameterBlock
+from sepset.cpds.discrete import DiscreteCPD, check_rows
+from sepset.cpds.estimation import (
+    Unseen,
+    checked_counts,
+    checked_weights,
+    column,
+    count,
+    estimate,
+    joint_codes,
+    num_rows_of,
+)
+from sepset.errors import ModelError, ScopeError
+from sepset.factors.algebra import Columns, check_size, num_entries
+from sepset.variables import Discrete
+
+Array: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.int64]
+
+
+class PartitionCPD(DiscreteCPD):
+    r"""A CPD in which contexts $\mathbf u$ of one part share one distribution: $P(x \mid \mathbf u) = \theta^{k(\mathbf u)}_x$.
+
+    Several CPDs with the same block share their parts too, whatever their parents: part $k$ of one is part $k$ of the
+    other. Where every context is a part of its own this is a table.
+
+    Args:
+        child: the variable $X$.
+        parts: the number of each context's part, shaped like the parents' states (or flat); or a mapping from the
+            parents' states (a tuple, or one bare state for one parent) to numbers.
+        distributions: $\theta$, one row a part.
+        given: the parents, a variable or a sequence of them.
+        block: the parameters it uses; by default its own, named after the child.
+
+    Reference: Koller & Friedman, section 17.5.2.
+
+    >>> a, b, x = Discrete("a"), Discrete("b"), Discrete("x")
+    >>> cpd = PartitionCPD(x, [[0, 0], [0, 1]], [[0.9, 0.1], [0.2, 0.8]], given=(a, b))
+    >>> cpd, cpd.num_parameters, cpd.to_table()[1, 0]
+    (PartitionCPD(x[2] | a[2], b[2]), 2, array([0.9, 0.1]))
+    """
+
+    __slots__ = ("distributions", "parts")
+    parts: Codes
+    distributions: Array
+
+    def __init__(
+        self,
+        child: Discrete,
+        parts: ArrayLike | Mapping[Any, int],
+        distributions: ArrayLike,
+        given: Discrete | Iterable[Discrete] = (),
+        *,
+        block: ParameterBlock | str | None = None,
+    ) -> None:
+        self._init(child, given, block)
+        check_size(self.parents)
+        rows = np.array(distributions, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != child.num_states or not len(rows):
+            raise ModelError(f"{self!r} needs rows of {child.num_states} probabilities; found the shape {rows.shape}.")
+        self._set(parts=_checked_parts(self, parts, len(rows)), distributions=rows)
+        check_rows(rows, self, self.describe_group)
+
+    def _with(self, distributions: Array) -> Self:
+        other = type(self).__new__(type(self))
+        names = ("child", "parents", "block", "parts")
+        other._set(**{name: getattr(self, name) for name in names}, distributions=distributions)
+        return other
+
+    @property
+    def num_parameters(self) -> int:
+        """One less than the child's states, for each part."""
+        return len(self.distributions) * (self.child.num_states - 1)
+
+    @property
+    def sharing_key(self) -> tuple[object, int]:
+        """What CPDs that share a block agree about: the child's states and the number of parts."""
+        return self.child.domain, len(self.distributions)
+
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+        return self.distributions, self.parts[joint_codes(rows, self.parents, num_rows, self)]
+
+    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
+        """The parents outside `context` that drop out in it: exact, by comparing rows."""
+        return self.to_table().irrelevant(context)
+
+    @property
+    def parameters(self) -> Array:
+        """The probabilities of the parts, flat."""
+        return self.distributions.reshape(-1)
+
+    @property
+    def groups(self) -> Codes:
+        """The part of each parameter."""
+        return np.repeat(np.arange(len(self.distributions)), self.child.num_states)
+
+    @property
+    def multiplicities(self) -> Array:
+        """One for each parameter."""
+        return np.ones(self.distributions.size)
+
+    @property
+    def sizes(self) -> Array:
+        """How many joint states of parents and child each parameter stands for."""
+        contexts = np.bincount(self.parts, minlength=len(self.distributions)).astype(np.float64)
+        return np.repeat(contexts, self.child.num_states)
+
+    def cells(self, codes: Columns) -> Codes:
+        """The parameter that each row of codes uses."""
+        num_rows = num_rows_of(codes, self.child, self)
+        part = self.parts[joint_codes(codes, self.parents, num_rows, self)]
+        return np.asarray(part * self.child.num_states + column(codes, self.child, num_rows, self))
+
+    def describe_group(self, group: int) -> str:
+        """The first context of a part, for messages."""
+        inside = np.flatnonzero(self.parts == group)
+        return f"(part {group}: {self.describe(int(inside[0]))})" if inside.size else f"(part {group})"
+
+    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
+        r"""The (weighted) counts $\check M_k[x]$ of each part and state, flat; additive."""
+        cells = self.cells(codes)
+        return count(cells, self.distributions.size, checked_weights(weights, len(cells), self))
+
+    def from_statistics(self, stats: ArrayLike, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
+        r"""The same parts with rows $\theta^k_x = (\check M_k[x] + \alpha) / (\check M_k + \sum \alpha)$.
+
+        Args:
+            stats: counts as `statistics` gives them.
+            prior: `Dirichlet` pseudo-counts (parts by states), or None for maximum likelihood.
+            unseen: parts without data or pseudo-counts become "uniform" (the default), or "raise" an error.
+
+        Reference: Koller & Friedman, equation 17.21.
+        """
+        counts = checked_counts(stats, self.distributions.size, self).reshape(self.distributions.shape)
+        return self._with(estimate(counts, prior, unseen, self, self.describe_group))
+
+
+def _checked_parts(cpd: PartitionCPD, parts: ArrayLike | Mapping[Any, int], num_parts: int) -> Codes:
+    """The part of each context, flat: every context in exactly one."""
+    total = num_entries(cpd.parents)
+    flat = _from_mapping(cpd, parts, total) if isinstance(parts, Mapping) else np.asarray(parts)
+    shape = tuple(p.num_states for p in cpd.parents)
+    if flat.shape not in (shape, (total,)) or (flat.size and flat.dtype.kind not in "iu"):
+        raise ModelError(f"{cpd!r} needs a whole number a context, of shape {shape}; found {flat.dtype} {flat.shape}.")
+    if flat.size and not (flat.min() >= 0 and flat.max() < num_parts):
+        raise ModelError(f"{cpd!r} has parts 0 to {num_parts - 1}; found {int(flat.max())} and {int(flat.min())}.")
+    return flat.reshape(-1).astype(np.int64)
+
+
+def _from_mapping(cpd: PartitionCPD, parts: Mapping[Any, int], total: int) -> Codes:
+    found = np.full(total, -1, np.int64)
+    for states, part in parts.items():
+        listed = states if isinstance(states, tuple) else (states,)
+        if len(listed) != len(cpd.parents):
+            raise ScopeError(f"{cpd!r} has {len(cpd.parents)} parents; found {len(listed)} states: {states!r}.")
+        place = 0
+        for parent, state in zip(cpd.parents, listed, strict=True):
+            place = place * parent.num_states + parent.code(state)
+        found[place] = part
+    if (found < 0).any():
+        raise ModelError(f"{cpd!r}: the context {cpd.describe(int((found < 0).argmax()))} is in no part.")
+    return found

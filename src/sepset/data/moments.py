@@ -1,0 +1,296 @@
+r"""Moments of real variables: count, mean and centred scatter, per discrete context, merged stably."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.data.columns import Values
+from sepset.data.dataset import Dataset
+from sepset.data.families import Scope, discrete_scope
+from sepset.data.lazymoments import lazy_moments
+from sepset.data.pushdown import LazyRows
+from sepset.data.requirements import require_complete
+from sepset.data.sources import Weights, finder, rows_of
+from sepset.errors import DataError, ScopeError, listing
+from sepset.factors.algebra import check_size
+from sepset.variables import Discrete, VariableLike, Vector
+
+_BLOCK = 1 << 14  # rows whose product is taken at once
+_ROUNDING = 1e-9  # of a scatter's size: what taking rows away again may leave below zero
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    r"""Sufficient statistics of Gaussians: total weight, mean and scatter of real variables in each context.
+
+    $$M = \sum_m w_m, \quad \bar x = \tfrac1M \sum_m w_m x[m], \quad
+      S = \sum_m w_m (x[m] - \bar x)(x[m] - \bar x)^\top$$
+
+    Sums of squares are taken about the mean, never about zero, so that a column near $10^9$ keeps its variance.
+    Moments of parts of the data merge to those of the whole, in any order and any parts (Chan, Golub and LeVeque 1983):
+
+    $$S = S_1 + S_2 + \tfrac{M_1 M_2}{M_1 + M_2} (\bar x_1 - \bar x_2)(\bar x_1 - \bar x_2)^\top$$
+
+    Attributes:
+        variables: the $d$ real variables.
+        given: the discrete variables whose joint states are the contexts, in axis order.
+        count: the total weight of each context, with one axis for each of `given`.
+        mean: the means, with one more axis over `variables`; zero where a context is empty.
+        scatter: the centred sums of products, with two more axes.
+        num_rows: how many rows were seen.
+
+    Reference: Koller & Friedman, section 17.2.4 (there as raw sums, which cancel).
+
+    >>> moments = Moments.of({"x": [1e9, 1e9 + 1, 1e9 + 2]}, ["x"])
+    >>> moments, moments.covariance.tolist()
+    (Moments('x', 3 rows), [[0.6666666666666666]])
+    """
+
+    variables: tuple[Vector, ...]
+    given: Scope
+    count: Values
+    mean: Values
+    scatter: Values
+    num_rows: int
+
+    def __post_init__(self) -> None:
+        contexts, size = tuple(v.num_states for v in self.given), len(self.variables)
+        shapes = {"count": contexts, "mean": (*contexts, size), "scatter": (*contexts, size, size)}
+        for name, shape in shapes.items():
+            array = np.array(getattr(self, name), np.float64)
+            if array.size != prod(shape) or not np.isfinite(array).all():
+                raise DataError(f"{name} holds finite numbers of shape {shape}; found the shape {array.shape}.")
+            array = array.reshape(shape)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def of(
+        cls,
+        data: object,
+        variables: Iterable[VariableLike],
+        given: VariableLike | Iterable[VariableLike] = (),
+        weights: Weights = None,
+    ) -> Moments:
+        r"""The moments of the rows, in one pass over rows in memory, or by two group-bys where the rows are.
+
+        Args:
+            data: as for `Counts.of`.
+            variables: the real variables.
+            given: discrete variables whose joint states are kept apart.
+            weights: how often each row counts: numbers, or the name of a column. A dataset brings its own.
+
+        Cost: $O(M d^2)$.
+
+        >>> rows = {"x": [1.0, 3.0, 8.0], "k": ["a", "a", "b"]}
+        >>> Moments.of(rows, ["x"], given="k").mean.tolist()
+        [[2.0], [8.0]]
+        """
+        asked = [variables] if isinstance(variables, str | Discrete | Vector) else list(variables)
+        contexts = [given] if isinstance(given, str | Discrete | Vector) else list(given)
+        with rows_of(data, [*asked, *contexts], weights) as rows:
+            reals = _reals(finder(rows)(v) for v in asked)
+            scope = discrete_scope(contexts, finder(rows))
+            check_size(scope)
+            if isinstance(rows, LazyRows):
+                return cls(reals, scope, *lazy_moments(rows, reals, scope))
+            require_complete(rows, "Moments", [*reals, *scope])
+            return cls(reals, scope, *_in_memory(rows, reals, scope), rows.num_rows)
+
+    @property
+    def covariance(self) -> Values:
+        r"""$S / M$, the maximum-likelihood covariance of each context; NaN where a context is empty."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.scatter / self.count[..., None, None])
+
+    @property
+    def total(self) -> float:
+        """The total weight of all contexts."""
+        return float(self.count.sum())
+
+    def __add__(self, other: Moments) -> Moments:
+        """The moments of both parts of the data together."""
+        if not isinstance(other, Moments):
+            return NotImplemented
+        self._check_alike(other)
+        parts = merged(self._parts, other._parts)
+        return Moments(self.variables, self.given, *parts, self.num_rows + other.num_rows)
+
+    def __radd__(self, other: int) -> Moments:
+        """Makes `sum(parts)` work, which begins with 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __sub__(self, other: Moments) -> Moments:
+        """The moments without the rows that `other` saw; what would fall below zero is refused."""
+        if not isinstance(other, Moments):
+            return NotImplemented
+        self._check_alike(other)
+        parts = without(self._parts, other._parts)
+        size = len(self.variables)
+        squares, before = (np.einsum("cii->ci", part[2].reshape(-1, size, size)) for part in (parts, self._parts))
+        self._refuse_below(parts[0] < 0, "count")
+        self._refuse_below((squares < -_ROUNDING * before).any(axis=-1), "scatter")
+        np.einsum("cii->ci", parts[2])[:] = np.maximum(squares, 0.0)
+        return Moments(self.variables, self.given, *parts, max(self.num_rows - other.num_rows, 0))
+
+    @property
+    def _parts(self) -> Parts:
+        """The arrays with all contexts on one axis."""
+        size = len(self.variables)
+        return self.count.reshape(-1), self.mean.reshape(-1, size), self.scatter.reshape(-1, size, size)
+
+    def _refuse_below(self, bad: NDArray[np.bool_], what: str) -> None:
+        if not bad.any():
+            return
+        codes = np.unravel_index(int(np.argmax(bad)), self.count.shape)
+        where = ", ".join(f"{v.name}={v.states[code]!r}" for v, code in zip(self.given, codes, strict=True))
+        raise DataError(
+            f"The {what} of {listing(v.name for v in self.variables)}{f' with {where}' if where else ''} would "
+            "fall below zero. Take away only rows that were seen."
+        )
+
+    def update(self, data: object, weights: Weights = None) -> Moments:
+        """These moments and those of new rows: data in chunks, or as it arrives."""
+        return self + Moments.of(data, self.variables, self.given, weights)
+
+    def scale(self, factor: float) -> Moments:
+        """Every weight times a factor: old data discounted."""
+        if not (np.isfinite(factor) and factor >= 0):
+            raise DataError(f"Moments are scaled by a finite number >= 0; found {factor!r}.")
+        return Moments(self.variables, self.given, self.count * factor, self.mean, self.scatter * factor, self.num_rows)
+
+    def pooled(self, given: Iterable[VariableLike] = ()) -> Moments:
+        """The moments with contexts that differ in other variables than `given` merged.
+
+        >>> Moments.of({"x": [1.0, 3.0], "k": ["a", "b"]}, ["x"], given="k").pooled().scatter.tolist()
+        [[2.0]]
+        """
+        names = [v if isinstance(v, str) else v.name for v in given]
+        unknown = [name for name in names if name not in [v.name for v in self.given]]
+        if unknown:
+            raise ScopeError(f"{unknown[0]!r} is not among the contexts {listing(v.name for v in self.given)}.")
+        kept = [[v.name for v in self.given].index(name) for name in names]
+        places = np.indices(self.count.shape).reshape(len(self.given), -1)
+        target = np.zeros(self.count.size, np.int64)
+        for axis in kept:
+            target = target * self.given[axis].num_states + places[axis]
+        size, contexts = len(self.variables), prod(self.given[axis].num_states for axis in kept)
+        parts: Parts = np.zeros(contexts), np.zeros((contexts, size)), np.zeros((contexts, size, size))
+        for turn in _turns(target):
+            one: Parts = tuple(np.zeros_like(part) for part in parts)  # type: ignore[assignment]  # three
+            for mine, theirs in zip(one, self._parts, strict=True):
+                mine[target[turn]] = theirs[turn]
+            parts = merged(parts, one)
+        return Moments(self.variables, tuple(self.given[axis] for axis in kept), *parts, self.num_rows)
+
+    def select(self, variables: Iterable[VariableLike]) -> Moments:
+        """The moments of some of the variables, in this order."""
+        names = [v.name for v in self.variables]
+        chosen = [v if isinstance(v, str) else v.name for v in variables]
+        unknown = [name for name in chosen if name not in names]
+        if unknown:
+            raise ScopeError(f"No moments of {unknown[0]!r}; there are {listing(names)}.")
+        at = [names.index(name) for name in chosen]
+        scatter = self.scatter[..., at, :][..., at]
+        reals = tuple(self.variables[k] for k in at)
+        return Moments(reals, self.given, self.count, self.mean[..., at], scatter, self.num_rows)
+
+    def _check_alike(self, other: Moments) -> None:
+        if (self.variables, self.given) != (other.variables, other.given):
+            raise ScopeError(f"Only moments of the same variables and contexts combine; found {self!r} and {other!r}.")
+
+    def __repr__(self) -> str:
+        contexts = f" given {listing(v.name for v in self.given)}" if self.given else ""
+        return f"Moments({listing(v.name for v in self.variables)}{contexts}, {self.num_rows:,} rows)"
+
+
+def _reals(variables: Iterable[Discrete | Vector]) -> tuple[Vector, ...]:
+    found = tuple(variables)
+    for variable in found:
+        if isinstance(variable, Discrete):
+            raise ScopeError(f"{variable!r} has states, not numbers. Use Counts, or put it among `given`.")
+    if not found or len(set(found)) < len(found):
+        raise ScopeError(f"Moments are of one or more variables, each once; found {listing(v.name for v in found)}.")
+    return found  # type: ignore[return-value]  # not discrete, as checked
+
+
+def _turns(target: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Places whose targets differ within each turn, so that each turn is one merge."""
+    order = np.argsort(target, kind="stable")
+    firsts = np.searchsorted(target[order], target[order])
+    turn = np.arange(len(target)) - firsts
+    return [order[turn == number] for number in range(int(turn.max(initial=-1)) + 1)]
+
+
+Parts = tuple[Values, Values, Values]
+"""Counts, means and scatters, with one axis over contexts."""
+
+
+def without(whole: Parts, part: Parts) -> Parts:
+    """What merges with `part` to `whole`; a count that rounding leaves of zero is zero, and so are its moments."""
+    count = whole[0] - part[0]
+    count[np.abs(count) <= 1e-12 * whole[0]] = 0.0
+    rest = np.where(count > 0, count, 1.0)
+    delta = whole[1] - part[1]
+    mean = whole[1] + (part[0] / rest)[:, None] * delta
+    outer = delta[:, :, None] * delta[:, None, :]
+    scatter = whole[2] - part[2] - (whole[0] * part[0] / rest)[:, None, None] * outer
+    mean[count == 0], scatter[count == 0] = 0.0, 0.0
+    return count, mean, scatter
+
+
+def merged(one: Parts, other: Parts) -> Parts:
+    r"""The moments of two parts of the data together, context by context."""
+    count = one[0] + other[0]
+    share = np.divide(other[0], count, out=np.zeros_like(count), where=count > 0)
+    delta = other[1] - one[1]
+    mean = np.where((one[0] > 0)[:, None], one[1] + share[:, None] * delta, other[1])
+    outer = delta[:, :, None] * delta[:, None, :]
+    return count, mean, one[2] + other[2] + (one[0] * share)[:, None, None] * outer
+
+
+def _in_memory(rows: Dataset, reals: Sequence[Vector], scope: Scope) -> Parts:
+    contexts, size = prod(v.num_states for v in scope), len(reals)
+    places = _places(rows, scope)
+    weights = np.ones(rows.num_rows) if rows.weights is None else rows.weights
+    parts: Parts = np.zeros(contexts), np.zeros((contexts, size)), np.zeros((contexts, size, size))
+    for start in range(0, rows.num_rows, _BLOCK):
+        block = np.stack([rows.values(v)[start : start + _BLOCK] for v in reals], axis=1)
+        _refuse_infinite(block, reals, start)
+        if scope:
+            _add_by_context(places[start : start + _BLOCK], block, weights[start : start + _BLOCK], parts)
+        else:
+            parts = merged(parts, _block_moments(block, weights[start : start + _BLOCK]))
+    return parts[0], parts[1], np.tril(parts[2]) + np.swapaxes(np.tril(parts[2], -1), -1, -2)
+
+
+def _places(rows: Dataset, scope: Scope) -> NDArray[np.int64]:
+    places = np.zeros(rows.num_rows, np.int64)
+    for variable in scope:
+        places = places * variable.num_states + rows.codes(variable)
+    return places
+
+
+def _refuse_infinite(block: Values, reals: Sequence[Vector], start: int) -> None:
+    if not np.isfinite(block).all():
+        row, place = np.argwhere(~np.isfinite(block))[0].tolist()
+        raise DataError(f"Column {reals[place].name!r}, row {start + row}: {block[row, place]} has no moments.")
+
+
+def _add_by_context(places: NDArray[np.int64], block: Values, weights: Values, parts: Parts) -> None:
+    from sepset.kernels.scatter import add_rows
+
+    add_rows(places, block, weights, *parts)
+
+
+def _block_moments(block: Values, weights: Values) -> Parts:
+    """Two passes over rows that are in cache: the mean, then products about it."""
+    total = weights.sum()
+    mean = block[0] + (weights @ (block - block[0])) / total if total > 0 else np.zeros(block.shape[1])
+    centred = block - mean
+    return np.array([total]), mean[None], ((weights[:, None] * centred).T @ centred)[None]

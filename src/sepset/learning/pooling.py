@@ -1,0 +1,134 @@
+r"""Rubin's rules: one estimate from several completed datasets, with the variance that imputation adds.
+
+From $m$ estimates $\hat Q_i$ with variances $U_i$, the pooled estimate is $\bar Q = \tfrac1m \sum \hat Q_i$, and
+
+$$T = \bar U + \left(1 + \tfrac1m\right) B, \qquad \bar U = \tfrac1m \sum U_i, \qquad
+B = \tfrac1{m-1} \sum (\hat Q_i - \bar Q)^2.$$
+
+Reference: Rubin (1987), section 3.1; Barnard & Rubin (1999).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.errors import DataError
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PooledEstimate:
+    r"""Estimates from multiply imputed data, pooled; arrays have the shape of one estimate.
+
+    Attributes:
+        estimate: $\bar Q$.
+        within: $\bar U$, the variance that complete data would have.
+        between: $B$, the variance between copies.
+        degrees_of_freedom: of the t-distribution that intervals use.
+        copies: $m$.
+    """
+
+    estimate: Array
+    within: Array
+    between: Array
+    degrees_of_freedom: Array
+    copies: int
+
+    @property
+    def variance(self) -> Array:
+        r"""The total variance $T = \bar U + (1 + 1/m) B$."""
+        return np.asarray(self.within + (1.0 + 1.0 / self.copies) * self.between)
+
+    @property
+    def standard_error(self) -> Array:
+        r"""$\sqrt T$."""
+        return np.asarray(np.sqrt(self.variance))
+
+    @property
+    def relative_increase(self) -> Array:
+        r"""$r = (1 + 1/m) B / \bar U$: how much the missing cells add to the variance; infinite where $\bar U = 0$."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray((1.0 + 1.0 / self.copies) * self.between / self.within)
+
+    @property
+    def missing_information(self) -> Array:
+        r"""The fraction of missing information, $(r + 2/(\nu + 3)) / (r + 1)$."""
+        r = self.relative_increase
+        with np.errstate(invalid="ignore"):
+            share = (r + 2.0 / (self.degrees_of_freedom + 3.0)) / (r + 1.0)
+        return np.asarray(np.where(np.isinf(r), 1.0, share))
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        r"""The ends of $\bar Q \pm t_\nu \sqrt T$ with this confidence.
+
+        >>> low, high = pool([1.0, 1.2, 0.8], [0.04, 0.05, 0.03]).interval(0.9)
+        >>> round(float(low), 3), round(float(high), 3)
+        (0.409, 1.591)
+        """
+        if not 0.0 < level < 1.0:
+            raise DataError(f"A confidence level is between 0 and 1; found {level!r}.")
+        from scipy.special import ndtri, stdtrit
+
+        upper = 0.5 + 0.5 * level
+        finite = np.isfinite(self.degrees_of_freedom)
+        reach = np.where(finite, stdtrit(np.where(finite, self.degrees_of_freedom, 1.0), upper), ndtri(upper))
+        half = reach * self.standard_error
+        return np.asarray(self.estimate - half), np.asarray(self.estimate + half)
+
+    def __repr__(self) -> str:
+        if self.estimate.ndim:
+            return f"PooledEstimate({self.estimate.shape} estimates from {self.copies} copies)"
+        return (
+            f"PooledEstimate({float(self.estimate):.6g}, standard error {float(self.standard_error):.4g}, "
+            f"{self.copies} copies)"
+        )
+
+
+def pool(estimates: ArrayLike, variances: ArrayLike, *, complete_freedom: float | None = None) -> PooledEstimate:
+    r"""The pooled estimate of several imputed datasets, by Rubin's rules.
+
+    Args:
+        estimates: one estimate a copy, along the first axis: numbers, or arrays of one shape.
+        variances: the squared standard error of each, as complete data would give it.
+        complete_freedom: the degrees of freedom that complete data would have; where given, those of the pooled
+            estimate are never more (Barnard & Rubin), which small samples need.
+
+    Reference: Rubin (1987); Barnard & Rubin (1999).
+
+    >>> pool([1.0, 1.2, 0.8], [0.04, 0.05, 0.03])
+    PooledEstimate(1, standard error 0.3055, 3 copies)
+    """
+    q, u = np.asarray(estimates, np.float64), np.asarray(variances, np.float64)
+    if q.ndim == 0 or q.shape != u.shape or len(q) < 2:
+        raise DataError(
+            f"Pooling takes at least two estimates and as many variances, copies first; found the shapes {q.shape} "
+            f"and {u.shape}."
+        )
+    if not np.isfinite(q).all() or not (np.isfinite(u) & (u >= 0)).all():
+        raise DataError("Estimates are finite, and variances finite and not negative.")
+    mean, within, between = q.mean(axis=0), u.mean(axis=0), q.var(axis=0, ddof=1)
+    freedom = _freedom(len(q), within, between, complete_freedom)
+    return PooledEstimate(_frozen(mean), _frozen(within), _frozen(between), _frozen(freedom), len(q))
+
+
+def _frozen(values: ArrayLike) -> Array:
+    array = np.array(values, np.float64)
+    array.setflags(write=False)
+    return array
+
+
+def _freedom(m: int, within: Array, between: Array, complete: float | None) -> Array:
+    r"""$\nu = (m - 1)(1 + 1/r)^2$, and with complete-data freedom $\nu_0$ the smaller $(1/\nu + 1/\hat\nu_0)^{-1}$."""
+    added = (1.0 + 1.0 / m) * between
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(within + added > 0, added / (within + added), 0.0)
+        old = np.where(share > 0, (m - 1) / share**2, np.inf)
+        if complete is None or np.isinf(complete):
+            return np.asarray(old)
+        observed = (complete + 1.0) / (complete + 3.0) * complete * (1.0 - share)
+        return np.asarray(1.0 / (1.0 / old + 1.0 / observed))

@@ -1,0 +1,447 @@
+"""Bayesian networks as scikit-learn estimators: a classifier and an imputer.
+
+Columns of floats are real variables; integers, booleans, text and categories are states. Missing cells (NaN, None) are
+welcome: they are summed out in prediction, and the expectation-maximization algorithm fits around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.cpds.gaussianpriors import NormalGamma
+from sepset.cpds.priors import Dirichlet
+from sepset.data.binding import infer_variable
+from sepset.data.dataset import Dataset, FrameKind
+from sepset.data.frames import open_frame
+from sepset.errors import ModelError, ScopeError, listing, nearest, require
+from sepset.graphs.graph import DAG
+from sepset.learning.classification import Classifier
+from sepset.learning.dependence import conditional_information
+from sepset.learning.fit import LearningMethod, fit
+from sepset.learning.imputation import impute
+from sepset.learning.naivebayes import naive_bayes, spanning_tree, tree_augmented
+from sepset.learning.parameters import Bayes
+from sepset.models.bayesnet import BayesNet
+from sepset.variables import Discrete, State, Vector
+
+base = require("sklearn.base", "sklearn", "sepset.sklearn")
+targets = require("sklearn.utils.multiclass", "sklearn", "sepset.sklearn")
+checks = require("sklearn.utils.validation", "sklearn", "sepset.sklearn")
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+else:
+    BaseEstimator, ClassifierMixin, TransformerMixin = base.BaseEstimator, base.ClassifierMixin, base.TransformerMixin
+
+Floats: TypeAlias = NDArray[np.float64]
+Structure: TypeAlias = Literal["naive", "tan"] | DAG | BayesNet
+Tree: TypeAlias = Literal["tree"] | DAG | BayesNet
+Unknown: TypeAlias = Literal["raise", "missing"]
+
+PSEUDO_ROWS = 1.0
+"""How many rows the default prior of a Gaussian's variance counts for; their variance is that of the column."""
+WEAK = 1e-3
+"""How many rows the default prior of a Gaussian's mean counts for."""
+
+
+class BayesNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+    r"""A Bayesian network that predicts one variable from the others.
+
+    $$\hat y = \arg\max_y P(y \mid \mathbf x)$$
+
+    Args:
+        structure: "naive" for naive Bayes, "tan" for the best tree of features below the class, a graph, or a network
+            whose CPDs keep their form.
+        method: how parameters are learned; by default the posterior mean under weak priors (one imaginary row a cell
+            of a table), and the same by expectation-maximization where cells are missing.
+        target: what the class is called in the network; by default the name of `y`, or "class".
+        unknown: "raise" refuses states that were not seen in fitting; "missing" takes such cells as unobserved.
+        random_state: for methods that draw.
+
+    Attributes:
+        classes_: the states of the class.
+        model_: the fitted network.
+        fit_: the whole result of fitting.
+        target_: the class in the network.
+
+    Reference: Koller & Friedman, box 17.A; Friedman, Geiger & Goldszmidt (1997) for "tan".
+
+    >>> X = np.array([[0.0], [0.2], [1.0], [1.2]])
+    >>> BayesNetClassifier().fit(X, ["low", "low", "high", "high"]).predict([[0.1], [1.1]]).tolist()
+    ['low', 'high']
+    """
+
+    classes_: NDArray[Any]
+    model_: BayesNet
+
+    def __init__(
+        self,
+        structure: Structure = "naive",
+        *,
+        method: LearningMethod | None = None,
+        target: str | None = None,
+        unknown: Unknown = "raise",
+        random_state: int | None = None,
+    ) -> None:
+        self.structure = structure
+        self.method = method
+        self.target = target
+        self.unknown = unknown
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """The classifier with the parameters that the rows suggest.
+
+        Args:
+            X: a frame, or an array with one column a feature.
+            y: the class of every row.
+            sample_weight: one a row.
+        """
+        _check_unknown(self.unknown)
+        name = self.target or _name_of(y) or "class"
+        columns = _columns(self, X, reset=True)
+        labels = checks.column_or_1d(y, warn=True)
+        targets.check_classification_targets(labels)
+        _check_lengths(columns, labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        weights = None if sample_weight is None else _weights(sample_weight, len(labels))
+        self.target_ = Discrete(_unused(name, columns, self.structure), [_plain(c) for c in self.classes_])
+        self.variables_ = _variables(columns)
+        rows = _with_target(Dataset(columns, self.variables_), self.target_, codes, weights)
+        template = _graph(self.structure, rows, self.target_)
+        method = _default_method(rows) if self.method is None else self.method
+        self.fit_ = fit(template, rows, method, seed=_seed(self.random_state), progress=False)
+        self.model_ = self.fit_.model
+        return self
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """The log posterior of the class in every row, one column a class."""
+        checks.check_is_fitted(self)
+        rows = _known(_columns(self, X, reset=False), self.variables_, self.unknown)
+        return Classifier(self.model_, self.target_.name).log_probabilities(rows)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The posterior of the class in every row, one column a class."""
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of every row, the first among equals."""
+        best = self.predict_log_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+
+class BayesNetImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+    r"""Fills missing cells from their posterior $P(x_i \mid \text{the cells that are there})$ under a Bayesian network.
+
+    Args:
+        structure: "tree" for the best tree over the columns (Chow & Liu, from pairs of cells that are there), a graph
+            over their names, or a network.
+        method: how parameters are learned; by default the posterior mean under weak priors, found by
+            expectation-maximization where cells are missing.
+        kind: what is filled in: "mean" (the most probable state of a discrete cell), "mode", "map" (the most probable
+            joint completion of a row) or "draw", which alone keeps the spread of the data.
+        unknown: "raise" refuses states that were not seen in fitting; "missing" takes such cells as missing.
+        random_state: for draws.
+
+    Attributes:
+        model_: the fitted network.
+        fit_: the whole result of fitting.
+
+    Reference: Koller & Friedman, section 19.1.3; Chow & Liu (1968) for the tree.
+
+    >>> X = np.array([[0.0, 0.1], [1.0, 0.9], [2.0, 2.1], [3.0, np.nan], [4.0, 3.9]])
+    >>> bool(2.5 < BayesNetImputer().fit_transform(X)[3, 1] < 3.5)
+    True
+    """
+
+    model_: BayesNet
+
+    def __init__(
+        self,
+        structure: Tree = "tree",
+        *,
+        method: LearningMethod | None = None,
+        kind: Literal["mean", "mode", "map", "draw"] = "mean",
+        unknown: Unknown = "raise",
+        random_state: int | None = None,
+    ) -> None:
+        self.structure = structure
+        self.method = method
+        self.kind = kind
+        self.unknown = unknown
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """The imputer with the parameters that the rows suggest; `y` is not looked at."""
+        _check_unknown(self.unknown)
+        columns = _columns(self, X, reset=True)
+        self.variables_ = _variables(columns)
+        rows = Dataset(columns, self.variables_)
+        template = best_tree(rows) if isinstance(self.structure, str) else self.structure
+        _require_structure(template, ("tree",))
+        method = _default_method(rows) if self.method is None else self.method
+        self.fit_ = fit(template, rows, method, seed=_seed(self.random_state), progress=False)
+        self.model_ = self.fit_.model
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The rows with every missing cell filled: an array for an array, a frame of the same kind for a frame."""
+        checks.check_is_fitted(self)
+        columns = _columns(self, X, reset=False)
+        rows = _known(columns, self.variables_, self.unknown)
+        seed = _seed(self.random_state)
+        filled = impute(self.model_, rows, kind=self.kind, variables=[v.name for v in self.variables_], seed=seed)
+        return _like(X, columns, rows, filled)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The names of the columns, which stay what they were."""
+        checks.check_is_fitted(self)
+        return np.asarray(checks._check_feature_names_in(self, input_features), object)
+
+
+def best_tree(rows: Dataset) -> DAG:
+    r"""The tree over the columns with the largest total mutual information, each pair from the rows that have both.
+
+    $$\max_T \sum_{(i, j) \in T} I(X_i; X_j)$$
+
+    Reference: Chow & Liu (1968), Approximating discrete probability distributions with dependence trees.
+
+    >>> rows = Dataset({"a": [0, 1, 0, 1], "b": [0, 0, 1, 1], "c": [0, 1, 0, 1]})
+    >>> best_tree(rows).parents("c")
+    ('a',)
+    """
+    variables = list(rows.variables)
+    gains = np.zeros((len(variables), len(variables)))
+    for j in range(len(variables)):
+        for i in range(j):
+            gains[i, j] = gains[j, i] = _information(rows, variables[i], variables[j])
+    parents = spanning_tree(gains, [isinstance(v, Discrete) for v in variables])
+    edges = [(variables[p].name, v.name) for v, p in zip(variables, parents, strict=True) if p >= 0]
+    return DAG([v.name for v in variables], edges)
+
+
+def _information(rows: Dataset, first: Discrete | Vector, second: Discrete | Vector) -> float:
+    """The mutual information of two columns, over the rows that have both; nothing where they are constant there."""
+    both = rows.select([first, second])
+    seen = both.take(~(_blank(both, first) | _blank(both, second)))
+    flat = (
+        [v for v in (first, second) if not isinstance(v, Discrete) and np.ptp(seen.values(v)) == 0] if len(seen) else []
+    )
+    if len(seen) < 2 or flat:
+        return 0.0
+    whole = Discrete(f"{first.name} {second.name}", ("all",))
+    joined = _with_target(seen, whole, np.zeros(len(seen), np.int64), seen.weights)
+    found = float(conditional_information(joined, whole, [first, second], seen.weights)[0, 1])
+    return found if np.isfinite(found) else 700.0
+
+
+def _blank(rows: Dataset, variable: Discrete | Vector) -> NDArray[np.bool_]:
+    column = rows.column(variable)
+    return np.asarray(np.isnan(column) if column.dtype.kind == "f" else column < 0)
+
+
+def _default_method(rows: Dataset) -> LearningMethod:
+    """The posterior mean under weak priors, by expectation-maximization where cells are missing."""
+    prior = {**_gaussian_priors(rows), ...: Dirichlet(1.0)}
+    if rows.is_complete:
+        return Bayes(prior)
+    from sepset.learning.em import EM
+
+    return EM(prior=prior)
+
+
+def _gaussian_priors(rows: Dataset) -> dict[Any, NormalGamma]:
+    """For every real column, about a row with its mean and variance: enough to keep variances above zero."""
+    found: dict[Any, NormalGamma] = {}
+    for v in rows.variables:
+        if isinstance(v, Discrete):
+            continue
+        seen = ~_blank(rows, v)
+        values = rows.values(v)[seen]
+        weights = np.ones(len(values)) if rows.weights is None else rows.weights[seen]
+        mean = float(weights @ values / weights.sum())
+        spread = float(weights @ (values - mean) ** 2 / weights.sum())
+        least = 1e-9 * max(mean**2, 1e-9)
+        rate = 0.5 * PSEUDO_ROWS * max(spread, least)
+        found[v.name] = NormalGamma(mean, WEAK, 1.0 + 0.5 * PSEUDO_ROWS, rate)
+    return found
+
+
+def _graph(structure: Any, rows: Dataset, target: Discrete) -> DAG | BayesNet:
+    if structure == "naive":
+        return naive_bayes(target, [v for v in rows.variables if v != target])
+    if isinstance(structure, str) and structure == "tan":
+        return tree_augmented(rows if rows.is_complete else _complete(rows), target)
+    _require_structure(structure, ("naive", "tan"))
+    nodes = structure.nodes if isinstance(structure, DAG) else structure.variables.names
+    if target.name not in nodes:
+        raise ScopeError(
+            f"The structure has no node {target.name!r} for the class.{nearest(target.name, nodes)} "
+            "Name it with target=, or name the column of y."
+        )
+    return structure  # type: ignore[no-any-return]  # a graph or a network, as checked
+
+
+def _complete(rows: Dataset) -> Dataset:
+    """The rows without missing cells, from which a tree is read."""
+    found = rows.take(~np.any([_blank(rows, v) for v in rows.variables], axis=0))
+    if len(found) < 2:
+        raise ModelError("A tree of features is read from complete rows, and there are none. Use structure='naive'.")
+    return found
+
+
+def _require_structure(structure: object, words: Sequence[str]) -> None:
+    if not isinstance(structure, DAG | BayesNet):
+        raise ModelError(
+            f"structure is {listing(words)}, a DAG or a BayesNet; found {structure!r}.{nearest(structure, words)}"
+        )
+
+
+def _columns(estimator: Any, X: Any, *, reset: bool) -> dict[str, Any]:
+    """The columns by name, as scikit-learn checks them: finite or missing, and the same as in fitting."""
+    if _is_frame(X):
+        checks.validate_data(estimator, X, reset=reset, skip_check_array=True)
+        opened = open_frame(X)
+        return {name: opened.read(name) for name in opened.names}
+    array = checks.validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
+    if array.dtype.kind == "O":
+        array = _numbers_or_objects(array)
+        if array.dtype.kind == "f":
+            checks.check_array(array, ensure_all_finite="allow-nan")
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported")
+    return {f"x{place}": array[:, place].copy() for place in range(array.shape[1])}
+
+
+def _is_frame(X: Any) -> bool:
+    import narwhals.stable.v2 as nw
+
+    if isinstance(X, Mapping):
+        return True
+    opened = nw.from_native(X, pass_through=True)
+    return type(opened) is not type(X) and all(isinstance(name, str) for name in opened.columns)
+
+
+def _numbers_or_objects(array: NDArray[Any]) -> NDArray[Any]:
+    """Objects as floats where all are numbers; text stays, and what is neither raises."""
+    try:
+        return array.astype(np.float64)
+    except ValueError:
+        return array
+
+
+def _variables(columns: Mapping[str, Any]) -> tuple[Discrete | Vector, ...]:
+    """The variable that each column suggests; a constant column has one state."""
+    opened = open_frame(dict(columns))
+    return tuple(infer_variable(name, opened.read(name)) for name in opened.names)
+
+
+def _known(columns: Mapping[str, Any], variables: Sequence[Discrete | Vector], unknown: Unknown) -> Dataset:
+    """The rows over known variables; states that were not seen in fitting are refused, or missing."""
+    if unknown == "raise":
+        return Dataset(dict(columns), variables)
+    opened = open_frame(dict(columns))
+    codes: dict[str, NDArray[Any]] = {}
+    for variable in variables:
+        if not isinstance(variable, Discrete):
+            codes[variable.name] = opened.numbers(variable.name)
+            continue
+        seen = infer_variable(variable.name, opened.read(variable.name))
+        assert isinstance(seen, Discrete)
+        rows = Dataset({variable.name: opened.read(variable.name)}, [seen])
+        places = [variable.domain.find(state) for state in seen.states]
+        table = np.array([*(-1 if p is None else p for p in places), -1], np.int64)
+        codes[variable.name] = table[rows.codes(variable.name)]
+    return Dataset.from_codes(variables, codes)
+
+
+def _with_target(rows: Dataset, target: Discrete, codes: NDArray[Any], weights: Floats | None) -> Dataset:
+    columns = {v.name: rows.column(v) for v in rows.variables} | {target.name: codes}
+    return Dataset.from_codes([*rows.variables, target], columns, weights=weights)
+
+
+def _weights(sample_weight: Any, num_rows: int) -> Floats:
+    weights = np.asarray(sample_weight, np.float64)
+    weights = np.full(num_rows, float(weights)) if weights.ndim == 0 else weights
+    if weights.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    if not weights.any():
+        raise ValueError("All sample weights are zero. Give some rows a positive weight.")
+    return weights
+
+
+def _check_lengths(columns: Mapping[str, Any], labels: NDArray[Any]) -> None:
+    checks.check_consistent_length(next(iter(columns.values()), labels), labels)
+
+
+def _check_unknown(unknown: object) -> None:
+    if unknown not in ("raise", "missing"):
+        raise ScopeError(f"unknown is 'raise' or 'missing'; found {unknown!r}.")
+
+
+def _name_of(y: Any) -> str | None:
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) and name else None
+
+
+def _unused(name: str, columns: Mapping[str, Any], structure: Any) -> str:
+    """The name of the class, told apart from features where nothing else depends on it."""
+    while name in columns and isinstance(structure, str):
+        name += "_"
+    return name
+
+
+def _plain(state: Any) -> State:
+    return state.item() if isinstance(state, np.generic) else state  # type: ignore[no-any-return]  # a state by now
+
+
+def _seed(random_state: Any) -> int:
+    return int(require("sklearn.utils", "sklearn", "sepset.sklearn").check_random_state(random_state).randint(2**31))
+
+
+def _like(X: Any, columns: Mapping[str, Any], rows: Dataset, filled: Dataset) -> Any:
+    """The filled cells in the form the rows came in."""
+    if not _is_frame(X):
+        parts = [_cells(filled, v) for v in rows.variables]
+        return np.stack(parts, axis=1) if parts else np.zeros((len(rows), 0))
+    import narwhals.stable.v2 as nw
+
+    native = nw.from_native(X, pass_through=True)
+    library = "pandas" if native is X else nw.get_native_namespace(X).__name__
+    if library == "pandas" and not isinstance(X, Mapping):
+        result = X.copy()
+        for v in rows.variables:
+            holes = _blank(rows, v)
+            if holes.any():
+                result.loc[result.index[holes] if result.index.is_unique else holes, v.name] = _cells(filled, v)[holes]
+        return result
+    kinds: dict[str, FrameKind] = {"polars": "polars", "pyarrow": "pyarrow"}
+    made: Any = filled.to_frame(kinds.get(library, "pandas"))
+    return made
+
+
+def _cells(rows: Dataset, variable: Discrete | Vector) -> NDArray[Any]:
+    """A column as a user reads it, of one plain type where its states have one."""
+    if not isinstance(variable, Discrete):
+        return rows.values(variable)
+    states = rows.states(variable)
+    kinds = {type(s) for s in variable.states}
+    return states.astype(kinds.pop()) if len(kinds) == 1 and kinds <= {int, float, bool} else states
