@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -138,7 +138,7 @@ class Marginals(Mapping[str, Any]):
     def __getitem__(self, key: VariableLike) -> Any:
         found = self._known.get(key)
         if found is None:
-            position = self._place.get(key)  # type: ignore[call-overload]  # a variable is not found, and tried below
+            position = self._place.get(key)  # type: ignore[arg-type]  # a variable is not found, and tried below
             if position is None:
                 return self[self._name(key)]
             found = self._known[key] = self._read(position)

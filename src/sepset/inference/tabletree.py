@@ -132,7 +132,7 @@ class PreparedTables:
         def read(run: Finished) -> Answer:
             log_partition = run.log_partition
             flat = run.joint() if scope and log_partition > -np.inf else np.ones(num_entries(scope))
-            return Answer(Table._make(scope, flat), log_partition)  # type: ignore[arg-type]
+            return Answer(Table._make(scope, flat), log_partition)
 
         answer = self._ask(question, evidence, read)
         if len(targets) < 2:

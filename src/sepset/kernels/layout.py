@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from sepset.kernels.compile import kernel
 from sepset.kernels.contraction import (
     BATCH,
+    COPIES,
     COUNT,
     COUNT_A,
     COUNT_B,
     COUNT_D,
-    COPIES,
     DST,
     END_FIXED,
     FIRST,
