@@ -17,16 +17,15 @@ from sepset.graphs.graph import DAG
 from sepset.learning.classification import Classifier, class_scores
 from sepset.learning.fit import fit
 from sepset.learning.naivebayes import naive_bayes, tree_augmented
+from sepset.learning.parameters import Bayes
 from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete, Real
 from tolerances import CLOSE, EXACT, printed
 
 
-def smoothed(dag, rows, alpha=1.0):
-    """The network over a graph whose tables have `alpha` added to every count."""
-    template = BayesNet.random(dag, states=2)
-    columns = {v: rows.column(v) for v in template.variables}
-    return template.with_cpds(*(c.from_statistics(c.statistics(columns), Dirichlet(alpha)) for c in template.cpds))
+def smoothed(dag, rows):
+    """The network over a graph whose tables have one added to every count."""
+    return fit(dag, rows, Bayes(Dirichlet(1.0))).model
 
 
 def random_dag(rng, size):
