@@ -81,7 +81,7 @@ NO_STORE = FactorStore(np.zeros(0), np.zeros(1, np.int64), NONE, (np.zeros(1, np
 
 def assembled(made):
     """The program of a contraction whose factors are put in by hand."""
-    return assemble(made, NO_STORE, NONE, NONE, NONE)
+    return assemble(made, NO_STORE, NONE, NONE, NONE, 0, NONE)
 
 
 def contracted(network, kept=(), *, targets=False, num_factors=0):

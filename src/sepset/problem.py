@@ -15,7 +15,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from sepset.factors.algebra import Factor
 from sepset.universe import Variables
@@ -223,17 +222,18 @@ class Problem:
 
     def _connected(self, kept: NDArray[np.bool_], targets: Ids, observed: Ids) -> NDArray[np.bool_]:
         """The kept factors in the same component as a target once observed variables are removed."""
-        num_variables = len(self.variables)
-        open_variable = np.ones(num_variables, bool)
+        from sepset.kernels.reachability import mark_connected
+
+        open_variable = np.ones(len(self.variables), bool)
         open_variable[observed] = False
-        links = self.incidence.tocoo()
-        use = kept[links.row] & open_variable[links.col]
-        size = self.num_factors + num_variables
-        shape = (size, size)
-        graph = sparse.coo_array((links.data[use], (links.row[use], links.col[use] + self.num_factors)), shape=shape)
-        _, label = connected_components(graph, directed=False)
-        wanted = np.unique(label[targets + self.num_factors])
-        return np.asarray(np.isin(label[: self.num_factors], wanted))
+        return mark_connected(*self.scopes, *self._homes, kept, open_variable, targets)
+
+    @cached_property
+    def _homes(self) -> tuple[Ids, Ids]:
+        """For each variable the factors that mention it, as compressed rows."""
+        from sepset.kernels.planning import transposed
+
+        return transposed(*self.scopes, len(self.variables))
 
     def _read(self, kept: NDArray[np.bool_], targets: Ids, observed: Ids) -> Relevant:
         used = np.zeros(len(self.variables), bool)

@@ -46,7 +46,7 @@ def test_marginals_and_total_for_several_findings_of_one_question(seed):
         found = asked.marginals(store, Evidence(codes))
         assert math.exp(found[0]) == pytest.approx(joint.sum(), rel=1e-9)
         if joint.sum() > 0:
-            for v, place in asked.layout.places.items():
+            for v, place in asked.places.items():
                 axes = tuple(i for i in range(joint.ndim) if i != v)
                 truth = joint.sum(axis=axes) / joint.sum()
                 np.testing.assert_allclose(found[1][place], truth, rtol=1e-8, atol=1e-12)

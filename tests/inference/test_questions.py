@@ -106,7 +106,7 @@ def test_threads_share_a_question():
     plan = make_plan(problem, relevant, method=ss.MinFill(), observed=(0, 5))
     store = FactorStore.of(problem)
     question = compile_question(problem, store, plan, observed=(0, 5), marginals=(3,))
-    place = question.layout.places[3]
+    place = question.places[3]
 
     def ask(codes):
         return question.marginals(store, Evidence(dict(zip((0, 5), codes, strict=True))))[1][place]

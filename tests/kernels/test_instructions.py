@@ -171,7 +171,7 @@ def test_a_layout_computes_its_step_whatever_the_costs(seed, costs, monkeypatch)
     private = rng.random() < 0.3  # a sum over a variable of one operand is no matrix product
     d = tuple(r for r in union if rng.random() < 0.5 or not (private or r in shared))
     tables = [random_table(rng, cards, scope) for scope in (a, b)]
-    nothing = np.zeros(1, np.int64), *(NONE,) * 6
+    nothing = np.zeros(1, np.int64), *(NONE,) * 9
     ops, groups, offsets, size, work, *_ = layout.assemble(*tensors_of(cards, [a, b, d], [(3, 1, 2)]), *nothing)
     assert work == size_of(union, cards)
     assert offsets.tolist() == [0, 1, 1 + tables[0].size, 1 + tables[0].size + tables[1].size]
@@ -206,8 +206,8 @@ def test_factors_are_laid_out_as_their_reduced_transposes(seed, how, monkeypatch
     start, members = compressed(scopes)
     strides = np.array([s for scope in scopes for s in strides_of(scope, cards).values()], dtype=np.int64)
     ends = np.cumsum([0, *(table.size for table in tables)])
-    found = layout.assemble(*tensors, start, members, strides, ends, numbers, rank, place)
-    offsets, (rows, copies, fixed) = found[2], found[5:]
+    found = layout.assemble(*tensors, start, members, strides, ends, numbers, rank, place, *(NONE,) * 3)
+    offsets, (rows, copies, fixed) = found[2], found[5:8]
     w = np.full(int(tensors[3].sum()), np.nan)
     store = np.concatenate([np.ravel(table) for table in tables])
     run(w, store=store, rows=rows, copies=copies, fixed=fixed, codes=codes)

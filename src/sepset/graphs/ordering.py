@@ -96,7 +96,7 @@ class OrderingTask:
 class OrderingMethod(Protocol):
     """Anything that can arrange the nodes of a task."""
 
-    def arrange(self, task: OrderingTask) -> Sequence[int]:
+    def arrange(self, task: OrderingTask) -> Sequence[int] | Longs:
         """The node numbers, first eliminated first; groups in ascending order."""
 
 
@@ -239,8 +239,12 @@ class Portfolio:
     seconds: float | None = field(default=None, kw_only=True)
     seed: int = field(default=0, kw_only=True)
 
-    def arrange(self, task: OrderingTask) -> Sequence[int]:
+    def arrange(self, task: OrderingTask) -> Sequence[int] | Longs:
         """The node numbers, first eliminated first."""
+        if len(task) <= _SMALL and self == _DEFAULT:
+            order, total, work = _run(task, task.cards, task.logs, _FILL, np.zeros(len(task)), _index(task), math.inf)
+            if _spent(work, 1) >= _worth(total):
+                return order
         first = _simplicial(task)
         if len(first) == len(task):
             return first.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
@@ -288,6 +292,27 @@ _NOISES = (0.0, 0.3, 0.1, 0.6)
 _SPREADS = (1.0, 0.3, 0.1)
 
 
+_DEFAULT = Portfolio()
+# Up to this many nodes one order is tried first, simplicial nodes and all.
+_SMALL = 100
+_FILL = np.array([1.0, 0.0])
+_NEVER = np.zeros(1, np.uint8)
+
+
+def _spent(work: int, step: int) -> float:
+    """Nanoseconds that a search took so far."""
+    return _READ_COST * work + _TRY_COST * step
+
+
+def _worth(total: float) -> float:
+    """Nanoseconds of a pass over tables of 2 to this many entries."""
+    return float(_ENTRY_COST * 2.0 ** min(total, 64.0))
+
+
+def _index(task: OrderingTask) -> Floats:
+    return np.arange(len(task), dtype=np.float64)
+
+
 class _Search:
     """The best order so far, with the costs that led to it."""
 
@@ -302,8 +327,7 @@ class _Search:
 
     def is_worth_more(self, step: int) -> bool:
         """Whether the search so far took less time than a pass over the best tables will."""
-        spent = _READ_COST * self.work + _TRY_COST * step
-        return bool(spent < _ENTRY_COST * 2.0 ** min(self.total, 64.0))
+        return _spent(self.work, step) < _worth(self.total)
 
     def is_hopeless(self, step: int) -> bool:
         """Whether no order came near the limit, and each blend was tried, or more than a try on a small graph took."""
@@ -312,7 +336,9 @@ class _Search:
     def try_one(self, step: int) -> None:
         blend, bias = self._fresh(step) if step < 2 * len(_BLENDS) or step % 4 == len(_SPREADS) else self._varied(step)
         tie = self.rng.random(len(bias))
-        order, total, work = _run(self.task, self.weights[blend[0]], self.logs, blend[1:3], bias, tie, self.total)
+        order, total, work = _run(
+            self.task, self.weights[blend[0]], self.logs, np.array(blend[1:3]), bias, tie, self.total
+        )
         self.work += work
         if len(order) == len(bias) and (total <= self.total or not len(self.order)):
             self.order, self.total, self.blend, self.bias = order, total, blend, bias
@@ -374,7 +400,7 @@ def _run(
     task: OrderingTask,
     weight: Floats,
     logs: Floats,
-    mix: tuple[float, float],
+    mix: Floats,
     bias: Floats,
     tie: Floats,
     limit: float,
@@ -382,21 +408,20 @@ def _run(
     """One compiled greedy pass: the order, log2 of its total table size, and the work done."""
     from sepset.kernels.ordering import greedy_order
 
-    never = np.zeros(1, np.uint8)
-    return greedy_order(task.indptr, task.indices, weight, logs, task.group, np.array(mix), bias, tie, limit, never)
+    return greedy_order(task.indptr, task.indices, weight, logs, task.group, mix, bias, tie, limit, _NEVER)
 
 
 def _simplicial(task: OrderingTask) -> Longs:
     """Nodes that can be eliminated first without a fill edge, one after the other, as far as that goes."""
     n = len(task)
     blank = np.zeros(n)
-    return _run(task, np.ones(n), task.logs, (1.0, 0.0), blank, blank, -np.inf)[0]
+    return _run(task, np.ones(n), task.logs, _FILL, blank, blank, -np.inf)[0]
 
 
 def _greedy(task: OrderingTask, weight: Floats, logs: Floats, mix: tuple[float, float]) -> Sequence[int]:
     n = len(task)
     limit = task.limit + _SLACK
-    order, *_ = _run(task, weight, logs, mix, np.zeros(n), np.arange(n, dtype=np.float64), limit)
+    order, *_ = _run(task, weight, logs, np.array(mix), np.zeros(n), _index(task), limit)
     if len(order) < n:
         raise _hopeless(task)
     return order.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped

@@ -104,6 +104,14 @@ class SymbolicElimination:
         return eliminate_graph(graph, self.names, dict(zip(names, self.cards, strict=True)))
 
 
+def _floats(cards: tuple[int, ...]) -> Floats:
+    """Numbers of states as floats, those beyond their range cut off."""
+    try:
+        return np.array(cards, dtype=np.float64)
+    except OverflowError:
+        return np.array([min(card, 2**1000) for card in cards], dtype=np.float64)
+
+
 def symbolic_elimination(
     nodes: Sequence[str],
     rows: tuple[Longs, Longs],
@@ -127,18 +135,10 @@ def symbolic_elimination(
     from sepset.kernels.planning import eliminate
 
     start, neighbors = rows
-    least = min(max(cards, default=1), 2**1000)
-    weights = np.array(cards if least < 2**1000 else [min(card, least) for card in cards], dtype=np.float64)
+    weights = _floats(cards)
     task = OrderingTask(nodes, start, neighbors.astype(np.int32), weights, group, limit)
     order = np.asarray(method.arrange(task), dtype=np.int64)
-    if not _is_permutation(order, len(nodes)):
+    found = eliminate(start, neighbors, order, weights)
+    if not len(found[0]):
         raise ScopeError(f"{method!r} must arrange each of the {len(nodes)} nodes once; found {order.tolist()[:20]}.")
-    return SymbolicElimination(nodes, rows, cards, order, *eliminate(start, neighbors, order, weights))
-
-
-def _is_permutation(order: Longs, num: int) -> bool:
-    if len(order) != num:
-        return False
-    seen = np.zeros(num, bool)
-    seen[order[(order >= 0) & (order < num)]] = True
-    return bool(seen.all())
+    return SymbolicElimination(nodes, rows, cards, order, *found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -119,9 +119,17 @@ class Question:
         return tuple(self.contraction.reads[len(self.targets) :].tolist())
 
     @cached_property
-    def layout(self) -> Layout:
-        """Where the single marginals and the findings lie in what a run reads."""
-        return Layout.of(self)
+    def places(self) -> dict[int, slice]:
+        """From variable position to its part of what a run reads: the targets' marginals, then the findings."""
+        reads = self.program.reads
+        starts = reads[:, 1]
+        slices = map(slice, starts.tolist(), (starts + reads[:, 2]).tolist())
+        return dict(zip((*self.targets.tolist(), *self.observed), slices, strict=True))
+
+    @cached_property
+    def width(self) -> int:
+        """How many numbers a run reads."""
+        return int(self.program.reads[:, 2].sum())
 
     @cached_property
     def moving(self) -> Ints:
@@ -134,33 +142,25 @@ class Question:
         """How these come from the store."""
         return np.ascontiguousarray(self.program.rows[self.moving])
 
-    @cached_property
-    def roots(self) -> Ints:
-        """The roots: tensor, where it starts, and how many entries it has."""
-        made, roots = self.contraction, self.contraction.roots
-        return np.stack([roots, self.program.offsets[roots], made.sizes[roots].astype(np.int64)], axis=1)
-
     def ask(self, store: FactorStore, evidence: Evidence, read: Callable[[Run], T]) -> T:
         """What `read` finds in the workspace after a run with these findings."""
         return self._run(store, evidence, NOTHING, np.empty(0), read)
 
     def marginals(self, store: FactorStore, evidence: Evidence) -> tuple[float, Floats, bool]:
-        """The log partition, every target's marginal end to end as `layout` says, and whether a range was too wide."""
-        layout = self.layout
-        out = np.empty(layout.size)
-        log_partition, is_wide = self._run(
-            store, evidence, layout.reads, out, lambda run: (run.log_partition, run.is_wide)
-        )
+        """The log partition, every target's marginal end to end as `places` says, and whether a range was too wide."""
+        out = np.empty(self.width)
+        run = self._run(store, evidence, self.program.reads, out, _itself)
         out.setflags(write=False)
-        return log_partition, out, is_wide
+        return run.log_partition, out, run.is_wide
 
     def _run(self, store: FactorStore, evidence: Evidence, reads: Ints, out: Floats, then: Callable[[Run], T]) -> T:
         from sepset.kernels.contraction import run
 
-        program, rows = self.program, self.moving_rows
+        program = self.program
         space = self.pool.take(store)
+        rows = program.rows if space is None else self.moving_rows
         if space is None:
-            space, rows = self.workspace(store, np.empty(program.size)), program.rows
+            space = self.workspace(store, np.empty(program.size))
         codes = self.codes(evidence)
         w, exponents, flags = space.values, space.exponents, space.flags
         for place, v in enumerate(self.touched, start=len(self.numbers) + 1):
@@ -170,10 +170,10 @@ class Question:
         parts = program.copies, program.fixed, codes, program.ops, program.groups, exponents, flags, self.maximize
         if program.work > LONG:
             log_partition = interruptible(
-                lambda cancel: run(w, store.values, rows, *parts, cancel, self.roots, reads, out)
+                lambda cancel: run(w, store.values, rows, *parts, cancel, program.roots, reads, out)
             )
         else:
-            log_partition = run(w, store.values, rows, *parts, NEVER, self.roots, reads, out)
+            log_partition = run(w, store.values, rows, *parts, NEVER, program.roots, reads, out)
         answer = then(Run(self, w, exponents, bool(flags[0]), log_partition))
         self.pool.give(store, space)  # not after an interruption, which may leave it half filled
         return answer
@@ -198,38 +198,6 @@ class Question:
         made = self.contraction
         start = int(self.program.offsets[first]) if first < self.program.num_tensors else 0
         return slice(start, start + int(made.sizes[first : made.num_inputs + 1].sum()))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Layout:
-    """Single marginals end to end, then a point mass for each finding.
-
-    Attributes:
-        reads: for each where it begins in the workspace (a finding: minus one minus its number), where in the answer,
-            and its size.
-        places: from variable position to its part of the answer.
-        size: of the answer.
-    """
-
-    reads: Ints
-    places: Mapping[int, slice]
-    size: int
-
-    @classmethod
-    def of(cls, question: Question) -> Layout:
-        """The layout of a question's single marginals."""
-        targets, observed = question.targets, np.array(question.observed, dtype=np.int64)
-        found = question.program.offsets[question.contraction.reads[: len(targets)]]
-        reads = np.zeros((len(targets) + len(observed), 3), dtype=np.int64)
-        reads[: len(targets), 0] = found
-        reads[len(targets) :, 0] = -1 - np.arange(len(observed))
-        positions = np.concatenate([targets, observed])
-        reads[:, 2] = question.cards[positions]
-        ends = np.cumsum(reads[:, 2])
-        reads[1:, 1] = ends[:-1]
-        starts, stops = reads[:, 1].tolist(), ends.tolist()
-        places = dict(zip(positions.tolist(), map(slice, starts, stops), strict=True))
-        return cls(reads, places, stops[-1] if stops else 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,6 +236,11 @@ class Run:
         return np.asarray(values / values.sum())
 
 
+def _itself(run: Run) -> Run:
+    """The run, for what it read out; its workspace is soon another's."""
+    return run
+
+
 def compile_question(
     problem: Problem,
     store: FactorStore,
@@ -294,7 +267,8 @@ def compile_question(
     rank = np.full(len(problem.variables), -1, np.int64)
     rank[ids] = np.arange(len(ids))
     seen = np.full(len(rank), -1, np.int64)
-    seen[list(observed)] = np.arange(len(observed))
+    found = np.array(observed, dtype=np.int64)
+    seen[found] = np.arange(len(found))
     tree = tree_groups(plan.symbolic, len(kept))
     last = np.sort(rank[list(kept)]) if kept else NO_CODES
     targets = np.asarray(marginals, dtype=np.int64)
@@ -309,7 +283,7 @@ def compile_question(
     )
     if memory is not None:
         plan.check(memory, 8 * made.entries)
-    program = assemble(made, store, numbers, rank, seen)
-    ranks = tuple(last.tolist())
-    cards, seen_ids, touched_ids = problem.variables.cards, tuple(observed), tuple(touched)
-    return Question(plan, cards, ids, seen_ids, touched_ids, tree, program, numbers, targets, ranks, maximize)
+    cards = problem.variables.cards
+    program = assemble(made, store, numbers, rank, seen, len(targets), cards[found])
+    given = tuple(observed), tuple(touched)
+    return Question(plan, cards, ids, *given, tree, program, numbers, targets, tuple(last.tolist()), maximize)

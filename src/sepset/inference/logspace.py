@@ -85,13 +85,13 @@ class LogRun:
         return self._normalized(self.question.factor_homes[number])[0]
 
     def singles(self, evidence: Evidence) -> Floats:
-        """All single marginals, normalized, end to end as the question's layout says; findings are point masses."""
-        layout = self.question.layout
-        found = np.zeros(layout.size)
+        """All single marginals, normalized, end to end as the question's places say; findings are point masses."""
+        places = self.question.places
+        found = np.zeros(self.question.width)
         for v, tensor in self.question.singles.items():
-            found[layout.places[v]] = self._normalized(tensor)[0]
+            found[places[v]] = self._normalized(tensor)[0]
         for v in self.question.observed:
-            found[layout.places[v]][evidence.codes[v]] = 1.0
+            found[places[v]][evidence.codes[v]] = 1.0
         found.setflags(write=False)
         return found
 
@@ -120,7 +120,7 @@ def ask(
 
 
 def ask_marginals(question: Question, store: FactorStore, problem: Problem, evidence: Evidence) -> tuple[float, Floats]:
-    """The log partition, and every target's marginal end to end as the question's layout says."""
+    """The log partition, and every target's marginal end to end as the question's places say."""
     if is_linear(store, evidence):
         log_partition, values, is_wide = question.marginals(store, evidence)
         if not is_wide:

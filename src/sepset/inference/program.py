@@ -25,6 +25,9 @@ class Program:
         work: multiplications of all steps.
         rows, copies, fixed: how factors come from the store: where each goes and comes from, by which groups, and what
             findings add to its place.
+        roots: tensor, place and size of each whose sums multiply to the total.
+        reads: where each marginal begins in the workspace (a finding: minus one minus its number), where in the answer,
+            and its size.
     """
 
     ops: Ints
@@ -35,6 +38,8 @@ class Program:
     rows: Ints
     copies: Ints
     fixed: Ints
+    roots: Ints
+    reads: Ints
     contraction: Contraction = field(repr=False)
 
     @property
@@ -53,14 +58,19 @@ class Program:
         return 8 * self.size
 
 
-def assemble(made: Contraction, store: FactorStore, numbers: Ints, rank: Ints, seen: Ints) -> Program:
+def assemble(
+    made: Contraction, store: FactorStore, numbers: Ints, rank: Ints, seen: Ints, num_targets: int, found: Ints
+) -> Program:
     """The program that runs a contraction's steps in order.
 
     Args:
         numbers: the factors that are the first inputs.
         rank, seen: of each variable its rank, or its number among the findings, or -1.
+        num_targets: how many of the contraction's reads a run reads out.
+        found: the number of states of each finding's variable; their point masses are read out behind.
     """
     from sepset.kernels import layout
 
     parts = made.weights, made.bounds, made.pool, made.sizes, made.rows
-    return Program(*layout.assemble(*parts, *store.rows, store.offsets, numbers, rank, seen), made)
+    ends = made.roots, made.reads[:num_targets], found
+    return Program(*layout.assemble(*parts, *store.rows, store.offsets, numbers, rank, seen, *ends), made)

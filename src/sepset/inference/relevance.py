@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sepset.graphs.ordering import MinFill
-from sepset.inference.plan import make_plan
-from sepset.problem import ConditionalGroup, Problem, Relevant
+import numpy as np
+
+from sepset.problem import ConditionalGroup, Problem
 
 WORTH = 60_000
 """Groups are looked for where the one tree has this many entries a sink: each costs about as much time to look at."""
@@ -127,12 +127,17 @@ def target_groups(
 
 
 class Costs:
-    """What a tree over an ancestral set of variables costs, by one greedy order; each set once."""
+    """What a tree over an ancestral set of variables costs, by one greedy order (least fill); each set once."""
 
     def __init__(self, problem: Problem, observed: Sequence[int]) -> None:
-        self._problem = problem
-        self._open = ~_mask(observed)
-        self._factors = [(g.child, g.factors) for g in problem.conditionals]
+        num = len(problem.variables)
+        self._scopes = problem.scopes
+        self._open = np.ones(num, bool)
+        self._open[list(observed)] = False
+        self._child = np.zeros(problem.num_factors, np.int64)
+        for group in problem.conditionals:
+            self._child[list(group.factors)] = group.child
+        self._logs = np.log2(problem.variables.cards)
         self._known: dict[int, int] = {}
 
     def of(self, mask: int) -> int:
@@ -142,10 +147,24 @@ class Costs:
         return self._known[mask]
 
     def _cost(self, mask: int) -> int:
-        numbers = sorted(i for child, factors in self._factors if mask >> child & 1 for i in factors)
-        relevant = Relevant(tuple(numbers), tuple(members(mask & self._open)))
-        plan = make_plan(self._problem, relevant, method=MinFill())
-        return plan.total_size + OVERHEAD * len(relevant.variables)
+        from sepset.kernels.ordering import greedy_order
+        from sepset.kernels.planning import scope_graph
+
+        num = len(self._open)
+        packed = np.frombuffer(mask.to_bytes((num + 7) // 8, "little"), np.uint8)
+        inside = np.unpackbits(packed, count=num, bitorder="little").view(bool)
+        kept = np.flatnonzero(inside & self._open)
+        if not len(kept):
+            return 0
+        place = np.full(num, -1, np.int64)
+        place[kept] = np.arange(len(kept))
+        numbers = np.flatnonzero(inside[self._child])
+        _, _, start, near = scope_graph(*self._scopes, numbers, place, place[:0], len(kept))
+        blank, rest = np.zeros(len(kept)), np.arange(len(kept), dtype=np.float64)
+        weights = blank + 1.0, self._logs[kept], np.zeros(len(kept), np.int64), np.array([1.0, 0.0])
+        never = np.zeros(1, np.uint8)
+        total = greedy_order(start, near.astype(np.int32), *weights, blank, rest, np.inf, never)[1]
+        return int(np.rint(2.0 ** min(total, 1000.0))) + OVERHEAD * len(kept)
 
 
 def _merged(masks: Sequence[int], costs: Costs, limit: int) -> list[int] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +20,7 @@ from sepset.problem import Problem
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-SAFE_BITS = 400.0
+SAFE_BITS = 400
 """Factors whose range is wider than this are left to the executor that can work with logarithms."""
 
 NEAR_BITS = 60
@@ -56,14 +56,25 @@ class FactorStore:
     @classmethod
     def _made(cls, problem: Problem) -> FactorStore:
         tables = [_dense(factor) for factor in _factors(problem)]
-        offsets = np.zeros(len(tables) + 1, np.int64)
-        np.cumsum([table.flat.size for table in tables], out=offsets[1:])
         flat = [t.flat if t.space == "linear" else t.values.reshape(-1) for t in tables]
+        offsets = np.zeros(len(tables) + 1, np.int64)
+        offsets[1:] = list(itertools.accumulate(map(len, flat)))
+        exponents = np.array([t.exponent for t in tables], dtype=np.int64)
         values = np.concatenate(flat) if flat else np.zeros(0)
-        given = np.array([t.exponent for t in tables], dtype=np.int64)
-        values, exponents, is_safe = settled(values, offsets, given)
-        is_safe = is_safe and all(t.space == "linear" for t in tables)
-        return cls(values, offsets, exponents, (*problem.scopes, _strides(problem)), is_safe)
+        made = cls.settled(problem, values, offsets, exponents)
+        return made if all(t.space == "linear" for t in tables) else replace(made, is_safe=False)
+
+    @classmethod
+    def settled(cls, problem: Problem, values: Floats, offsets: Ints, exponents: Ints) -> FactorStore:
+        """The store of these entries times two to these powers, each factor's largest entry brought near one."""
+        from sepset.kernels.planning import settle
+
+        start, members = problem.scopes
+        cards = problem.variables.cards.copy()
+        shifts, strides, is_safe = settle(values, offsets, start, members, cards, NEAR_BITS, SAFE_BITS)
+        if shifts.any():
+            values = np.ldexp(values, -np.repeat(shifts, np.diff(offsets)))
+        return cls(values, offsets, exponents + shifts, (start, members, strides), is_safe)
 
     @cached_property
     def strides(self) -> tuple[dict[int, int], ...]:
@@ -77,22 +88,6 @@ class FactorStore:
         return len(self.offsets) - 1
 
 
-def settled(values: Floats, offsets: Ints, exponents: Ints) -> tuple[Floats, Ints, bool]:
-    """The numbers of all factors with each one's largest entry near one, the powers of two to multiply each by, and
-    whether the range of each leaves room for linear products."""
-    if not len(values):
-        return values, exponents, True
-    starts = offsets[:-1]
-    high = np.maximum.reduceat(values, starts)
-    low = np.minimum.reduceat(np.where(values > 0, values, np.inf), starts)
-    top = np.frexp(high)[1].astype(np.int64)
-    wide = (high > 0) & (top - np.frexp(low)[1] > SAFE_BITS)
-    shift = np.where(abs(top) > NEAR_BITS, top, 0)
-    if shift.any():
-        values = np.ldexp(values, -np.repeat(shift, np.diff(offsets)))
-    return values, exponents + shift, not wide.any()
-
-
 def _factors(problem: Problem) -> Iterator[Factor]:
     """Every factor; one alone in its block is taken as it is."""
     for block in problem.blocks:
@@ -100,20 +95,6 @@ def _factors(problem: Problem) -> Iterator[Factor]:
             yield block.value
         else:
             yield from (block.factor(i, problem.variables) for i in range(len(block)))
-
-
-def _strides(problem: Problem) -> Ints:
-    """The stride of each variable in each factor, in C order of its scope."""
-    start, members = problem.scopes
-    strides = np.ones(len(members), np.int64)
-    if not len(members):
-        return strides
-    cards = problem.variables.cards[members]
-    inner = np.ones(len(members), bool)
-    inner[start[1:] - 1] = False
-    for _ in range(int(np.diff(start).max(initial=1)) - 1):
-        strides[:-1] = np.where(inner[:-1], strides[1:] * cards[1:], 1)
-    return strides
 
 
 def near_one(entries: Floats) -> tuple[Floats, int]:
@@ -127,6 +108,8 @@ def near_one(entries: Floats) -> tuple[Floats, int]:
 
 
 def _dense(factor: Factor) -> Table:
+    if type(factor) is Table:
+        return factor
     if isinstance(factor, SparseTable):
         return factor.to_table()
     assert isinstance(factor, Table)

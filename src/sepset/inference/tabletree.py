@@ -15,7 +15,7 @@ from sepset.data.dataset import Dataset
 from sepset.evidence import Evidence
 from sepset.factors.algebra import num_entries
 from sepset.factors.table import Table
-from sepset.graphs.ordering import OrderingMethod
+from sepset.graphs.ordering import MinFill, OrderingMethod
 from sepset.inference.batch import RowTables
 from sepset.inference.compiled import Question, compile_question
 from sepset.inference.conflict import impossible
@@ -41,6 +41,9 @@ T = TypeVar("T")
 PATIENCE = 2
 """How often an observed set is asked about before a longer search for a cheaper plan."""
 
+
+FEW = 24
+"""Up to this many variables the one tree is planned before anything else is looked for."""
 
 EASY = 20_000
 """Up to this many variables a plan is always made: what is refused is refused with its figures."""
@@ -148,7 +151,7 @@ class PreparedTables:
 
     def _read_group(self, question: Question, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         log_partition, values = ask_marginals(question, self._store, self.problem, evidence)
-        scopes, places, single = self._scopes, question.layout.places, Table._single
+        scopes, places, single = self._scopes, question.places, Table._single
         return lambda v: single(scopes[v], values[places[v]]), log_partition
 
     def _point(self, position: int, evidence: Evidence) -> Table:
@@ -187,11 +190,19 @@ class PreparedTables:
     def _look_for_groups(
         self, observed: tuple[int, ...], touched: tuple[int, ...], worth: int
     ) -> tuple[tuple[int, ...], ...]:
+        hidden = self._hidden(observed)
         if self.problem.is_normalized:
-            whole = self._plan("marginals", (), observed, touched).total_size
+            whole = self._roughly(observed, touched, hidden)
             if whole > worth and whole > worth * self._ancestry.num_sinks:
                 return target_groups(self.problem, self._ancestry, observed, touched, whole=whole)
-        return (self._hidden(observed),)
+        return (hidden,)
+
+    def _roughly(self, observed: tuple[int, ...], touched: tuple[int, ...], hidden: tuple[int, ...]) -> int:
+        """Entries of the one tree: of its plan, or where there is none yet and may never be, of one greedy order."""
+        if len(hidden) <= FEW:
+            return self._plan("marginals", (), observed, touched).total_size
+        relevant = Relevant(np.arange(self.problem.num_factors), hidden)
+        return make_plan(self.problem, relevant, method=MinFill()).total_size
 
     def _hidden(self, observed: tuple[int, ...]) -> tuple[int, ...]:
         seen = set(observed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sepset.errors import ModelError, StateError
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
-from sepset.inference.tables import FactorStore, settled
+from sepset.inference.tables import FactorStore
 from sepset.problem import Problem
 from sepset.universe import Variables
 
@@ -65,7 +65,7 @@ def with_values(problem: Problem, store: FactorStore, values: Values) -> tuple[P
         for strides, part in zip(store.strides, split(problem, store, current), strict=True)
     ]
     made = Problem(problem.variables, tuple(blocks), problem.conditionals, problem.num_visible)
-    return made, _stored(store, current)
+    return made, FactorStore.settled(problem, current, store.offsets, np.zeros_like(store.exponents))
 
 
 def _checked(problem: Problem, store: FactorStore, number: int, array: ArrayLike) -> Floats:
@@ -92,9 +92,3 @@ def _check_conditionals(problem: Problem, values: Sequence[Floats]) -> None:
                 f"Factor {group.factors[0]} is the CPD of {name} and must sum to one over it; found {worst:.9g}. "
                 "Prepare a MarkovNet for numbers that are not conditional."
             )
-
-
-def _stored(store: FactorStore, values: Floats) -> FactorStore:
-    """The store with these numbers, each factor's largest entry near one."""
-    scaled, exponents, is_safe = settled(values, store.offsets, np.zeros(store.num_factors, np.int64))
-    return replace(store, values=scaled, exponents=exponents, is_safe=is_safe)

@@ -384,7 +384,10 @@ def assemble(
     numbers: Longs,
     rank: Longs,
     seen: Longs,
-) -> tuple[Longs, Longs, Longs, int, float, Longs, Longs, Longs]:
+    roots: Longs,
+    wanted: Longs,
+    found: Longs,
+) -> tuple[Longs, Longs, Longs, int, float, Longs, Longs, Longs, Longs, Longs]:
     """A contraction as instructions, and how its factors come from the store.
 
     Args:
@@ -392,9 +395,12 @@ def assemble(
             each begins.
         numbers: the factors that are the first inputs.
         rank, seen: of each variable its rank, or its number among the findings, or -1.
+        roots: the tensors whose sums multiply to the total.
+        wanted: the tensors that are read, end to end; after them comes a point mass for each of the findings, over
+            `found` states.
 
-    Returns instructions, groups, where each tensor starts, the size of a workspace, multiplications; and for the
-    factors rows, groups, and what findings add.
+    Returns instructions, groups, where each tensor starts, the size of a workspace, multiplications; for the factors
+    rows, groups, and what findings add; and rows of the roots and of the reads.
     """
     book = Tensors(cards, bounds, pool, sizes, steps)
     num_steps, num_tensors = len(steps), len(sizes)
@@ -431,4 +437,14 @@ def assemble(
         work += _emit(book, desk, offsets, s, ops[s], part)
         ops[s, SCRATCH] = size
     groups = desk.groups[: desk.tally[NUM_GROUPS]].copy()
-    return ops, groups, offsets, size + desk.tally[ROOM], work, rows, copies, fixed
+    ends = np.empty((len(roots), 3), np.int64)
+    for i in range(len(roots)):
+        ends[i, 0], ends[i, 1], ends[i, 2] = roots[i], offsets[roots[i]], int(sizes[roots[i]])
+    reads = np.empty((len(wanted) + len(found), 3), np.int64)
+    place = 0
+    for i in range(len(reads)):
+        k = i - len(wanted)
+        reads[i, 0], reads[i, 1] = offsets[wanted[i]] if k < 0 else -1 - k, place
+        reads[i, 2] = int(sizes[wanted[i]]) if k < 0 else found[k]
+        place += reads[i, 2]
+    return ops, groups, offsets, size + desk.tally[ROOM], work, rows, copies, fixed, ends, reads

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from sepset.kernels.compile import kernel
 
+Longs = NDArray[np.int64]
+
 
 @kernel
 def mark_ancestors(
@@ -76,3 +78,45 @@ def active_states(
                     queue[tail] = j
                     tail += 1
     return before
+
+
+@kernel
+def mark_connected(
+    start: Longs,
+    members: Longs,
+    home_start: Longs,
+    homes: Longs,
+    kept: NDArray[np.bool_],
+    open_variable: NDArray[np.bool_],
+    targets: Longs,
+) -> NDArray[np.bool_]:
+    """Which of the kept factors share a path of open variables with a target.
+
+    Args:
+        start, members: the variables of each factor, as compressed rows.
+        home_start, homes: the factors of each variable, as compressed rows.
+    """
+    found = np.zeros(len(kept), np.bool_)
+    waits = open_variable.copy()
+    stack = np.empty(len(open_variable), np.int64)
+    top = 0
+    for v in targets:
+        if waits[v]:
+            waits[v] = False
+            stack[top] = v
+            top += 1
+    while top > 0:
+        top -= 1
+        v = stack[top]
+        for k in range(home_start[v], home_start[v + 1]):
+            f = homes[k]
+            if not kept[f] or found[f]:
+                continue
+            found[f] = True
+            for j in range(start[f], start[f + 1]):
+                u = members[j]
+                if waits[u]:
+                    waits[u] = False
+                    stack[top] = u
+                    top += 1
+    return found
