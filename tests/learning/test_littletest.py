@@ -59,7 +59,7 @@ def air_quality():
 
 
 def test_the_published_figure():
-    """What `mcar_test(airquality)` of the R package naniar documents: 35.1061288689702 on 14, p = .00141778113856683."""
+    """What `mcar_test(airquality)` of the R package naniar gives: 35.1061288689702 on 14, p = .00141778113856683."""
     found = mcar_test(air_quality())
     assert found.statistic == pytest.approx(35.1061288689702, abs=1e-4)  # its EM stops at 1e-4
     assert found.p_value == pytest.approx(0.00141778113856683, abs=1e-7)
