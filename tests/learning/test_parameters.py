@@ -178,7 +178,7 @@ def test_softmax_map_is_the_posterior_mean_and_theta_is_not():
 def test_bayes_needs_a_conjugate_prior():
     net = BayesNet(TableCPD(A, [0.5, 0.5]), LogisticCPD(Discrete("c"), {A: 0.0}))
     rows = {"a": [0, 1, 1], "c": [0, 1, 0]}
-    with pytest.raises(NotApplicable, match="no conjugate prior.*Use MAP"):
+    with pytest.raises(NotApplicable, match=r"no conjugate prior.*Use MAP"):
         fit(net, rows, Bayes(K2()))
     found = fit(net, rows, MAP([Normal(1.0), K2()]))
     assert found.guarantees["parameters"] is Guarantee.LOCAL_OPTIMUM

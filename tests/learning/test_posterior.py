@@ -47,6 +47,31 @@ def test_any_chunks_in_any_order_are_the_whole():
         np.testing.assert_allclose(mine.log_probability(columns(data)), other.log_probability(columns(data)))
 
 
+def test_rows_can_be_taken_away():
+    data = draw(30)
+    first = fit(NET, data[:18], Bayes(PRIOR)).posterior
+    back = first.update(data[18:]).downdate(data[18:])
+    assert back.num_rows == 18
+    assert back.log_marginal_likelihood == pytest.approx(first.log_marginal_likelihood)
+    with pytest.raises(DataError, match=r"more rows are taken away in context|cannot be taken"):
+        fit(NET, data[:2], Bayes(PRIOR)).posterior.downdate(data[2:])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_all_parameters_in_a_frame(kind):
+    posterior = fit(NET, draw(25), Bayes(PRIOR)).posterior
+    frame = posterior.to_frame(kind, level=0.8)
+    assert len(frame) == 2 + 6 + 4
+    rows = [
+        dict(zip(frame.columns, row, strict=True))
+        for row in (frame.values.tolist() if kind == "pandas" else frame.rows())
+    ]
+    one = next(r for r in rows if (r["variable"], r["given"], r["parameter"]) == ("b", "a=1", "2"))
+    assert (one["low"], one["high"]) == posterior.interval("b", 2, given={"a": 1}, level=0.8)
+    assert (one["mean"], one["sd"]) == posterior.moments("b", 2, given={"a": 1})
+    assert sum(r["mean"] for r in rows if r["variable"] == "b") == pytest.approx(2.0)
+
+
 def columns(data):
     return {v: data.column(v) for v in NET.variables}
 
@@ -135,7 +160,7 @@ def test_what_has_no_posterior_is_refused():
     net = BayesNet(TableCPD(A, [0.5, 0.5]), NoisyOr(Discrete("c"), {A: 0.5}))
     with pytest.raises(NotApplicable, match="no conjugate prior"):
         fit(net, {"a": [0, 1], "c": [0, 1]}, Bayes(Dirichlet(1)))
-    with pytest.raises(DataError, match="Posterior.update needs complete data"):
+    with pytest.raises(DataError, match=r"Posterior\.update needs complete data"):
         fit(NET, draw(3), Bayes(PRIOR)).posterior.update({"a": [None], "b": [0], "x": [1.0]})
 
 

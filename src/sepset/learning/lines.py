@@ -9,7 +9,8 @@ Reference: Koller & Friedman, section 17.4.4 and exercise 17.11.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -27,6 +28,7 @@ from sepset.cpds.scatters import Scatters
 from sepset.errors import ModelError, NotApplicable, ScopeError, listing, nearest
 from sepset.factors.algebra import Columns, find
 from sepset.factors.coordinates import matrix, width
+from sepset.variables import Vector
 
 Array: TypeAlias = NDArray[np.float64]
 Conjugate: TypeAlias = LinearNormalGamma | NormalInverseWishart
@@ -77,6 +79,10 @@ class Lines:
         """The posterior after more rows."""
         return replace(self, stats=self.stats + self.cpds[0].centered(stats))
 
+    def downdated(self, stats: Any) -> Lines:
+        """The posterior without some of the rows it has seen."""
+        return replace(self, stats=self.stats - self.cpds[0].centered(stats))
+
     def log_gain(self, stats: Any) -> float:
         """The log density of more rows after those already seen."""
         pairs = zip(self.contexts, self.cpds[0].centered(stats).contexts, strict=True)
@@ -126,6 +132,16 @@ class Lines:
     def tail(self, parameter: object, above: float, given: Mapping[Any, Any]) -> float:
         """The probability that one parameter exceeds a threshold."""
         return float(self._marginal(parameter, given).sf(above))
+
+    def names(self) -> Iterator[tuple[Vector, Any, dict[str, Any]]]:
+        """Every parameter as the child, its name and the states of the discrete parents; vectors have none here."""
+        for cpd in dict.fromkeys(self.cpds):
+            if cpd.child.size > 1:
+                continue
+            parameters = ["intercept", *(v.name for v in cpd.given if v.size == 1), "variance"]
+            for states in itertools.product(*(v.states for v in cpd.by)):
+                given = {v.name: s for v, s in zip(cpd.by, states, strict=True)}
+                yield from ((cpd.child, parameter, given) for parameter in parameters)
 
     def interval(self, parameter: object, level: float, given: Mapping[Any, Any]) -> tuple[float, float]:
         """The central credible interval of one parameter."""
