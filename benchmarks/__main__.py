@@ -20,6 +20,7 @@ SUITES = (
     "plans",
     "separation",
     "sampling",
+    "counting",
     "tables",
     "inference",
     "exact",
@@ -38,7 +39,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu on a machine others use too")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a measurement is given up")
     parser.add_argument("--quick", action="store_true", help="leave out what takes long; not kept")
-    parser.add_argument("--long", action="store_true", help="single queries of large networks, plans refined for 30 s")
+    parser.add_argument(
+        "--long", action="store_true", help="single queries of large networks, plans refined for 30 s, 50M stored rows"
+    )
     parser.add_argument("--only", default="", help="networks or instances, by the beginnings of their names; not kept")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.suites if name not in SUITES]

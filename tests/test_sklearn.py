@@ -29,7 +29,7 @@ from sepset.sklearn import BayesNetClassifier, BayesNetImputer, best_tree
 IRIS = load_iris()
 
 
-@pytest.mark.parametrize("estimator", [BayesNetClassifier(), BayesNetImputer()], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("estimator", [BayesNetClassifier(), BayesNetClassifier("tan"), BayesNetImputer()], ids=repr)
 def test_scikit_learns_own_checks(estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -261,3 +261,11 @@ def test_trees_from_cells_that_are_there():
     assert ("x", "y") in {tuple(sorted(e)) for e in best_tree(rows).edges}
     constant = ss.Dataset({"x": [1.0, 1.0], "y": [0.0, 1.0]})
     assert len(best_tree(constant).edges) == 1
+
+
+def test_columns_without_any_value_are_refused():
+    X = np.array([[1.0, np.nan], [2.0, np.nan]])
+    with pytest.raises(ss.DataError, match="'x1'"):
+        BayesNetImputer().fit(X)
+    with pytest.raises(ss.DataError, match="'x1'"):
+        BayesNetClassifier().fit(X, [0, 1])

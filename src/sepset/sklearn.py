@@ -17,7 +17,7 @@ from sepset.cpds.priors import Dirichlet
 from sepset.data.binding import infer_variable
 from sepset.data.dataset import Dataset, FrameKind
 from sepset.data.frames import open_frame
-from sepset.errors import ModelError, ScopeError, listing, nearest, require
+from sepset.errors import DataError, ModelError, ScopeError, listing, nearest, require
 from sepset.graphs.graph import DAG
 from sepset.learning.classification import Classifier
 from sepset.learning.dependence import conditional_information
@@ -120,7 +120,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self.variables_ = _variables(columns)
         rows = _with_target(Dataset(columns, self.variables_), self.target_, codes, weights)
         template = _graph(self.structure, rows, self.target_)
-        method = _default_method(rows) if self.method is None else self.method
+        method = _default_method(rows, template) if self.method is None else self.method
         self.fit_ = fit(template, rows, method, seed=_seed(self.random_state), progress=False)
         self.model_ = self.fit_.model
         return self
@@ -197,7 +197,7 @@ class BayesNetImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         rows = Dataset(columns, self.variables_)
         template = best_tree(rows) if isinstance(self.structure, str) else self.structure
         _require_structure(template, ("tree",))
-        method = _default_method(rows) if self.method is None else self.method
+        method = _default_method(rows, template) if self.method is None else self.method
         self.fit_ = fit(template, rows, method, seed=_seed(self.random_state), progress=False)
         self.model_ = self.fit_.model
         return self
@@ -258,14 +258,25 @@ def _blank(rows: Dataset, variable: Discrete | Vector) -> NDArray[np.bool_]:
     return np.asarray(np.isnan(column) if column.dtype.kind == "f" else column < 0)
 
 
-def _default_method(rows: Dataset) -> LearningMethod:
-    """The posterior mean under weak priors, by expectation-maximization where cells are missing."""
+def _default_method(rows: Dataset, template: DAG | BayesNet) -> LearningMethod:
+    """The posterior mean under weak priors; where cells are missing, by EM from a rough filling of them."""
     prior = {**_gaussian_priors(rows), ...: Dirichlet(1.0)}
     if rows.is_complete:
         return Bayes(prior)
     from sepset.learning.em import EM
 
-    return EM(prior=prior)
+    return EM(prior=prior, start=fit(template, _filled_roughly(rows), Bayes(prior)).model)
+
+
+def _filled_roughly(rows: Dataset) -> Dataset:
+    """The rows with each column's mean, or its most frequent state, in place of what is missing."""
+    columns: dict[str, NDArray[Any]] = {}
+    for v in rows.variables:
+        column, holes = rows.column(v), _blank(rows, v)
+        seen = column[~holes]
+        usual = np.bincount(seen).argmax() if isinstance(v, Discrete) else seen.mean()
+        columns[v.name] = np.where(holes, usual, column)
+    return Dataset.from_codes(rows.variables, columns, weights=rows.weights)
 
 
 def _gaussian_priors(rows: Dataset) -> dict[Any, NormalGamma]:
@@ -351,7 +362,11 @@ def _numbers_or_objects(array: NDArray[Any]) -> NDArray[Any]:
 def _variables(columns: Mapping[str, Any]) -> tuple[Discrete | Vector, ...]:
     """The variable that each column suggests; a constant column has one state."""
     opened = open_frame(dict(columns))
-    return tuple(infer_variable(name, opened.read(name)) for name in opened.names)
+    found = tuple(infer_variable(name, opened.read(name)) for name in opened.names)
+    empty = [v.name for v in found if not isinstance(v, Discrete) and np.isnan(opened.numbers(v.name)).all()]
+    if empty and opened.num_rows:
+        raise DataError(f"Columns without any value cannot be learned: {listing(empty)}. Leave them out.")
+    return found
 
 
 def _known(columns: Mapping[str, Any], variables: Sequence[Discrete | Vector], unknown: Unknown) -> Dataset:

@@ -149,3 +149,47 @@ def test_first_row_and_is_number():
     levels = Levels(np.array([0, -1, 1, 1]), ("a", "b"))
     assert (first_row(levels, [1]), first_row(levels, [])) == (2, None)
     assert [is_number(v) for v in (1, 1.5, True, "1", np.float32(2))] == [True, True, False, False, True]
+
+
+@pytest.mark.parametrize("num_rows", [60, 5000])
+@pytest.mark.parametrize("one_object", [True, False])
+def test_objects_are_told_apart_by_value_not_address(num_rows, one_object):
+    """Many cells are grouped by address first; what counts is still value and type."""
+    pool = ["ab", "c", True, 1, 2.5, None, float("nan"), "ab"]
+    places = np.random.default_rng(0).integers(0, len(pool), num_rows)
+    cells = [pool[place] for place in places]
+    if not one_object:
+        cells = ["".join(list(cell)) if isinstance(cell, str) else cell for cell in cells]
+    twice = np.array([cell for cell in cells for _ in range(2)], dtype=object)
+    for form in (cells, np.array(cells, dtype=object), twice[::2]):
+        expected = cells
+        levels = from_objects(form)
+        readable = [*levels.values, None]
+        found = [readable[code] for code in levels.codes]
+        missing = [cell is None or cell != cell for cell in expected]
+        assert [cell is None for cell in found] == missing
+        assert all(
+            (type(one), one) == (type(other), other)
+            for one, other, gone in zip(found, expected, missing, strict=True)
+            if not gone
+        )
+        assert len(levels.values) == 5
+
+
+def test_an_unhashable_cell_among_many_is_named_with_its_row():
+    cells = ["a", "b"] * 3000
+    cells[4001] = ["x"]
+    with pytest.raises(DataError, match=r"Row 4001 holds \['x'\]"):
+        from_objects(cells)
+
+
+@pytest.mark.parametrize("num_rows", [5, 4000])
+def test_fixed_width_text(num_rows):
+    cells = np.array(["", "a", "abc", "défg", "longer than that"])[np.arange(num_rows) % 5]
+    for values in (cells, np.char.encode(cells, "utf-8")):
+        levels = from_array(values)
+        assert [levels.values[code] for code in levels.codes] == values.tolist()
+        assert len(levels.values) == 5
+    masked = from_array(np.ma.array(cells, mask=np.arange(num_rows) % 5 == 1))
+    assert set(masked.values) == {"", "abc", "défg", "longer than that"}
+    assert ((masked.codes == -1) == (np.arange(num_rows) % 5 == 1)).all()

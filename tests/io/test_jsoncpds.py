@@ -11,6 +11,7 @@ from sepset.cpds.causal import NoisyMax, NoisyOr
 from sepset.cpds.kernel import KernelCPD
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
+from sepset.cpds.partitioned import PartitionCPD
 from sepset.cpds.rules import RuleCPD
 from sepset.cpds.structured import DeterministicCPD, MultiplexerCPD
 from sepset.cpds.table import TableCPD
@@ -46,6 +47,8 @@ KINDS = [
     NoisyMax(B, {A: [[1, 0, 0], [0.5, 0.25, 0.25]], S: [[1, 0, 0], [0, 0.5, 0.5]]}, [0.5, 0.5, 0]),
     LogisticCPD(B, {A: [[0, 0, 0], [1, -2, 3]], S: [[0, 1, 0], [0.5, 0, 0]]}, [0.1, 0.2, 0.3]),
     LogisticCPD(A, {S: 2.0}, -1.0),
+    PartitionCPD(C, [0, 2, 0], [[0.25, 0.75], [0.5, 0.5], [1, 0]], given=B, block="parts"),
+    PartitionCPD(C, 0, [[0.25, 0.75]]),
 ]  # fmt: skip
 
 

@@ -192,6 +192,11 @@ def test_columns_may_be_few_or_strange():
     classify = Classifier(model, "c")
     np.testing.assert_allclose(classify.probabilities({"other": ["p", "q"]}), [model.cpd("c").values] * 2, atol=EXACT)
     assert classify.probabilities(Dataset.from_codes([Discrete("x")], {"x": [0, 1]})).shape == (2, 2)
+    rows = {"x": [0, 1], "y": [1, 1]}
+    labelled = classify.probabilities(rows | {"c": ["never", "seen"]})
+    np.testing.assert_array_equal(labelled, classify.probabilities(rows))
+    alone = Classifier(BayesNet(TableCPD(Discrete("c"), [0.25, 0.75])), "c")
+    np.testing.assert_allclose(alone.probabilities({"other": ["p", "q"]}), [[0.25, 0.75]] * 2, atol=EXACT)
     assert classify.features == (model.variables["x"], model.variables["y"])
     assert classify.probabilities(Dataset.from_codes(model.variables, np.zeros((0, 3), int))).shape == (0, 2)
 

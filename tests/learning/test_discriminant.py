@@ -80,6 +80,8 @@ def test_weights_and_no_features():
     again = {k: np.repeat(v, weights) for k, v in frame.items()}
     first, second = discriminant_analysis(frame, "c", weights=weights), discriminant_analysis(again, "c")
     np.testing.assert_allclose(first.log_probability(frame), second.log_probability(frame), rtol=CLOSE)
+    carried = discriminant_analysis(Dataset(frame).with_weights(weights), "c")
+    np.testing.assert_allclose(carried.log_probability(frame), second.log_probability(frame), rtol=CLOSE)
     alone = discriminant_analysis(frame, "c", [])
     assert alone.variables.names == ("c",)
     chosen = discriminant_analysis(frame, "c", ["z", "x"])

@@ -1,1 +1,66 @@
-"""Tests of `learning.fragmentation`."""
+"""The report of how data spread over contexts, by plain counting."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sepset.cpds.causal import NoisyOr
+from sepset.cpds.table import TableCPD
+from sepset.data.dataset import Dataset
+from sepset.errors import ScopeError
+from sepset.graphs.graph import DAG
+from sepset.learning.fit import fit
+from sepset.learning.fragmentation import FEW
+from sepset.learning.parameters import MLE
+from sepset.models.bayesnet import BayesNet
+from sepset.variables import Discrete
+
+STATES = {"a": 2, "b": 3, "c": 3}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_contexts_by_plain_counting(seed):
+    net = BayesNet.random(DAG.parse("a -> c <- b"), states=STATES, seed=seed)
+    data = net.sample(12, seed)
+    report = fit(net, data, MLE(unseen="uniform")).fragmentation
+    rows = list(zip(*(data.codes(n).tolist() for n in "abc"), strict=True))
+    counts = {u: sum(row[:2] == u for row in rows) for u in itertools.product(range(2), range(3))}
+    assert report["c"].context_counts.tolist() == list(counts.values())
+    assert report["c"].num_unseen == sum(m == 0 for m in counts.values())
+    assert report["c"].num_thin == sum(0 < m < FEW for m in counts.values())
+    assert report["c"].unseen == tuple(f"(a={a}, b={b})" for (a, b), m in counts.items() if m == 0)
+    cells = itertools.product(counts, range(3))
+    zeros = sum(counts[u] > 0 and (*u, x) not in rows for u, x in cells)
+    assert report["c"].zero_cells == zeros
+    assert all(block.context_counts.sum() == 12 for block in report)
+    assert len(report["c"].thin) == report["c"].num_thin
+
+
+def test_real_children_have_contexts_too():
+    rows = {"d": ["p", "p", "q"], "x": [1.0, 2.0, 3.0]}
+    report = fit(DAG.parse("d -> x"), rows, MLE(min_variance=1.0)).fragmentation
+    assert report["x"].context_counts.tolist() == [2.0, 1.0]
+    assert report["x"].thin == ("(d='p')", "(d='q')")
+    assert len(report) == 2
+
+
+def test_blocks_are_found_by_child_and_strangers_are_refused():
+    a, b = Discrete("a"), Discrete("b")
+    net = BayesNet(TableCPD(a, [0.5, 0.5], block="coin"), TableCPD(b, [0.5, 0.5], block="coin"))
+    report = fit(net, Dataset.from_codes([a, b], {"a": [0, 1, 1], "b": [0, 1, 1]})).fragmentation
+    assert report["b"] is report["coin"]
+    assert report["coin"].context_counts.tolist() == [6.0]
+    with pytest.raises(ScopeError, match="Did you mean 'coin'"):
+        report["coim"]
+    assert "1 contexts" in report._repr_html_()
+
+
+def test_cpds_without_contexts_are_left_out():
+    a, c = Discrete("a"), Discrete("c")
+    net = BayesNet(TableCPD(a, [0.5, 0.5]), NoisyOr(c, {a: 0.5}, leak=0.1))
+    rng = np.random.default_rng(0)
+    rows = {"a": rng.integers(2, size=20), "c": rng.integers(2, size=20)}
+    assert [b.name for b in fit(net, rows).fragmentation] == ["a"]

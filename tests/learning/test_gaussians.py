@@ -8,6 +8,7 @@ from scipy import stats
 from sepset.cpds.linear import joint_gaussian
 from sepset.cpds.scatter import Scatter
 from sepset.data.dataset import Dataset
+from sepset.data.moments import Moments
 from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.factors.moments import Gaussian
 from sepset.graphs.graph import DAG
@@ -95,6 +96,17 @@ def test_chunks_weights_and_vectors():
     np.testing.assert_allclose(fit_gaussian({"p": points}, pair).mu, points.mean(axis=0), rtol=CLOSE)
     line = fit_line({"p": points, "x": rows["x"]}, X, pair)
     np.testing.assert_allclose(line.cpd.coefficients, fit_line(rows, X, (U, V)).cpd.coefficients, rtol=CLOSE)
+
+
+def test_lazy_frames_files_and_moments_give_the_same(tmp_path):
+    polars = pytest.importorskip("polars")
+    rows = rows_of(3)
+    expected = fit_gaussian(rows, (U, X)).covariance
+    frame = polars.DataFrame(rows)
+    frame.write_parquet(tmp_path / "rows.parquet")
+    moments = Moments.of(rows | {"d": np.arange(30) % 2}, ["x", "v", "u"], given="d")
+    for data in (frame, frame.lazy(), tmp_path / "rows.parquet", moments):
+        np.testing.assert_allclose(fit_gaussian(data, ["u", "x"]).covariance, expected, rtol=1e-9)
 
 
 def test_collinear_parents_are_reported():

@@ -7,11 +7,11 @@ from scipy import stats
 
 from sepset.errors import DataError, NotApplicable
 from sepset.learning.intervals import (
-    coverage,
     hoeffding_bound_size,
     hoeffding_error,
+    interval_coverage,
     proportion_interval,
-    sample_size,
+    rows_needed,
 )
 from tolerances import CLOSE, printed
 
@@ -34,18 +34,18 @@ def test_coverage_is_enumeration(trials, kind):
     for p in (0.0, 0.03, 0.5, 0.77, 1.0):
         inside = [k for k in range(trials + 1) if p in proportion_interval(k, trials, 0.9, kind=kind)]
         expected = stats.binom(trials, p).pmf(inside).sum()
-        assert coverage(trials, p, 0.9, kind=kind) == pytest.approx(expected, abs=1e-9)
+        assert interval_coverage(trials, p, 0.9, kind=kind) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["clopper-pearson", "hoeffding"])
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_guaranteed_intervals_keep_their_promise(kind, level):
     for trials in (1, 5, 23, 100):
-        assert (coverage(trials, GRID, level, kind=kind) >= level - 1e-12).all()
+        assert (interval_coverage(trials, GRID, level, kind=kind) >= level - 1e-12).all()
 
 
 def test_wilson_is_near_the_level_but_no_guarantee():
-    found = coverage(50, GRID[1:-1])
+    found = interval_coverage(50, GRID[1:-1])
     assert found.min() < 0.95
     assert abs(found.mean() - 0.95) < 0.01
     widths = [proportion_interval(20, 50, kind=k).half_width for k in ("wilson", "clopper-pearson", "hoeffding")]
@@ -54,17 +54,17 @@ def test_wilson_is_near_the_level_but_no_guarantee():
 
 def test_published_sample_sizes():
     # A poll of plus or minus 2 points at 95%, and epsilon = 0.05, delta = 0.01.
-    assert sample_size(0.02, kind="normal", proportion=0.61) == 2285
-    assert sample_size(0.02, kind="normal") == 2401
-    assert sample_size(0.02) == 4612
+    assert rows_needed(0.02, kind="normal", proportion=0.61) == 2285
+    assert rows_needed(0.02, kind="normal") == 2401
+    assert rows_needed(0.02) == 4612
     assert hoeffding_bound_size(0.05, 0.01) == pytest.approx(1059.663473, abs=printed(6))
-    assert sample_size(0.05, 0.99) == 1060
+    assert rows_needed(0.05, 0.99) == 1060
     assert hoeffding_error(1060, 0.05) == pytest.approx(0.009983, abs=printed(6))
 
 
 @given(st.floats(0.01, 0.3), st.floats(0.5, 0.999))
 def test_sample_sizes_are_the_smallest_that_do(half_width, level):
-    size = sample_size(half_width, level)
+    size = rows_needed(half_width, level)
     assert hoeffding_error(size, half_width) <= (1 - level) * (1 + 1e-9)
     assert hoeffding_error(size - 1, half_width) >= (1 - level) * (1 - 1e-9)
 
@@ -96,8 +96,8 @@ def test_what_is_refused():
     with pytest.raises(NotApplicable, match="Did you mean 'wilson'"):
         proportion_interval(1, 2, kind="willson")
     with pytest.raises(DataError, match="half-width"):
-        sample_size(2.0)
+        rows_needed(2.0)
     with pytest.raises(NotApplicable, match="'hoeffding' or 'normal'"):
-        sample_size(0.1, kind="wilson")
+        rows_needed(0.1, kind="wilson")
     with pytest.raises(DataError, match="proportion"):
-        sample_size(0.1, kind="normal", proportion=1.5)
+        rows_needed(0.1, kind="normal", proportion=1.5)

@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import chi2_contingency, kstest
 
 import sepset as ss
+from sepset.learning import littletest
 from sepset.learning.littletest import mcar_test
 from sepset.learning.mechanisms import MAR, MCAR, Hiding, mask
 
@@ -58,7 +59,7 @@ def air_quality():
 
 
 def test_the_published_figure():
-    """What naniar 1.0's `mcar_test(airquality)` documents: 35.1061288689702 on 14, p = .00141778113856683."""
+    """What `mcar_test(airquality)` of the R package naniar gives: 35.1061288689702 on 14, p = .00141778113856683."""
     found = mcar_test(air_quality())
     assert found.statistic == pytest.approx(35.1061288689702, abs=1e-4)  # its EM stops at 1e-4
     assert found.p_value == pytest.approx(0.00141778113856683, abs=1e-7)
@@ -122,6 +123,13 @@ def test_dependence_on_what_is_seen_is_found():
 def test_weights_are_copies():
     data = mask(discrete_rows(np.random.default_rng(0), 300), MCAR(0.2))
     assert mcar_test(data.collapse()).statistic == pytest.approx(mcar_test(data).statistic, rel=1e-9)
+
+
+def test_what_did_not_settle_says_so(monkeypatch):
+    data = mask(discrete_rows(np.random.default_rng(0), 100), MCAR(0.3))
+    assert mcar_test(data).converged
+    monkeypatch.setattr(littletest, "STEPS", 1)
+    assert repr(mcar_test(data)).endswith("not converged)")
 
 
 def test_what_is_refused():

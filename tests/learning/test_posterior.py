@@ -1,1 +1,179 @@
-"""Tests of `learning.posterior`."""
+"""The posterior of a whole network."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from sepset.cpds.causal import NoisyOr
+from sepset.cpds.gaussianpriors import NormalGamma
+from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.priors import K2, BDeu, Dirichlet, DirichletMixture
+from sepset.cpds.table import TableCPD
+from sepset.cpds.tree import Split, TreeCPD
+from sepset.data.dataset import Dataset
+from sepset.errors import DataError, NotApplicable, ScopeError
+from sepset.graphs.graph import DAG
+from sepset.learning.fit import fit
+from sepset.learning.imaginary import ImaginaryData
+from sepset.learning.parameters import Bayes
+from sepset.models.bayesnet import BayesNet
+from sepset.variables import Discrete, Real
+from tolerances import STANDARD_ERRORS
+
+A, B, X = Discrete("a"), Discrete("b", 3), Real("x")
+NET = BayesNet(
+    TableCPD(A, [0.5, 0.5]),
+    TreeCPD(B, Split(A, {0: [0.2, 0.3, 0.5], 1: [0.1, 0.1, 0.8]})),
+    LinearGaussian(X, [0.0, 0.0], covariance=[1.0, 1.0], by=A),
+)
+PRIOR = [BDeu(3), NormalGamma(0.0, 0.5, 2.0, 1.0)]
+
+
+def draw(num, seed=0):
+    return NET.sample(num, seed)
+
+
+def test_any_chunks_in_any_order_are_the_whole():
+    data = draw(30)
+    whole = fit(NET, data, Bayes(PRIOR)).posterior
+    parts = fit(NET, data[20:], Bayes(PRIOR)).posterior.update(data[:7]).update(data[7:20])
+    assert parts.num_rows == whole.num_rows == 30
+    assert parts.log_marginal_likelihood == pytest.approx(whole.log_marginal_likelihood)
+    for mine, other in zip(parts.mean_model().cpds, whole.mean_model().cpds, strict=True):
+        np.testing.assert_allclose(mine.log_probability(columns(data)), other.log_probability(columns(data)))
+
+
+def test_rows_can_be_taken_away():
+    data = draw(30)
+    first = fit(NET, data[:18], Bayes(PRIOR)).posterior
+    back = first.update(data[18:]).downdate(data[18:])
+    assert back.num_rows == 18
+    assert back.log_marginal_likelihood == pytest.approx(first.log_marginal_likelihood)
+    with pytest.raises(DataError, match=r"more rows are taken away in context|cannot be taken"):
+        fit(NET, data[:2], Bayes(PRIOR)).posterior.downdate(data[2:])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_all_parameters_in_a_frame(kind):
+    posterior = fit(NET, draw(25), Bayes(PRIOR)).posterior
+    frame = posterior.to_frame(kind, level=0.8)
+    assert len(frame) == 2 + 6 + 4
+    rows = [
+        dict(zip(frame.columns, row, strict=True))
+        for row in (frame.values.tolist() if kind == "pandas" else frame.rows())
+    ]
+    one = next(r for r in rows if (r["variable"], r["given"], r["parameter"]) == ("b", "a=1", "2"))
+    assert (one["low"], one["high"]) == posterior.interval("b", 2, given={"a": 1}, level=0.8)
+    assert (one["mean"], one["sd"]) == posterior.moments("b", 2, given={"a": 1})
+    assert sum(r["mean"] for r in rows if r["variable"] == "b") == pytest.approx(2.0)
+
+
+def columns(data):
+    return {v: data.column(v) for v in NET.variables}
+
+
+def test_the_evidence_is_a_chain_of_predictions():
+    data = draw(8, 1)
+    posterior = fit(NET, data[:0], Bayes(PRIOR)).posterior
+    total = 0.0
+    for row in range(8):
+        one = data[row : row + 1]
+        total += posterior.log_predictive(one)[0]
+        assert posterior.log_joint_predictive(one) == pytest.approx(posterior.log_predictive(one)[0])
+        posterior = posterior.update(one)
+    assert posterior.log_marginal_likelihood == pytest.approx(total)
+    fresh = fit(NET, data[:3], Bayes(PRIOR)).posterior
+    gain = posterior.log_marginal_likelihood - fresh.log_marginal_likelihood
+    assert fresh.log_joint_predictive(data[3:]) == pytest.approx(gain)
+
+
+def test_joint_predictions_are_exchangeable_and_sum_to_one():
+    net = BayesNet(TableCPD(A, [0.5, 0.5]))
+    for prior in (K2(), DirichletMixture([0.5, 0.5], [0.3, 7])):
+        posterior = fit(net, {"a": [0, 1, 1]}, Bayes(prior)).posterior
+        pairs = {
+            p: math.exp(posterior.log_joint_predictive({"a": list(p)})) for p in itertools.product((0, 1), repeat=3)
+        }
+        assert sum(pairs.values()) == pytest.approx(1.0)
+        assert pairs[0, 1, 1] == pytest.approx(pairs[1, 1, 0])
+
+
+def test_the_plug_in_error_vanishes():
+    """Exercise 17.18: the ratio of plug-in to exact goes to one."""
+    net, ratios = BayesNet(TableCPD(A, [0.5, 0.5])), []
+    for num in (2, 20, 2000):
+        posterior = fit(net, {"a": [0, 1] * num}, Bayes(K2())).posterior
+        plug_in = posterior.mean_model().log_probability({"a": [0, 0]}).sum()
+        ratios.append(math.exp(plug_in - posterior.log_joint_predictive({"a": [0, 0]})))
+        a = 2 * num + 2
+        assert ratios[-1] == pytest.approx((1 + 1 / a) * (a / 2) / (a / 2 + 1))
+    assert abs(ratios[2] - 1) < abs(ratios[1] - 1) < abs(ratios[0] - 1)
+
+
+def test_parameters_by_name():
+    posterior = fit(NET, draw(40), Bayes(PRIOR)).posterior
+    low, high = posterior.interval("b", 2, given={"a": 1}, level=0.9)
+    mean, _ = posterior.moments("b", 2, given={"a": 1})
+    assert low < mean < high
+    assert posterior.tail("b", 2, above=low, given={"a": 1}) == pytest.approx(0.95)
+    assert mean == pytest.approx(posterior.mean_model().cpd("b").to_table()[1][2])
+    assert posterior.moments("x", "intercept", given={"a": 0})[0] == pytest.approx(
+        posterior.mean_model().cpd("x").intercept[0, 0]
+    )
+    with pytest.raises(ScopeError, match=r"No parameters are named 'bb'"):
+        posterior.block("bb")
+    with pytest.raises(NotApplicable, match="between 0 and 1"):
+        posterior.interval("b", 2, given={"a": 1}, level=95)
+    assert posterior.block(A) is posterior.block("a")
+
+
+def test_tied_parameters_are_read_with_each_childs_own_names():
+    p, q = Discrete("p", ("no", "yes")), Discrete("q", ("no", "yes"))
+    net = BayesNet(
+        *(TableCPD(v, [0.5, 0.5], block=v.name) for v in (p, q)),
+        TableCPD(Discrete("r"), [[0.5, 0.5]] * 2, given=p, block="shared"),
+        TableCPD(Discrete("s"), [[0.5, 0.5]] * 2, given=q, block="shared"),
+    )
+    rows = {"p": ["no", "yes"], "q": ["yes", "yes"], "r": [0, 1], "s": [1, 1]}
+    posterior = fit(net, rows, Bayes(K2())).posterior
+    assert posterior.moments("s", 1, given={"q": "yes"})[0] == pytest.approx(4 / 5)
+    assert posterior.tail("r", 1, above=0.5, given={"p": "yes"}) == posterior.tail(
+        "s", 1, above=0.5, given={"q": "yes"}
+    )
+
+
+def test_drawn_networks_average_to_the_mean():
+    posterior = fit(NET, draw(20), Bayes(PRIOR)).posterior
+    drawn = np.array([posterior.sample_model(seed).cpd("b").distributions for seed in range(600)])
+    for a, b in itertools.product(range(2), range(3)):
+        mean, deviation = posterior.moments("b", b, given={"a": a})
+        assert abs(drawn[:, a, b].mean() - mean) <= STANDARD_ERRORS * deviation / math.sqrt(600)
+    same = [posterior.sample_model(4).cpd("x").intercept.tolist() for _ in range(2)]
+    assert same[0] == same[1]
+
+
+def test_what_has_no_posterior_is_refused():
+    net = BayesNet(TableCPD(A, [0.5, 0.5]), NoisyOr(Discrete("c"), {A: 0.5}))
+    with pytest.raises(NotApplicable, match="no conjugate prior"):
+        fit(net, {"a": [0, 1], "c": [0, 1]}, Bayes(Dirichlet(1)))
+    with pytest.raises(DataError, match=r"Posterior\.update needs complete data"):
+        fit(NET, draw(3), Bayes(PRIOR)).posterior.update({"a": [None], "b": [0], "x": [1.0]})
+
+
+def test_improper_priors_have_no_evidence():
+    found = fit(DAG.parse("a"), {"a": [0, 1]}, Bayes(ImaginaryData({"a": [0, 0]})))
+    assert "improper" in found.posterior.shown_evidence
+    np.testing.assert_allclose(found.model.cpd("a").values, [0.75, 0.25])
+
+
+def test_weights_update_too():
+    empty = Dataset.from_codes([A], {"a": []})
+    posterior = fit(BayesNet(TableCPD(A, [0.5, 0.5])), empty, Bayes(K2())).posterior
+    after = posterior.update({"a": [0, 1]}, weights=[2.5, 0.5])
+    np.testing.assert_allclose(after.block("a").alphas, [[3.5, 1.5]])
+    assert repr(after) == "Posterior(1 blocks, 3 rows)"
+    assert "Dirichlet" in after._repr_html_()

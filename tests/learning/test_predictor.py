@@ -137,3 +137,24 @@ def test_bad_questions_are_refused():
 
 def test_ties_go_to_the_first_state():
     assert most_probable(np.array([[0.5, 0.5], [0.2, 0.8], [np.nan, np.nan]])).tolist() == [0, 1, -1]
+
+
+@settings(max_examples=40, deadline=None)
+@given(nets_and_rows(min_variables=1), st.data())
+def test_complete_rows_need_no_engine_and_say_the_same(case, data):
+    net, rows = case
+    place = data.draw(st.integers(0, len(net.variables) - 1))
+    target = net.variables[place]
+    logs = Predictor(net).log_posterior(rows, target)
+    (by_engine,) = Predictor(net).probabilities(rows, [target], given=[v for v in net.variables if v != target])
+    np.testing.assert_allclose(np.exp(logs), by_engine, atol=1e-9)
+
+
+def test_complete_rows_of_real_features_by_hand():
+    c, x = Discrete("c", 3), Real("x")
+    net = BayesNet(TableCPD(c, [0.2, 0.3, 0.5]), LinearGaussian(x, [0.0, 1.0, 9.0], covariance=1.0, by=c))
+    points = np.array([0.0, 0.7, 8.0])
+    weights = np.array([0.2, 0.3, 0.5]) * np.exp(-0.5 * (points[:, None] - np.array([0.0, 1.0, 9.0])) ** 2)
+    expected = weights / weights.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(Predictor(net).probabilities({"x": points}, "c")[0], expected)
+    np.testing.assert_allclose(Predictor(net).probabilities({"x": points}, "c", given="x")[0], expected)

@@ -197,12 +197,12 @@ def test_training_validation_and_test_rows():
 def test_validations_print_and_name_their_losses():
     from rich.console import Console
 
-    found = cross_validate(smoothed, numbered(20), LogLoss(), ZeroOne("coin"))
+    found = cross_validate(smoothed, numbered(20), LogLoss(), ZeroOne("coin"), training=True)
     console = Console(record=True, width=120)
     console.print(found)
     console.print(select({"a": smoothed}, numbered(20)))
     text = console.export_text()
-    assert "mean of folds" in text
+    assert "training mean" in text
     assert "best: a" in text
     assert list(found) == ["log-loss", "0/1 loss of coin"]
     assert len(found) == 2

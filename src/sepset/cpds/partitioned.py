@@ -29,7 +29,7 @@ Codes: TypeAlias = NDArray[np.int64]
 
 
 class PartitionCPD(DiscreteCPD):
-    r"""A CPD in which contexts $\mathbf u$ of one part share one distribution: $P(x \mid \mathbf u) = \theta^{k(\mathbf u)}_x$.
+    r"""A CPD in which contexts of one part share one distribution: $P(x \mid \mathbf u) = \theta^{k(\mathbf u)}_x$.
 
     Several CPDs with the same block share their parts too, whatever their parents: part $k$ of one is part $k$ of the
     other. Where every context is a part of its own this is a table.

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.data.duplicates import MANY, group_words
 from sepset.errors import DataError
 from sepset.variables import plain
 
@@ -97,32 +98,73 @@ def from_array(values: NDArray[Any]) -> Column:
         return Cells(np.asarray(values), missing)
     if values.dtype.kind == "M":
         values = values.astype("datetime64[us]")
-    cells = values.tolist()
-    if missing is not None:
-        cells = [None if absent else cell for cell, absent in zip(cells, missing.tolist(), strict=True)]
-    return from_objects(cells)
+    if values.dtype.kind in "US" and values.dtype.itemsize and len(values) >= MANY:
+        levels = _from_text(np.ascontiguousarray(values))
+    else:
+        levels = from_objects(np.asarray(values) if values.dtype == object else values.tolist())
+    return levels if missing is None else _masked(levels, missing, prune=True)
 
 
-def from_objects(cells: Sequence[object]) -> Levels:
-    """The distinct values of a sequence of Python objects, in order of first appearance."""
+def from_objects(cells: Sequence[object] | NDArray[np.object_]) -> Levels:
+    """The distinct values of a sequence of Python objects, in order of first appearance.
+
+    Where there are many, cells that are one and the same object are found first, by their addresses alone: libraries
+    that read files make each distinct text once.
+    """
+    if len(cells) < MANY:
+        return _from_few(cells.tolist() if isinstance(cells, np.ndarray) else cells)
+    array = cells if isinstance(cells, np.ndarray) else _object_array(cells)
+    addresses = _addresses(array)
+    if 2 * len(np.unique(addresses[:MANY])) > MANY:
+        return _from_few(cells.tolist() if isinstance(cells, np.ndarray) else cells)
+    firsts, groups = group_words(addresses.reshape(-1, 1))
+    few = _from_few(array[firsts].tolist(), firsts)
+    return Levels(few.codes[groups], few.values)
+
+
+def _object_array(cells: Sequence[object]) -> NDArray[np.object_]:
+    array = np.empty(len(cells), object)
+    array[:] = cells
+    return array
+
+
+def _addresses(array: NDArray[np.object_]) -> NDArray[np.int64]:
+    """Where each object lies: equal addresses are one object. They are compared, never followed."""
+    import ctypes
+
+    kept = np.ascontiguousarray(array)
+    return np.array((ctypes.c_int64 * len(kept)).from_address(kept.ctypes.data), np.int64)
+
+
+def _from_text(values: NDArray[Any]) -> Levels:
+    """Text of one width, grouped as words."""
+    padded = -(-values.dtype.itemsize // 8) * 8
+    words = values.astype(f"{values.dtype.kind}{padded // (4 if values.dtype.kind == 'U' else 1)}")
+    firsts, groups = group_words(words.view(np.int64).reshape(len(values), -1))
+    return Levels(groups, tuple(values[firsts].tolist()))
+
+
+def _from_few(cells: Sequence[object], rows: NDArray[np.int64] | None = None) -> Levels:
+    """One look at each cell; `rows` says where they stood, for errors."""
     keys: Sequence[object] = cells
     if not {bool, np.bool_}.isdisjoint(map(type, cells)):
         keys = [(isinstance(cell, bool | np.bool_), cell) for cell in cells]  # True == 1 in Python; states differ
     try:
         distinct = list(dict.fromkeys(keys))
     except TypeError:
-        raise DataError(_unhashable(cells)) from None
+        raise DataError(_unhashable(cells, rows)) from None
     index = {key: code for code, key in enumerate(distinct)}
     codes = np.fromiter(map(index.__getitem__, keys), np.int32, len(cells))
     values = distinct if keys is cells else [key[1] for key in distinct]  # type: ignore[index]  # pairs, as made above
     return drop_missing(codes, [plain(value) for value in values])
 
 
-def _unhashable(cells: Sequence[object]) -> str:
-    for row, cell in enumerate(cells):
+def _unhashable(cells: Sequence[object], rows: NDArray[np.int64] | None) -> str:
+    for place, cell in enumerate(cells):
         try:
             hash(cell)
         except TypeError:
+            row = place if rows is None else int(rows[place])
             return f"Row {row} holds {cell!r} ({type(cell).__name__}). A cell is a string, an int, a bool or a float."
     return "A cell is a string, an int, a bool or a float."
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.data.columns import Codes, Values
+if TYPE_CHECKING:
+    from sepset.data.columns import Codes, Values
+
+MANY = 2048
+"""Rows from which on compiled grouping repays loading the compiler."""
 
 _BLOCK = 1 << 14
 _LARGEST = 1 << 62
@@ -46,6 +51,19 @@ def group_words(words: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
     firsts = np.empty(len(words), np.int64)
     count = grouped(words, groups, firsts)
     return firsts[:count].copy(), groups
+
+
+def group_numbers(numbers: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """As `group_rows`, for one column of integers; few are sorted, which needs no compiler.
+
+    >>> import numpy as np
+    >>> group_numbers(np.array([7, 5, 7]))
+    (array([1, 0]), array([1, 0, 1]))
+    """
+    if len(numbers) >= MANY:
+        return group_words(numbers.astype(np.int64).reshape(-1, 1))
+    _, firsts, groups = np.unique(numbers, return_index=True, return_inverse=True)
+    return firsts, groups
 
 
 def _packed(columns: Sequence[Codes | Values], cards: Sequence[int], num_rows: int) -> NDArray[np.int64]:

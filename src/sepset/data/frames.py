@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepset.data.columns import Cells, Column, Levels, Values, drop_missing, from_array, from_objects, numbers_of
+from sepset.data.duplicates import group_numbers
 from sepset.errors import DataError, listing, nearest
 
 if TYPE_CHECKING:
@@ -180,10 +181,10 @@ def _polars_column(series: pl.Series) -> Column:
     dtype = series.dtype
     if isinstance(dtype, pl.Enum):
         return Levels(_polars_codes(series), tuple(dtype.categories.to_list()), fixed=True)
-    if dtype in (pl.String, pl.Categorical):
-        text = series.cast(pl.String)
-        values = text.drop_nulls().unique().sort()
-        return Levels(_polars_codes(text.cast(pl.Enum(values))), tuple(values.to_list()))
+    if dtype == pl.String:
+        series, dtype = series.cast(pl.Categorical(pl.Categories.random())), pl.Categorical()  # a pool of its own
+    if dtype == pl.Categorical:
+        return _polars_categories(series)
     if dtype.is_decimal():
         series, dtype = series.cast(pl.Float64), pl.Float64()
     if dtype == pl.Boolean or (dtype.is_numeric() and dtype not in (pl.Int128,)):
@@ -192,10 +193,17 @@ def _polars_column(series: pl.Series) -> Column:
     return from_objects(series.to_list())
 
 
+def _polars_categories(series: pl.Series) -> Levels:
+    """The categories that occur: those of other columns and frames may stand between their codes."""
+    firsts, groups = group_numbers(_polars_codes(series))
+    return drop_missing(groups, series.gather(firsts).to_list())
+
+
 def _polars_codes(series: pl.Series) -> Any:
     import polars as pl
 
-    return series.to_physical().cast(pl.Int32).fill_null(-1).to_numpy()
+    physical = series.to_physical()
+    return (physical.cast(pl.Int64).fill_null(-1) if series.null_count() else physical).to_numpy()
 
 
 def _arrow_column(series: pa.ChunkedArray) -> Column:

@@ -94,7 +94,11 @@ class RowTables:
     def counts(self, findings: Findings, weights: Floats, workers: Workers) -> tuple[Floats, Floats]:
         """The sum of all rows' factor marginals, flat as the store is, and the log partition of every row."""
         rows, which = findings.distinct()
-        weight = np.bincount(which, weights, len(rows)).astype(np.float64)
+        totals, log_partition = self.summed(rows, np.bincount(which, weights, len(rows)).astype(np.float64), workers)
+        return totals, log_partition[which]
+
+    def summed(self, rows: Findings, weight: Floats, workers: Workers) -> tuple[Floats, Floats]:
+        """The same for rows that do not repeat, as they are."""
         log_partition, totals = np.empty(len(rows)), np.zeros(len(self.store.values))
         for chunk in self._chunks(rows, (), weight, workers):
             log_partition[chunk.rows] = chunk.log_partition
@@ -104,7 +108,7 @@ class RowTables:
                 log_partition[row] = self.single.log_partition(evidence)
                 if log_partition[row] > -np.inf:
                     totals += weight[row] * self.factor_marginals(evidence)
-        return totals, log_partition[which]
+        return totals, log_partition
 
     def expected_counts(self, dataset: Dataset, weights: NDArray[Any] | None, workers: Workers) -> ExpectedCounts:
         """The expected counts of a dataset whose variables are the problem's, as far as it has columns."""

@@ -14,6 +14,7 @@ from sepset.cpds.kernel import KernelCPD
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.partition import Node
+from sepset.cpds.partitioned import PartitionCPD
 from sepset.cpds.parzen import Samples
 from sepset.cpds.rules import Rule, RuleCPD
 from sepset.cpds.structured import DeterministicCPD, MultiplexerCPD
@@ -119,6 +120,10 @@ def _kernel_body(cpd: KernelCPD) -> Document:
     return {"given": names(cpd.given), "by": names(cpd.by), "samples": samples} | width
 
 
+def _partition_body(cpd: PartitionCPD) -> Document:
+    return {"parts": cpd.parts.tolist(), "rows": cpd.distributions.tolist()}
+
+
 _WRITERS: tuple[tuple[type, str, Body], ...] = (
     (TableCPD, "table", _table_body),
     (DeterministicCPD, "deterministic", _deterministic_body),
@@ -128,6 +133,7 @@ _WRITERS: tuple[tuple[type, str, Body], ...] = (
     (NoisyOr, "noisy_or", _noisy_or_body),
     (NoisyMax, "noisy_max", _noisy_max_body),
     (LogisticCPD, "logistic", _logistic_body),
+    (PartitionCPD, "partition", _partition_body),
     (LinearGaussian, "linear_gaussian", _linear_body),
     (KernelCPD, "kernel", _kernel_body),
 )
@@ -240,6 +246,13 @@ def _read_logistic(item: Cursor, child: Discrete, given: tuple[Discrete, ...], b
     return LogisticCPD(child, weights, item["bias"].reals(), block=block)
 
 
+def _read_partition(item: Cursor, child: Discrete, given: tuple[Discrete, ...], block: str | None) -> PartitionCPD:
+    rows = [row.reals() for row in item["rows"]]
+    if any(len(row) != child.num_states for row in rows):
+        raise item["rows"].error(f"expected rows of {child.num_states} numbers")
+    return PartitionCPD(child, item["parts"].wholes(), np.array(rows), given=given, block=block)
+
+
 def _each(item: Cursor, given: tuple[Discrete, ...]) -> list[Array]:
     """The numbers of each parent."""
     if len(item) != len(given):
@@ -300,6 +313,7 @@ _READERS: dict[str, tuple[tuple[str, ...], Any]] = {
     "noisy_or": (("effects", "leak", "on"), _read_noisy_or),
     "noisy_max": (("effects", "leak"), _read_noisy_max),
     "logistic": (("weights", "bias"), _read_logistic),
+    "partition": (("parts", "rows"), _read_partition),
     "linear_gaussian": (("by", "intercept", "coefficients", "covariance"), None),
     "kernel": (("by", "width", "samples"), None),
 }

@@ -88,8 +88,7 @@ class Classifier:
             frame: a dataset, any data frame, or a mapping of columns; empty cells and columns are unobserved.
             on_impossible: "raise" names the rows of probability zero; "null" leaves them NaN.
         """
-        rows = Dataset(frame, self.model.variables, missing_columns="allow") if not self._fits(frame) else frame
-        assert isinstance(rows, Dataset)
+        rows = self._bound(frame)
         absent = {v: _absent(rows, v) for v in self.model.variables if v != self.target}
         hard = self._needs_engine(absent, rows.num_rows)
         scores = np.empty((rows.num_rows, self.target.num_states))
@@ -130,8 +129,12 @@ class Classifier:
         assert DECLINED == -1
         return states[codes]
 
-    def _fits(self, frame: object) -> bool:
-        return isinstance(frame, Dataset) and all(v in frame.variables for v in self.model.variables)
+    def _bound(self, frame: object) -> Dataset:
+        """The rows over all variables but the class, whose own column is not looked at."""
+        others = [v for v in self.model.variables if v != self.target]
+        if isinstance(frame, Dataset) and all(v in frame.variables for v in others):
+            return frame
+        return Dataset(frame, others, missing_columns="allow")
 
     def _needs_engine(self, absent: dict[AnyVariable, Mask], num_rows: int) -> Mask:
         """The rows where something unobserved has something observed, or the class, below it: it must be summed out."""

@@ -9,8 +9,9 @@ Reference: Koller & Friedman, sections 17.3.2 and 17.4.2, and exercise 17.7.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -24,6 +25,7 @@ from sepset.cpds.priors import DirichletMixture, pseudo_counts_of
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.factors.algebra import Columns, find
 from sepset.learning.predictive import log_evidence, log_sum, log_urn
+from sepset.variables import Discrete
 
 Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]
@@ -126,6 +128,15 @@ class Dirichlets:
         """The posterior after more rows."""
         return replace(self, counts=self.counts + counts)
 
+    def downdated(self, counts: Array) -> Dirichlets:
+        """The posterior without some of the rows it has seen."""
+        left = self.counts - counts
+        left[np.abs(left) <= 1e-9 * np.maximum(self.counts, 1.0)] = 0.0
+        if (left < 0).any():
+            where = self.cells.describe_group(int(self.groups[left.argmin()]))
+            raise DataError(f"{self.cpds[0]!r}: more rows are taken away in context {where} than were seen there.")
+        return replace(self, counts=left)
+
     def log_gain(self, counts: Array) -> float:
         """The log probability of more rows after those already seen."""
         self._shares()
@@ -173,6 +184,15 @@ class Dirichlets:
         from scipy.special import betainc
 
         return float(1.0 - sum(w * _cdf(betainc, a, b, above) for w, a, b in self.betas(state, given)))
+
+    def names(self) -> Iterator[tuple[Discrete, Any, dict[str, Any]]]:
+        """Every parameter as the child, its state and the states of its parents; shared ones under each child."""
+        for cpd in dict.fromkeys(self.cpds):
+            parents: tuple[Discrete, ...] = cpd.parents  # type: ignore[assignment]  # multinomials are discrete
+            child: Discrete = cpd.child  # type: ignore[assignment]
+            for states in itertools.product(*(p.states for p in parents)):
+                given = {p.name: s for p, s in zip(parents, states, strict=True)}
+                yield from ((child, state, given) for state in child.states)
 
     def interval(self, state: object, level: float, given: Mapping[Any, Any]) -> tuple[float, float]:
         """The central credible interval of one parameter."""

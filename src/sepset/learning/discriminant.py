@@ -53,7 +53,7 @@ def discriminant_analysis(
         features: real columns; by default all of them.
         covariance: one for all classes ("shared", linear) or one each ("own", quadratic).
         pseudo_count: $\alpha$, added to the count of every class; one for all or one each.
-        weights: one a row.
+        weights: one a row; by default those of the dataset.
 
     >>> rows = {"c": [0, 0, 0, 1, 1], "x": [1.0, 2.0, 3.0, 10.0, 12.0]}
     >>> model = discriminant_analysis(rows, "c")
@@ -65,7 +65,7 @@ def discriminant_analysis(
     rows = data if isinstance(data, Dataset) else Dataset(data)
     root, reals = _variables(rows, target, features)
     refuse_missing(rows.select([root, *reals]), "Discriminant analysis")
-    share = None if weights is None else checked_row_weights(weights, rows.num_rows)
+    share = rows.weights if weights is None else checked_row_weights(weights, rows.num_rows)
     parts = _scatters(rows, root, reals, share)
     counts = np.array([p.count for p in parts])
     _check_counts(root, counts)

@@ -25,6 +25,7 @@ from sepset.inference.conflict import impossible
 from sepset.inference.findings import Findings
 from sepset.inference.method import Prepared
 from sepset.inference.rowwise import Workers, answer_rows
+from sepset.learning.missingness import members
 from sepset.problem import Problem
 
 Codes: TypeAlias = NDArray[np.int32]
@@ -132,13 +133,9 @@ def _by_patterns(prepared: Prepared, cells: Cells, wanted: Sequence[int], kind: 
     kinds, which = np.unique(missing, axis=0, return_inverse=True)
     noise = rng.standard_normal(cells.reals.shape) if kind == "draw" else None
     keep = np.array([position not in wanted for position in cells.real])
-    for number, pattern in enumerate(kinds):
-        rows, hidden, seen = (
-            np.flatnonzero(which.reshape(-1) == number),
-            np.flatnonzero(pattern),
-            np.flatnonzero(~pattern),
-        )
-        if not len(hidden) or not len(rows):
+    for pattern, rows in zip(kinds, members(which.reshape(-1), len(kinds)), strict=True):
+        hidden, seen = np.flatnonzero(pattern), np.flatnonzero(~pattern)
+        if not len(hidden):
             continue
         gain = np.linalg.solve(joint.covariance[np.ix_(seen, seen)], joint.covariance[np.ix_(seen, hidden)])
         values = joint.mu[hidden] + (cells.reals[np.ix_(rows, seen)] - joint.mu[seen]) @ gain
@@ -156,9 +153,8 @@ def _by_rows(prepared: Prepared, cells: Cells, wanted: Sequence[int], kind: Kind
     if not len(rows):
         return
     distinct, which = cells.findings(rows).distinct()
-    members = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
     shared = len(distinct.patterns()[0]) > PATTERNS and not cells.real
-    for number, same in enumerate(members):
+    for number, same in enumerate(members(which, len(distinct))):
         evidence = distinct.evidence(number)
         asked = _masked(evidence, distinct, prepared.problem) if shared else evidence
         found = _answer(prepared, asked, cells, wanted, kind, len(same), rng)

@@ -76,7 +76,7 @@ class Fit(Result):
         axes = plt.subplots()[1] if ax is None else ax
         axes.plot(np.arange(1, len(self.trace) + 1), self.trace, marker="." if len(self.trace) < 50 else "")
         axes.set_xlabel("iteration")
-        axes.set_ylabel("log-likelihood" if "prior" not in repr(self.method) else "log posterior")
+        axes.set_ylabel("objective")
         axes.set_title(f"{type(self.method).__name__}: {self.status.value}")
         return axes
 

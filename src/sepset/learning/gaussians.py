@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.regression import COLLINEAR, least_squares
 from sepset.cpds.scatter import Scatter
+from sepset.data.moments import Moments
 from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.factors.algebra import axis_of
 from sepset.factors.coordinates import continuous_scope, matrix, places
@@ -37,17 +38,20 @@ def gaussian_scatter(data: object, variables: Reals, weights: ArrayLike | None =
     """The sufficient statistics of complete rows over real variables; those of two sets of rows add up.
 
     Args:
-        data: a dataset, any data frame, or a mapping of columns.
+        data: a dataset, any frame, eager or lazy, a mapping of columns, the path of a file, or `Moments`.
         variables: which columns, in which order.
         weights: one a row.
 
-    >>> from sepset.variables import Real
-    >>> gaussian_scatter({"x": [1.0, 2.0, 3.0, 4.0]}, Real("x")).covariance.tolist()
+    >>> gaussian_scatter({"x": [1.0, 2.0, 3.0, 4.0]}, "x").covariance.tolist()
     [[1.25]]
     """
     scope = _scope(variables)
-    columns, num_rows = complete(data, Variables(scope))
-    return Scatter.of(matrix(scope, columns, num_rows), weights)
+    if any(v.size > 1 for v in scope):
+        columns, num_rows = complete(data, Variables(scope))
+        return Scatter.of(matrix(scope, columns, num_rows), weights)
+    share = None if weights is None else np.asarray(weights, dtype=np.float64)
+    moments = data.pooled().select(scope) if isinstance(data, Moments) else Moments.of(data, scope, weights=share)
+    return Scatter(moments.total, moments.mean, moments.scatter)
 
 
 def fit_gaussian(
@@ -60,7 +64,7 @@ def fit_gaussian(
     r"""The Gaussian of largest likelihood: the mean, and the covariance divided by $M$ and not by $M - 1$.
 
     Args:
-        data: complete rows, or their `Scatter`.
+        data: complete rows (see `gaussian_scatter`), or their `Scatter`.
         variables: the scope.
         weights: one a row.
         singular: a covariance without an inverse, where the likelihood has no bound, is an error by default; "keep"
@@ -68,8 +72,7 @@ def fit_gaussian(
 
     Reference: Koller & Friedman, examples 17.6 and exercise 17.5.
 
-    >>> from sepset.variables import Real
-    >>> found = fit_gaussian({"x": [1.0, 2.0, 3.0, 4.0]}, Real("x"))
+    >>> found = fit_gaussian({"x": [1.0, 2.0, 3.0, 4.0]}, "x")
     >>> found.mean(), found.variance()
     (2.5, 1.25)
     """
@@ -145,8 +148,7 @@ def fit_line(
 
     Reference: Koller & Friedman, section 17.2.4.
 
-    >>> from sepset.variables import Real
-    >>> found = fit_line({"u": [0, 1, 2, 3], "x": [1.0, 3.0, 2.0, 5.0]}, Real("x"), Real("u"))
+    >>> found = fit_line({"u": [0, 1, 2, 3], "x": [1.0, 3.0, 2.0, 5.0]}, "x", "u")
     >>> found.cpd.intercept.round(9).tolist(), found.cpd.coefficients.round(9).tolist(), found.is_unique
     ([[1.1]], [[[1.1]]], True)
     """

@@ -234,9 +234,11 @@ def _outcomes(
             for s in sets
             for states in itertools.product(*(range(cards[v]) for v in s))
         ], True
-    each = -(-(2 * len(point) + 50) // len(sets))
-    codes = point.model.sample(each * len(sets), rng).matrix()
-    drawn = {tuple((v, int(row[v])) for v in s): None for s, row in zip(itertools.cycle(sets), codes, strict=False)}
+    num_rows = len(sets) * -(-(2 * len(point) + 50) // len(sets))
+    likely = point.model.sample(num_rows, rng).matrix()
+    spread = rng.integers(0, cards, (num_rows, len(cards)))  # rare contexts are met as often as others
+    pairs = itertools.chain.from_iterable(zip(itertools.cycle(sets), rows, strict=False) for rows in (likely, spread))
+    drawn = {tuple((v, int(row[v])) for v in s): None for s, row in pairs}
     return [dict(y) for y in drawn], False
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.errors import DataError
+from sepset.learning.missingness import members
 
 Array: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -49,8 +50,8 @@ def pattern_moments(values: Array, weights: Array | None = None) -> list[Pattern
     observed = ~np.isnan(values)
     kinds, which = np.unique(observed, axis=0, return_inverse=True)
     found = []
-    for kind, seen in enumerate(kinds):
-        rows = np.flatnonzero((which.reshape(-1) == kind) & (share > 0))
+    for seen, every in zip(kinds, members(which.reshape(-1), len(kinds)), strict=True):
+        rows = every[share[every] > 0]
         if seen.any() and len(rows):
             found.append(_moments(np.flatnonzero(seen), values[np.ix_(rows, np.flatnonzero(seen))], share[rows]))
     return found

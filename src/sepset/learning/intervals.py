@@ -71,7 +71,7 @@ def proportion_interval(
     return ConfidenceInterval(float(low), float(high), level, kind)
 
 
-def coverage(
+def interval_coverage(
     trials: int, proportion: ArrayLike, level: float = 0.95, *, kind: IntervalKind = "wilson"
 ) -> NDArray[np.float64]:
     r"""The exact probability that the interval holds the true proportion, one value a proportion.
@@ -86,7 +86,7 @@ def coverage(
 
     Cost: one binomial enumeration a proportion.
 
-    >>> bool(coverage(20, 0.1, kind="clopper-pearson") >= 0.95), round(float(coverage(20, 0.02)), 3)
+    >>> bool(interval_coverage(20, 0.1, kind="clopper-pearson") >= 0.95), round(float(interval_coverage(20, 0.02)), 3)
     (True, 0.94)
     """
     from scipy.special import gammaln, xlog1py, xlogy
@@ -98,7 +98,7 @@ def coverage(
     return np.asarray(np.where((low <= p) & (p <= high), np.exp(logs), 0.0).sum(axis=-1))
 
 
-def sample_size(
+def rows_needed(
     half_width: float,
     level: float = 0.95,
     *,
@@ -118,7 +118,7 @@ def sample_size(
 
     Reference: Koller & Friedman, corollary 17.1.
 
-    >>> sample_size(0.05, 0.99), sample_size(0.02), sample_size(0.02, kind="normal", proportion=0.61)
+    >>> rows_needed(0.05, 0.99), rows_needed(0.02), rows_needed(0.02, kind="normal", proportion=0.61)
     (1060, 4612, 2285)
     """
     if not 0 < half_width < 1:

@@ -9,7 +9,8 @@ Reference: Koller & Friedman, section 17.4.4 and exercise 17.11.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -24,9 +25,11 @@ from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.multivariatepriors import LinearNormalGamma, NormalInverseWishart
 from sepset.cpds.scatter import Scatter
 from sepset.cpds.scatters import Scatters
+from sepset.cpds.studentt import StudentT
 from sepset.errors import ModelError, NotApplicable, ScopeError, listing, nearest
 from sepset.factors.algebra import Columns, find
 from sepset.factors.coordinates import matrix, width
+from sepset.variables import Vector
 
 Array: TypeAlias = NDArray[np.float64]
 Conjugate: TypeAlias = LinearNormalGamma | NormalInverseWishart
@@ -77,6 +80,10 @@ class Lines:
         """The posterior after more rows."""
         return replace(self, stats=self.stats + self.cpds[0].centered(stats))
 
+    def downdated(self, stats: Any) -> Lines:
+        """The posterior without some of the rows it has seen."""
+        return replace(self, stats=self.stats - self.cpds[0].centered(stats))
+
     def log_gain(self, stats: Any) -> float:
         """The log density of more rows after those already seen."""
         pairs = zip(self.contexts, self.cpds[0].centered(stats).contexts, strict=True)
@@ -106,10 +113,11 @@ class Lines:
         entry = joint_codes(columns, cpd.by, num_rows, cpd)
         u, y = matrix(cpd.given, columns, num_rows), matrix((cpd.child,), columns, num_rows)
         logs = np.empty(num_rows)
-        for row in range(num_rows):
-            post = self.contexts[entry[row]]
-            t = post.predictive(u[row]) if isinstance(post, LinearNormalGamma) else post.predictive()
-            logs[row] = float(np.asarray(t.log_density(y[row])).reshape(-1)[0])
+        for e in np.unique(entry):
+            at, post = entry == e, self.contexts[e]
+            logs[at] = (
+                _log_line(post, u[at], y[at, 0]) if isinstance(post, LinearNormalGamma) else _log_point(post, y[at])
+            )
         return logs
 
     def _log_row(self, columns: Columns, row: int) -> float:
@@ -126,6 +134,16 @@ class Lines:
     def tail(self, parameter: object, above: float, given: Mapping[Any, Any]) -> float:
         """The probability that one parameter exceeds a threshold."""
         return float(self._marginal(parameter, given).sf(above))
+
+    def names(self) -> Iterator[tuple[Vector, Any, dict[str, Any]]]:
+        """Every parameter as the child, its name and the states of the discrete parents; vectors have none here."""
+        for cpd in dict.fromkeys(self.cpds):
+            if cpd.child.size > 1:
+                continue
+            parameters = ["intercept", *(v.name for v in cpd.given if v.size == 1), "variance"]
+            for states in itertools.product(*(v.states for v in cpd.by)):
+                given = {v.name: s for v, s in zip(cpd.by, states, strict=True)}
+                yield from ((cpd.child, parameter, given) for parameter in parameters)
 
     def interval(self, parameter: object, level: float, given: Mapping[Any, Any]) -> tuple[float, float]:
         """The central credible interval of one parameter."""
@@ -206,6 +224,19 @@ def mode_of(cpd: LinearGaussian, posts: Sequence[Conjugate], parameterization: s
     """
     extra = 1.0 if parameterization == "theta" else 0.0
     return _with(cpd, [_mode(post, extra) for post in posts])
+
+
+def _log_line(post: LinearNormalGamma, u: Array, y: Array) -> Array:
+    r"""Student t at each row: $2a$ degrees, location $z^\top m$, squared scale $(b/a)(1 + z^\top\Lambda^{-1}z)$."""
+    z = np.concatenate([np.ones((len(u), 1)), u], axis=1)
+    spread = 1.0 + np.einsum("ij,ij->i", z, np.linalg.solve(post.precision, z.T).T)
+    scale = np.sqrt(post.rate / post.shape * spread)
+    unit = StudentT(2.0 * post.shape, 0.0, 1.0)
+    return np.asarray(unit.log_density((y - z @ post.mean) / scale) - np.log(scale))
+
+
+def _log_point(post: NormalInverseWishart, y: Array) -> Array:
+    return np.asarray(post.predictive().log_density(y))
 
 
 def _mode(post: Conjugate, extra: float) -> tuple[Array, Array]:

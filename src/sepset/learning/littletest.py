@@ -27,13 +27,19 @@ from numpy.typing import NDArray
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, NotApplicable, TooLarge, listing
 from sepset.learning.incompletegaussian import incomplete_gaussian, pattern_moments, solve
-from sepset.learning.missingness import as_dataset, missing_patterns
+from sepset.learning.missingness import as_dataset, members, missing_patterns
 from sepset.variables import Discrete, VariableLike
 
 Array: TypeAlias = NDArray[np.float64]
 
 LARGEST = 1 << 22
 """The most joint states of discrete columns."""
+
+STEPS = 20_000
+"""The most iterations of EM over tables."""
+
+TOLERANCE = 1e-12
+"""The largest change of a probability at which EM over tables stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +51,19 @@ class MCARTest:
         degrees_of_freedom: of the chi-square distribution it follows under MCAR, when rows are many.
         p_value: the probability of a statistic at least as large under MCAR.
         num_patterns: the patterns compared; rows that observe nothing have none.
+        converged: whether the estimates that the patterns are compared with settled.
     """
 
     statistic: float
     degrees_of_freedom: int
     p_value: float
     num_patterns: int
+    converged: bool = True
 
     def __repr__(self) -> str:
         return (
             f"MCARTest(statistic {self.statistic:.5g}, {self.degrees_of_freedom} degrees of freedom, "
-            f"p = {self.p_value:.3g}, {self.num_patterns} patterns)"
+            f"p = {self.p_value:.3g}, {self.num_patterns} patterns{'' if self.converged else ', not converged'})"
         )
 
 
@@ -93,11 +101,11 @@ def mcar_test(data: object, variables: Iterable[VariableLike] | None = None) -> 
     return _likelihood_ratio(rows, discrete)
 
 
-def _tested(statistic: float, freedom: int, num_patterns: int) -> MCARTest:
+def _tested(statistic: float, freedom: int, num_patterns: int, converged: bool) -> MCARTest:
     from scipy.special import chdtrc
 
     p_value = float(chdtrc(freedom, max(statistic, 0.0))) if freedom > 0 else 1.0
-    return MCARTest(statistic, freedom, p_value, num_patterns)
+    return MCARTest(statistic, freedom, p_value, num_patterns, converged)
 
 
 def _little(rows: Dataset) -> MCARTest:
@@ -113,7 +121,7 @@ def _little(rows: Dataset) -> MCARTest:
         inner = fitted.covariance[np.ix_(part.observed, part.observed)]
         statistic += part.total * float(apart @ solve(inner, apart))
     freedom = sum(len(part.observed) for part in parts) - values.shape[1]
-    return _tested(statistic, freedom, len(parts))
+    return _tested(statistic, freedom, len(parts), fitted.converged)
 
 
 class _Pattern(NamedTuple):
@@ -131,39 +139,38 @@ def _likelihood_ratio(rows: Dataset, columns: Sequence[Discrete]) -> MCARTest:
             "Test fewer at a time by variables=."
         )
     parts = _counted(rows, columns)
-    joint = _joint(parts, shape)
+    joint, converged = _joint(parts, shape)
     statistic = 0.0
     for part in parts:
         expected = part.counts.sum() * joint.sum(axis=part.hidden, keepdims=True)
         seen = part.counts > 0
         statistic += 2.0 * float((part.counts[seen] * np.log(part.counts[seen] / expected[seen])).sum())
     free = sum(part.counts.size - 1 for part in parts)
-    return _tested(statistic, free - _dimension(parts, shape), len(parts))
+    return _tested(statistic, free - _dimension(parts, shape), len(parts), converged)
 
 
 def _counted(rows: Dataset, columns: Sequence[Discrete]) -> list[_Pattern]:
     patterns = missing_patterns(rows)
     share = np.ones(rows.num_rows) if rows.weights is None else rows.weights
     found = []
-    for number, observed in enumerate(patterns.observed):
-        members = patterns.rows(number)
-        if not observed.any() or share[members].sum() == 0:
+    for observed, same in zip(patterns.observed, members(patterns.which, len(patterns)), strict=True):
+        if not observed.any() or share[same].sum() == 0:
             continue
         shape = tuple(v.num_states if seen else 1 for v, seen in zip(columns, observed, strict=True))
-        place = np.zeros(len(members), np.int64)
+        place = np.zeros(len(same), np.int64)
         for variable, seen in zip(columns, observed, strict=True):
             if seen:
-                place = place * variable.num_states + rows.codes(variable)[members]
-        counts = np.bincount(place, share[members], math.prod(shape)).astype(np.float64).reshape(shape)
+                place = place * variable.num_states + rows.codes(variable)[same]
+        counts = np.bincount(place, share[same], math.prod(shape)).astype(np.float64).reshape(shape)
         found.append(_Pattern(tuple(int(axis) for axis in np.flatnonzero(~observed)), counts))
     return found
 
 
-def _joint(parts: Sequence[_Pattern], shape: tuple[int, ...], tolerance: float = 1e-12, steps: int = 20_000) -> Array:
-    """The maximum likelihood distribution of all columns, by EM from the uniform one."""
+def _joint(parts: Sequence[_Pattern], shape: tuple[int, ...]) -> tuple[Array, bool]:
+    """The maximum likelihood distribution of all columns, by EM from the uniform one, and whether it settled."""
     total = sum(float(part.counts.sum()) for part in parts)
     joint = np.full(shape, 1.0 / math.prod(shape))
-    for _ in range(steps):
+    for _ in range(STEPS):
         new = np.zeros(shape)
         for part in parts:
             seen = joint.sum(axis=part.hidden, keepdims=True)
@@ -171,9 +178,9 @@ def _joint(parts: Sequence[_Pattern], shape: tuple[int, ...], tolerance: float =
         new /= total
         change = float(np.abs(new - joint).max())
         joint = new
-        if change <= tolerance:
-            break
-    return joint
+        if change <= TOLERANCE:
+            return joint, True
+    return joint, False
 
 
 def _dimension(parts: Sequence[_Pattern], shape: tuple[int, ...]) -> int:

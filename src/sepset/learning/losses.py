@@ -88,6 +88,9 @@ class ConditionalLogLoss:
         """The loss of every row."""
         targets = predictor.variables(self.targets)
         refuse_missing(data, targets)
+        if len(targets) == 1 and isinstance(targets[0], Discrete) and self.given is None:
+            logs = predictor.log_posterior(data, targets[0])
+            return _infinite(0.0 - logs[np.arange(len(logs)), data.codes(targets[0])])
         features = predictor.features(targets, self.given)
         joint = predictor.log_probability(data, (*targets, *features))
         alone = predictor.log_probability(data, features) if features else np.zeros(len(joint))
@@ -372,6 +375,10 @@ def evaluate(model: Model | Predictor, data: object, *losses: Loss) -> Evaluatio
 def row_weights(data: Dataset) -> Floats:
     """The dataset's row weights, or ones."""
     return np.ones(data.num_rows) if data.weights is None else data.weights
+
+
+def _infinite(losses: Floats) -> Floats:
+    return np.where(np.isnan(losses), np.inf, np.maximum(losses, 0.0))
 
 
 def _listed(names: Names) -> str:

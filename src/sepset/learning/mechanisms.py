@@ -73,8 +73,8 @@ class Hiding:
             )
         return TableCPD(indicator(variable), _hidden_rows(self.probability), parents)  # type: ignore[arg-type]
 
-    def drawn(
-        self, variable: AnyVariable, find: Callable[[VariableLike], AnyVariable], rows: Rows, rng: np.random.Generator
+    def _drawn(
+        self, variable: AnyVariable, find: Callable[[VariableLike], AnyVariable], rows: _Rows, rng: np.random.Generator
     ) -> NDArray[np.bool_]:
         """Whether each row's cell is observed."""
         if not callable(self.probability):
@@ -177,7 +177,7 @@ class MNAR:
 
 
 @dataclass(slots=True)
-class Rows:
+class _Rows:
     """The columns of a dataset and the indicators drawn so far."""
 
     data: Dataset
@@ -234,12 +234,12 @@ def mask(data: object, mechanism: Mechanism, *, seed: int | np.random.Generator 
     >>> mask({"coin": ["head", "tail"]}, MCAR(1.0))["coin"].tolist()
     [None, None]
     """
-    rows = Rows(data if isinstance(data, Dataset) else Dataset(data))
+    rows = _Rows(data if isinstance(data, Dataset) else Dataset(data))
     rng = np.random.default_rng(seed)
     columns = {v.name: rows.data.column(v) for v in rows.data.variables}
     for name, hiding in mechanism.hidings(rows.data.variables).items():
         variable = rows.data.variables[name]
-        seen = hiding.drawn(variable, rows.find, rows, rng)
+        seen = hiding._drawn(variable, rows.find, rows, rng)
         rows.indicators[indicator(variable)] = seen.astype(np.int64)
         columns[name] = np.where(seen, columns[name], -1 if isinstance(variable, Discrete) else np.nan)
     return Dataset.from_codes(rows.data.variables, columns, weights=rows.data.weights) if columns else rows.data

@@ -152,6 +152,16 @@ def complete_cases(data: object, variables: Iterable[VariableLike] | None = None
     return rows.take(np.logical_not(checked.mask.any(axis=1)))
 
 
+def members(which: Ints, count: int) -> list[Ints]:
+    """The rows of each kind, given the kind of each row.
+
+    >>> [rows.tolist() for rows in members(np.array([1, 0, 1]), 3)]
+    [[1], [0, 2], []]
+    """
+    ends = np.cumsum(np.bincount(which, minlength=count))
+    return np.split(np.argsort(which, kind="stable"), ends[:-1]) if count else []
+
+
 def as_dataset(data: object, variables: Iterable[VariableLike] | None = None) -> Dataset:
     """The data as a dataset, with only some of its columns where they are named."""
     rows = data if isinstance(data, Dataset) else Dataset(data)

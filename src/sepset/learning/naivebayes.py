@@ -69,7 +69,7 @@ def tree_augmented(
         data: complete rows: a dataset, any data frame, a mapping of columns, or the path of a file.
         target: the class, discrete.
         features: by default all other columns.
-        weights: one a row.
+        weights: one a row; by default those of the dataset.
 
     Cost: quadratic in the total number of states, and in the number of rows only once.
     Reference: Friedman, Geiger & Goldszmidt (1997), section 4.1.
@@ -149,5 +149,4 @@ def _row_weights(rows: Dataset, weights: Array | None) -> Array:
         raise DataError("A tree is learned from rows; there are none.")
     if weights is not None:
         return checked_row_weights(weights, rows.num_rows)
-    found = getattr(rows, "weights", None)
-    return np.ones(rows.num_rows) if found is None else np.asarray(found, dtype=np.float64)
+    return np.ones(rows.num_rows) if rows.weights is None else rows.weights

@@ -3,7 +3,7 @@ r"""Estimates of parameters from complete data: maximum likelihood, Bayesian, an
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 from sepset.cpds.cpd import CPD
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.multinomials import multinomials
+from sepset.cpds.regression import least_squares
+from sepset.cpds.scatter import Scatter
 from sepset.errors import DataError, ModelError, NotApplicable
+from sepset.factors.coordinates import states_of
 from sepset.inference.result import Guarantee
 from sepset.learning.fit import Fit
 from sepset.learning.fragmentation import Fragmentation
@@ -26,7 +29,7 @@ from sepset.models.bayesnet import BayesNet
 Array: TypeAlias = NDArray[np.float64]
 
 PERFECT = 1e-13
-"""The share of a child's variance below which what a line leaves over is rounding."""
+"""The share of a child's variance below which what a line leaves over counts as nothing."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -217,8 +220,6 @@ def _guarantee(model: BayesNet) -> Guarantee:
 
 def _ranks(stats: Statistics) -> dict[str, object]:
     """The children whose real parents are collinear, so that they share their effect."""
-    from sepset.cpds.regression import least_squares
-
     found: dict[str, object] = {}
     for block, pool in stats.blocks.items():
         first = pool.cpds[0]
@@ -231,22 +232,27 @@ def _ranks(stats: Statistics) -> dict[str, object]:
     return found
 
 
-def _with_variance(cpds: tuple[Any, ...], contexts: tuple[Any, ...], least: float | None) -> tuple[CPD, ...]:
+def _with_variance(cpds: tuple[Any, ...], contexts: Sequence[Scatter], least: float | None) -> tuple[CPD, ...]:
     """The lines, once their variances are positive or raised to the least one asked for."""
     first = cpds[0]
     covariance = first.covariance.copy()
     for e, scatter in enumerate(contexts):
         if scatter.count == 0:
             continue
-        size = first.child.size
-        spread = np.diagonal(scatter.products)[-size:] / scatter.count
         values, vectors = np.linalg.eigh(covariance[e])
-        floor = PERFECT * float(np.max(spread + scatter.mean[-size:] ** 2, initial=0.0)) if least is None else least
-        if least is None and values[0] <= floor:
+        if least is not None:
+            covariance[e] = (vectors * np.maximum(values, least)) @ vectors.T
+        elif values[0] <= _rounding(scatter, first.child.size):
+            where = f" where {states_of(first.by, e)}" if first.by else ""
             raise DataError(
-                f"{first!r}: the variance is zero in context {e} ({scatter.count:g} rows), so the likelihood is "
-                "unbounded: the child is constant or fitted perfectly. Use MLE(min_variance=...), or Bayes with "
-                "NormalGamma(...)."
+                f"{first!r}: the variance is zero{where} ({scatter.count:g} rows), so the likelihood is unbounded: the "
+                "child is constant or fitted perfectly. Use MLE(min_variance=...), or Bayes with NormalGamma(...)."
             )
-        covariance[e] = (vectors * np.maximum(values, floor)) @ vectors.T if least is not None else covariance[e]
     return tuple(cpd.with_parameters(first.intercept, first.coefficients, covariance) for cpd in cpds)
+
+
+def _rounding(scatter: Scatter, size: int) -> float:
+    """The variance that rounding alone may leave of the last `size` columns."""
+    spread = np.diagonal(scatter.products)[-size:] / scatter.count
+    digits = 4.0 * np.finfo(np.float64).eps * np.abs(scatter.mean[-size:])
+    return float(np.max(PERFECT * spread + digits**2))

@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 from sepset.cpds.cpd import CPD, ParameterBlock
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.multinomials import multinomials
+from sepset.data.dataset import FrameKind
 from sepset.data.sources import Weights
 from sepset.errors import ModelError, NotApplicable, ScopeError, nearest
+from sepset.factors.presentation import frame
 from sepset.learning.dirichlets import Dirichlets
 from sepset.learning.lines import Lines
 from sepset.learning.maximization import prior_for
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = NDArray[np.float64]
 BlockPosterior: TypeAlias = Dirichlets | Lines
+
+COLUMNS = ("variable", "given", "parameter", "mean", "sd", "low", "high")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,6 +162,31 @@ class Posterior:
         more = Statistics.of(Task(self.template, data, weights), "Posterior.update")
         blocks = {block: part.updated(more.blocks[block].total) for block, part in self.blocks.items()}
         return Posterior(self.template, blocks, self.num_rows + more.num_rows)
+
+    def downdate(self, data: object, *, weights: Weights = None) -> Posterior:
+        """The posterior without rows that it has seen: `update` undone."""
+        less = Statistics.of(Task(self.template, data, weights), "Posterior.downdate")
+        blocks = {block: part.downdated(less.blocks[block].total) for block, part in self.blocks.items()}
+        return Posterior(self.template, blocks, self.num_rows - less.num_rows)
+
+    def to_frame(self, kind: FrameKind = "pandas", *, level: float = 0.95) -> Any:
+        """One row a parameter: its child, context and name, mean, standard deviation and credible interval.
+
+        Args:
+            kind: the library of the frame.
+            level: the probability that a parameter lies inside its interval.
+        """
+        columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+        for part in self:
+            for child, parameter, given in part.names():
+                context = ", ".join(f"{name}={state!r}" for name, state in given.items())
+                mean, deviation = self.moments(child, parameter, given=given)
+                low, high = self.interval(child, parameter, given=given, level=level)
+                for name, cell in zip(
+                    COLUMNS, (child.name, context, str(parameter), mean, deviation, low, high), strict=True
+                ):
+                    columns[name].append(cell)
+        return frame(columns, kind)
 
     def log_predictive(self, rows: object) -> Array:
         r"""$\log P(\xi \mid \mathcal D)$ of each row on its own, exact, the parameters integrated out.

@@ -15,6 +15,7 @@ from sepset.evidence import Evidence
 from sepset.inference.cliquetree import CliqueTree
 from sepset.inference.findings import Findings
 from sepset.inference.rowwise import Workers, answer_rows
+from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 from sepset.variables import Discrete, VariableLike, Vector
 
@@ -102,10 +103,36 @@ class Predictor:
             given: whose columns are findings; by default all but the targets.
         """
         asked = self.discrete(targets)
+        direct = self._by_blanket(data, asked[0]) if len(asked) == 1 and given is None else None
+        if direct is not None:
+            return (np.exp(direct),)
         places = [self.model.variables.id(v) for v in asked]
         findings = self._given(data, asked, given)
         found = answer_rows(self._prepared, findings, places, Workers()).probabilities
         return tuple(found[p] for p in places)
+
+    def log_posterior(self, data: object, target: VariableLike) -> Floats:
+        """The log posterior of one target given all other cells, one column a state; NaN where they are impossible."""
+        (variable,) = self.discrete(target)
+        direct = self._by_blanket(data, variable)
+        if direct is not None:
+            return direct
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.probabilities(data, variable)[0]))
+
+    def _by_blanket(self, data: object, target: Discrete) -> Floats | None:
+        """The same where all other cells are there, so that the CPDs that mention the target say it all."""
+        from sepset.learning.classification import Classifier
+
+        rows = self.dataset(data)
+        others = (v for v in self.model.variables if v != target)
+        if not isinstance(self.model, BayesNet) or not is_observed(rows, others):
+            return None
+        logs = Classifier(self.model, target).log_probabilities(rows, on_impossible="null")
+        for cpd in self.model.cpds:
+            if target not in cpd.scope:  # it says nothing of the target, but may exclude the row
+                logs[cpd.log_probability({v: rows.column(v) for v in cpd.scope}) == -np.inf] = np.nan
+        return logs
 
     def modes(self, data: object, targets: Names, given: Names | None = None) -> Ints:
         r"""The codes of $\arg\max_{\mathbf y} P(\mathbf y \mid \mathbf x[m])$, jointly, one column a target.
@@ -148,7 +175,7 @@ class Predictor:
 
 def most_probable(probabilities: Floats) -> Ints:
     """The position of the largest entry of every row, the first among equals; -1 where the row is NaN."""
-    blank = np.isnan(probabilities).any(axis=1)
+    blank = np.asarray(np.isnan(probabilities).any(axis=1))
     return np.where(blank, -1, np.where(blank[:, None], -1.0, probabilities).argmax(axis=1))
 
 

@@ -163,9 +163,11 @@ class Validation(Mapping[str, ValidatedRisk]):
     def __rich__(self) -> RichTable:
         from rich.table import Table
 
-        table = Table("loss", "pooled mean", "standard error", "mean of folds", "spread of folds", "training")
+        trained = ["training mean"] if self.risk.trained else []
+        table = Table("loss", "pooled mean", "standard error", "mean of folds", "spread of folds", *trained)
         for name, risk in self.risks.items():
-            numbers = risk.pooled_mean, risk.pooled.standard_error, risk.mean_of_folds, risk.spread, risk.training_mean
+            numbers = [risk.pooled_mean, risk.pooled.standard_error, risk.mean_of_folds, risk.spread]
+            numbers += [risk.training_mean] if trained else []
             table.add_row(name, *(f"{number:.6g}" for number in numbers))
         return table
 

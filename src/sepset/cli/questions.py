@@ -1,18 +1,16 @@
-"""The command line: questions to a model file, as tables for people or JSON for programs."""
+"""Questions to a model file, as tables for people or JSON for programs."""
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sepset.errors import NotApplicable, ScopeError, SepsetError, StateError, listing, nearest
+from sepset.cli.shared import AsJson, File, Seed, Target, app, load, show
+from sepset.errors import NotApplicable, ScopeError, StateError, listing
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -22,13 +20,6 @@ if TYPE_CHECKING:
     from sepset.models.model import Model
     from sepset.universe import Variables
     from sepset.variables import Discrete, State
-
-app = typer.Typer(
-    help="Probabilistic graphical models: ask a model file questions, with every answer's guarantee.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
 
 
 class MethodName(StrEnum):
@@ -40,24 +31,19 @@ class MethodName(StrEnum):
     brute_force = "brute-force"
 
 
-File = Annotated[
-    str, typer.Argument(help="A model file (.bif .xmlbif .uai .net .xdsl .json, also .gz) or a built-in network.")
-]
 Given = Annotated[
     list[str] | None,
     typer.Option(
         "--given", "-g", help="Evidence: NAME=STATE, NAME!=STATE, or NAME=STATE|STATE for a subset. Repeatable."
     ),
 ]
-Target = Annotated[list[str] | None, typer.Option("--target", "-t", help="A target variable. Repeatable.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Chosen = Annotated[MethodName, typer.Option("--method", "-m", help="The algorithm.")]
 
 
 @app.command()
 def info(file: File, as_json: AsJson = False) -> None:
     """What is in a model: variables, states, factors, and what inference would cost."""
-    model = _load(file)
+    model = load(file)
     from sepset.api.verbs import plan
 
     cost = plan(model)
@@ -72,7 +58,7 @@ def info(file: File, as_json: AsJson = False) -> None:
         "notes": list(model.notes),
     }
     states = {v.name: list(getattr(v, "states", ())) for v in model.variables}
-    _show({**facts, "states": states}, as_json, lambda: _facts_and_states(facts, states))
+    show({**facts, "states": states}, as_json, lambda: _facts_and_states(facts, states))
 
 
 @app.command()
@@ -82,7 +68,7 @@ def convert(
     """Read a model in one format and write it in another."""
     from sepset.io.files import write
 
-    write(_load(source), target)
+    write(load(source), target)
 
 
 @app.command()
@@ -92,18 +78,18 @@ def query(
     """The joint distribution of the targets given the evidence; every marginal without a target."""
     from sepset.api import verbs
 
-    model = _load(file)
+    model = load(file)
     evidence = _evidence(model, given)
     if not target:
         answers = verbs.marginals(model, given=evidence, method=_method(method))
         tables = [answers[name] for name in answers]
         payload: dict[str, Any] = {"marginals": [_answer_json(t) for t in tables]}
-        _show(payload, as_json, lambda: _marginals_table(tables))
+        show(payload, as_json, lambda: _marginals_table(tables))
         return
     answer = verbs.query(model, target, given=evidence, method=_method(method))
     guarantees = {part: guarantee.value for part, guarantee in answer.guarantees.items()}
     payload = {**_answer_json(answer.distribution), "log_partition": answer.log_partition, "guarantees": guarantees}
-    _show(payload, as_json, lambda: _answer_view(answer))
+    show(payload, as_json, lambda: _answer_view(answer))
 
 
 @app.command(name="map")
@@ -120,7 +106,7 @@ def map_(
     """The most probable assignment given the evidence."""
     from sepset.api import verbs
 
-    model = _load(file)
+    model = load(file)
     best = verbs.map_assignment(model, given=_evidence(model, given), over=over or None, k=k, method=_method(method))
     payload = {
         "assignments": [dict(one) for one in best.assignments],
@@ -128,7 +114,7 @@ def map_(
         "probability": best.probability,
         "guarantees": {part: guarantee.value for part, guarantee in best.guarantees.items()},
     }
-    _show(payload, as_json, best.__rich__)
+    show(payload, as_json, best.__rich__)
 
 
 @app.command()
@@ -136,7 +122,7 @@ def sample(
     file: File,
     rows: Annotated[int, typer.Option("--rows", "-n", min=0, help="How many rows.")] = 10,
     given: Given = None,
-    seed: Annotated[int, typer.Option("--seed", "-s", help="The same seed gives the same rows.")] = 0,
+    seed: Seed = 0,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="A .csv or .parquet file; a table on the terminal without.")
     ] = None,
@@ -145,14 +131,14 @@ def sample(
     """Independent draws from the model given the evidence."""
     from sepset.api import verbs
 
-    model = _load(file)
+    model = load(file)
     drawn = verbs.sample(model, rows, given=_evidence(model, given), seed=seed)
     if out is not None:
         from sepset.data.files import write_dataset
 
         write_dataset(drawn, out)
         return
-    _show(
+    show(
         {"rows": list(drawn.rows())} if as_json else {},
         as_json,
         lambda: _rows_table(list(drawn.rows()), model.variables.names),
@@ -171,7 +157,7 @@ def plan(
     """What a question would cost; nothing is computed."""
     from sepset.api import verbs
 
-    model = _load(file)
+    model = load(file)
     observed = [_split_finding(model.variables, g)[0] if "=" in g else g for g in given or ()]
     found = verbs.plan(model, target or (), given=observed)
     payload = {
@@ -182,23 +168,7 @@ def plan(
         "cost": found.cost,
         "order": list(found.order),
     }
-    _show(payload, as_json, lambda: str(found))
-
-
-def _load(file: str) -> Model:
-    """The model in a file, or the built-in network of that name."""
-    path = Path(file)
-    if not path.exists():
-        from sepset import datasets
-
-        if file in datasets.names():
-            return datasets.load(file)
-        raise ScopeError(
-            f"There is no file {file!r} and no built-in network of that name.{nearest(file, datasets.names())}"
-        )
-    from sepset.io.files import read
-
-    return read(path)
+    show(payload, as_json, lambda: str(found))
 
 
 def _method(name: MethodName) -> Method | None:
@@ -277,19 +247,6 @@ def _answer_json(answer: Any) -> dict[str, Any]:
     return {"variables": names, **{part: numbers.tolist() for part, numbers in parts.items()}}
 
 
-def _show(payload: dict[str, Any], as_json: bool, render: Callable[[], RenderableType]) -> None:
-    if as_json:
-        typer.echo(json.dumps(payload, ensure_ascii=False, default=_plain))
-        return
-    from rich.console import Console
-
-    Console().print(render())
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)
-
-
 def _facts_and_states(facts: dict[str, Any], states: dict[str, list[Any]]) -> RenderableType:
     from rich.console import Group
     from rich.table import Table
@@ -338,24 +295,3 @@ def _rows_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Rendera
     if len(rows) > 50:
         table.caption = f"first 50 of {len(rows)} rows; use --out for all"
     return table
-
-
-@contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """Bad input ends with one line on standard error and exit code 2."""
-    try:
-        yield
-    except (SepsetError, OSError) as error:
-        text = " ".join(str(error).split())
-        print(f"sepset: {text}", file=sys.stderr)
-        raise SystemExit(2) from None
-
-
-def main() -> None:
-    """Run the command line."""
-    with _one_line_errors():
-        app()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,5 @@
+"""`python -m sepset.cli` is the command `sepset`."""
+
+from sepset.cli import main
+
+main()

@@ -1,0 +1,359 @@
+"""Commands that learn: fit parameters to rows, judge a model on rows, fill holes in rows."""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sepset.cli.shared import AsJson, File, Seed, Target, app, load, show
+from sepset.errors import DataError, NotApplicable, ScopeError, listing, nearest
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from sepset.data.dataset import Dataset
+    from sepset.graphs.graph import DAG
+    from sepset.learning.fit import Fit, LearningMethod
+    from sepset.learning.losses import Evaluation, Loss
+    from sepset.learning.validation import Validation
+    from sepset.models.bayesnet import BayesNet
+    from sepset.variables import Discrete
+
+
+class Estimator(StrEnum):
+    """The ways to learn parameters that the command line offers."""
+
+    mle = "mle"
+    bdeu = "bdeu"
+    k2 = "k2"
+    em = "em"
+    hard_em = "hard-em"
+
+
+class Unseen(StrEnum):
+    """What maximum likelihood does with contexts that have no rows."""
+
+    refuse = "raise"
+    uniform = "uniform"
+    marginal = "marginal"
+
+
+class Filling(StrEnum):
+    """What is put into empty cells."""
+
+    mode = "mode"
+    mean = "mean"
+    map = "map"
+    draw = "draw"
+
+
+Rows = Annotated[Path, typer.Argument(help="A file of rows: .csv or .tsv (also .gz), or .parquet.")]
+Method = Annotated[Estimator, typer.Option("--method", "-m", help="How parameters are learned.")]
+SampleSize = Annotated[
+    float | None,
+    typer.Option("--sample-size", "-a", min=0.0, help="BDeu's equivalent sample size; a prior for em and hard-em."),
+]
+WhenUnseen = Annotated[Unseen, typer.Option("--unseen", help="What mle does with contexts that have no rows.")]
+Steps = Annotated[int | None, typer.Option("--steps", min=1, help="The most iterations of em and hard-em.")]
+Bar = Annotated[
+    bool | None, typer.Option("--progress/--no-progress", help="A bar; by default in a terminal, when it takes long.")
+]
+
+
+@app.command()
+def fit(
+    structure: Annotated[
+        str,
+        typer.Argument(
+            help="A model file or built-in network; a graph such as 'a -> b <- c', or a text file with one; "
+            "or naive or tan, with --target."
+        ),
+    ],
+    data: Rows,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The model file to write; its suffix says the format.")],
+    method: Method = Estimator.mle,
+    sample_size: SampleSize = None,
+    unseen: WhenUnseen = Unseen.refuse,
+    target: Annotated[str | None, typer.Option("--target", "-t", help="The class, for naive and tan.")] = None,
+    hidden: Annotated[
+        list[str] | None, typer.Option("--hidden", help="NAME=STATES: a variable without a column. Repeatable.")
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option("--weights", help="The column that says how often a row counts.")
+    ] = None,
+    steps: Steps = None,
+    seed: Seed = 0,
+    checkpoint: Annotated[
+        Path | None, typer.Option("--checkpoint", help="A file that em keeps its state in, and goes on from.")
+    ] = None,
+    progress: Bar = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit the parameters of a network to the rows of a file, and write the network."""
+    from sepset.inference.iterate import Until
+    from sepset.io.files import write
+    from sepset.learning.fit import fit as fitted
+
+    graph = _structure(structure, data, target)
+    rows: Any = data if weights is None else _weighted(data, graph, weights)
+    extra = [_hidden(text) for text in hidden or ()]
+    found = fitted(
+        graph,
+        rows,
+        _method(method, sample_size, unseen),
+        variables=extra or None,
+        seed=seed,
+        until=None if steps is None else Until(steps=steps),
+        progress=progress,
+        checkpoint=checkpoint,
+    )
+    write(found.model, out)
+    show(_fit_facts(found, out), as_json, found.__rich__)
+
+
+def _structure(text: str, data: Path, target: str | None) -> DAG | BayesNet:
+    """A network from a file or by name, a graph in words or in a file, or a classifier's graph."""
+    from sepset.graphs.graph import DAG
+    from sepset.models.bayesnet import BayesNet
+
+    if text in ("naive", "tan"):
+        return _classifier_graph(text, data, target)
+    path = Path(text)
+    if "->" in text or "<-" in text or ";" in text:
+        return DAG.parse(text)
+    if path.is_file() and path.suffix in (".txt", ".dag"):
+        return DAG.parse(path.read_text(encoding="utf-8"))
+    model = load(text)
+    if not isinstance(model, BayesNet):
+        raise NotApplicable(f"{text} holds a {type(model).__name__}; parameters are fitted to Bayesian networks.")
+    return model
+
+
+def _classifier_graph(kind: str, data: Path, target: str | None) -> DAG:
+    from sepset.data.files import read_dataset
+    from sepset.learning.naivebayes import naive_bayes, tree_augmented
+
+    if target is None:
+        raise ScopeError(f"{kind} needs to know the class: --target COLUMN.")
+    rows = read_dataset(data)
+    if target not in rows.variables:
+        raise ScopeError(f"There is no column {target!r} in {data}.{nearest(target, rows.variables.names)}")
+    if kind == "tan":
+        return tree_augmented(rows, target)
+    return naive_bayes(target, [name for name in rows.variables.names if name != target])
+
+
+def _weighted(data: Path, graph: Any, column: str) -> Dataset:
+    """The rows with one column as their weights."""
+    from sepset.data.dataset import Dataset
+    from sepset.data.files import read_dataset
+
+    rows = read_dataset(data)
+    if column not in rows.variables:
+        raise ScopeError(f"There is no column {column!r} in {data}.{nearest(column, rows.variables.names)}")
+    variable = rows.variables[column]
+    numbers = rows.states(column) if variable.is_discrete else rows.values(column)
+    try:
+        weights = [float(number) for number in numbers]
+    except (TypeError, ValueError):
+        raise DataError(f"Weights are numbers; the column {column!r} of {data} holds others.") from None
+    others = rows.select([name for name in rows.variables.names if name != column])
+    known = None if hasattr(graph, "nodes") else [v for v in graph.variables if v.name in others.variables]
+    return Dataset(others, known, weights=weights)
+
+
+def _hidden(text: str) -> Discrete:
+    from sepset.variables import Discrete
+
+    name, _, states = text.partition("=")
+    if not name or not states:
+        raise ScopeError(f"A hidden variable reads NAME=STATES, as in kind=3 or kind=low,high; found {text!r}.")
+    return Discrete(name, int(states) if states.isdigit() else tuple(states.split(",")))
+
+
+def _method(name: Estimator, sample_size: float | None, unseen: Unseen) -> LearningMethod:
+    from sepset.cpds.priors import K2, BDeu
+    from sepset.learning.em import EM, HardEM
+    from sepset.learning.parameters import MLE, Bayes
+
+    if name is Estimator.mle:
+        if sample_size is not None:
+            raise ScopeError("mle has no prior; --sample-size goes with bdeu, em and hard-em.")
+        return MLE(unseen=unseen.value)
+    if name is Estimator.k2:
+        return Bayes(K2())
+    if name is Estimator.bdeu:
+        return Bayes(BDeu(10.0 if sample_size is None else sample_size))
+    prior = None if sample_size is None else BDeu(sample_size)
+    return EM(prior=prior) if name is Estimator.em else HardEM(prior=prior)
+
+
+def _fit_facts(found: Fit, out: Path) -> dict[str, Any]:
+    return {
+        "model": str(out),
+        "method": repr(found.method),
+        "status": found.status.value,
+        "rows": found.num_rows,
+        "log_likelihood": found.log_likelihood,
+        "parameters": found.model.num_parameters,
+        "iterations": found.num_iterations,
+        "trace": found.trace.tolist(),
+    }
+
+
+@app.command()
+def evaluate(
+    file: File,
+    data: Rows,
+    target: Target = None,
+    folds: Annotated[
+        int | None,
+        typer.Option("--folds", "-k", min=2, help="Cross-validate: fit the model's structure anew, k times."),
+    ] = None,
+    method: Method = Estimator.bdeu,
+    sample_size: SampleSize = None,
+    unseen: WhenUnseen = Unseen.refuse,
+    truth: Annotated[str | None, typer.Option("--truth", help="A true network, for the divergence from it.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Where to draw the calibration of the first target (.png .svg .pdf).")
+    ] = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Judge a model on the rows of a file: log-loss, and for each target how well it is predicted from the others."""
+    model = load(file)
+    rows = _read(model, data)
+    losses = _losses(target)
+    facts: dict[str, Any] = {"rows": rows.num_rows}
+    views: list[RenderableType] = []
+    if folds is None:
+        found = _evaluated(model, rows, losses)
+        facts["losses"] = {name: _risk_json(risk) for name, risk in found.items()}
+        views.append(found.__rich__())
+    else:
+        tried = _validated(model, rows, losses, folds, _method(method, sample_size, unseen), seed)
+        facts["folds"] = folds
+        facts["losses"] = {name: _validated_json(risk) for name, risk in tried.items()}
+        views.append(tried.__rich__())
+    if target and folds is None:
+        facts["calibration"] = _calibrated(model, rows, target, plot)
+        views += [f"expected calibration error of {name}: {value:.4f}" for name, value in facts["calibration"].items()]
+    if truth is not None:
+        facts["divergence"] = _divergence(truth, model)
+        views.append(f"divergence from {truth}: {facts['divergence']:.6g} nats")
+    show(_finite(facts), as_json, lambda: _stacked(views))
+
+
+def _read(model: Any, data: Path) -> Dataset:
+    from sepset.data.files import read_dataset
+
+    return read_dataset(data, model.variables, missing_columns="allow")
+
+
+def _losses(targets: list[str] | None) -> list[Loss]:
+    from sepset.learning.losses import Brier, ConditionalLogLoss, LogLoss, ZeroOne
+
+    asked: list[Loss] = [LogLoss()]
+    for target in targets or ():
+        asked += [ZeroOne(target), ConditionalLogLoss(target), Brier(target)]
+    return asked
+
+
+def _evaluated(model: Any, rows: Dataset, losses: list[Loss]) -> Evaluation:
+    from sepset.learning.losses import evaluate as evaluated
+
+    return evaluated(model, rows, *losses)
+
+
+def _validated(
+    model: Any, rows: Dataset, losses: list[Loss], folds: int, method: LearningMethod, seed: int
+) -> Validation:
+    from sepset.learning.splits import KFold
+    from sepset.learning.validation import Learner, cross_validate
+    from sepset.models.bayesnet import BayesNet
+
+    if not isinstance(model, BayesNet):
+        raise NotApplicable(f"Cross-validation fits Bayesian networks; this is a {type(model).__name__}.")
+    return cross_validate(Learner(model, method), rows, *losses, split=KFold(folds), seed=seed)
+
+
+def _risk_json(risk: Any) -> dict[str, float]:
+    return {"mean": risk.mean, "standard_error": risk.standard_error}
+
+
+def _validated_json(risk: Any) -> dict[str, float]:
+    return {"pooled_mean": risk.pooled_mean, "mean_of_folds": risk.mean_of_folds, "spread": risk.spread}
+
+
+def _calibrated(model: Any, rows: Dataset, targets: list[str], plot: Path | None) -> dict[str, float]:
+    """The expected calibration error of every target; the first one's curve is drawn where asked."""
+    from sepset.learning.calibration import calibration_curve
+
+    curves = {name: calibration_curve(model, rows, name) for name in targets}
+    if plot is not None:
+        from sepset.plotting import save
+
+        save(curves[targets[0]].plot, plot)
+    return {name: curve.expected_error for name, curve in curves.items()}
+
+
+def _divergence(truth: str, model: Any) -> float:
+    from sepset.learning.divergence import divergence
+
+    return divergence(load(truth), model).total  # type: ignore[arg-type]  # other models are refused there
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: such numbers become text."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _stacked(views: list[RenderableType]) -> RenderableType:
+    from rich.console import Group
+
+    return Group(*views)
+
+
+@app.command()
+def impute(
+    file: File,
+    data: Rows,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write: .csv, .tsv or .parquet.")],
+    kind: Annotated[Filling, typer.Option("--kind", help="What is put into empty cells.")] = Filling.mode,
+    copies: Annotated[
+        int | None, typer.Option("--copies", "-n", min=1, help="Draw this many files, numbered, from the posterior.")
+    ] = None,
+    hidden: Annotated[bool, typer.Option("--hidden", help="Fill in variables that have no column, too.")] = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Fill the empty cells of a file of rows from the model's posterior, and write the rows."""
+    from sepset.data.files import write_dataset
+    from sepset.learning.imputation import impute as imputed
+
+    model = load(file)
+    rows = _read(model, data)
+    present = [v.name for v in model.variables if hidden or rows.num_missing[v.name] < max(rows.num_rows, 1)]
+    drawn = Filling.draw if copies is not None else kind
+    if copies is not None and kind not in (Filling.mode, Filling.draw):
+        raise NotApplicable(f"Copies of a {kind.value} are all the same. Say --kind draw, or leave out --copies.")
+    made: Any = imputed(model, rows, kind=drawn.value, copies=copies, variables=present, seed=seed)
+    files = [out] if copies is None else [_numbered(out, place + 1) for place in range(copies)]
+    for path, dataset in zip(files, [made] if copies is None else made, strict=True):
+        write_dataset(dataset, path)
+    filled = sum(rows.num_missing[name] for name in present)
+    written = [str(path) for path in files]
+    facts = {"rows": rows.num_rows, "filled": filled, "files": written}
+    show(facts, as_json, lambda: f"{filled} cells of {rows.num_rows} rows filled: {listing(written)}")
+
+
+def _numbered(path: Path, number: int) -> Path:
+    """`rows.csv` as `rows-1.csv`; all suffixes stay."""
+    stem, dot, suffixes = path.name.partition(".")
+    return path.with_name(f"{stem}-{number}{dot}{suffixes}")

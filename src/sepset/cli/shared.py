@@ -1,0 +1,75 @@
+"""What every command shares: the application, models by file or name, answers for people and programs, errors."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sepset.errors import ScopeError, SepsetError, nearest
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from sepset.models.model import Model
+
+app = typer.Typer(
+    help="Probabilistic graphical models: fit them to data, and ask them questions, with every answer's guarantee.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+File = Annotated[
+    str, typer.Argument(help="A model file (.bif .xmlbif .uai .net .xdsl .json, also .gz) or a built-in network.")
+]
+Target = Annotated[list[str] | None, typer.Option("--target", "-t", help="A target variable. Repeatable.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Seed = Annotated[int, typer.Option("--seed", "-s", help="The same seed gives the same rows.")]
+
+
+def load(file: str) -> Model:
+    """The model in a file, or the built-in network of that name."""
+    path = Path(file)
+    if not path.exists():
+        from sepset import datasets
+
+        if file in datasets.names():
+            return datasets.load(file)
+        raise ScopeError(
+            f"There is no file {file!r} and no built-in network of that name.{nearest(file, datasets.names())}"
+        )
+    from sepset.io.files import read
+
+    return read(path)
+
+
+def show(payload: dict[str, Any], as_json: bool, render: Callable[[], RenderableType]) -> None:
+    """Print the answer: as JSON, or as people read it."""
+    if as_json:
+        typer.echo(json.dumps(payload, ensure_ascii=False, default=plain))
+        return
+    from rich.console import Console
+
+    Console().print(render())
+
+
+def plain(value: Any) -> Any:
+    """What JSON can hold: arrays as lists, anything else as text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Bad input ends with one line on standard error and exit code 2."""
+    try:
+        yield
+    except (SepsetError, OSError) as error:
+        text = " ".join(str(error).split())
+        print(f"sepset: {text}", file=sys.stderr)
+        raise SystemExit(2) from None

@@ -1,0 +1,227 @@
+"""What the EM algorithms share: points with their statistics, starting points and short runs, and the result."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import ImpossibleEvidence, NotApplicable, NotClosed
+from sepset.inference.iterate import Info, Run, Until, as_until, iterate
+from sepset.inference.result import Guarantee, Status
+from sepset.learning.expectation import Expectation, expectation_of
+from sepset.learning.fit import Fit
+from sepset.learning.reestimation import Statistics
+from sepset.learning.starts import Start, start_model
+from sepset.learning.task import Task
+from sepset.models.bayesnet import BayesNet
+
+Array: TypeAlias = NDArray[np.float64]
+
+SHORT_RUN = 10
+"""How many steps each starting point gets where there are several."""
+
+RESTARTS = 5
+"""How many starting points networks with hidden variables get."""
+
+FAILURES = (ImpossibleEvidence, NotClosed, np.linalg.LinAlgError)
+"""What a bad starting point may end in."""
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Parameters, with what an E-step found at them.
+
+    Attributes:
+        model: the network.
+        statistics: expected (or completed) at the network's parameters.
+        log_likelihood: of the rows, completed where the method completes them.
+        objective: the log-likelihood with the log prior.
+        memory: what a method needs to remember beside that.
+        is_exact: whether the log-likelihood is that of the rows as given.
+        is_cut: whether an interruption ended the search for a start.
+    """
+
+    model: BayesNet
+    statistics: Statistics = field(repr=False)
+    log_likelihood: float
+    objective: float
+    memory: Any = field(default=(), repr=False)
+    is_exact: bool = field(default=False, repr=False)
+    is_cut: bool = field(default=False, repr=False)
+
+    def info(self, before: Point) -> Info:
+        """What a step from another point achieved."""
+        change = (self.objective - before.objective) / max(abs(self.objective), 1e-300)
+        return Info(self.objective, change)
+
+    def check(self) -> None:
+        """Stop at once where the search for a start was interrupted."""
+        if self.is_cut:
+            raise KeyboardInterrupt
+
+
+class Climber(Protocol):
+    """An EM algorithm."""
+
+    @property
+    def prior(self) -> object:
+        """What to add to the counts."""
+
+    @property
+    def parameterization(self) -> Any:
+        """Where modes are taken."""
+
+    @property
+    def restarts(self) -> int | None:
+        """How many starting points there are."""
+
+    @property
+    def start(self) -> Start | BayesNet:
+        """Which parameters to begin at."""
+
+    def init(self, task: Ascent, rng: np.random.Generator) -> Point:
+        """The point to begin at."""
+
+    def first(self, task: Ascent, model: BayesNet) -> Point:
+        """The point at some parameters."""
+
+    def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
+        """The next point."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ascent:
+    """A task with its E-step and its prior."""
+
+    task: Task
+    expectation: Expectation = field(repr=False)
+    alphas: tuple[Any, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, task: Task, prior: object, parameterization: str, threads: int | None = None) -> Ascent:
+        """The task, planned."""
+        if parameterization not in ("softmax", "theta"):
+            raise NotApplicable(f"parameterization is 'softmax' or 'theta'; found {parameterization!r}.")
+        expectation = expectation_of(task, threads=threads)
+        return cls(task, expectation, expectation.blocks.alphas(prior, is_theta=parameterization == "theta"))
+
+    def point(self, model: BayesNet, *, is_hard: bool = False, memory: Any = ()) -> Point:
+        """The point at these parameters."""
+        found = self.expectation.complete(model) if is_hard else self.expectation.expect(model)
+        return self.at(model, found.statistics, found.log_likelihood, memory=memory, is_exact=not is_hard)
+
+    def at(self, model: BayesNet, statistics: Statistics, log_likelihood: float, **more: Any) -> Point:
+        """The point with these statistics; the objective counts the prior."""
+        objective = log_likelihood + self.expectation.blocks.log_prior(model, self.alphas)
+        return Point(model, statistics, log_likelihood, objective, **more)
+
+    def begin(self, method: Climber, rng: np.random.Generator) -> Point:
+        """The best starting point after short runs; the first is as asked, the others are drawn."""
+        number = self.num_starts(method)
+        best, failure = None, None
+        for i, own in enumerate(rng.spawn(number)):
+            try:
+                found = self._short_run(method, own, i, SHORT_RUN if number > 1 else 0)
+            except FAILURES as error:
+                failure = error
+                continue
+            except KeyboardInterrupt:
+                if best is None:
+                    raise
+                return replace(best, is_cut=True)
+            best = found if best is None or found.objective > best.objective else best
+        if best is None:
+            assert failure is not None
+            raise failure
+        return best
+
+    def _short_run(self, method: Climber, rng: np.random.Generator, number: int, steps: int) -> Point:
+        start: Start | BayesNet = method.start if number == 0 else ("data" if number % 2 else "random")
+        point = method.first(self, start_model(self.task, self.expectation, start, rng))
+        for _ in range(steps):
+            point, _ = method.step(self, point, rng)
+        return point
+
+    def num_starts(self, method: Climber) -> int:
+        """How many starting points the method asks for."""
+        if method.restarts is None:
+            return RESTARTS if self.hidden and method.start in ("auto", "data", "random") else 1
+        if isinstance(method.restarts, bool) or method.restarts < 1:
+            raise NotApplicable(f"restarts is a whole number of at least 1, or None; found {method.restarts!r}.")
+        return method.restarts
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The variables without any cell."""
+        rows = self.task.dataset.num_rows
+        return tuple(name for name, missing in self.task.dataset.num_missing.items() if rows and missing == rows)
+
+
+def settings(method: Any) -> str:
+    """How a method reads: its name, and the settings that are not the default.
+
+    >>> @dataclass(frozen=True, repr=False)
+    ... class Some:
+    ...     prior: object = None
+    ...     restarts: int = 1
+    >>> settings(Some(restarts=3))
+    'Some(restarts=3)'
+    """
+    shown = [(f.name, getattr(method, f.name)) for f in fields(method) if getattr(method, f.name) != f.default]
+    return f"{type(method).__name__}({', '.join(f'{name}={value!r}' for name, value in shown)})"
+
+
+def climb(method: Climber, task: Task) -> Fit:
+    """The fit of a task by an EM algorithm."""
+    ascent = Ascent.of(task, method.prior, method.parameterization, getattr(method, "threads", None))
+    try:
+        run = iterate(
+            method,
+            ascent,
+            rng=task.rng,
+            until=as_until(task.until, Until(steps=1000, tolerance=1e-8)),
+            progress=task.progress,
+            checkpoint=task.checkpoint,
+            about=about(method, task),
+        )
+    except (NotClosed, np.linalg.LinAlgError) as error:
+        raise NotClosed(f"{method!r} cannot go on: {error}") from error
+    return result(method, ascent, run)
+
+
+def about(method: object, task: Task) -> str:
+    """What a checkpoint is about: the settings, the network and the rows."""
+    data = task.dataset
+    mark = zlib.crc32(repr([v.name for v in data.variables]).encode())
+    for variable in data.variables:
+        mark = zlib.crc32(np.ascontiguousarray(data.column(variable)).tobytes(), mark)
+    if task.row_weights is not None:
+        mark = zlib.crc32(np.ascontiguousarray(task.row_weights).tobytes(), mark)
+    return f"{method!r} of {task.template!r} on {data.num_rows} rows (mark {mark:08x})"
+
+
+def result(method: Climber, ascent: Ascent, run: Run[Point]) -> Fit:
+    """The fit that a run amounts to."""
+    model, weights = run.state.model, ascent.expectation.weights
+    exact = run.state.log_likelihood if run.state.is_exact else ascent.expectation.expect(model).log_likelihood
+    converged = run.status is Status.CONVERGED
+    info: dict[str, object] = {"seconds": round(run.seconds, 3), "different rows": len(weights)}
+    if ascent.hidden:
+        info["hidden"] = ", ".join(ascent.hidden)
+    if ascent.num_starts(method) > 1:
+        info["starting points"] = ascent.num_starts(method)
+    return Fit(
+        model,
+        exact,
+        method=method,
+        status=run.status,
+        trace=run.trace,
+        state=run,
+        num_rows=float(weights.sum()),
+        guarantees={"parameters": Guarantee.STATIONARY if converged else Guarantee.HEURISTIC},
+        info=info,
+    )

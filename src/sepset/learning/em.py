@@ -1,0 +1,234 @@
+r"""Expectation maximization: fill in what is missing with its posterior, estimate, and repeat.
+
+$$\bar M^t[x, \mathbf u] = \sum_m P(x, \mathbf u \mid \mathbf o[m], \theta^t), \qquad
+\theta^{t+1}_{x \mid \mathbf u} = \frac{\bar M^t[x, \mathbf u]}{\bar M^t[\mathbf u]}$$
+
+Every step raises the log-likelihood (with a prior, the log posterior) or stays where it is.
+
+Reference: Koller & Friedman, section 19.2.2; Dempster, Laird & Rubin (1977).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sepset.errors import ImpossibleEvidence, NotApplicable, NotClosed
+from sepset.inference.iterate import Info
+from sepset.learning.ascent import Ascent, Point, climb, settings
+from sepset.learning.fit import Fit
+from sepset.learning.maximization import Parameterization
+from sepset.learning.reestimation import Statistics
+from sepset.learning.starts import Start
+from sepset.learning.task import Task
+from sepset.models.bayesnet import BayesNet
+
+SMALLEST_SHARE = 0.1
+"""How much of an expected count an extrapolation leaves at least."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class EM:
+    r"""Expectation maximization with the exact posterior of every row.
+
+    Args:
+        prior: what to add to the counts: one prior, several, or a mapping by block (see `MAP`); None maximizes the
+            likelihood.
+        parameterization: where the mode is taken: "softmax" adds $\alpha$ to the counts, "theta" adds $\alpha - 1$.
+        restarts: how many starting points get a short run before the best goes on; by default one, or five where
+            variables have no column and no start is given.
+        start: which parameters to begin at: "auto", "model", "data", "random", or a network.
+        acceleration: "squarem" extrapolates every third step, and never accepts a worse point.
+        threads: how many; one a processor by default. Answers do not depend on it.
+
+    Contexts that no row can reach become uniform. The result is a stationary point; more restarts find better ones.
+
+    Cost: one pass of exact inference over the different rows a step; nothing is planned again.
+    Reference: Koller & Friedman, section 19.2.2; Varadhan & Roland (2008) for the extrapolation.
+
+    >>> from sepset.learning.fit import fit
+    >>> from sepset.graphs.graph import DAG
+    >>> rows = {"x": ["a", "a", "b", None], "y": ["c", "d", "d", "d"]}
+    >>> found = fit(DAG.parse("x -> y"), rows, EM())
+    >>> found.status.value, found.model.cpd("x").values.round(1).tolist()
+    ('converged', [0.6, 0.4])
+    """
+
+    prior: object = None
+    parameterization: Parameterization = "softmax"
+    restarts: int | None = None
+    start: Start | BayesNet = "auto"
+    acceleration: Literal["squarem"] | None = None
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.acceleration not in (None, "squarem"):
+            raise NotApplicable(f"acceleration is 'squarem' or None; found {self.acceleration!r}.")
+
+    def __repr__(self) -> str:
+        return settings(self)
+
+    def fit(self, task: Task) -> Fit:
+        """The network at the stationary point that the iteration reaches."""
+        return climb(self, task)
+
+    def init(self, task: Ascent, rng: np.random.Generator) -> Point:
+        """The best of the starting points after short runs."""
+        return task.begin(self, rng)
+
+    def first(self, task: Ascent, model: BayesNet) -> Point:
+        """The point at these parameters."""
+        return task.point(model)
+
+    def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
+        """The next point: an M-step and the E-step at what it found, or an extrapolation of the last three."""
+        state.check()
+        new = self._extrapolated(task, state) if len(state.memory) == 2 else None
+        if new is None:
+            made = task.expectation.blocks.maximize(state.model, state.statistics, task.alphas)
+            before = state.memory if len(state.memory) < 2 else ()
+            new = task.point(made, memory=(*before, state.statistics) if self.acceleration else ())
+        return new, new.info(state)
+
+    def _extrapolated(self, task: Ascent, state: Point) -> Point | None:
+        """The point that the last three sets of statistics point at, if it is no worse."""
+        target = squarem(state.memory[0], state.memory[1], state.statistics)
+        if target is None:
+            return None
+        try:
+            found = task.point(task.expectation.blocks.maximize(state.model, target, task.alphas))
+        except (ImpossibleEvidence, NotClosed, np.linalg.LinAlgError):
+            return None
+        return found if found.objective >= state.objective else None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class HardEM:
+    r"""Hard-assignment EM: complete each row by its most probable values, estimate, and repeat.
+
+    $$\mathbf h[m] = \arg\max_{\mathbf h} P(\mathbf h \mid \mathbf o[m], \theta)$$
+
+    It raises the likelihood of the *completed* rows and stops after finitely many steps; for mixtures of spheres this
+    is the k-means algorithm. The trace is about the completed rows, `Fit.log_likelihood` about those given.
+
+    Args:
+        prior, parameterization, restarts, start: as in `EM`.
+
+    Cost: one max-product pass for each different row that misses anything, a step.
+    Reference: Koller & Friedman, section 19.2.2.6.
+
+    >>> from sepset.learning.fit import fit
+    >>> from sepset.graphs.graph import DAG
+    >>> fit(DAG.parse("x"), {"x": ["a", "a", "b", None]}, HardEM()).model.cpd("x").values.tolist()
+    [0.75, 0.25]
+    """
+
+    prior: object = None
+    parameterization: Parameterization = "softmax"
+    restarts: int | None = None
+    start: Start | BayesNet = "auto"
+
+    def __repr__(self) -> str:
+        return settings(self)
+
+    def fit(self, task: Task) -> Fit:
+        """The network at which completions no longer change."""
+        return climb(self, task)
+
+    def init(self, task: Ascent, rng: np.random.Generator) -> Point:
+        """The best of the starting points after short runs."""
+        return task.begin(self, rng)
+
+    def first(self, task: Ascent, model: BayesNet) -> Point:
+        """The point at these parameters, with the rows completed."""
+        return task.point(model, is_hard=True)
+
+    def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
+        """Estimates from the completed rows, and new completions."""
+        state.check()
+        new = self.first(task, task.expectation.blocks.maximize(state.model, state.statistics, task.alphas))
+        same = all(np.array_equal(a, b) for a, b in zip(new.statistics, state.statistics, strict=True))
+        return new, new.info(state)._replace(is_done=same)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class IncrementalEM:
+    r"""EM that estimates again after each part of the rows.
+
+    Each part keeps its expected statistics from when it was last looked at. The objective is the free energy
+
+    $$F[\theta, Q] = E_Q[\log P(\mathcal D, \mathcal H \mid \theta)] + H(Q) \le \log P(\mathcal D \mid \theta),$$
+
+    which every update raises; it meets the log-likelihood where the iteration converges. A step is one pass.
+
+    Args:
+        parts: how many parts the rows are dealt into, at random.
+        prior, parameterization, restarts, start, threads: as in `EM`.
+
+    Reference: Neal & Hinton (1998), A view of the EM algorithm that justifies incremental variants.
+
+    >>> from sepset.learning.fit import fit
+    >>> from sepset.graphs.graph import DAG
+    >>> found = fit(DAG.parse("x"), {"x": ["a", "a", "b", None]}, IncrementalEM(parts=2))
+    >>> found.model.cpd("x").values.round(2).tolist()
+    [0.67, 0.33]
+    """
+
+    parts: int = 8
+    prior: object = None
+    parameterization: Parameterization = "softmax"
+    restarts: int | None = None
+    start: Start | BayesNet = "auto"
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.parts, bool) or self.parts < 1:
+            raise NotApplicable(f"parts is a whole number of at least 1; found {self.parts!r}.")
+
+    def __repr__(self) -> str:
+        return settings(self)
+
+    def fit(self, task: Task) -> Fit:
+        """The network at the stationary point that the iteration reaches."""
+        return climb(self, task)
+
+    def init(self, task: Ascent, rng: np.random.Generator) -> Point:
+        """The best of the starting points after short runs, with the rows dealt into parts."""
+        return task.begin(self, rng)
+
+    def first(self, task: Ascent, model: BayesNet) -> Point:
+        """The point at these parameters, with statistics part by part."""
+        from sepset.learning.incremental import dealt
+
+        return dealt(task, model, self.parts)
+
+    def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
+        """One pass over the parts."""
+        from sepset.learning.incremental import one_pass
+
+        state.check()
+        new = one_pass(task, state)
+        return new, new.info(state)
+
+
+def squarem(before: Statistics, between: Statistics, now: Statistics) -> Statistics | None:
+    r"""Statistics further along the path of the last three, or None where they do not tell.
+
+    $$s' = s_0 - 2\alpha r + \alpha^2 v, \qquad r = s_1 - s_0, \; v = s_2 - s_1 - r, \; \alpha = -\|r\| / \|v\|$$
+
+    Reference: Varadhan & Roland (2008), scheme S3.
+
+    >>> squarem((np.array([0.0]),), (np.array([0.5]),), (np.array([0.75]),))[0].tolist()
+    [1.0]
+    """
+    r = [b - a for a, b in zip(before, between, strict=True)]
+    v = [c - b - d for b, c, d in zip(between, now, r, strict=True)]
+    length = [float(np.sqrt(sum((part**2).sum() for part in parts))) for parts in (r, v)]
+    if length[1] == 0.0 or length[0] <= length[1]:
+        return None
+    alpha = -length[0] / length[1]
+    path = [a - 2.0 * alpha * d + alpha**2 * e for a, d, e in zip(before, r, v, strict=True)]
+    # Counts stay positive where they are; matrices of moments are checked where they are used.
+    return tuple(np.maximum(p, SMALLEST_SHARE * c) if c.ndim == 1 else p for p, c in zip(path, now, strict=True))

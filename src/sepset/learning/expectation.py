@@ -1,0 +1,152 @@
+r"""The E-step: expected sufficient statistics of every parameter block given incomplete rows.
+
+$$\bar M_\theta[x, \mathbf u] = \sum_m w_m P(x, \mathbf u \mid \mathbf o[m], \theta)$$
+
+Rows that repeat count once, with their weights. The plan and the program are made once; between steps only numbers
+change.
+
+Reference: Koller & Friedman, section 19.2.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.data.dataset import Dataset
+from sepset.errors import NotApplicable
+from sepset.inference.batch import refuse_impossible
+from sepset.inference.cliquetree import CliqueTree
+from sepset.inference.findings import Findings
+from sepset.inference.tabletree import PreparedTables
+from sepset.learning.families import Family, family_of
+from sepset.learning.reestimation import Reestimation, Statistics
+from sepset.learning.task import Task
+from sepset.models.bayesnet import BayesNet
+from sepset.variables import Discrete, Vector
+
+Array: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+
+class Expected(NamedTuple):
+    """What an E-step finds.
+
+    Attributes:
+        statistics: one array a parameter block.
+        log_likelihood: of the rows at the parameters they were computed with.
+    """
+
+    statistics: Statistics
+    log_likelihood: float
+
+
+class Expectation(Protocol):
+    """A network's structure with rows: expected statistics at any parameters."""
+
+    @property
+    def blocks(self) -> Reestimation:
+        """The parameter blocks, and what their statistics suggest."""
+
+    @property
+    def weights(self) -> Array:
+        """The weight of each different row."""
+
+    def expect(self, model: BayesNet, rows: Ints | None = None) -> Expected:
+        """The expected statistics at these parameters, of all different rows or of some."""
+
+    def complete(self, model: BayesNet) -> Expected:
+        """The statistics of the rows completed by their most probable values, and the log density of all that."""
+
+
+def expectation_of(task: Task, *, threads: int | None = None) -> Expectation:
+    """The E-step of a task: compiled where every variable is discrete.
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> coin = Discrete("coin", ("head", "tail"))
+    >>> net = BayesNet(TableCPD(coin, [0.5, 0.5]))
+    >>> expectation_of(Task(net, {"coin": ["head", None]})).expect(net).statistics[0].tolist()
+    [1.5, 0.5]
+    """
+    if any(isinstance(v, Vector) for v in task.template.variables):
+        from sepset.learning.completions import Completions
+
+        return Completions.of(task)
+    return TableExpectation.of(task.template, task.dataset, task.row_weights, threads)
+
+
+@dataclass(frozen=True, eq=False)
+class TableExpectation:
+    """The E-step of discrete networks, by one compiled engine."""
+
+    blocks: Reestimation
+    rows: Findings = field(repr=False)
+    weights: Array = field(repr=False)
+    engine: PreparedTables = field(repr=False)
+    threads: int | None = None
+
+    @classmethod
+    def of(
+        cls, template: BayesNet, dataset: Dataset, weights: Array | None, threads: int | None = None
+    ) -> TableExpectation:
+        """The E-step over a dataset's rows; those of weight zero are left out."""
+        blocks = Reestimation.of(template, family_of)
+        families: tuple[Family, ...] = blocks.families  # type: ignore[assignment]  # as `family_of` made them
+        net = BayesNet(*(f.engine(c) for f, c in zip(families, template.cpds, strict=True)))
+        engine = CliqueTree().prepare(net.problem())
+        assert isinstance(engine, PreparedTables)
+        findings = Findings.of(dataset, engine.problem.variables)
+        rows, which = findings.distinct()
+        weight = np.bincount(which, weights, len(rows)).astype(np.float64)
+        if (weight == 0).any():
+            kept = np.flatnonzero(weight > 0)
+            rows, weight = rows.take(kept), weight[kept]
+        return cls(blocks, rows, weight, engine, threads)
+
+    @property
+    def _families(self) -> tuple[Family, ...]:
+        return self.blocks.families  # type: ignore[return-value]  # as `family_of` made them
+
+    def expect(self, model: BayesNet, rows: Ints | None = None) -> Expected:
+        """The expected statistics at these parameters, of all rows or of some."""
+        engine, first = self._at(model)
+        found, weights = (self.rows, self.weights) if rows is None else (self.rows.take(rows), self.weights[rows])
+        marginals, log_partition = engine.summed_marginals(found, weights, threads=self.threads)
+        refuse_impossible(log_partition)
+        per_cpd = [
+            family.statistics(cpd, marginals[first[i] : first[i + 1]])
+            for i, (family, cpd) in enumerate(zip(self._families, model.cpds, strict=True))
+        ]
+        return Expected(self.blocks.pooled(per_cpd, self._total), float(weights @ log_partition))
+
+    def _at(self, model: BayesNet) -> tuple[PreparedTables, list[int]]:
+        """The engine with the model's numbers, and where each CPD's factors start."""
+        values: list[Array] = []
+        first = [0]
+        for family, cpd in zip(self._families, model.cpds, strict=True):
+            values += family.numbers(cpd)
+            first.append(len(values))
+        return self.engine.with_values(values), first
+
+    @property
+    def _total(self) -> float:
+        return float(self.weights.sum())
+
+    def complete(self, model: BayesNet) -> Expected:
+        """The statistics of the rows completed by their most probable values, and the log probability of all that."""
+        from sepset.learning.hard import completed
+
+        columns, log_values = completed(self._at(model)[0], self.rows, model)
+        pairs = zip(self._families, model.cpds, strict=True)
+        per_cpd = [f.complete(c, {v: columns[v] for v in c.scope}, self.weights) for f, c in pairs]
+        return Expected(self.blocks.pooled(per_cpd, self._total), float(self.weights @ log_values))
+
+
+def discrete_only(model: BayesNet, what: str) -> None:
+    """Refuse a network with real variables, on behalf of `what`."""
+    real = [v.name for v in model.variables if not isinstance(v, Discrete)]
+    if real:
+        raise NotApplicable(f"{what} is for networks of discrete variables; {real[0]!r} is real. Use EM().")

@@ -1,0 +1,220 @@
+"""Fitting, judging and imputing from the command line: the same as the functions, with one line for bad input."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import sepset as ss
+from sepset import cli
+from sepset.cpds.priors import BDeu
+from sepset.graphs.graph import DAG
+from sepset.learning.divergence import divergence
+from sepset.learning.fit import fit
+from sepset.learning.losses import ConditionalLogLoss, ZeroOne, evaluate
+from sepset.learning.parameters import Bayes
+
+run = CliRunner()
+
+
+def shown(*arguments: object) -> str:
+    result = run.invoke(cli.app, [str(a) for a in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def parsed(*arguments: object):
+    return json.loads(shown(*arguments, "--json"))
+
+
+@pytest.fixture
+def asia() -> ss.BayesNet:
+    return ss.datasets.load("asia")
+
+
+@pytest.fixture(params=[".csv", ".parquet"])
+def rows(request, tmp_path, asia) -> Path:
+    path = tmp_path / f"rows{request.param}"
+    ss.write_dataset(asia.sample(500, seed=1), path)
+    return path
+
+
+@pytest.fixture
+def csv(tmp_path, asia) -> Path:
+    path = tmp_path / "asia.csv"
+    ss.write_dataset(asia.sample(500, seed=1), path)
+    return path
+
+
+@pytest.fixture
+def holes(tmp_path, asia) -> Path:
+    drawn = asia.sample(300, seed=2)
+    codes = drawn.matrix().copy()
+    codes[np.random.default_rng(0).random(codes.shape) < 0.1] = -1
+    path = tmp_path / "holes.csv"
+    ss.write_dataset(ss.Dataset.from_codes(asia.variables, codes), path)
+    return path
+
+
+def test_fit_is_the_function(rows, tmp_path, asia):
+    out = tmp_path / "model.json"
+    facts = parsed("fit", "asia", rows, "-o", out, "-m", "bdeu", "-a", "10")
+    expected = fit(asia, asia.sample(500, seed=1), Bayes(BDeu(10)))
+    assert facts["log_likelihood"] == pytest.approx(expected.log_likelihood)
+    assert facts["rows"] == 500
+    assert divergence(expected.model, ss.read(out)).total == pytest.approx(0.0, abs=1e-12)
+
+
+def test_structures_in_words_files_and_classifiers(csv, tmp_path, asia):
+    out = tmp_path / "model.json"
+    shown("fit", "smoke -> lung; smoke -> bronc", csv, "-o", out)
+    assert set(ss.read(out).dag.edges) == {("smoke", "lung"), ("smoke", "bronc")}
+    text = tmp_path / "graph.txt"
+    text.write_text("smoke -> lung <- asia\n", encoding="utf-8")
+    shown("fit", text, csv, "-o", out, "-m", "k2")
+    assert ss.read(out).parents("lung") == ("smoke", "asia")
+    shown("fit", "naive", csv, "-o", out, "--target", "dysp", "-m", "k2")
+    assert ss.read(out).children("dysp") == tuple(n for n in asia.variables.names if n != "dysp")
+    shown("fit", "tan", csv, "-o", out, "--target", "dysp", "-m", "k2")
+    assert ss.read(out).dag.num_edges == 7 + 6
+
+
+def test_missing_cells_go_to_em(holes, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "model.bif"
+    facts = parsed("fit", "asia", holes, "-o", out, "-m", "em", "-a", "5", "--steps", "50")
+    trace = facts["trace"]
+    assert facts["status"] in ("converged", "step limit")
+    assert all(after >= before - 1e-9 * abs(before) for before, after in itertools.pairwise(trace))
+    assert facts["iterations"] == len(trace) > 1
+    assert "EM" in refused(monkeypatch, capsys, "fit", "asia", str(holes), "-o", str(out))
+    assert parsed("fit", "asia", holes, "-o", out, "-m", "hard-em", "-a", "5")["status"] == "converged"
+
+
+def test_hidden_variables(csv, tmp_path):
+    out = tmp_path / "mixture.json"
+    facts = parsed(
+        *("fit", "kind -> smoke; kind -> lung; kind -> bronc", csv, "-o", out),
+        *("-m", "em", "-a", "1", "--hidden", "kind=3", "--steps", "20", "--seed", "3"),
+    )
+    assert ss.read(out)["kind"].num_states == 3
+    assert facts["parameters"] == 2 + 3 * 3
+
+
+def test_weights_are_a_column(tmp_path):
+    path, out = tmp_path / "weighted.csv", tmp_path / "coin.json"
+    path.write_text("coin,times\nhead,3\ntail,1\n", encoding="utf-8")
+    shown("fit", "coin;", path, "-o", out, "--weights", "times")
+    assert ss.read(out).cpd("coin").values.tolist() == [0.75, 0.25]
+    shown("fit", out, path, "-o", out, "--weights", "times")
+    assert ss.read(out).cpd("coin").values.tolist() == [0.75, 0.25]
+
+
+def test_what_people_see(csv, tmp_path):
+    text = shown("fit", "asia", csv, "-o", tmp_path / "model.json", "-m", "bdeu")
+    assert "log-likelihood" in text
+
+
+def test_evaluate_is_the_function(rows, asia):
+    facts = parsed("evaluate", "asia", rows, "-t", "dysp", "--truth", "asia")
+    data = asia.sample(500, seed=1)
+    expected = evaluate(asia, data, ZeroOne("dysp"), ConditionalLogLoss("dysp"))
+    for name, risk in expected.items():
+        assert facts["losses"][name]["mean"] == pytest.approx(risk.mean)
+    assert facts["divergence"] == 0.0
+    assert 0 <= facts["calibration"]["dysp"] < 0.1
+    text = shown("evaluate", "asia", rows, "-t", "dysp")
+    assert "expected calibration error of dysp" in text
+
+
+def test_cross_validation(csv):
+    facts = parsed("evaluate", "asia", csv, "-t", "dysp", "--folds", "5", "-m", "bdeu")
+    assert set(facts["losses"]["log-loss"]) == {"pooled_mean", "mean_of_folds", "spread"}
+    assert facts["losses"]["log-loss"]["pooled_mean"] == pytest.approx(2.3, abs=0.3)
+    assert "pooled mean" in " ".join(shown("evaluate", "asia", csv, "--folds", "3").split())
+
+
+def test_impossible_rows_are_infinite_and_still_json(tmp_path):
+    path = tmp_path / "impossible.csv"
+    asia = ss.datasets.load("asia")
+    row = dict.fromkeys(asia.variables.names, "no") | {"lung": "yes", "either": "no"}
+    path.write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n", encoding="utf-8")
+    assert parsed("evaluate", "asia", path)["losses"]["log-loss"]["mean"] == "inf"
+
+
+def test_calibration_is_drawn(csv, tmp_path):
+    picture = tmp_path / "calibration.svg"
+    shown("evaluate", "asia", csv, "-t", "dysp", "--plot", picture)
+    assert "<svg" in picture.read_text(encoding="utf-8")
+
+
+def test_impute_fills_every_cell(holes, tmp_path, asia):
+    out = tmp_path / "full.csv"
+    facts = parsed("impute", "asia", holes, "-o", out)
+    before, after = (ss.read_dataset(path, asia.variables) for path in (holes, out))
+    assert after.is_complete
+    assert facts["filled"] == sum(before.num_missing.values())
+    for v in asia.variables:
+        seen = before.codes(v) >= 0
+        np.testing.assert_array_equal(after.codes(v)[seen], before.codes(v)[seen])
+    assert "cells of 300 rows filled" in shown("impute", "asia", holes, "-o", tmp_path / "again.parquet")
+
+
+def test_several_draws(holes, tmp_path, asia):
+    facts = parsed("impute", "asia", holes, "-o", tmp_path / "drawn.csv", "--copies", "3", "--seed", "4")
+    assert [Path(f).name for f in facts["files"]] == ["drawn-1.csv", "drawn-2.csv", "drawn-3.csv"]
+    first, second = (ss.read_dataset(f, asia.variables) for f in facts["files"][:2])
+    assert first.is_complete
+    assert not first.equals(second)
+
+
+def test_hidden_variables_are_filled_on_request(tmp_path, asia):
+    path, out = tmp_path / "narrow.csv", tmp_path / "wide.csv"
+    ss.write_dataset(asia.sample(20, seed=0).select(["xray", "dysp"]), path)
+    shown("impute", "asia", path, "-o", out)
+    assert ss.read_dataset(out).variables.names == ("xray", "dysp")
+    shown("impute", "asia", path, "-o", out, "--hidden")
+    assert set(ss.read_dataset(out, asia.variables).variables.names) == set(asia.variables.names)
+
+
+def refused(monkeypatch, capsys, *arguments: str) -> str:
+    monkeypatch.setattr(sys, "argv", ["sepset", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("sepset: ")
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_bad_input_ends_with_one_line(csv, tmp_path, monkeypatch, capsys):
+    def error(*arguments):
+        return refused(monkeypatch, capsys, *map(str, arguments))
+
+    out = tmp_path / "out.json"
+    assert "Did you mean 'asia'" in error("fit", "assia", csv, "-o", out)
+    assert "smok" in error("fit", "smok -> lung", csv, "-o", out)
+    assert "no such file" in error("fit", "asia", tmp_path / "none.csv", "-o", out)
+    assert "needs to know the class" in error("fit", "naive", csv, "-o", out)
+    assert "Did you mean 'dysp'" in error("fit", "naive", csv, "-o", out, "--target", "dyps")
+    assert "mle has no prior" in error("fit", "asia", csv, "-o", out, "-a", "5")
+    assert "NAME=STATES" in error("fit", "k -> smoke", csv, "-o", out, "-m", "em", "--hidden", "k")
+    assert "Bayesian networks" in error("fit", "misconception", csv, "-o", out)
+    assert "no column 'times'" in error("fit", "asia", csv, "-o", out, "--weights", "times")
+    assert "numbers" in error("fit", "asia", csv, "-o", out, "--weights", "smoke")
+    assert "Did you mean 'dysp'" in error("evaluate", "asia", csv, "-t", "dyps")
+    assert "all the same" in error("impute", "asia", csv, "-o", tmp_path / "x.csv", "--kind", "map", "--copies", "2")
+    assert not out.exists()
+
+
+def test_graphs_of_one_node(tmp_path):
+    path, out = tmp_path / "coins.csv", tmp_path / "coin.json"
+    path.write_text("coin\nhead\ntail\n", encoding="utf-8")
+    shown("fit", "coin;", path, "-o", out)
+    assert ss.read(out).dag == DAG.parse("coin")

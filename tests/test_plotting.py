@@ -1,0 +1,71 @@
+"""Pictures: what is drawn where, without a screen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from sepset import plotting
+from sepset.errors import MissingExtra
+from sepset.learning.calibration import calibration
+from sepset.learning.em import EM
+from sepset.learning.fit import fit
+
+figure = pytest.importorskip("matplotlib.figure")
+
+
+@pytest.fixture
+def axes():
+    return figure.Figure().subplots()
+
+
+def test_calibration_curves_share_axes(axes):
+    curves = {"a": calibration([0.1, 0.9], [0, 1]), "b": calibration([0.4, 0.6], [1, 0])}
+    found = plotting.calibration_curves(curves, axes)
+    drawn = [line for line in found.lines if line.get_marker() == "o"]
+    assert [line.get_xdata().tolist() for line in drawn] == [c.predicted.tolist() for c in curves.values()]
+
+
+def test_traces_fall_towards_the_best(axes):
+    dag = ss.DAG.parse("h -> x; h -> y; h -> z")
+    rows = ss.BayesNet.random(dag, seed=1).sample(100, seed=0).select(["x", "y", "z"])
+    fits = {str(s): fit(dag, rows, EM(restarts=1), variables=[ss.Discrete("h")], seed=s) for s in (0, 1)}
+    found = plotting.traces(fits, axes)
+    for line, one in zip(found.lines, fits.values(), strict=True):
+        assert len(line.get_ydata()) == len(one.trace)
+        assert (np.diff(line.get_ydata()) <= 1e-9).all()
+    assert found.get_yscale() == "log"
+
+
+def test_children_are_drawn_below_their_parents(axes):
+    asia = ss.datasets.load("asia")
+    places = plotting.layered(asia.dag)
+    assert all(places[parent][1] > places[child][1] for parent, child in asia.dag.edges)
+    assert len(set(places.values())) == 8
+    found = plotting.graph(asia, axes)
+    assert {t.get_text() for t in found.texts if t.get_text()} == set(asia.variables.names)
+    plotting.graph(ss.DAG([], []), axes)
+
+
+def test_pictures_are_saved_without_a_window(tmp_path):
+    for suffix in ("png", "svg", "pdf"):
+        path = tmp_path / f"graph.{suffix}"
+        plotting.save(lambda ax: plotting.graph(ss.DAG.parse("a -> b"), ax), path)
+        assert path.stat().st_size > 500
+
+
+def test_current_axes_by_default():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    current = plt.figure().gca()
+    assert plotting.graph(ss.DAG.parse("a -> b")) is current
+    plt.close("all")
+
+
+def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtra, match=r"sepset\[plot\]"):
+        plotting.save(lambda ax: None, "x.png")
