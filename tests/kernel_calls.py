@@ -14,7 +14,7 @@ def _matrix(rows, width):
     return np.array(rows, dtype=np.int64).reshape(-1, width)
 
 
-def run(w, *, store=None, rows=(), copies=(), fixed=(), codes=(), ops=(), groups=(), exponents=None, flags=None,
+def run(w, *, store=None, rows=(), copies=(), fixed=(), codes=(), old=None, dirty=None, ops=(), groups=(), exponents=None, flags=None,
         maximize=False, cancel=NEVER, roots=(), reads=(), out=None):  # fmt: skip
     """One run; whatever is not given is empty."""
     return contraction.run(
@@ -24,6 +24,8 @@ def run(w, *, store=None, rows=(), copies=(), fixed=(), codes=(), ops=(), groups
         _matrix(copies, 4),
         np.array(fixed, dtype=np.int64).reshape(2, -1),
         np.array(codes, dtype=np.int64),
+        np.array(codes if old is None else old, dtype=np.int64),
+        np.ones(max(16, 0 if exponents is None else len(exponents)), np.uint8) if dirty is None else dirty,
         _matrix(ops, contraction.WIDTH),
         _matrix(groups, 4),
         np.zeros(8, np.int64) if exponents is None else exponents,

@@ -118,7 +118,7 @@ def test_a_long_run_hears_of_an_interruption(monkeypatch):
     seen = []
 
     def endless(*arguments):
-        cancel = arguments[11]
+        cancel = arguments[13]
         end = time.monotonic() + 30
         while not cancel[0] and time.monotonic() < end:
             time.sleep(0.001)

@@ -124,7 +124,7 @@ def test_a_pool_hands_out_each_workspace_once_and_keeps_few():
     store, other = (FactorStore.of(chain(num)[0].problem()) for num in (2, 3))
     pool = WorkspacePool(2)
     assert pool.take(store) is None
-    first, *more = (Workspace(np.empty(5), np.empty(2, np.int64), np.empty(2, np.int64)) for _ in range(4))
+    first, *more = (Workspace(*(np.empty(2) for _ in range(5))) for _ in range(4))
     pool.give(store, first)
     assert pool.take(other) is None, "another store's numbers are of no use"
     assert pool.take(store) is first
@@ -147,3 +147,35 @@ def test_an_interrupted_run_keeps_its_workspace_to_itself():
     with pytest.raises(KeyboardInterrupt):
         question.ask(store, Evidence(), stop)
     assert question.pool.take(store) is None
+
+
+def reached(question, factors):
+    """The tensors that depend on some factors (by place), by following the steps."""
+    found = {f + 1 for f in factors}
+    for result, first, second in question.contraction.steps:
+        if {first, second} & found:
+            found.add(result)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_only_what_a_changed_finding_reaches_is_computed_again(seed):
+    rng = np.random.default_rng(seed)
+    model, tables = chain(7)
+    problem, observed = model.problem(), (0, 3, 6)
+    plan = make_plan(problem, problem.relevant((), observed, constants=True), method=ss.MinFill(), observed=observed)
+    store = FactorStore.of(problem)
+    question = compile_question(problem, store, plan, observed=observed, marginals=(1, 2, 4, 5))
+    codes = [0, 0, 0]
+    question.marginals(store, Evidence(dict(zip(observed, codes, strict=True))))
+    for _ in range(6):
+        place = int(rng.integers(3))
+        before, codes[place] = codes[place], int(rng.integers(3))
+        _, values, _ = question.marginals(store, Evidence(dict(zip(observed, codes, strict=True))))
+        space = question.pool.take(store)
+        mentioning = [i for i, n in enumerate(question.numbers) if observed[place] in problem.scope(int(n))]
+        expected = reached(question, mentioning) if codes[place] != before else set()
+        assert set(np.flatnonzero(space.dirty).tolist()) == expected
+        question.pool.give(store, space)
+        left = tables[0][codes[0]] * (tables[1] @ tables[2])[:, codes[1]]
+        np.testing.assert_allclose(values[question.places[1]], left / left.sum(), rtol=CLOSE)

@@ -37,10 +37,20 @@ LONG = 100_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Workspace:
-    """Room for one run: numbers, the power of two of each tensor, and what happened."""
+    """Room for one run, with the results of the last.
+
+    Attributes:
+        values: the entries of all tensors.
+        exponents: the power of two of each tensor.
+        dirty: by tensor, whether it is to be computed anew.
+        codes: the findings of the last run.
+        flags: whether some range was too wide, and whether the run was cancelled.
+    """
 
     values: Floats
     exponents: Ints
+    dirty: NDArray[np.uint8]
+    codes: Ints
     flags: Ints
 
 
@@ -137,11 +147,6 @@ class Question:
         rows = self.program.rows
         return np.flatnonzero(rows[:, FIXED] < rows[:, END_FIXED])
 
-    @cached_property
-    def moving_rows(self) -> Ints:
-        """How these come from the store."""
-        return np.ascontiguousarray(self.program.rows[self.moving])
-
     def ask(self, store: FactorStore, evidence: Evidence, read: Callable[[Run], T]) -> T:
         """What `read` finds in the workspace after a run with these findings."""
         return self._run(store, evidence, NOTHING, np.empty(0), read)
@@ -156,26 +161,30 @@ class Question:
     def _run(self, store: FactorStore, evidence: Evidence, reads: Ints, out: Floats, then: Callable[[Run], T]) -> T:
         from sepset.kernels.contraction import run
 
-        program = self.program
+        program, codes = self.program, self.codes(evidence)
         space = self.pool.take(store)
-        rows = program.rows if space is None else self.moving_rows
         if space is None:
             space = self.workspace(store, np.empty(program.size))
-        codes = self.codes(evidence)
-        w, exponents, flags = space.values, space.exponents, space.flags
+        else:
+            space.dirty[: self.contraction.num_inputs + 1] = 0
+        w, exponents = space.values, space.exponents
         for place, v in enumerate(self.touched, start=len(self.numbers) + 1):
             start = int(program.offsets[place])
             w[start : start + len(evidence.weights[v])], exponents[place] = near_one(evidence.weights[v])
-        flags[0] = 0
-        parts = program.copies, program.fixed, codes, program.ops, program.groups, exponents, flags, self.maximize
+            space.dirty[place] = 1
+        copied = program.rows, program.copies, program.fixed, codes, space.codes, space.dirty
+        parts = *copied, program.ops, program.groups, exponents, space.flags, self.maximize
         if program.work > LONG:
             log_partition = interruptible(
-                lambda cancel: run(w, store.values, rows, *parts, cancel, program.roots, reads, out)
+                lambda cancel: run(w, store.values, *parts, cancel, program.roots, reads, out)
             )
         else:
-            log_partition = run(w, store.values, rows, *parts, NEVER, program.roots, reads, out)
-        answer = then(Run(self, w, exponents, bool(flags[0]), log_partition))
-        self.pool.give(store, space)  # not after an interruption, which may leave it half filled
+            log_partition = run(w, store.values, *parts, NEVER, program.roots, reads, out)
+        space.codes[:] = codes
+        is_wide = bool(space.flags[0])
+        answer = then(Run(self, w, exponents, is_wide, log_partition))
+        if not is_wide:  # its numbers are of no use
+            self.pool.give(store, space)  # not after an interruption, which may leave it half filled
         return answer
 
     def codes(self, evidence: Evidence) -> Ints:
@@ -189,7 +198,9 @@ class Question:
         values[0] = values[self.free] = 1.0
         exponents = np.zeros(program.num_tensors, dtype=np.int64)
         exponents[1 : len(self.numbers) + 1] = store.exponents[self.numbers]
-        return Workspace(values, exponents, np.zeros(2, dtype=np.int64))
+        dirty = np.ones(program.num_tensors, dtype=np.uint8)
+        codes = np.full(len(self.observed), -1, dtype=np.int64)
+        return Workspace(values, exponents, dirty, codes, np.zeros(2, dtype=np.int64))
 
     @property
     def free(self) -> slice:

@@ -163,10 +163,10 @@ def _filled(question: Question, store: LogStore, evidence: Evidence) -> Floats:
     program = question.program
     w, blank = np.empty(program.size), np.zeros(2, dtype=np.int64)
     w[0] = w[question.free] = 0.0
-    copied = program.rows, program.copies, program.fixed, question.codes(evidence)
-    kernels.run(
-        w, store.values, *copied, program.ops[:0], program.groups, blank, blank, False, NEVER, NOTHING, NOTHING, w[:0]
-    )
+    codes, dirty = question.codes(evidence), np.ones(program.num_tensors, dtype=np.uint8)
+    copied = program.rows, program.copies, program.fixed, codes, codes, dirty
+    rest = program.ops[:0], program.groups, blank, blank, False, NEVER, NOTHING, NOTHING, w[:0]
+    kernels.run(w, store.values, *copied, *rest)
     with np.errstate(divide="ignore"):
         for place, v in enumerate(question.touched, start=len(question.numbers) + 1):
             start = int(program.offsets[place])

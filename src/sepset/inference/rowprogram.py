@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.inference.compiled import NEVER, NO_CODES, NOTHING, Floats, Question
+from sepset.inference.compiled import NEVER, NOTHING, Floats, Question
 from sepset.inference.program import Ints
 from sepset.inference.tables import FactorStore
 
@@ -213,10 +213,11 @@ def _shared_run(program: RowProgram, store: FactorStore) -> tuple[Floats, Ints, 
 
     question, own = program.question, program.question.program
     space = question.workspace(store, np.zeros(own.size))
-    rows = np.delete(own.rows, question.moving, axis=0)
+    codes = np.zeros(len(question.observed), dtype=np.int64)
     ops = np.ascontiguousarray(own.ops[~program.varies[own.ops[:, kernels.TENSOR_D]]])
-    parts = own.copies, own.fixed, NO_CODES, ops, own.groups, space.exponents, space.flags
-    kernels.run(space.values, store.values, rows, *parts, False, NEVER, NOTHING, NOTHING, np.empty(0))
+    copied = own.rows, own.copies, own.fixed, codes, codes, space.dirty
+    rest = ops, own.groups, space.exponents, space.flags, False, NEVER, NOTHING, NOTHING, np.empty(0)
+    kernels.run(space.values, store.values, *copied, *rest)
     return space.values, space.exponents, bool(space.flags[0])
 
 

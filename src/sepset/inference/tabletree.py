@@ -42,8 +42,8 @@ PATIENCE = 2
 """How often an observed set is asked about before a longer search for a cheaper plan."""
 
 
-FEW = 24
-"""Up to this many variables the one tree is planned before anything else is looked for."""
+FEW = 4000
+"""Up to this many entries of all factors the one tree is planned before anything else is looked for."""
 
 EASY = 20_000
 """Up to this many variables a plan is always made: what is refused is refused with its figures."""
@@ -199,7 +199,7 @@ class PreparedTables:
 
     def _roughly(self, observed: tuple[int, ...], touched: tuple[int, ...], hidden: tuple[int, ...]) -> int:
         """Entries of the one tree: of its plan, or where there is none yet and may never be, of one greedy order."""
-        if len(hidden) <= FEW:
+        if len(self._store.values) <= FEW:
             return self._plan("marginals", (), observed, touched).total_size
         relevant = Relevant(np.arange(self.problem.num_factors), hidden)
         return make_plan(self.problem, relevant, method=MinFill()).total_size

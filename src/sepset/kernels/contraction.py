@@ -300,12 +300,19 @@ def _rescale(w: Any, bits: Any, d: int, size: int, exponents: Any, tensor: int, 
 
 
 @kernel(inline=True)
-def _gather(w: Any, store: Any, rows: Any, copies: Any, fixed: Any, codes: Any, counter: Any) -> None:
-    """Copy reduced factors from the store to the workspace, each from where the codes of its findings put it."""
+def _gather(
+    w: Any, store: Any, rows: Any, copies: Any, fixed: Any, codes: Any, old: Any, dirty: Any, counter: Any
+) -> None:
+    """Copy reduced factors from the store to the workspace, each from where the codes of its findings put it; those
+    that are there already from the old codes stay."""
     for r in range(rows.shape[0]):
         d, first, count, s = rows[r, TO], rows[r, COPIES], rows[r, NUM_COPIES], rows[r, FROM]
         for k in range(rows[r, FIXED], rows[r, END_FIXED]):
             s += fixed[1, k] * codes[fixed[0, k]]
+            if codes[fixed[0, k]] != old[fixed[0, k]]:
+                dirty[r + 1] = 1
+        if dirty[r + 1] == 0:
+            continue
         last = first + count - 1
         outer = count - 1
         n, sa, sd = copies[last, 0], copies[last, 1], copies[last, 3]
@@ -356,6 +363,8 @@ def run(
     copies: Any,
     fixed: Any,
     codes: Any,
+    old: Any,
+    dirty: Any,
     ops: Any,
     groups: Any,
     exponents: Any,
@@ -368,21 +377,28 @@ def run(
 ) -> float:
     """Copy factors in, run the instructions in order, and read what is wanted; the logarithm of the total.
 
+    Only what depends on findings that changed is copied and computed: a workspace keeps the results of its last run.
     `flags[0]` is raised where a range leaves what linear numbers can carry, `flags[1]` where the run was cancelled.
 
     Args:
-        rows, copies, fixed: which factors to copy, by which groups, and what the findings `codes` add to their place.
+        rows, copies, fixed: how each factor is copied, by which groups, and what the findings `codes` add to its place.
+        old: the codes of the last run.
+        dirty: by tensor, 1 for inputs that are to be copied or have changed; afterwards, for all that has changed.
         roots: the tensors (number, place, size) whose sums multiply to the total.
         reads: from where in the workspace, to where in `out`, and how many; a finding is minus one minus its number.
     """
     counter = np.zeros(64, np.int64)
     bits = w.view(np.int64)
-    _gather(w, store, rows, copies, fixed, codes, counter)
+    _gather(w, store, rows, copies, fixed, codes, old, dirty, counter)
     for r in range(ops.shape[0]):
         if cancel[0] != 0:
             flags[1] = 1
             return 0.0
         op = ops[r]
+        if dirty[op[TENSOR_A]] == 0 and dirty[op[TENSOR_B]] == 0:
+            dirty[op[TENSOR_D]] = 0
+            continue
+        dirty[op[TENSOR_D]] = 1
         d, size = op[DST], op[SIZE]
         exponents[op[TENSOR_D]] = exponents[op[TENSOR_A]] + exponents[op[TENSOR_B]]
         if op[KIND] == MATRIX and not maximize:
