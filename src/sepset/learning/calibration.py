@@ -164,7 +164,7 @@ def calibration_curve(
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.models.bayesnet import BayesNet
     >>> coin = BayesNet(TableCPD(Discrete("coin", ("head", "tail")), [0.25, 0.75]))
-    >>> calibration_curve(coin, {"coin": ["head", "tail", "tail", "tail"]}, "coin").expected_error
+    >>> round(calibration_curve(coin, {"coin": ["head", "tail", "tail", "tail"]}, "coin").expected_error, 9)
     0.0
     """
     predictor = Predictor.of(model)
