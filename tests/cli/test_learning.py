@@ -173,6 +173,13 @@ def test_several_draws(holes, tmp_path, asia):
     assert not first.equals(second)
 
 
+def test_long_files_are_filled_part_by_part(holes, tmp_path, monkeypatch, asia):
+    shown("impute", "asia", holes, "-o", tmp_path / "whole.csv")
+    monkeypatch.setattr("sepset.cli.learning.PART", 70)
+    shown("impute", "asia", holes, "-o", tmp_path / "parts.csv", "--progress")
+    assert (tmp_path / "whole.csv").read_text() == (tmp_path / "parts.csv").read_text()
+
+
 def test_hidden_variables_are_filled_on_request(tmp_path, asia):
     path, out = tmp_path / "narrow.csv", tmp_path / "wide.csv"
     ss.write_dataset(asia.sample(20, seed=0).select(["xray", "dysp"]), path)

@@ -99,6 +99,31 @@ def test_marginal_counts_agree_with_each_other():
         counts.table(["a", "a"])
 
 
+def test_equal_counts_give_equal_likelihood_at_any_parameters():
+    """Definition 17.1: rows that differ, with the same sums, cannot be told apart by any network b <- a -> c."""
+    one = Dataset({"a": ["x"] * 4, "b": [1, 1, 2, 2], "c": [True, True, False, False]}, [A, B, C])
+    other = Dataset({"a": ["x"] * 4, "b": [1, 2, 1, 2], "c": [True, False, False, True]}, [A, B, C])
+    counts = [Counts.of(rows, [A, (B, [A]), (C, [A])]) for rows in (one, other)]
+    assert all(np.array_equal(a, b) for a, b in zip(*(c.tables for c in counts), strict=True))
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        theta = {v: rng.dirichlet(np.ones(v.num_states), size=3) for v in (A, B, C)}
+
+        def log_likelihood(rows, theta=theta):
+            codes = {v: rows.codes(v) for v in (A, B, C)}
+            return sum(
+                np.log(theta[A][0, a]) + np.log(theta[B][a, b]) + np.log(theta[C][a, c])
+                for a, b, c in zip(codes[A], codes[B], codes[C], strict=True)
+            )
+
+        summed = sum(
+            float((table * np.log(theta[scope[-1]][0] if len(scope) == 1 else theta[scope[-1]])).sum())
+            for scope, table in zip(counts[0].families, counts[0].tables, strict=True)
+        )
+        assert log_likelihood(one) == pytest.approx(log_likelihood(other), rel=1e-13)
+        assert log_likelihood(one) == pytest.approx(summed, rel=1e-13)
+
+
 def test_families_as_users_write_them():
     rows = random_rows(1, 50)
     cpd = TableCPD(B, np.full((3, 2), 0.5), given=A)

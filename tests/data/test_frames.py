@@ -136,3 +136,13 @@ def test_columns_must_be_sequences_of_one_length():
         open_frame({"a": [{}]})
     with pytest.raises(DataError, match="Column 'a': Row 0 holds"):
         open_frame(pd.DataFrame({"a": [[1]]})).read("a")
+
+
+def test_arrow_dictionaries_of_any_index_type():
+    states = pa.array(["a", "b", None, "c"])
+    for kind in (pa.int8(), pa.uint8(), pa.int32(), pa.int64()):
+        for cells in ([0, 1, 3, 2], [0, None, 3, 1]):
+            encoded = pa.DictionaryArray.from_arrays(pa.array(cells, kind), states)
+            levels = open_frame(pa.table({"x": encoded})).read("x")
+            found = [None if code < 0 else levels.values[code] for code in levels.codes]
+            assert found == encoded.to_pylist()

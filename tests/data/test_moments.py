@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from sepset.data.dataset import Dataset
 from sepset.data.moments import Moments
 from sepset.errors import DataError, ScopeError
-from sepset.variables import Discrete, Real
+from sepset.variables import Discrete, Real, Vector
 
 X, Y, Z = Real("x"), Real("y"), Real("z")
 K, L = Discrete("k", ("a", "b", "c")), Discrete("l", (0, 1))
@@ -162,6 +162,8 @@ def test_refusals():
         Moments.of(rows, ["y"], given="x")
     with pytest.raises(ScopeError, match="each once"):
         Moments.of(rows, ["y", "y"])
+    with pytest.raises(DataError, match="2 dimensions"):
+        Moments.of({"y": [1.0]}, [Vector("y", 2)])
     with pytest.raises(ScopeError, match="one or more"):
         Moments.of(rows, [])
 
@@ -179,6 +181,15 @@ def test_taking_away_what_was_not_there():
         few + wide
     with pytest.raises(TypeError):
         few + 3
+
+
+def test_names_are_measurements_and_whole_numbers_do():
+    import polars as pl
+
+    for source in ({"x": [1, 2, 6]}, pl.LazyFrame({"x": [1, 2, 6]})):
+        assert Moments.of(source, "x").mean.tolist() == [3]
+    with pytest.raises(DataError, match="'x'"):
+        Moments.of({"x": ["a", "b"]}, ["x"])
 
 
 def test_scale_and_values():

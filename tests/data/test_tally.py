@@ -5,6 +5,7 @@ import pytest
 
 from sepset.data.dataset import Dataset
 from sepset.data.tally import tally
+from sepset.errors import ScopeError
 from sepset.variables import Discrete
 
 A, B, WIDE = Discrete("a", 3), Discrete("b", 2), Discrete("wide", 200)
@@ -28,3 +29,11 @@ def test_counts_across_tiles(num_rows, scope):
 
 def test_no_scopes():
     assert tally(Dataset.from_codes([A], {"a": [0, 1]}), [], None, threads=4) == []
+
+
+def test_threads_are_counted():
+    rows = Dataset.from_codes([A], {"a": [0, 1]})
+    assert tally(rows, [(A,)], None, threads=None)[0].tolist() == [1, 1, 0]
+    for threads in (0, -1, True, 1.5):
+        with pytest.raises(ScopeError, match="at least 1"):
+            tally(rows, [(A,)], None, threads=threads)

@@ -119,6 +119,16 @@ def test_bad_input_is_refused():
         calibration([0.5], [1], bins=0)
     with pytest.raises(ScopeError, match="'uniform' or 'quantile'"):
         calibration([0.5], [1], strategy="even")
+
+
+def test_rows_without_a_prediction_are_left_out_and_counted():
     sure = BayesNet(TableCPD(C, [0.5, 0.5]), TableCPD(Discrete("x"), [[1.0, 0.0], [1.0, 0.0]], C))
-    with pytest.raises(DataError, match="row 1 have probability zero"):
-        calibration_curve(sure, {"c": ["no", "no"], "x": [0, 1]}, "c")
+    found = calibration_curve(sure, {"c": ["no", "no", "yes"], "x": [0, 1, 0]}, "c")
+    assert found.left_out == 1
+    assert found.weights.sum() == 2
+    assert found.expected_error == pytest.approx(0.0)
+    from rich.console import Console
+
+    console = Console(record=True)
+    console.print(found)
+    assert "1 rows with impossible features" in " ".join(console.export_text().split())

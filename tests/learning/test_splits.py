@@ -10,15 +10,17 @@ from hypothesis import given, settings, strategies as st
 
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
-from sepset.learning.splits import Holdout, KFold, LeaveOneOut, Split
+from sepset.learning.splits import Holdout, KFold, LeaveOneOut, Splitter
 
 
 def rows(num: int) -> Dataset:
     return Dataset({"x": [m % 3 for m in range(num)]})
 
 
-def masks(split: Split, data: Dataset, seed: int = 0) -> np.ndarray:
-    return np.stack(list(split.rounds(data, np.random.default_rng(seed))))
+def masks(split: Splitter, data: Dataset, seed: int = 0) -> np.ndarray:
+    found = list(split.rounds(data, np.random.default_rng(seed)))
+    assert len(found) == split.num_rounds(data)
+    return np.stack(found)
 
 
 @settings(max_examples=60, deadline=None)

@@ -68,6 +68,9 @@ def test_both_means_are_there_and_named():
 
 def test_the_published_difference_of_the_means():
     class InOrder:
+        def num_rounds(self, data):
+            return 3
+
         def rounds(self, data, rng):
             for part in ([0, 1, 2, 3], [4, 5, 6], [7, 8, 9]):
                 yield np.isin(np.arange(10), part)
@@ -136,6 +139,9 @@ def test_weights_count_in_training_and_testing():
     class Fixed:
         def __init__(self, mask):
             self.mask = mask
+
+        def num_rounds(self, data):
+            return 1
 
         def rounds(self, data, rng):
             yield self.mask
@@ -209,3 +215,12 @@ def test_validations_print_and_name_their_losses():
     with pytest.raises(ScopeError, match="Did you mean"):
         found["0/1 loss of coins"]
     assert "mean of folds" in repr(found.risk)
+
+
+def test_bars_on_request(capsys):
+    cross_validate(smoothed, numbered(20), progress=True)
+    evaluate(smoothed(numbered(20)), numbered(20), progress=True)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    cross_validate(smoothed, numbered(20))
+    assert capsys.readouterr().err == ""

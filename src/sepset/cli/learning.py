@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
     from sepset.data.dataset import Dataset
     from sepset.graphs.graph import DAG
+    from sepset.learning.completion import Kind
     from sepset.learning.fit import Fit, LearningMethod
     from sepset.learning.losses import Evaluation, Loss
+    from sepset.learning.splits import KFold
     from sepset.learning.validation import Validation
     from sepset.models.bayesnet import BayesNet
     from sepset.variables import Discrete
@@ -50,6 +52,9 @@ class Filling(StrEnum):
     map = "map"
     draw = "draw"
 
+
+PART = 20_000
+"""Rows imputed between two looks at the progress bar."""
 
 Rows = Annotated[Path, typer.Argument(help="A file of rows: .csv or .tsv (also .gz), or .parquet.")]
 Method = Annotated[Estimator, typer.Option("--method", "-m", help="How parameters are learned.")]
@@ -222,20 +227,23 @@ def evaluate(
         Path | None, typer.Option("--plot", help="Where to draw the calibration of the first target (.png .svg .pdf).")
     ] = None,
     seed: Seed = 0,
+    progress: Bar = None,
     as_json: AsJson = False,
 ) -> None:
     """Judge a model on the rows of a file: log-loss, and for each target how well it is predicted from the others."""
+    from sepset.learning.splits import KFold
+
     model = load(file)
     rows = _read(model, data)
     losses = _losses(target)
     facts: dict[str, Any] = {"rows": rows.num_rows}
     views: list[RenderableType] = []
     if folds is None:
-        found = _evaluated(model, rows, losses)
+        found = _evaluated(model, rows, losses, progress)
         facts["losses"] = {name: _risk_json(risk) for name, risk in found.items()}
         views.append(found.__rich__())
     else:
-        tried = _validated(model, rows, losses, folds, _method(method, sample_size, unseen), seed)
+        tried = _validated(model, rows, losses, KFold(folds), _method(method, sample_size, unseen), seed, progress)
         facts["folds"] = folds
         facts["losses"] = {name: _validated_json(risk) for name, risk in tried.items()}
         views.append(tried.__rich__())
@@ -263,22 +271,27 @@ def _losses(targets: list[str] | None) -> list[Loss]:
     return asked
 
 
-def _evaluated(model: Any, rows: Dataset, losses: list[Loss]) -> Evaluation:
+def _evaluated(model: Any, rows: Dataset, losses: list[Loss], progress: bool | None) -> Evaluation:
     from sepset.learning.losses import evaluate as evaluated
 
-    return evaluated(model, rows, *losses)
+    return evaluated(model, rows, *losses, progress=progress)
 
 
 def _validated(
-    model: Any, rows: Dataset, losses: list[Loss], folds: int, method: LearningMethod, seed: int
+    model: Any,
+    rows: Dataset,
+    losses: list[Loss],
+    split: KFold,
+    method: LearningMethod,
+    seed: int,
+    progress: bool | None,
 ) -> Validation:
-    from sepset.learning.splits import KFold
     from sepset.learning.validation import Learner, cross_validate
     from sepset.models.bayesnet import BayesNet
 
     if not isinstance(model, BayesNet):
         raise NotApplicable(f"Cross-validation fits Bayesian networks; this is a {type(model).__name__}.")
-    return cross_validate(Learner(model, method), rows, *losses, split=KFold(folds), seed=seed)
+    return cross_validate(Learner(model, method), rows, *losses, split=split, seed=seed, progress=progress)
 
 
 def _risk_json(risk: Any) -> dict[str, float]:
@@ -331,26 +344,47 @@ def impute(
     ] = None,
     hidden: Annotated[bool, typer.Option("--hidden", help="Fill in variables that have no column, too.")] = False,
     seed: Seed = 0,
+    progress: Bar = None,
     as_json: AsJson = False,
 ) -> None:
     """Fill the empty cells of a file of rows from the model's posterior, and write the rows."""
     from sepset.data.files import write_dataset
-    from sepset.learning.imputation import impute as imputed
 
+    if copies is not None and kind not in (Filling.mode, Filling.draw):
+        raise NotApplicable(f"Copies of a {kind.value} are all the same. Say --kind draw, or leave out --copies.")
     model = load(file)
     rows = _read(model, data)
     present = [v.name for v in model.variables if hidden or rows.num_missing[v.name] < max(rows.num_rows, 1)]
-    drawn = Filling.draw if copies is not None else kind
-    if copies is not None and kind not in (Filling.mode, Filling.draw):
-        raise NotApplicable(f"Copies of a {kind.value} are all the same. Say --kind draw, or leave out --copies.")
-    made: Any = imputed(model, rows, kind=drawn.value, copies=copies, variables=present, seed=seed)
     files = [out] if copies is None else [_numbered(out, place + 1) for place in range(copies)]
-    for path, dataset in zip(files, [made] if copies is None else made, strict=True):
-        write_dataset(dataset, path)
+    chosen = kind if copies is None else Filling.draw
+    for path, full in zip(files, _imputed(model, rows, present, chosen, len(files), seed, progress), strict=True):
+        write_dataset(full, path)
     filled = sum(rows.num_missing[name] for name in present)
     written = [str(path) for path in files]
     facts = {"rows": rows.num_rows, "filled": filled, "files": written}
     show(facts, as_json, lambda: f"{filled} cells of {rows.num_rows} rows filled: {listing(written)}")
+
+
+def _imputed(
+    model: Any, rows: Dataset, variables: list[str], kind: Filling, copies: int, seed: int, progress: bool | None
+) -> list[Dataset]:
+    """The completed copies, part by part so that a bar can tell how far it is."""
+    import numpy as np
+
+    from sepset.inference.progress import Bar as ProgressBar
+    from sepset.learning.imputation import impute as imputed
+
+    rng = np.random.default_rng(seed)
+    parts: list[tuple[Dataset, ...]] = []
+    with ProgressBar(progress) as bar:
+        for start in range(0, max(rows.num_rows, 1), PART):
+            part = rows[start : start + PART]
+            if kind is Filling.draw:
+                parts.append(imputed(model, part, kind="draw", copies=copies, variables=variables, seed=rng))
+            else:
+                parts.append((imputed(model, part, kind=cast("Kind", kind.value), variables=variables),))
+            bar.report(start + part.num_rows, rows.num_rows)
+    return [first.concat(*others) for first, *others in zip(*parts, strict=True)]
 
 
 def _numbered(path: Path, number: int) -> Path:

@@ -98,6 +98,8 @@ def refuse_vector(variable: Vector) -> None:
 
 def _state_codes(variable: Discrete, levels: Levels) -> Codes:
     found = [variable.domain.find(value) for value in levels.values]
+    if found == list(range(len(found))):  # the column's codes are ours
+        return levels.codes.astype(code_dtype(variable.num_states))
     table = np.full(len(found) + 1, MISSING, code_dtype(variable.num_states))
     table[:-1] = [_UNKNOWN if code is None else code for code in found]
     unknown = [place for place, code in enumerate(found) if code is None]

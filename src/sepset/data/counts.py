@@ -95,7 +95,7 @@ class Counts:
         weights: Weights = None,
         *,
         missing: Missing = "refuse",
-        threads: int = 1,
+        threads: int | None = 1,
     ) -> Counts:
         r"""The counts of all families, in one pass over rows in memory, or by group-bys where the rows are.
 
@@ -107,7 +107,7 @@ class Counts:
             weights: how often each row counts: numbers, or the name of a column. A dataset brings its own.
             missing: "refuse" rows with missing cells, or "skip" them in the families that they touch (available
                 cases, which is unbiased only if cells go missing completely at random).
-            threads: for rows in memory; no count depends on it.
+            threads: for rows in memory; None for one a processor. No count depends on it.
 
         Cost: $O(M \sum_f |f|)$ in memory; else a few scans of the columns.
 
@@ -194,7 +194,9 @@ class Counts:
             raise DataError(f"Counts are scaled by a finite number >= 0; found {factor!r}.")
         return self._like((table * factor for table in self.tables), self.num_rows, self.total * factor)
 
-    def update(self, data: object, weights: Weights = None, *, missing: Missing = "refuse", threads: int = 1) -> Counts:
+    def update(
+        self, data: object, weights: Weights = None, *, missing: Missing = "refuse", threads: int | None = 1
+    ) -> Counts:
         """These counts and those of new rows: data in chunks, or as it arrives."""
         return self + Counts.of(data, self.families, weights, missing=missing, threads=threads)
 
@@ -245,7 +247,7 @@ def _check_sizes(scopes: tuple[Scope, ...]) -> None:
 
 
 def _count_in_memory(
-    rows: Dataset, scopes: tuple[Scope, ...], missing: Missing, threads: int
+    rows: Dataset, scopes: tuple[Scope, ...], missing: Missing, threads: int | None
 ) -> tuple[list[Values], int, float]:
     if missing == "refuse":
         require_complete(rows, "Counting", dict.fromkeys(v for scope in scopes for v in scope))

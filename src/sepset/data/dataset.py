@@ -364,7 +364,7 @@ class Dataset:
     @property
     def is_complete(self) -> bool:
         """Whether no cell is missing."""
-        return not any(_absent(column).any() for column in self._columns)
+        return not any(has_absent(column) for column in self._columns)
 
     def equals(self, other: Dataset) -> bool:
         """Whether the other has the same variables in the same order, the same rows and the same weights."""
@@ -387,7 +387,8 @@ class Dataset:
         """The rows as a frame of another library; text states become categorical columns without being written out.
 
         Integers, booleans and floats keep their type, in the library's nullable form where cells are missing. States
-        of several types become objects in pandas and are refused by polars and Arrow.
+        of several types become objects in pandas and are refused by polars and Arrow. Row weights are no column: add
+        `weights` under a name of your own.
 
         >>> Dataset({"coin": ["head", "tail", None]}).to_frame("pandas")["coin"].tolist()
         ['head', 'tail', nan]
@@ -443,6 +444,12 @@ def _object_array(items: Sequence[object]) -> NDArray[np.object_]:
 
 def _absent(column: Codes | Values) -> NDArray[np.bool_]:
     return np.isnan(column) if column.dtype.kind == "f" else column < 0
+
+
+def has_absent(column: Codes | Values) -> bool:
+    """Whether some cell is missing: one pass, nothing stored."""
+    lowest = column.min(initial=0)
+    return bool(lowest != lowest if column.dtype.kind == "f" else lowest < 0)
 
 
 def _differs(variable: Discrete | Vector, *datasets: Dataset) -> bool:

@@ -145,6 +145,7 @@ def write_dataset(dataset: Dataset, path: str | os.PathLike[str], *, delimiter: 
     """Write the rows as CSV, TSV (either also gzipped) or Parquet; the file appears whole or not at all.
 
     Missing cells are written as nothing (in text) or null, and an empty string is quoted, so that the two differ.
+    Row weights are not written.
 
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "coins.tsv"

@@ -226,5 +226,7 @@ def _arrow_column(series: pa.ChunkedArray) -> Column:
 def _arrow_levels(encoded: Any, *, fixed: bool) -> Levels:
     import pyarrow as pa
 
-    indices = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    return drop_missing(indices, encoded.dictionary.to_pylist(), fixed)
+    indices = encoded.indices
+    if indices.null_count:
+        indices = indices.cast(pa.int64()).fill_null(-1)
+    return drop_missing(indices.to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist(), fixed)

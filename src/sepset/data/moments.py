@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.data.binding import refuse_vector
 from sepset.data.columns import Values
 from sepset.data.dataset import Dataset
 from sepset.data.families import Scope, discrete_scope
@@ -18,7 +19,7 @@ from sepset.data.requirements import require_complete
 from sepset.data.sources import Weights, finder, rows_of
 from sepset.errors import DataError, ScopeError, listing
 from sepset.factors.algebra import check_size
-from sepset.variables import Discrete, VariableLike, Vector
+from sepset.variables import Discrete, Real, VariableLike, Vector
 
 _BLOCK = 1 << 14  # rows whose product is taken at once
 _ROUNDING = 1e-9  # of a scatter's size: what taking rows away again may leave below zero
@@ -81,7 +82,7 @@ class Moments:
 
         Args:
             data: as for `Counts.of`.
-            variables: the real variables.
+            variables: the real variables; names of columns do.
             given: discrete variables whose joint states are kept apart.
             weights: how often each row counts: numbers, or the name of a column. A dataset brings its own.
 
@@ -91,7 +92,8 @@ class Moments:
         >>> Moments.of(rows, ["x"], given="k").mean.tolist()
         [[2.0], [8.0]]
         """
-        asked = [variables] if isinstance(variables, str | Discrete | Vector) else list(variables)
+        listed = [variables] if isinstance(variables, str | Discrete | Vector) else list(variables)
+        asked = [Real(v) if isinstance(v, str) and not isinstance(data, Dataset) else v for v in listed]
         contexts = [given] if isinstance(given, str | Discrete | Vector) else list(given)
         with rows_of(data, [*asked, *contexts], weights) as rows:
             reals = _reals(finder(rows)(v) for v in asked)
@@ -214,6 +216,7 @@ def _reals(variables: Iterable[Discrete | Vector]) -> tuple[Vector, ...]:
     for variable in found:
         if isinstance(variable, Discrete):
             raise ScopeError(f"{variable!r} has states, not numbers. Use Counts, or put it among `given`.")
+        refuse_vector(variable)
     if not found or len(set(found)) < len(found):
         raise ScopeError(f"Moments are of one or more variables, each once; found {listing(v.name for v in found)}.")
     return found  # type: ignore[return-value]  # not discrete, as checked

@@ -24,7 +24,7 @@ from sepset.variables import Discrete
 
 Scope = tuple[Discrete, ...]
 
-SHARED = 1 << 14
+SHARED = 1 << 12
 """Families share a group-by while their joint table has at most this many cells."""
 
 _ROWS, _SUM, _LEAST, _KNOWN = "rows", "sum", "least", "known"

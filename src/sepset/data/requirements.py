@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from sepset.data.dataset import Dataset
+from sepset.data.dataset import Dataset, has_absent
 from sepset.errors import DataError
 from sepset.variables import Discrete, VariableLike
 
@@ -34,8 +34,8 @@ def require_complete(dataset: Dataset, purpose: str, variables: Iterable[Variabl
     >>> require_complete(Dataset({"coin": ["head", "tail"]}), "Counting")
     """
     for variable in dataset.variables if variables is None else variables:
-        absent = dataset.is_missing(variable)
-        if absent.any():
+        if has_absent(dataset.column(variable)):
+            absent = dataset.is_missing(variable)
             name = dataset.variables[variable].name
             raise DataError(missing_message(purpose, name, int(absent.sum()), int(np.argmax(absent))))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from sepset.data.columns import Codes, Values
 from sepset.data.dataset import Dataset
+from sepset.errors import ScopeError
 from sepset.variables import Discrete
 
 _SCRATCH = 1 << 20  # bytes of codes laid side by side: they stay in the second cache
@@ -58,12 +60,12 @@ def _size(scope: Sequence[Discrete]) -> int:
 
 
 def tally(
-    dataset: Dataset, scopes: Sequence[tuple[Discrete, ...]], weights: Values | None, threads: int = 1
+    dataset: Dataset, scopes: Sequence[tuple[Discrete, ...]], weights: Values | None, threads: int | None = 1
 ) -> list[Values]:
     r"""The (weighted) counts of each scope, flat in C order; rows that miss a cell of a scope are not in its count.
 
     Args:
-        threads: the scopes are shared out among them, so that no sum depends on their number.
+        threads: the scopes are shared out among them, so that no sum depends on their number; None for one a processor.
 
     Cost: $O(M \sum_f |f|)$, one pass over the rows.
 
@@ -74,17 +76,25 @@ def tally(
     from sepset.kernels.counting import LANES
 
     lanes = LANES if sum(map(_size, scopes)) <= _LANED else 1
-    threads = min(threads, len(scopes))
+    workers = min(_num_threads(threads), len(scopes))
     if not scopes:
         return []
-    if threads <= 1:
+    if workers == 1:
         return _tally(dataset, scopes, weights, lanes)
-    with ThreadPoolExecutor(threads, thread_name_prefix="sepset") as pool:
-        parts = [pool.submit(_tally, dataset, scopes[first::threads], weights, lanes) for first in range(threads)]
+    with ThreadPoolExecutor(workers, thread_name_prefix="sepset") as pool:
+        parts = [pool.submit(_tally, dataset, scopes[first::workers], weights, lanes) for first in range(workers)]
         found: list[Any] = [None] * len(scopes)
         for first, part in enumerate(parts):
-            found[first::threads] = part.result()
+            found[first::workers] = part.result()
     return found
+
+
+def _num_threads(threads: int | None) -> int:
+    if threads is None:
+        return os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise ScopeError(f"threads is a whole number of at least 1, or None for all processors; found {threads!r}.")
+    return threads
 
 
 def _tally(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -31,6 +31,7 @@ class Calibration:
         observed: the share of its rows that came true.
         weights: how many rows (or what weight) each bin has.
         what: the event predicted.
+        left_out: how many rows had impossible features, so that nothing was predicted there.
 
     >>> found = calibration([0.1, 0.1, 0.9, 0.9], [False, False, True, False])
     >>> found.observed.tolist(), round(found.expected_error, 3)
@@ -41,6 +42,7 @@ class Calibration:
     observed: Floats
     weights: Floats
     what: str = ""
+    left_out: int = 0
 
     @property
     def expected_error(self) -> float:
@@ -78,6 +80,7 @@ class Calibration:
         from rich.table import Table
 
         table = Table("predicted", "observed", "rows", title=f"expected calibration error {self.expected_error:.4f}")
+        table.caption = f"{self.left_out} rows with impossible features are left out" if self.left_out else None
         for p, y, w in zip(self.predicted, self.observed, self.weights, strict=True):
             table.add_row(f"{p:.4f}", f"{y:.4f}", f"{w:g}")
         return table
@@ -164,7 +167,7 @@ def calibration_curve(
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.models.bayesnet import BayesNet
     >>> coin = BayesNet(TableCPD(Discrete("coin", ("head", "tail")), [0.25, 0.75]))
-    >>> calibration_curve(coin, {"coin": ["head", "tail", "tail", "tail"]}, "coin").expected_error
+    >>> round(calibration_curve(coin, {"coin": ["head", "tail", "tail", "tail"]}, "coin").expected_error, 9)
     0.0
     """
     predictor = Predictor.of(model)
@@ -173,11 +176,9 @@ def calibration_curve(
     truth = true_codes(rows, (variable,))[:, 0]
     found = predictor.probabilities(rows, variable, given)[0]
     chosen = most_probable(found) if state is None else np.full(len(truth), variable.code(state))
-    possible = ~np.isnan(found).any(axis=1)
-    if not possible.all():
-        row = int(np.flatnonzero(~possible)[0])
-        raise DataError(f"The features of row {row} have probability zero, so that nothing is predicted there.")
-    p = np.clip(found[np.arange(len(truth)), chosen], 0.0, 1.0)
+    kept = ~np.isnan(found).any(axis=1)
+    p = np.clip(found[np.arange(len(truth)), chosen][kept], 0.0, 1.0)
+    came, weights = (chosen == truth)[kept], row_weights(rows)[kept]
     what = f"confidence in {variable.name}" if state is None else f"P({variable.name}={state})"
-    weights = row_weights(rows)
-    return calibration(p, chosen == truth, bins=bins, strategy=strategy, weights=weights, what=what)
+    made = calibration(p, came, bins=bins, strategy=strategy, weights=weights, what=what)
+    return replace(made, left_out=int((~kept).sum()))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, ScopeError, nearest, require
+from sepset.inference.progress import Bar
 from sepset.learning.divergence import DivergenceFrom
 from sepset.learning.losses import LogLoss, Loss, evaluate
 from sepset.learning.splits import Holdout
@@ -104,6 +105,7 @@ def learning_curve(
     repeats: int = 10,
     test: float = 0.25,
     seed: int | np.random.Generator = 0,
+    progress: bool | None = None,
 ) -> LearningCurve:
     r"""How good what each procedure learns is, as the number of rows grows.
 
@@ -119,6 +121,7 @@ def learning_curve(
         test: the share of data set aside in each repeat; where rows are drawn from a network, that share of the
             largest size is drawn in addition, for a loss.
         seed: a number or a generator.
+        progress: True shows a bar, False never, None in a terminal when the work is long.
 
     Reference: Koller & Friedman, box 17.C.
 
@@ -134,12 +137,14 @@ def learning_curve(
         raise ScopeError("There is no procedure to learn with. Name at least one.")
     values = {name: np.empty((repeats, len(wanted))) for name in procedures}
     rng = np.random.default_rng(seed)
-    for repeat in range(repeats):
-        rows, judge, what = _draw(source, measure, wanted[-1], test, rng)
-        for place, size in enumerate(wanted):
-            part = rows[:size]
-            for name, procedure in procedures.items():
-                values[name][repeat, place] = judge(learned(procedure, part))
+    with Bar(progress, "sizes") as bar:
+        for repeat in range(repeats):
+            rows, judge, what = _draw(source, measure, wanted[-1], test, rng)
+            for place, size in enumerate(wanted):
+                part = rows[:size]
+                for name, procedure in procedures.items():
+                    values[name][repeat, place] = judge(learned(procedure, part))
+                bar.report(repeat * len(wanted) + place + 1, repeats * len(wanted))
     return LearningCurve(wanted, values, what)
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
 from sepset.errors import NotApplicable, ScopeError, nearest
+from sepset.inference.progress import Bar
 from sepset.learning.predictor import Names, Predictor, most_probable, refuse_missing, true_codes
 from sepset.learning.resampling import Bootstrap, bootstrap_mean
 from sepset.models.model import Model
@@ -338,7 +339,7 @@ class Evaluation(Mapping[str, Risk]):
         return table
 
 
-def evaluate(model: Model | Predictor, data: object, *losses: Loss) -> Evaluation:
+def evaluate(model: Model | Predictor, data: object, *losses: Loss, progress: bool | None = False) -> Evaluation:
     r"""The empirical risk of a model on rows under each loss; the log-loss where none is named.
 
     $$\hat R = \frac1M \sum_m L(\xi[m] : \tilde P)$$
@@ -348,6 +349,7 @@ def evaluate(model: Model | Predictor, data: object, *losses: Loss) -> Evaluatio
         data: a dataset, whose row weights count, or any frame.
         losses: `LogLoss()`, `ConditionalLogLoss(...)`, `ZeroOne(...)`, `Hamming(...)`, `Brier(...)`, `QuerySuite(...)`,
             or any value with a name and `rows(predictor, data)`.
+        progress: True shows a bar, False never, None in a terminal when the work is long.
 
     Reference: Koller & Friedman, section 16.2 and equation 16.1.
 
@@ -359,17 +361,21 @@ def evaluate(model: Model | Predictor, data: object, *losses: Loss) -> Evaluatio
     """
     predictor = Predictor.of(model)
     rows = predictor.dataset(data)
-    weights = row_weights(rows)
     found: dict[str, Risk] = {}
-    for loss in losses or (LogLoss(),):
-        if isinstance(loss, type) or not isinstance(loss, Loss):
-            raise NotApplicable(f"A loss is a value such as LogLoss() or ZeroOne('target'); found {loss!r}.")
-        if loss.name in found:
-            raise ScopeError(f"Two losses are called {loss.name!r}. Evaluate each once.")
-        values = np.asarray(loss.rows(predictor, rows), np.float64)
-        values.setflags(write=False)
-        found[loss.name] = Risk(loss.name, values, weights)
+    with Bar(progress) as bar:
+        for loss in losses or (LogLoss(),):
+            _check_loss(loss, found)
+            values = np.asarray(loss.rows(predictor.reporting(bar.report), rows), np.float64)
+            values.setflags(write=False)
+            found[loss.name] = Risk(loss.name, values, row_weights(rows))
     return Evaluation(found)
+
+
+def _check_loss(loss: Loss, known: Mapping[str, Risk]) -> None:
+    if isinstance(loss, type) or not isinstance(loss, Loss):
+        raise NotApplicable(f"A loss is a value such as LogLoss() or ZeroOne('target'); found {loss!r}.")
+    if loss.name in known:
+        raise ScopeError(f"Two losses are called {loss.name!r}. Evaluate each once.")
 
 
 def row_weights(data: Dataset) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -40,6 +40,14 @@ class Predictor:
         if not isinstance(model, Model):
             raise ModelError(f"A fitted model is needed here; found {model!r}. Fit one, or read a file.")
         self.model = model
+        self._workers = Workers()
+
+    def reporting(self, report: Callable[[int, int], None]) -> Predictor:
+        """The same predictor, which says how far it is: it calls `report` with the rows done and the rows in all."""
+        made = Predictor(self.model)
+        made.__dict__.update(self.__dict__)
+        made._workers = Workers(report=report)
+        return made
 
     @classmethod
     def of(cls, model: Model | Predictor) -> Predictor:
@@ -92,7 +100,7 @@ class Predictor:
             return np.asarray(own(rows), np.float64)
         chosen = tuple(self.model.variables) if over is None else self.variables(over)
         findings = self._findings(rows, chosen)
-        return np.asarray(answer_rows(self._prepared, findings, (), Workers()).log_partition - self._log_total)
+        return np.asarray(answer_rows(self._prepared, findings, (), self._workers).log_partition - self._log_total)
 
     def probabilities(self, data: object, targets: Names, given: Names | None = None) -> tuple[Floats, ...]:
         """The posterior of each target in every row, one column a state; NaN where the findings are impossible.
@@ -108,7 +116,7 @@ class Predictor:
             return (np.exp(direct),)
         places = [self.model.variables.id(v) for v in asked]
         findings = self._given(data, asked, given)
-        found = answer_rows(self._prepared, findings, places, Workers()).probabilities
+        found = answer_rows(self._prepared, findings, places, self._workers).probabilities
         return tuple(found[p] for p in places)
 
     def log_posterior(self, data: object, target: VariableLike) -> Floats:

@@ -18,8 +18,11 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 
 @runtime_checkable
-class Split(Protocol):
+class Splitter(Protocol):
     """A frozen value that says which rows are tested in each round; the others are trained on."""
+
+    def num_rounds(self, data: Dataset) -> int:
+        """How many rounds there will be."""
 
     def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Mask]:
         """A mask of the rows tested, for each round."""
@@ -42,6 +45,10 @@ class KFold:
 
     folds: int = 10
     stratify: VariableLike | None = None
+
+    def num_rounds(self, data: Dataset) -> int:
+        """One a fold."""
+        return self.folds
 
     def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Mask]:
         """A mask for each fold."""
@@ -68,6 +75,10 @@ class Holdout:
     stratify: VariableLike | None = None
     repeats: int = 1
 
+    def num_rounds(self, data: Dataset) -> int:
+        """One a repeat."""
+        return self.repeats
+
     def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Mask]:
         """A mask for each repeat."""
         strata = _strata(data, self.stratify)
@@ -84,6 +95,10 @@ class LeaveOneOut:
     >>> len(list(LeaveOneOut().rounds(Dataset({"x": [0, 1, 0]}), np.random.default_rng(0))))
     3
     """
+
+    def num_rounds(self, data: Dataset) -> int:
+        """One a row."""
+        return data.num_rows
 
     def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Mask]:
         """A mask for each row."""

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, ScopeError, nearest
 from sepset.graphs.graph import DAG
+from sepset.inference.progress import Bar
 from sepset.learning.fit import LearningMethod, fit
 from sepset.learning.losses import Evaluation, LogLoss, Loss, Risk, evaluate, weighted_mean
-from sepset.learning.splits import Holdout, KFold, LeaveOneOut, Split
+from sepset.learning.splits import Holdout, KFold, LeaveOneOut, Splitter
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 
@@ -176,9 +177,10 @@ def cross_validate(
     procedure: Procedure,
     data: object,
     *losses: Loss,
-    split: Split | None = None,
+    split: Splitter | None = None,
     seed: int | np.random.Generator = 0,
     training: bool = False,
+    progress: bool | None = None,
 ) -> Validation:
     r"""The risk of a procedure, trained on some rows and tested on others, in rounds.
 
@@ -191,6 +193,7 @@ def cross_validate(
         split: `KFold(10)` by default; `Holdout(...)`, `LeaveOneOut()`.
         seed: a number or a generator, for the split.
         training: whether to evaluate each model on its own training rows too, for `gap`.
+        progress: True shows a bar, False never, None in a terminal when the work is long.
 
     Reference: Koller & Friedman, box 16.A and algorithm 16.A.1.
 
@@ -205,13 +208,16 @@ def cross_validate(
     tested: list[Evaluation] = []
     trained: list[Evaluation] = []
     places: list[NDArray[np.int64]] = []
-    for mask in (KFold() if split is None else split).rounds(rows, rng):
-        train = rows.take(~mask)
-        model = learned(procedure, train)
-        tested.append(evaluate(model, rows.take(mask), *asked))
-        places.append(np.flatnonzero(mask))
-        if training:
-            trained.append(evaluate(model, train, *asked))
+    chosen = KFold() if split is None else split
+    with Bar(progress, "rounds") as bar:
+        for mask in chosen.rounds(rows, rng):
+            train = rows.take(~mask)
+            model = learned(procedure, train)
+            tested.append(evaluate(model, rows.take(mask), *asked))
+            places.append(np.flatnonzero(mask))
+            if training:
+                trained.append(evaluate(model, train, *asked))
+            bar.report(len(tested), chosen.num_rounds(rows))
     return Validation({name: _over_rounds(name, tested, trained) for name in tested[0]}, tuple(places))
 
 
@@ -323,7 +329,7 @@ def select(
     data: object,
     loss: Loss | None = None,
     *,
-    split: Split | None = None,
+    split: Splitter | None = None,
     seed: int = 0,
 ) -> Selection:
     """The candidate of least risk on rows set aside, fitted again to all rows.
@@ -345,7 +351,7 @@ def select(
     rows = as_dataset(data)
     asked = LogLoss() if loss is None else loss
     rounds = KFold(5) if split is None else split
-    found = {n: cross_validate(p, rows, asked, split=rounds, seed=seed) for n, p in candidates.items()}
+    found = {n: cross_validate(p, rows, asked, split=rounds, seed=seed, progress=False) for n, p in candidates.items()}
     best = min(found, key=lambda name: found[name].risk.pooled_mean)
     return Selection(best, learned(candidates[best], rows), found)
 
@@ -387,8 +393,8 @@ def nested_cross_validate(
     data: object,
     loss: Loss | None = None,
     *,
-    outer: Split | None = None,
-    inner: Split | None = None,
+    outer: Splitter | None = None,
+    inner: Splitter | None = None,
     seed: int = 0,
 ) -> NestedValidation:
     """What to expect of `select`: it runs within the training rows of each outer round, and is tested on the others.
