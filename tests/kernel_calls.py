@@ -14,8 +14,8 @@ def _matrix(rows, width):
     return np.array(rows, dtype=np.int64).reshape(-1, width)
 
 
-def run(w, *, store=None, rows=(), copies=(), fixed=(), codes=(), old=None, dirty=None, ops=(), groups=(), exponents=None, flags=None,
-        maximize=False, cancel=NEVER, roots=(), reads=(), out=None):  # fmt: skip
+def run(w, *, store=None, rows=(), copies=(), fixed=(), codes=(), old=None, dirty=None, ops=(), groups=(),
+        exponents=None, flags=None, maximize=False, cancel=NEVER, roots=(), reads=(), out=None):  # fmt: skip
     """One run; whatever is not given is empty."""
     return contraction.run(
         w,

@@ -369,7 +369,7 @@ def run(
     groups: Any,
     exponents: Any,
     flags: Any,
-    maximize: bool,
+    maximize: Any,
     cancel: Any,
     roots: Any,
     reads: Any,
