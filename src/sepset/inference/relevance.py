@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sepset.graphs.ordering import MinFill
-from sepset.inference.plan import make_plan
+from sepset.inference.plan import Ints, make_plan
 from sepset.problem import ConditionalGroup, Problem, Relevant
 
 WORTH = 60_000
@@ -106,20 +106,27 @@ def members(mask: int) -> list[int]:
 
 
 def target_groups(
-    problem: Problem, ancestry: Ancestry, observed: Sequence[int], touched: Sequence[int], *, whole: int
+    problem: Problem,
+    ancestry: Ancestry,
+    observed: Sequence[int],
+    touched: Sequence[int],
+    *,
+    whole: int,
+    cards: Ints | None = None,
 ) -> tuple[tuple[int, ...], ...]:
     """Groups of unobserved positions whose marginals are cheapest asked together; one group where that is best.
 
     Args:
         ancestry: of the problem.
         whole: entries of the one tree for everything, which the groups must beat together.
+        cards: how many states of each variable the tables range over; all by default.
     """
     hidden = tuple(v for v in range(len(problem.variables)) if v not in set(observed))
     if not problem.is_normalized or not hidden:
         return (hidden,) if hidden else ()
     below = ancestry.closure([*observed, *touched])
     sinks = [v for v in hidden if not ancestry.children[v] and not below >> v & 1]
-    costs = Costs(problem, observed)
+    costs = Costs(problem, observed, cards)
     masks = _merged([ancestry.masks[s] | below for s in sinks], costs, whole + OVERHEAD * len(hidden))
     if masks is None:
         return (hidden,)
@@ -129,8 +136,8 @@ def target_groups(
 class Costs:
     """What a tree over an ancestral set of variables costs, by one greedy order; each set once."""
 
-    def __init__(self, problem: Problem, observed: Sequence[int]) -> None:
-        self._problem = problem
+    def __init__(self, problem: Problem, observed: Sequence[int], cards: Ints | None = None) -> None:
+        self._problem, self._cards = problem, cards
         self._open = ~_mask(observed)
         self._factors = [(g.child, g.factors) for g in problem.conditionals]
         self._known: dict[int, int] = {}
@@ -144,7 +151,7 @@ class Costs:
     def _cost(self, mask: int) -> int:
         numbers = sorted(i for child, factors in self._factors if mask >> child & 1 for i in factors)
         relevant = Relevant(tuple(numbers), tuple(members(mask & self._open)))
-        plan = make_plan(self._problem, relevant, method=MinFill())
+        plan = make_plan(self._problem, relevant, method=MinFill(), cards=self._cards)
         return plan.total_size + OVERHEAD * len(relevant.variables)
 
 
