@@ -114,7 +114,9 @@ def test_likelihoods_too_wide_are_answered_in_logarithms():
 
 def test_an_observed_set_asked_often_gets_a_longer_look(monkeypatch):
     looks = []
-    monkeypatch.setattr(tabletree, "target_groups", lambda *args, whole: looks.append(whole) or ((0, 1, 2, 3, 4),))
+    monkeypatch.setattr(
+        tabletree, "target_groups", lambda *args, whole, cards: looks.append(whole) or ((0, 1, 2, 3, 4),)
+    )
     engine = prepared(ss.datasets.load("student"))
     # The tree over student's five variables has 24 entries or fewer in each of three cliques, and two sinks.
     monkeypatch.setattr(tabletree, "WORTH", 100)
@@ -127,7 +129,7 @@ def test_an_observed_set_asked_often_gets_a_longer_look(monkeypatch):
 
 
 def test_groups_run_when_they_are_read(compilations, monkeypatch):
-    monkeypatch.setattr(tabletree, "target_groups", lambda *args, whole: ((0,), (1, 2), (3, 4)))
+    monkeypatch.setattr(tabletree, "target_groups", lambda *args, whole, cards: ((0,), (1, 2), (3, 4)))
     monkeypatch.setattr(tabletree, "WORTH", 0)
     student = ss.datasets.load("student")
     whole = ss.BruteForce().prepare(student.problem())

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats as sps
+from tests.learning_cases import mixed, mixed_rows, u
 
 from sepset.cpds.gaussianpriors import NormalGamma
 from sepset.cpds.linear import LinearGaussian, joint_gaussian
 from sepset.cpds.priors import Dirichlet, Normal
 from sepset.cpds.table import TableCPD
-from sepset.data.dataset import Dataset
 from sepset.errors import NotClosed, TooLarge
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
@@ -24,33 +24,6 @@ from sepset.learning.parameters import MLE
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete, Real
-
-d, h = Discrete("d", 2), Discrete("h", 3)
-u, v, w = Real("u"), Real("v"), Real("w")
-
-
-def mixed(seed=0):
-    """Two discrete parents, a chain of reals below them."""
-    rng = np.random.default_rng(seed)
-    return BayesNet(
-        TableCPD(d, [0.3, 0.7]),
-        TableCPD(h, rng.dirichlet(np.ones(3), 2), given=d),
-        LinearGaussian(u, [-2.0, 0.5, 3.0], covariance=[0.5, 1.0, 0.7], by=h),
-        LinearGaussian(v, [0.0, 1.0], coefficients=[1.0, -0.5], covariance=[0.4, 0.9], given=u, by=d),
-        LinearGaussian(w, 0.5, coefficients=[0.3, 0.8], covariance=0.6, given=(u, v)),
-    )
-
-
-def masked(net, num_rows, share, seed=0, hide=()):
-    rows = net.sample(num_rows, seed=seed)
-    rng = np.random.default_rng(seed + 1)
-    columns = {}
-    for variable in net.variables:
-        column = np.array(rows.column(variable), dtype=float if isinstance(variable, Real) else np.int64)
-        gone = rng.random(num_rows) < (1.0 if variable.name in hide else share)
-        column[gone] = np.nan if isinstance(variable, Real) else -1
-        columns[variable.name] = column
-    return Dataset.from_codes(net.variables, columns)
 
 
 def conditioned(net, codes):
@@ -116,7 +89,7 @@ def plain(net, rows):
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.8])
 def test_expected_moments_are_those_of_dense_normals(share):
     net = mixed()
-    rows = masked(net, 25, share)
+    rows = mixed_rows(net, 25, share)
     task = Task(net, rows)
     expectation = Completions.of(task)
     found = expectation.expect(net)
@@ -143,9 +116,9 @@ def test_expected_moments_are_those_of_dense_normals(share):
 @pytest.mark.parametrize("hide", [(), ("h",)])
 def test_no_step_lowers_the_objective(method, hide):
     net = mixed()
-    rows = masked(net, 80, 0.2, hide=hide)
+    rows = mixed_rows(net, 80, 0.2, hide=hide)
     if isinstance(method, HardEM):
-        rows = masked(net, 80, 0.0, hide=("h",))
+        rows = mixed_rows(net, 80, 0.0, hide=("h",))
     found = fit(net, rows, method, until=Until(steps=12, tolerance=None))
     assert (np.diff(found.trace) >= -1e-12 * np.abs(found.trace[1:])).all()
     assert_allclose(found.log_likelihood, plain(found.model, rows)[0], rtol=1e-10)
@@ -153,7 +126,7 @@ def test_no_step_lowers_the_objective(method, hide):
 
 def test_free_energy_starts_at_the_log_likelihood():
     net = mixed()
-    rows = masked(net, 30, 0.3)
+    rows = mixed_rows(net, 30, 0.3)
     found = fit(net, rows, IncrementalEM(4, start="model"), until=1)
     assert found.trace[0] <= plain(found.model, rows)[0] + 1e-9
 
@@ -259,7 +232,7 @@ def test_too_many_hidden_states_are_refused_with_the_figure():
 
 def test_weights_count_rows():
     net = mixed()
-    rows = masked(net, 12, 0.3)
+    rows = mixed_rows(net, 12, 0.3)
     weights = np.arange(12) % 3
     repeated = rows.take(np.repeat(np.arange(12), weights))
     one = Completions.of(Task(net, rows, weights.astype(float))).expect(net)

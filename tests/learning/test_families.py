@@ -7,17 +7,14 @@ import itertools
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from tests.learning_cases import FORMS, ROOTS, masked_codes, network, rules, tree, x
 from tests.random_incomplete import completions, log_likelihood
 
 from sepset.cpds.causal import NoisyMax, NoisyOr
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.priors import Dirichlet, Laplace, Normal
-from sepset.cpds.rules import RuleCPD
-from sepset.cpds.structured import DeterministicCPD
 from sepset.cpds.table import TableCPD
-from sepset.cpds.tree import Split, TreeCPD
-from sepset.data.dataset import Dataset
 from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.iterate import Until
 from sepset.learning.em import EM, HardEM, IncrementalEM
@@ -28,54 +25,13 @@ from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete, Real
 
-a, b, c = (Discrete(n) for n in "abc")
-x, y = Discrete("x"), Discrete("y", 3)
-ROOTS = [TableCPD(v, [0.4, 0.6]) for v in (a, b, c)]
-
-
-def tree():
-    return TreeCPD(x, Split(a, {0: [0.7, 0.3], 1: Split(b, {0: [0.2, 0.8], 1: [0.5, 0.5]})}))
-
-
-def rules():
-    return RuleCPD(x, [({a: 0, x: 0}, 0.3), ({a: 0, x: 1}, 0.7), ({a: 1, b: 0, x: 0}, 0.9), ({a: 1, b: 0, x: 1}, 0.1),
-                       ({a: 1, b: 1}, 0.5)])  # fmt: skip
-
-
-def noisy_max():
-    rows = [[1.0, 0.0, 0.0], [0.3, 0.5, 0.2]]
-    return NoisyMax(y, {a: rows, b: [[1, 0, 0], [0.5, 0.2, 0.3]], c: rows}, leak=[0.9, 0.06, 0.04])
-
-
-FORMS = {
-    "tree": tree,
-    "rules": rules,
-    "noisy-or": lambda: NoisyOr(x, {a: 0.8, b: 0.3}, leak=0.1),
-    "noisy-or by a chain": lambda: NoisyOr(x, {a: 0.8, b: 0.3, c: 0.6}, leak=0.1),
-    "noisy-or without a leak": lambda: NoisyOr(x, {a: 0.8, b: 0.3, c: 0.6}),
-    "noisy-max": noisy_max,
-    "logistic": lambda: LogisticCPD(x, {a: 1.5, b: -2.0}, bias=0.3),
-    "function": lambda: DeterministicCPD(x, lambda u, v: int(u and v), given=(a, b)),
-}
-
-
-def network(form):
-    cpd = FORMS[form]()
-    return BayesNet(*(r for r in ROOTS if r.child in cpd.parents), cpd)
-
-
-def masked(net, num_rows=60, seed=0, share=0.3):
-    rows = net.sample(num_rows, seed=seed).matrix().astype(np.int64)
-    rows[np.random.default_rng(seed).random(rows.shape) < share] = -1
-    return Dataset.from_codes(net.variables, rows)
-
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("method", [EM(start="model"), EM(start="model", acceleration="squarem"),
                                     IncrementalEM(3, start="model"), HardEM(start="model")], ids=repr)  # fmt: skip
 def test_no_step_lowers_the_objective(form, method):
     net = network(form)
-    rows = masked(net)
+    rows = masked_codes(net)
     start = net.with_cpds(*(TableCPD(r.child, [0.7, 0.3]) for r in ROOTS if r.child.name in net.dag.nodes))
     found = fit(start, rows, method, until=Until(steps=15, tolerance=None))
     assert (np.diff(found.trace) >= -1e-12 * np.abs(found.trace[1:])).all()
@@ -87,7 +43,7 @@ def test_no_step_lowers_the_objective(form, method):
 @pytest.mark.parametrize("form", ["tree", "rules", "noisy-or", "noisy-or by a chain", "noisy-max", "logistic"])
 def test_where_em_ends_no_small_change_is_better(form):
     net = network(form)
-    rows = masked(net, 150)
+    rows = masked_codes(net, 150)
     found = fit(net, rows, EM(start="model", acceleration="squarem"), until=Until(steps=400, tolerance=1e-14))
     best = log_likelihood(found.model, rows)
     rng = np.random.default_rng(0)
@@ -118,7 +74,7 @@ def _nudged(net, rng):
 def test_contributions_are_counted_as_enumeration_does(form):
     net = network(form)
     cpd = net.cpds[-1]
-    rows = masked(net, 12)
+    rows = masked_codes(net, 12)
     tables = [cpd.influences.leak[None, :], *cpd.influences.effects]
     level_of = np.argsort(cpd.influences.order)
     wanted = [np.zeros_like(t) for t in tables]
@@ -142,7 +98,7 @@ def test_contributions_are_counted_as_enumeration_does(form):
 def test_many_parents_stay_a_chain():
     causes = [Discrete(f"u{i}") for i in range(24)]
     net = BayesNet(*(TableCPD(u, [0.8, 0.2]) for u in causes), NoisyOr(x, dict.fromkeys(causes, 0.4), leak=0.05))
-    rows = masked(net, 80, share=0.1)
+    rows = masked_codes(net, 80, share=0.1)
     found = fit(net, rows, EM(start="model"), until=Until(steps=5, tolerance=None))
     assert (np.diff(found.trace) > -1e-9).all()
     wide = LogisticCPD(x, {u: 0.1 * i for i, u in enumerate(causes)})
@@ -164,7 +120,7 @@ def test_kinds():
 
 def test_tree_leaves_pool_their_contexts():
     net = network("tree")
-    rows = masked(net, 30)
+    rows = masked_codes(net, 30)
     found = fit(net, rows, EM(start="model"), until=1).model.cpds[-1]
     counts = np.zeros((2, 2, 2))
     for row in rows.rows():
@@ -182,7 +138,7 @@ PRIORS = [("logistic", WEIGHTED[0]), ("logistic", WEIGHTED[1]), ("noisy-or", Dir
 @pytest.mark.parametrize(("form", "prior"), PRIORS)
 def test_no_step_lowers_the_log_posterior(form, prior):
     net = network(form)
-    found = fit(net, masked(net), EM(prior=prior, start="model"), until=Until(steps=12, tolerance=None))
+    found = fit(net, masked_codes(net), EM(prior=prior, start="model"), until=Until(steps=12, tolerance=None))
     assert (np.diff(found.trace) >= -1e-12 * np.abs(found.trace[1:])).all()
     assert found.trace[-1] != found.log_likelihood
 
@@ -190,5 +146,5 @@ def test_no_step_lowers_the_log_posterior(form, prior):
 def test_priors_of_the_wrong_kind_are_refused():
     net = network("logistic")
     with pytest.raises(NotApplicable, match="Normal or Laplace"):
-        fit(net, masked(net), EM(prior=Dirichlet(1.0), start="model"))
+        fit(net, masked_codes(net), EM(prior=Dirichlet(1.0), start="model"))
     assert weight_penalty(Normal(2.0), np.array([2.0])) == -0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from sepset.data.dataset import Dataset
     from sepset.graphs.graph import DAG
-    from sepset.learning.completion import Kind
     from sepset.learning.fit import Fit, LearningMethod
     from sepset.learning.losses import Evaluation, Loss
     from sepset.learning.splits import KFold
@@ -382,7 +381,13 @@ def _imputed(
             if kind is Filling.draw:
                 parts.append(imputed(model, part, kind="draw", copies=copies, variables=variables, seed=rng))
             else:
-                parts.append((imputed(model, part, kind=cast("Kind", kind.value), variables=variables),))
+                parts.append(
+                    (
+                        imputed(
+                            model, part, kind=cast("Literal['mode', 'mean', 'map']", kind.value), variables=variables
+                        ),
+                    )
+                )
             bar.report(start + part.num_rows, rows.num_rows)
     return [first.concat(*others) for first, *others in zip(*parts, strict=True)]
 

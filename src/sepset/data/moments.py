@@ -2,7 +2,7 @@ r"""Moments of real variables: count, mean and centred scatter, per discrete con
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.binding import refuse_vector
+from sepset.data.centered import Parts, merged, moments_of, pooled, without
 from sepset.data.columns import Values
 from sepset.data.dataset import Dataset
 from sepset.data.families import Scope, discrete_scope
@@ -21,7 +22,6 @@ from sepset.errors import DataError, ScopeError, listing
 from sepset.factors.algebra import check_size
 from sepset.variables import Discrete, Real, VariableLike, Vector
 
-_BLOCK = 1 << 14  # rows whose product is taken at once
 _ROUNDING = 1e-9  # of a scatter's size: what taking rows away again may leave below zero
 
 
@@ -102,7 +102,7 @@ class Moments:
             if isinstance(rows, LazyRows):
                 return cls(reals, scope, *lazy_moments(rows, reals, scope))
             require_complete(rows, "Moments", [*reals, *scope])
-            return cls(reals, scope, *_in_memory(rows, reals, scope), rows.num_rows)
+            return cls(reals, scope, *moments_of(rows, reals, scope), rows.num_rows)
 
     @property
     def covariance(self) -> Values:
@@ -181,13 +181,7 @@ class Moments:
         target = np.zeros(self.count.size, np.int64)
         for axis in kept:
             target = target * self.given[axis].num_states + places[axis]
-        size, contexts = len(self.variables), prod(self.given[axis].num_states for axis in kept)
-        parts: Parts = np.zeros(contexts), np.zeros((contexts, size)), np.zeros((contexts, size, size))
-        for turn in _turns(target):
-            one: Parts = tuple(np.zeros_like(part) for part in parts)  # type: ignore[assignment]  # three
-            for mine, theirs in zip(one, self._parts, strict=True):
-                mine[target[turn]] = theirs[turn]
-            parts = merged(parts, one)
+        parts = pooled(self._parts, target, prod(self.given[axis].num_states for axis in kept))
         return Moments(self.variables, tuple(self.given[axis] for axis in kept), *parts, self.num_rows)
 
     def select(self, variables: Iterable[VariableLike]) -> Moments:
@@ -220,80 +214,3 @@ def _reals(variables: Iterable[Discrete | Vector]) -> tuple[Vector, ...]:
     if not found or len(set(found)) < len(found):
         raise ScopeError(f"Moments are of one or more variables, each once; found {listing(v.name for v in found)}.")
     return found  # type: ignore[return-value]  # not discrete, as checked
-
-
-def _turns(target: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Places whose targets differ within each turn, so that each turn is one merge."""
-    order = np.argsort(target, kind="stable")
-    firsts = np.searchsorted(target[order], target[order])
-    turn = np.arange(len(target)) - firsts
-    return [order[turn == number] for number in range(int(turn.max(initial=-1)) + 1)]
-
-
-Parts = tuple[Values, Values, Values]
-"""Counts, means and scatters, with one axis over contexts."""
-
-
-def without(whole: Parts, part: Parts) -> Parts:
-    """What merges with `part` to `whole`; a count that rounding leaves of zero is zero, and so are its moments."""
-    count = whole[0] - part[0]
-    count[np.abs(count) <= 1e-12 * whole[0]] = 0.0
-    rest = np.where(count > 0, count, 1.0)
-    delta = whole[1] - part[1]
-    mean = whole[1] + (part[0] / rest)[:, None] * delta
-    outer = delta[:, :, None] * delta[:, None, :]
-    scatter = whole[2] - part[2] - (whole[0] * part[0] / rest)[:, None, None] * outer
-    mean[count == 0], scatter[count == 0] = 0.0, 0.0
-    return count, mean, scatter
-
-
-def merged(one: Parts, other: Parts) -> Parts:
-    r"""The moments of two parts of the data together, context by context."""
-    count = one[0] + other[0]
-    share = np.divide(other[0], count, out=np.zeros_like(count), where=count > 0)
-    delta = other[1] - one[1]
-    mean = np.where((one[0] > 0)[:, None], one[1] + share[:, None] * delta, other[1])
-    outer = delta[:, :, None] * delta[:, None, :]
-    return count, mean, one[2] + other[2] + (one[0] * share)[:, None, None] * outer
-
-
-def _in_memory(rows: Dataset, reals: Sequence[Vector], scope: Scope) -> Parts:
-    contexts, size = prod(v.num_states for v in scope), len(reals)
-    places = _places(rows, scope)
-    weights = np.ones(rows.num_rows) if rows.weights is None else rows.weights
-    parts: Parts = np.zeros(contexts), np.zeros((contexts, size)), np.zeros((contexts, size, size))
-    for start in range(0, rows.num_rows, _BLOCK):
-        block = np.stack([rows.values(v)[start : start + _BLOCK] for v in reals], axis=1)
-        _refuse_infinite(block, reals, start)
-        if scope:
-            _add_by_context(places[start : start + _BLOCK], block, weights[start : start + _BLOCK], parts)
-        else:
-            parts = merged(parts, _block_moments(block, weights[start : start + _BLOCK]))
-    return parts[0], parts[1], np.tril(parts[2]) + np.swapaxes(np.tril(parts[2], -1), -1, -2)
-
-
-def _places(rows: Dataset, scope: Scope) -> NDArray[np.int64]:
-    places = np.zeros(rows.num_rows, np.int64)
-    for variable in scope:
-        places = places * variable.num_states + rows.codes(variable)
-    return places
-
-
-def _refuse_infinite(block: Values, reals: Sequence[Vector], start: int) -> None:
-    if not np.isfinite(block).all():
-        row, place = np.argwhere(~np.isfinite(block))[0].tolist()
-        raise DataError(f"Column {reals[place].name!r}, row {start + row}: {block[row, place]} has no moments.")
-
-
-def _add_by_context(places: NDArray[np.int64], block: Values, weights: Values, parts: Parts) -> None:
-    from sepset.kernels.scatter import add_rows
-
-    add_rows(places, block, weights, *parts)
-
-
-def _block_moments(block: Values, weights: Values) -> Parts:
-    """Two passes over rows that are in cache: the mean, then products about it."""
-    total = weights.sum()
-    mean = block[0] + (weights @ (block - block[0])) / total if total > 0 else np.zeros(block.shape[1])
-    centred = block - mean
-    return np.array([total]), mean[None], ((weights[:, None] * centred).T @ centred)[None]

@@ -18,7 +18,7 @@ from sepset.inference.pairwise import PairwiseMarginals
 from sepset.inference.passes import Calibration, calibrate, is_hybrid, plan_tree, tree_factors
 from sepset.inference.plan import Plan
 from sepset.inference.result import Guarantee, Guarantees
-from sepset.inference.tabletree import PreparedTables
+from sepset.inference.tabletree import PreparedTables, Zeros
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 
@@ -30,12 +30,14 @@ class CliqueTree:
     Args:
         order: how the elimination order behind the tree is chosen.
         memory: the most bytes one step may need; larger plans are refused before anything is allocated.
+        zeros: "auto" leaves out states that the factors' zeros rule out, alone or with the findings; "dense" keeps all.
 
     Reference: Koller & Friedman, chapter 10 and section 14.3.
     """
 
     order: OrderingMethod = field(default_factory=Portfolio)
     memory: int = 8 * 2**30
+    zeros: Zeros = field(default="auto", kw_only=True)
 
     def prepare(self, problem: Problem) -> PreparedTables | PreparedCliqueTree:
         """The method bound to a problem: compiled programs where every variable is discrete."""

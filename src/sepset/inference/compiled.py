@@ -16,6 +16,7 @@ from sepset.evidence import Evidence
 from sepset.inference.contraction import Contraction, Groups, Inputs, Ranks, contract, tree_groups
 from sepset.inference.plan import Plan
 from sepset.inference.program import Ints, Program, assemble
+from sepset.inference.sparsestates import Spread, States
 from sepset.inference.tables import FactorStore, near_one
 from sepset.inference.workers import interruptible
 from sepset.problem import Problem
@@ -84,13 +85,14 @@ class Question:
 
     Attributes:
         plan: what it costs.
-        cards: the number of states of every variable of the problem.
+        cards: how many states of every variable of the problem tables range over.
         order: the variable position at each rank.
         observed: positions whose codes a run takes, in order.
         touched: positions with likelihood weights, in order.
         numbers: the factors that enter, in order.
         targets: positions whose single marginals a run reads.
         kept: ranks over which the one root is.
+        states: what tables range over, where some states are left out; codes, weights and answers are then among these.
     """
 
     plan: Plan
@@ -104,6 +106,7 @@ class Question:
     targets: Ints
     kept: Ranks = ()
     maximize: bool = False
+    states: States | None = field(default=None, repr=False)
     pool: WorkspacePool = field(default_factory=WorkspacePool, repr=False)
 
     @property
@@ -140,6 +143,11 @@ class Question:
     def width(self) -> int:
         """How many numbers a run reads."""
         return int(self.program.reads[:, 2].sum())
+
+    @cached_property
+    def spread(self) -> Spread | None:
+        """How single marginals go to all states, where tables leave some out."""
+        return None if self.states is None else Spread.of(self.states, list(self.places))
 
     @cached_property
     def moving(self) -> Ints:
@@ -264,6 +272,7 @@ def compile_question(
     factors: bool = False,
     maximize: bool = False,
     memory: int | None = None,
+    states: States | None = None,
 ) -> Question:
     """A plan turned into a program.
 
@@ -273,6 +282,7 @@ def compile_question(
         factors: also read the marginal over every factor's scope.
         maximize: maximize instead of summing.
         memory: the most bytes of a workspace; a larger one is refused before anything is allocated.
+        states: what the tables of the plan and the store range over, where some states are left out.
     """
     ids, numbers = plan.positions, plan.relevant.numbers
     rank = np.full(len(problem.variables), -1, np.int64)
@@ -294,7 +304,7 @@ def compile_question(
     )
     if memory is not None:
         plan.check(memory, 8 * made.entries)
-    cards = problem.variables.cards
+    cards = problem.variables.cards if states is None else states.cards
     program = assemble(made, store, numbers, rank, seen, len(targets), cards[found])
-    given = tuple(observed), tuple(touched)
-    return Question(plan, cards, ids, *given, tree, program, numbers, targets, tuple(last.tolist()), maximize)
+    about = tree, program, numbers, targets, tuple(last.tolist()), maximize, states
+    return Question(plan, cards, ids, tuple(observed), tuple(touched), *about)

@@ -143,7 +143,8 @@ def ask_log(question: Question, problem: Problem, evidence: Evidence, read: Call
     """What `read` finds after a run in logarithms with these findings."""
     from sepset.kernels.logspace import execute_log
 
-    w = _filled(question, LogStore.of(problem), evidence)
+    logs = LogStore.of(problem).values
+    w = _filled(question, logs if question.states is None else logs[question.states.cells], evidence)
     program = question.program
 
     def run(cancel: Cancel) -> None:
@@ -156,7 +157,7 @@ def ask_log(question: Question, problem: Problem, evidence: Evidence, read: Call
     return read(LogRun(question, w))
 
 
-def _filled(question: Question, store: LogStore, evidence: Evidence) -> Floats:
+def _filled(question: Question, logs: Floats, evidence: Evidence) -> Floats:
     """A workspace with the factors at the findings, the likelihoods, and zero for what is always one."""
     from sepset.kernels import contraction as kernels
 
@@ -166,7 +167,7 @@ def _filled(question: Question, store: LogStore, evidence: Evidence) -> Floats:
     codes, dirty = question.codes(evidence), np.ones(program.num_tensors, dtype=np.uint8)
     copied = program.rows, program.copies, program.fixed, codes, codes, dirty
     rest = program.ops[:0], program.groups, blank, blank, False, NEVER, NOTHING, NOTHING, w[:0]
-    kernels.run(w, store.values, *copied, *rest)
+    kernels.run(w, logs, *copied, *rest)
     with np.errstate(divide="ignore"):
         for place, v in enumerate(question.touched, start=len(question.numbers) + 1):
             start = int(program.offsets[place])

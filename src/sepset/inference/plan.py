@@ -156,6 +156,7 @@ def make_plan(
     last: Sequence[int] = (),
     joint: bool = True,
     limit: int | None = None,
+    cards: Ints | None = None,
 ) -> Plan:
     """The plan that eliminates all but `last` first, then `last`; in both, continuous variables before discrete ones.
 
@@ -163,10 +164,11 @@ def make_plan(
         last: the variables that are eliminated last, or kept.
         joint: whether `last` stays together to the end, as one table.
         limit: the most bytes of tables; where every order tried is far beyond that, the search ends with `TooLarge`.
+        cards: how many states of each variable the tables range over; all by default.
     """
     from sepset.kernels.planning import scope_graph
 
-    cards, kept = problem.variables.cards, relevant.places
+    cards, kept = problem.variables.cards if cards is None else cards, relevant.places
     place = np.full(len(cards), -1, np.int64)
     place[kept] = np.arange(len(kept))
     later = np.array(sorted(last), dtype=np.int64)

@@ -14,8 +14,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sepset.problem import ConditionalGroup, Problem
+
+Ints = NDArray[np.int64]
 
 WORTH = 60_000
 """Groups are looked for where the one tree has this many entries a sink: each costs about as much time to look at."""
@@ -106,20 +109,27 @@ def members(mask: int) -> list[int]:
 
 
 def target_groups(
-    problem: Problem, ancestry: Ancestry, observed: Sequence[int], touched: Sequence[int], *, whole: int
+    problem: Problem,
+    ancestry: Ancestry,
+    observed: Sequence[int],
+    touched: Sequence[int],
+    *,
+    whole: int,
+    cards: Ints | None = None,
 ) -> tuple[tuple[int, ...], ...]:
     """Groups of unobserved positions whose marginals are cheapest asked together; one group where that is best.
 
     Args:
         ancestry: of the problem.
         whole: entries of the one tree for everything, which the groups must beat together.
+        cards: how many states of each variable the tables range over; all by default.
     """
     hidden = tuple(v for v in range(len(problem.variables)) if v not in set(observed))
     if not problem.is_normalized or not hidden:
         return (hidden,) if hidden else ()
     below = ancestry.closure([*observed, *touched])
     sinks = [v for v in hidden if not ancestry.children[v] and not below >> v & 1]
-    costs = Costs(problem, observed)
+    costs = Costs(problem, observed, cards)
     masks = _merged([ancestry.masks[s] | below for s in sinks], costs, whole + OVERHEAD * len(hidden))
     if masks is None:
         return (hidden,)
@@ -129,7 +139,7 @@ def target_groups(
 class Costs:
     """What a tree over an ancestral set of variables costs, by one greedy order (least fill); each set once."""
 
-    def __init__(self, problem: Problem, observed: Sequence[int]) -> None:
+    def __init__(self, problem: Problem, observed: Sequence[int], cards: Ints | None = None) -> None:
         num = len(problem.variables)
         self._scopes = problem.scopes
         self._open = np.ones(num, bool)
@@ -137,7 +147,7 @@ class Costs:
         self._child = np.zeros(problem.num_factors, np.int64)
         for group in problem.conditionals:
             self._child[list(group.factors)] = group.child
-        self._logs = np.log2(problem.variables.cards)
+        self._logs = np.log2(problem.variables.cards if cards is None else cards)
         self._known: dict[int, int] = {}
 
     def of(self, mask: int) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,11 @@ from sepset.inference.logspace import Finished, ask, ask_marginals
 from sepset.inference.method import Answer, Best, Method, Prepared
 from sepset.inference.pairwise import PairwiseMarginals
 from sepset.inference.passes import Calibration
-from sepset.inference.plan import Plan, make_plan
+from sepset.inference.plan import Plan, PlanCache, make_plan
 from sepset.inference.readback import drawer, modes, read_back
 from sepset.inference.relevance import WORTH, Ancestry, target_groups
 from sepset.inference.rowwise import RowAnswers, Workers
+from sepset.inference.sparsestates import Domains, States
 from sepset.inference.tables import FactorStore
 from sepset.inference.values import Values, split, with_values
 from sepset.problem import Problem, Relevant
@@ -37,6 +38,10 @@ from sepset.semiring import SUM, Semiring
 from sepset.variables import Discrete
 
 T = TypeVar("T")
+
+Zeros = Literal["auto", "dense"]
+Positions = tuple[int, ...]
+NO_FINDINGS = Evidence()
 
 PATIENCE = 2
 """How often an observed set is asked about before a longer search for a cheaper plan."""
@@ -59,6 +64,10 @@ class TreeSettings(Protocol):
     @property
     def memory(self) -> int:
         """The most bytes a workspace may have."""
+
+    @property
+    def zeros(self) -> Zeros:
+        """What is made of the factors' zeros."""
 
 
 class PlainTree(Prepared, Protocol):
@@ -118,6 +127,7 @@ class PreparedTables:
         fallback: Callable[[Problem], PlainTree],
         store: FactorStore | None = None,
         questions: QuestionCache | None = None,
+        domains: Domains | None = None,
     ) -> None:
         self.problem = problem
         self.method: Method = method
@@ -125,6 +135,8 @@ class PreparedTables:
         self._fallback_of = fallback
         self._given_store = store
         self._questions = QuestionCache() if questions is None else questions
+        self._given_domains = domains
+        self._numbers: PlanCache[FactorStore] = PlanCache(16)
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
@@ -134,8 +146,11 @@ class PreparedTables:
 
         def read(run: Finished) -> Answer:
             log_partition = run.log_partition
-            flat = run.joint() if scope and log_partition > -np.inf else np.ones(num_entries(scope))
-            return Answer(Table._make(scope, flat), log_partition)
+            if not scope or log_partition == -np.inf:
+                return Answer(Table._make(scope, np.ones(num_entries(scope))), log_partition)
+            flat, states = run.joint(), question.states
+            kept = question.order[list(question.kept)].tolist()
+            return Answer(Table._make(scope, flat if states is None else states.joint(flat, kept)), log_partition)
 
         answer = self._ask(question, evidence, read)
         if len(targets) < 2:
@@ -150,8 +165,11 @@ class PreparedTables:
         return self._read_group(question, evidence)
 
     def _read_group(self, question: Question, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
-        log_partition, values = ask_marginals(question, self._store, self.problem, evidence)
+        store, findings = self._within(question.states, evidence)
+        log_partition, values = ask_marginals(question, store, self.problem, findings)
         scopes, places, single = self._scopes, question.places, Table._single
+        if question.spread is not None:
+            values, places = question.spread.read(values), question.spread.places
         return lambda v: single(scopes[v], values[places[v]]), log_partition
 
     def _point(self, position: int, evidence: Evidence) -> Table:
@@ -177,32 +195,34 @@ class PreparedTables:
     def _groups(self, evidence: Evidence) -> tuple[tuple[tuple[int, ...], ...], Question | None]:
         """The targets in groups, and the question where they are one; an observed set that keeps being asked about is
         worth a longer look."""
-        observed, touched = evidence.observed, evidence.weighted
-        asked: Asked = self._questions.get(("all", observed, touched), Asked)
+        part = evidence.observed, evidence.weighted, self._states(evidence)
+        asked: Asked = self._questions.get(("all", *part), Asked)
         asked.uses += 1
         found = asked.found
         if found is None or asked.uses == PATIENCE + 1:
-            groups = self._look_for_groups(observed, touched, WORTH if found is None else WORTH // 10)
+            groups = self._look_for_groups(*part, WORTH if found is None else WORTH // 10)
             question = self._question("marginals", evidence, groups[0]) if len(groups) == 1 else None
             found = asked.found = groups, question
         return found
 
     def _look_for_groups(
-        self, observed: tuple[int, ...], touched: tuple[int, ...], worth: int
+        self, observed: Positions, touched: Positions, states: States | None, worth: int
     ) -> tuple[tuple[int, ...], ...]:
         hidden = self._hidden(observed)
         if self.problem.is_normalized:
-            whole = self._roughly(observed, touched, hidden)
+            cards = None if states is None else states.cards
+            whole = self._roughly(observed, touched, states)
             if whole > worth and whole > worth * self._ancestry.num_sinks:
-                return target_groups(self.problem, self._ancestry, observed, touched, whole=whole)
+                return target_groups(self.problem, self._ancestry, observed, touched, whole=whole, cards=cards)
         return (hidden,)
 
-    def _roughly(self, observed: tuple[int, ...], touched: tuple[int, ...], hidden: tuple[int, ...]) -> int:
+    def _roughly(self, observed: Positions, touched: Positions, states: States | None) -> int:
         """Entries of the one tree: of its plan, or where there is none yet and may never be, of one greedy order."""
         if len(self._store.values) <= FEW:
-            return self._plan("marginals", (), observed, touched).total_size
-        relevant = Relevant(np.arange(self.problem.num_factors), hidden)
-        return make_plan(self.problem, relevant, method=MinFill()).total_size
+            return self._plan("marginals", (), observed, touched, states).total_size
+        relevant = Relevant(np.arange(self.problem.num_factors), self._hidden(observed))
+        cards = None if states is None else states.cards
+        return make_plan(self.problem, relevant, method=MinFill(), cards=cards).total_size
 
     def _hidden(self, observed: tuple[int, ...]) -> tuple[int, ...]:
         seen = set(observed)
@@ -229,8 +249,8 @@ class PreparedTables:
         def read(run: Finished) -> Best:
             if run.log_partition == -np.inf:
                 return Best({}, -np.inf)
-            codes = read_back(run, 1, modes)
-            return Best({question.ids[r]: int(column[0]) for r, column in codes.items()}, run.log_partition)
+            codes = _by_position(question, read_back(run, 1, modes))
+            return Best({v: int(column[0]) for v, column in codes.items()}, run.log_partition)
 
         return self._ask(question, evidence, read)
 
@@ -238,7 +258,7 @@ class PreparedTables:
         """Independent draws of every unobserved variable from the posterior."""
         question = self._question("sample", evidence)
         codes = self._ask(question, evidence, lambda run: read_back(run, num_rows, drawer(rng)))
-        return {question.ids[r]: column for r, column in codes.items()}
+        return _by_position(question, codes)
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibration:
         """Clique and sepset beliefs as factors, for those who want to look at them."""
@@ -255,7 +275,7 @@ class PreparedTables:
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
         """What a query would cost; without targets, what all marginals do."""
         kind = "query" if targets else "marginals"
-        return self._plan(kind, tuple(targets), tuple(sorted(observed)), ())
+        return self._plan(kind, tuple(targets), tuple(sorted(observed)), (), self._states(NO_FINDINGS))
 
     def with_values(self, values: Values) -> PreparedTables:
         """The same plans and programs with new numbers, one array a factor over its scope.
@@ -263,7 +283,11 @@ class PreparedTables:
         Conditionals must stay conditionals: plans leave out what sums to one.
         """
         problem, store = with_values(self.problem, self._store, values)
-        return PreparedTables(problem, self.method, self._fallback_of, store, self._questions)
+        domains = self._domains
+        keeps = domains is None or domains.hold(store)
+        return PreparedTables(
+            problem, self.method, self._fallback_of, store, *(self._questions, domains) if keeps else ()
+        )
 
     def factor_marginals(self, evidence: Evidence) -> tuple[NDArray[np.float64], ...]:
         r"""The marginal over every factor's scope: the gradient $\partial \log Z / \partial \log \phi$."""
@@ -271,14 +295,15 @@ class PreparedTables:
 
     def _factor_marginals(self, evidence: Evidence) -> NDArray[np.float64]:
         question = self._question("factors", evidence)
+        store, findings = self._within(question.states, evidence)
 
-        def read(run: Finished) -> NDArray[np.float64] | float:
-            return from_run(run, self._store, evidence) if run.log_partition > -np.inf else -np.inf
+        def read(run: Finished) -> NDArray[np.float64] | None:
+            return from_run(run, store, findings) if run.log_partition > -np.inf else None
 
         found = self._ask(question, evidence, read)
-        if isinstance(found, float):
+        if found is None:
             raise impossible(self, evidence)
-        return found
+        return found if question.states is None else question.states.entries(found)
 
     def answer_rows(self, findings: Findings, targets: Sequence[int], workers: Workers) -> RowAnswers:
         """The posterior of each target and the log partition, for every row of findings."""
@@ -313,6 +338,24 @@ class PreparedTables:
         return FactorStore.of(self.problem) if self._given_store is None else self._given_store
 
     @cached_property
+    def _domains(self) -> Domains | None:
+        """What tables range over; None where that is every state whatever the zeros."""
+        if self._settings.zeros == "dense" or self.problem.num_visible > EASY:
+            return None
+        if self._given_domains is not None:
+            return self._given_domains
+        return Domains(self._store, np.array(self.problem.variables.cards))
+
+    def _states(self, evidence: Evidence) -> States | None:
+        return None if self._domains is None else self._domains.of(evidence)
+
+    def _within(self, states: States | None, evidence: Evidence) -> tuple[FactorStore, Evidence]:
+        """The numbers and the findings over these states."""
+        if states is None:
+            return self._store, evidence
+        return self._numbers.get(states, lambda: states.store(self._store)), states.evidence(evidence)
+
+    @cached_property
     def _rows(self) -> RowTables:
         settings = self._settings
         parts = self.problem, self._store, self._questions, settings.order, settings.memory
@@ -325,22 +368,24 @@ class PreparedTables:
 
     def _ask(self, question: Question, evidence: Evidence, read: Callable[[Finished], T]) -> T:
         """What `read` finds after a run: in logarithms where some table's range is too wide for linear numbers."""
-        return ask(question, self._store, self.problem, evidence, read)
+        store, findings = self._within(question.states, evidence)
+        return ask(question, store, self.problem, findings, read)
 
     def _question(self, kind: str, evidence: Evidence, targets: tuple[int, ...] = ()) -> Question:
-        observed, touched = evidence.observed, evidence.weighted
-        key = (kind, targets, observed, touched)
-        return self._questions.get(key, lambda: self._compile(kind, targets, observed, touched))  # type: ignore[no-any-return]
+        part = evidence.observed, evidence.weighted, self._states(evidence)
+        return self._questions.get((kind, targets, *part), lambda: self._compile(kind, targets, *part))  # type: ignore[no-any-return]
 
-    def _plan(self, kind: str, targets: tuple[int, ...], observed: tuple[int, ...], touched: tuple[int, ...]) -> Plan:
+    def _plan(
+        self, kind: str, targets: Positions, observed: Positions, touched: Positions, states: States | None
+    ) -> Plan:
         """The plan of a question; what asks about everything shares one plan."""
+        part = observed, touched, states
         if kind in ("query", "group"):
-            return self._make_plan(kind, targets, observed, touched)
-        key = ("plan", observed, touched)
-        return self._questions.get(key, lambda: self._make_plan(kind, (), observed, touched))  # type: ignore[no-any-return]
+            return self._make_plan(kind, targets, *part)
+        return self._questions.get(("plan", *part), lambda: self._make_plan(kind, (), *part))  # type: ignore[no-any-return]
 
     def _make_plan(
-        self, kind: str, targets: tuple[int, ...], observed: tuple[int, ...], touched: tuple[int, ...]
+        self, kind: str, targets: Positions, observed: Positions, touched: Positions, states: States | None
     ) -> Plan:
         limit = self._settings.memory if self.problem.num_visible > EASY else None
         if kind in ("query", "group"):
@@ -355,16 +400,18 @@ class PreparedTables:
             observed=observed,
             last=targets if kind == "query" else (),
             limit=limit,
+            cards=None if states is None else states.cards,
         )
 
     def _compile(
-        self, kind: str, targets: tuple[int, ...], observed: tuple[int, ...], touched: tuple[int, ...]
+        self, kind: str, targets: Positions, observed: Positions, touched: Positions, states: States | None
     ) -> Question:
-        plan = self._plan(kind, targets, observed, touched)
+        plan = self._plan(kind, targets, observed, touched, states)
         inside = set(plan.relevant.variables) if touched else ()
+        store = self._store if states is None else self._numbers.get(states, lambda: states.store(self._store))
         return compile_question(
             self.problem,
-            self._store,
+            store,
             plan,
             observed=observed,
             touched=[v for v in touched if v in inside],
@@ -373,4 +420,12 @@ class PreparedTables:
             factors=kind == "factors",
             maximize=kind == "map",
             memory=self._settings.memory,
+            states=states,
         )
+
+
+def _by_position(question: Question, columns: Mapping[int, NDArray[np.int64]]) -> dict[int, NDArray[np.int64]]:
+    """Columns of codes by variable position, from columns by rank over the states that a question's tables have."""
+    states = question.states
+    named = {question.ids[r]: column for r, column in columns.items()}
+    return named if states is None else {v: states.codes(v)[column] for v, column in named.items()}

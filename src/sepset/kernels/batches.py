@@ -216,17 +216,81 @@ def _read(w: Any, reads: Any, lane: int, lanes: int, out: Any) -> None:
 
 
 @kernel
+def _part_size(groups: Any, first: int, count: int) -> int:
+    size = 1
+    for g in range(first, first + count):
+        size *= groups[g, 0]
+    return size
+
+
+@kernel(reassociate=True)
+def _add_lanes(w: Any, at: int, scale: Any) -> float:
+    """The weighted sum of one entry over the rows of a block."""
+    total = 0.0
+    start = np.uint64(at)
+    for i in range(np.uint64(len(scale))):
+        total += scale[i] * w[start + i]
+    return total
+
+
+@kernel
+def _scales(w: Any, home: int, size: int, varies: int, weight: Any, scale: Any) -> None:
+    """What each row's entries of a tensor are multiplied with: its weight over their sum."""
+    lanes = np.uint64(len(scale))
+    if varies == 0:
+        total = 0.0
+        for e in range(size):
+            total += w[home + e]
+        for i in range(lanes):
+            scale[i] = weight[i] / total if weight[i] > 0.0 else 0.0
+        return
+    scale[:] = 0.0
+    for e in range(size):
+        at = np.uint64(home + e * len(scale))
+        for i in range(lanes):
+            scale[i] += w[at + i]
+    for i in range(lanes):
+        scale[i] = weight[i] / scale[i] if weight[i] > 0.0 else 0.0
+
+
+@kernel
+def _count_block(w: Any, parts: Any, groups: Any, weight: Any, scale: Any, counter: Any, totals: Any) -> None:
+    """Add the factor marginals of a block's rows, for factors whose place does not depend on the row."""
+    lanes = len(scale)
+    for r in range(parts.shape[0]):
+        if parts[r, STOP] > parts[r, START]:
+            continue
+        first, outer = parts[r, GROUP], parts[r, GROUPS] - 1
+        n, s1, d1 = groups[first + outer, 0], groups[first + outer, 1], groups[first + outer, 3]
+        home, varies = parts[r, HOME], parts[r, LANES]
+        _scales(w, home, _part_size(groups, first, outer + 1), varies, weight, scale)
+        whole = scale.sum()
+        s, d = parts[r, BASE], 0
+        for g in range(outer):
+            counter[g] = 0
+        while True:
+            for j in range(n):
+                if varies == 1:
+                    totals[s + j * s1] += _add_lanes(w, home + (d + j * d1) * lanes, scale)
+                else:
+                    totals[s + j * s1] += whole * w[home + d + j * d1]
+            g, s, d = _next(groups, first, outer, counter, s, d)
+            if g < 0:
+                break
+
+
+@kernel
 def _count(
     w: Any, codes: Any, row: int, weight: float, parts: Any, groups: Any, fixed: Any, lane: int, lanes: int,
     counter: Any, totals: Any,
 ) -> None:  # fmt: skip
-    """Add a row's factor marginals, each normalized and weighted, to the totals laid out as the store is."""
+    """Add a row's factor marginals, each normalized and weighted, where its findings decide their place."""
     for r in range(parts.shape[0]):
+        if parts[r, STOP] == parts[r, START]:
+            continue
         first, outer = parts[r, GROUP], parts[r, GROUPS] - 1
         n, s1, d1 = groups[first + outer, 0], groups[first + outer, 1], groups[first + outer, 3]
-        size = 1
-        for g in range(first, first + outer + 1):
-            size *= groups[g, 0]
+        size = _part_size(groups, first, outer + 1)
         home, varies = parts[r, HOME], parts[r, LANES]
         scale = weight / _sum_lane(w, home, size, varies, lane, lanes)
         step, shift = (lanes, lane) if varies == 1 else (1, 0)
@@ -251,7 +315,7 @@ def run_rows(
     lanes = exponents.shape[1]
     counter = np.zeros(64, np.int64)
     flags, found = np.zeros(lanes, np.uint8), np.zeros(lanes, np.int64)
-    high, low = np.zeros(lanes), np.zeros(lanes)
+    high, low, weight = np.zeros(lanes), np.zeros(lanes), np.zeros(lanes)
     for start in range(0, codes.shape[0], lanes):
         if cancel[0] != 0:
             return
@@ -266,14 +330,17 @@ def run_rows(
             _contract(w, op, groups, lanes, counter)
             if checks[r] == 1:
                 _rescale(w, op[DST], op[SIZE], exponents[d], flags, high, low)
+        weight[:] = 0.0
         for i in range(min(lanes, codes.shape[0] - start)):
             row = start + i
             log_partition[row] = _log_partition(w, roots, exponents, i, lanes)
             if flags[i] == 1:
                 wide[row] = 1
             elif log_partition[row] > -np.inf:
+                weight[i] = weights[row]
                 _read(w, reads, i, lanes, out[row])
                 _count(w, codes, row, weights[row], counted, copies, fixed, i, lanes, counter, totals)
+        _count_block(w, counted, copies, weight, high, counter, totals)
 
 
 @kernel

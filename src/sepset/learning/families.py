@@ -306,7 +306,7 @@ class Contributions:
 
     def nothing(self, cpd: Any) -> Array:
         """Zeros."""
-        return np.zeros(sum(t.size for t in _contributions(cpd)))
+        return np.zeros(sum(t.size for t in contributions(cpd)))
 
     def alpha(self, cpds: Sequence[Any], prior: object, is_theta: bool) -> Array:
         """The pseudo-counts of the rows that can be learned."""
@@ -317,22 +317,23 @@ class Contributions:
 
     def log_prior(self, cpd: Any, alpha: Array | None) -> float:
         """The log density of the rows that can be learned."""
-        return 0.0 if alpha is None else _score(_flat(_contributions(cpd)), alpha)
+        return 0.0 if alpha is None else _score(_flat(contributions(cpd)), alpha)
 
     def score(self, cpd: Any, stats: Array) -> float:
         r"""$\sum \bar M[Z_i = z, u_i] \log P(z \mid u_i)$."""
-        return _score(_flat(_contributions(cpd)), stats)
+        return _score(_flat(contributions(cpd)), stats)
 
     def estimate(self, cpd: Any, stats: Array, alpha: Array | None) -> CPD:
         """Ratios of counts in the rows that can be learned; rows without any stay."""
-        tables = _contributions(cpd)
+        tables = contributions(cpd)
         total = stats if alpha is None else stats + alpha
         parts = np.split(total, np.cumsum([t.size for t in tables])[:-1])
         made = [_learned(t, p.reshape(t.shape), f) for t, p, f in zip(tables, parts, cpd._free(), strict=True)]
         return contributing(cpd, made)
 
 
-def _contributions(cpd: Any) -> list[Array]:
+def contributions(cpd: Any) -> list[Array]:
+    """The contributions of a noisy-or or noisy-max, leak first, one row a state."""
     return [cpd.influences.leak[None, :], *cpd.influences.effects]
 
 

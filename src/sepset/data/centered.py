@@ -1,0 +1,114 @@
+r"""Centred sums: how moments are taken from rows, merged, and taken apart again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.data.columns import Values
+from sepset.data.dataset import Dataset
+from sepset.data.families import Scope
+from sepset.errors import DataError
+from sepset.variables import Vector
+
+Parts = tuple[Values, Values, Values]
+"""Counts, means and scatters, with one axis over contexts."""
+
+_BLOCK = 1 << 14  # rows whose product is taken at once
+
+
+def _empty(contexts: int, size: int) -> Parts:
+    return np.zeros(contexts), np.zeros((contexts, size)), np.zeros((contexts, size, size))
+
+
+def merged(one: Parts, other: Parts) -> Parts:
+    r"""The moments of two parts of the data together, context by context.
+
+    $$S = S_1 + S_2 + \tfrac{M_1 M_2}{M_1 + M_2} (\bar x_1 - \bar x_2)(\bar x_1 - \bar x_2)^\top$$
+
+    Reference: Chan, Golub and LeVeque (1983).
+    """
+    count = one[0] + other[0]
+    share = np.divide(other[0], count, out=np.zeros_like(count), where=count > 0)
+    delta = other[1] - one[1]
+    mean = np.where((one[0] > 0)[:, None], one[1] + share[:, None] * delta, other[1])
+    outer = delta[:, :, None] * delta[:, None, :]
+    return count, mean, one[2] + other[2] + (one[0] * share)[:, None, None] * outer
+
+
+def without(whole: Parts, part: Parts) -> Parts:
+    """What merges with `part` to `whole`; a count that rounding leaves of zero is zero, and so are its moments."""
+    count = whole[0] - part[0]
+    count[np.abs(count) <= 1e-12 * whole[0]] = 0.0
+    rest = np.where(count > 0, count, 1.0)
+    delta = whole[1] - part[1]
+    mean = whole[1] + (part[0] / rest)[:, None] * delta
+    outer = delta[:, :, None] * delta[:, None, :]
+    scatter = whole[2] - part[2] - (whole[0] * part[0] / rest)[:, None, None] * outer
+    mean[count == 0], scatter[count == 0] = 0.0, 0.0
+    return count, mean, scatter
+
+
+def pooled(parts: Parts, target: NDArray[np.int64], contexts: int) -> Parts:
+    """The moments with the context at each place merged into that of its target."""
+    out = _empty(contexts, parts[1].shape[1])
+    for turn in _turns(target):
+        one = _empty(contexts, parts[1].shape[1])
+        for mine, theirs in zip(one, parts, strict=True):
+            mine[target[turn]] = theirs[turn]
+        out = merged(out, one)
+    return out
+
+
+def _turns(target: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Places whose targets differ within each turn, so that each turn is one merge."""
+    order = np.argsort(target, kind="stable")
+    firsts = np.searchsorted(target[order], target[order])
+    turn = np.arange(len(target)) - firsts
+    return [order[turn == number] for number in range(int(turn.max(initial=-1)) + 1)]
+
+
+def moments_of(rows: Dataset, reals: Sequence[Vector], scope: Scope) -> Parts:
+    """The moments of the rows in each joint state of `scope`, in C order."""
+    contexts, size = prod(v.num_states for v in scope), len(reals)
+    places = _places(rows, scope)
+    weights = np.ones(rows.num_rows) if rows.weights is None else rows.weights
+    parts = _empty(contexts, size)
+    for start in range(0, rows.num_rows, _BLOCK):
+        block = np.stack([rows.values(v)[start : start + _BLOCK] for v in reals], axis=1)
+        _refuse_infinite(block, reals, start)
+        if scope:
+            _add_by_context(places[start : start + _BLOCK], block, weights[start : start + _BLOCK], parts)
+        else:
+            parts = merged(parts, _block_moments(block, weights[start : start + _BLOCK]))
+    return parts[0], parts[1], np.tril(parts[2]) + np.swapaxes(np.tril(parts[2], -1), -1, -2)
+
+
+def _places(rows: Dataset, scope: Scope) -> NDArray[np.int64]:
+    places = np.zeros(rows.num_rows, np.int64)
+    for variable in scope:
+        places = places * variable.num_states + rows.codes(variable)
+    return places
+
+
+def _refuse_infinite(block: Values, reals: Sequence[Vector], start: int) -> None:
+    if not np.isfinite(block).all():
+        row, place = np.argwhere(~np.isfinite(block))[0].tolist()
+        raise DataError(f"Column {reals[place].name!r}, row {start + row}: {block[row, place]} has no moments.")
+
+
+def _add_by_context(places: NDArray[np.int64], block: Values, weights: Values, parts: Parts) -> None:
+    from sepset.kernels.scatter import add_rows
+
+    add_rows(places, block, weights, *parts)
+
+
+def _block_moments(block: Values, weights: Values) -> Parts:
+    """Two passes over rows that are in cache: the mean, then products about it."""
+    total = weights.sum()
+    mean = block[0] + (weights @ (block - block[0])) / total if total > 0 else np.zeros(block.shape[1])
+    centred = block - mean
+    return np.array([total]), mean[None], ((weights[:, None] * centred).T @ centred)[None]

@@ -1,0 +1,190 @@
+"""Zeros as structure: states that no joint state of positive weight has, and tables without them.
+
+Factors are compressed rows: the scope of factor f is `members[start[f] : start[f + 1]]`, with a stride for each in the
+flat values from `offsets[f]` on. The states of variable v are `first[v]` to `first[v + 1]` in `allowed`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.kernels.compile import kernel
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+
+@kernel
+def forbid_states(
+    start: Longs,
+    members: Longs,
+    strides: Longs,
+    offsets: Longs,
+    values: Floats,
+    first: Longs,
+    allowed: Bytes,
+    home_start: Longs,
+    homes: Longs,
+    queue: Longs,
+) -> bool:
+    """Forbid every state that some factor supports with no allowed states of its others, until there is none.
+
+    The factors in `queue` are looked at first, then those of each variable that loses a state (arc consistency on the
+    factors' zeros). False as soon as a variable has no state left.
+    """
+    num = len(start) - 1
+    ring = np.empty(num + 1, np.int64)
+    waits = np.zeros(num, np.uint8)
+    head, tail = 0, 0
+    for f in queue:
+        if waits[f] == 0:
+            waits[f] = 1
+            ring[tail] = f
+            tail += 1
+    widest = 1
+    for f in range(num):
+        widest = max(widest, start[f + 1] - start[f])
+    seen = np.zeros(len(allowed), np.uint8)
+    codes, lack = np.empty(widest, np.int64), np.empty(len(allowed), np.int64)
+    while head != tail:
+        f = ring[head]
+        head = (head + 1) % (num + 1)
+        waits[f] = 0
+        if start[f] == start[f + 1]:
+            continue
+        b, e, o = start[f], start[f + 1], offsets[f]
+        _mark_supported(b, e, members, strides, o, values, first, allowed, seen, codes, lack)
+        for k in range(start[f], start[f + 1]):
+            v = members[k]
+            lost, left = False, False
+            for s in range(first[v], first[v + 1]):
+                if allowed[s] == 1 and seen[s] == 0:
+                    allowed[s] = 0
+                    lost = True
+                left = left or allowed[s] == 1
+                seen[s] = 0
+            if not left:
+                return False
+            for i in range(home_start[v], home_start[v + 1] if lost else home_start[v]):
+                g = homes[i]
+                if waits[g] == 0 and g != f:
+                    waits[g] = 1
+                    ring[tail] = g
+                    tail = (tail + 1) % (num + 1)
+    return True
+
+
+@kernel(inline=True)
+def _mark_supported(
+    begin: int,
+    end: int,
+    members: Longs,
+    strides: Longs,
+    offset: int,
+    values: Floats,
+    first: Longs,
+    allowed: Bytes,
+    seen: Bytes,
+    codes: Longs,
+    lack: Longs,
+) -> None:
+    """Mark the states that positive entries with allowed states have, until all allowed ones are marked.
+
+    The last axis is looked at for the states that are still missing, of which there are few soon; `lack` lists them.
+    """
+    last = end - 1
+    inner, top = first[members[last]], first[members[last] + 1]
+    num_lack, outside = 0, 0
+    for s in range(inner, top):
+        if allowed[s] == 1:
+            lack[num_lack] = s
+            num_lack += 1
+    for k in range(begin, last):
+        v = members[k]
+        codes[k - begin] = _next_allowed(allowed, first[v], first[v + 1])
+        offset += strides[k] * (codes[k - begin] - first[v])
+        for s in range(first[v], first[v + 1]):
+            outside += allowed[s]
+    step = strides[last]
+    while num_lack + outside > 0:
+        found = False
+        i = 0
+        while i < num_lack:
+            if values[offset + step * (lack[i] - inner)] > 0.0:
+                found = True
+                seen[lack[i]] = 1
+                num_lack -= 1
+                lack[i] = lack[num_lack]
+            else:
+                i += 1
+        fresh = 0
+        for k in range(begin, last):
+            fresh += 1 - seen[codes[k - begin]]
+        s = inner
+        while fresh > 0 and not found and s < top:
+            found = allowed[s] == 1 and values[offset + step * (s - inner)] > 0.0
+            s += 1
+        if found and fresh > 0:
+            outside -= fresh
+            for k in range(begin, last):
+                seen[codes[k - begin]] = 1
+        k = last - 1
+        while k >= begin:
+            v = members[k]
+            after = _next_allowed(allowed, codes[k - begin] + 1, first[v + 1])
+            if after < first[v + 1]:
+                offset += strides[k] * (after - codes[k - begin])
+                codes[k - begin] = after
+                break
+            back = _next_allowed(allowed, first[v], first[v + 1])
+            offset += strides[k] * (back - codes[k - begin])
+            codes[k - begin] = back
+            k -= 1
+        if k < begin:
+            return
+
+
+@kernel
+def _next_allowed(allowed: Bytes, s: int, end: int) -> int:
+    while s < end and allowed[s] == 0:
+        s += 1
+    return s
+
+
+@kernel
+def allowed_cells(
+    start: Longs, members: Longs, strides: Longs, offsets: Longs, first: Longs, allowed: Bytes
+) -> tuple[Longs, Longs, Longs]:
+    """Every factor restricted to allowed states: the places of its entries in the whole store, in C order end to end,
+    where each factor begins among them, and the strides of the smaller tables."""
+    num = len(start) - 1
+    small_offsets, small_strides = np.zeros(num + 1, np.int64), np.empty(len(strides), np.int64)
+    for f in range(num):
+        size = 1
+        for k in range(start[f + 1] - 1, start[f] - 1, -1):
+            small_strides[k] = size
+            count = 0
+            for s in range(first[members[k]], first[members[k] + 1]):
+                count += allowed[s]
+            size *= count
+        small_offsets[f + 1] = small_offsets[f] + size
+    cells = np.empty(small_offsets[num], np.int64)
+    for f in range(num):
+        top = small_offsets[f]
+        cells[top] = offsets[f]
+        filled = 1
+        # Each axis in turn spreads what is there: from the last, so that earlier axes vary slowest.
+        for k in range(start[f + 1] - 1, start[f] - 1, -1):
+            v = members[k]
+            block = 0
+            for s in range(first[v + 1] - 1, first[v] - 1, -1):
+                block += allowed[s]
+            for s in range(first[v + 1] - 1, first[v] - 1, -1):
+                if allowed[s] == 1:
+                    block -= 1
+                    for i in range(filled):
+                        cells[top + block * filled + i] = cells[top + i] + strides[k] * (s - first[v])
+            filled = small_offsets[f + 1] - top if k == start[f] else small_strides[k - 1]
+    return cells, small_offsets, small_strides

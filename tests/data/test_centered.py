@@ -1,0 +1,61 @@
+"""Merging and taking apart, context by context."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sepset.data.centered import merged, moments_of, pooled, without
+from sepset.data.dataset import Dataset
+from sepset.errors import DataError
+from sepset.variables import Discrete, Real
+
+X, Y, K = Real("x"), Real("y"), Discrete("k", 3)
+
+
+def rows(seed, num_rows, states=3):
+    rng = np.random.default_rng(seed)
+    cells = {"x": rng.normal(1e3, 1, num_rows), "y": rng.normal(size=num_rows), "k": rng.integers(0, states, num_rows)}
+    return Dataset.from_codes([X, Y, K], cells)
+
+
+def assert_same(one, other):
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+def plain(data, states=3):
+    """Each context's moments by NumPy."""
+    columns = np.stack([data.values("x"), data.values("y")])
+    parts = [columns[:, data.codes("k") == state] for state in range(states)]
+    means = [part.mean(axis=1) if part.size else np.zeros(2) for part in parts]
+    scatters = [
+        np.atleast_2d(np.cov(part, ddof=0) * part.shape[1]) if part.size else np.zeros((2, 2)) for part in parts
+    ]
+    return np.array([part.shape[1] for part in parts], float), np.array(means), np.array(scatters)
+
+
+@pytest.mark.parametrize("states", [1, 3])
+def test_parts_of_the_rows_merge_and_come_apart(states):
+    one, other = rows(0, 40, states), rows(1, 70)
+    parts = [moments_of(data, [X, Y], (K,)) for data in (one, other, one.concat(other))]
+    assert_same(parts[0], plain(one))
+    assert_same(parts[2], plain(one.concat(other)))
+    assert_same(merged(parts[0], parts[1]), parts[2])
+    assert_same(merged(parts[1], parts[0]), parts[2])
+    assert_same(without(parts[2], parts[0]), parts[1])
+    assert_same(without(parts[2], parts[2]), tuple(np.zeros_like(part) for part in parts[2]))
+
+
+def test_pooling():
+    data = rows(2, 60)
+    parts = moments_of(data, [X, Y], (K,))
+    assert_same(pooled(parts, np.array([0, 0, 0]), 1), moments_of(data, [X, Y], ()))
+    two = pooled(parts, np.array([1, 0, 1]), 2)
+    assert two[0].tolist() == [parts[0][1], parts[0][0] + parts[0][2]]
+
+
+def test_infinite_numbers_are_named():
+    data = Dataset.from_codes([X], {"x": [1.0, -np.inf]})
+    with pytest.raises(DataError, match="Column 'x', row 1: -inf"):
+        moments_of(data, [X], ())

@@ -1,0 +1,123 @@
+"""Slopes of the log-likelihood, for every kind of CPD, held to finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from numpy.testing import assert_allclose
+from tests.learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
+from tests.random_incomplete import incomplete, log_likelihood
+
+from sepset.cpds.gaussianpriors import NormalGamma
+from sepset.cpds.logistic import LogisticCPD
+from sepset.cpds.priors import Dirichlet, Laplace, Normal
+from sepset.cpds.table import TableCPD
+from sepset.data.dataset import Dataset
+from sepset.errors import NotApplicable
+from sepset.learning.ascent import Ascent
+from sepset.learning.task import Task
+from sepset.learning.unconstrained import Unconstrained
+from sepset.models.bayesnet import BayesNet
+from sepset.variables import Discrete
+
+
+def check_slope(net, rows, prior=None, atol=1e-5):
+    ascent = Ascent.of(Task(net, rows), prior, "softmax", 1)
+    vector = Unconstrained.of(ascent.expectation.blocks)
+    point = ascent.point(net)
+    x, slope = vector.pack(net), vector.slope(net, point.statistics, ascent.alphas)
+    h = 1e-5
+    for i in range(len(x)):
+        e = np.eye(len(x))[i] * h
+        rise = ascent.point(vector.unpack(x + e)).objective - ascent.point(vector.unpack(x - e)).objective
+        assert_allclose(slope[i], rise / (2 * h), atol=atol * max(1.0, rows.num_rows), rtol=1e-4)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_slopes_of_structured_cpds(form):
+    net = network(form)
+    check_slope(net, masked_codes(net, 30))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_slopes_of_lines(share):
+    net = mixed()
+    check_slope(net, mixed_rows(net, 30, share))
+
+
+def test_slopes_of_priors():
+    net = network("tree")
+    check_slope(net, masked_codes(net, 30), Dirichlet(2.5))
+    check_slope(net, masked_codes(net, 30), Dirichlet(0.5))
+    wide = network("logistic")
+    check_slope(wide, masked_codes(wide, 30), (Normal(0.7), Dirichlet(1.0)))
+    lines = mixed()
+    check_slope(lines, mixed_rows(lines, 30, 0.2), (NormalGamma(1.0, 2.0, 3.0, 4.0), Dirichlet(1.0)))
+    check_slope(lines, mixed_rows(lines, 30, 0.2), (Normal(0.5), Dirichlet(1.0)))
+
+
+@given(incomplete(num_rows=5))
+@settings(max_examples=20)
+def test_vectors_come_back_and_slopes_of_zeros_vanish(case):
+    net, rows = case
+    ascent = Ascent.of(Task(net, rows), None, "softmax", 1)
+    vector = Unconstrained.of(ascent.expectation.blocks)
+    back = vector.unpack(vector.pack(net))
+    for cpd in net.cpds:
+        assert_allclose(back.cpd(cpd.child).values, cpd.values, atol=1e-12)
+    point = ascent.point(net)
+    slope = vector.slope(net, point.statistics, ascent.alphas)
+    flat = np.concatenate([c.values.reshape(-1) for c in net.cpds])
+    assert_allclose(slope[flat == 0], 0.0, atol=1e-12)
+    assert (vector.curvature(net, point.statistics, ascent.alphas) >= 0).all()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_natural_parameters_and_their_vectors_agree(form):
+    net = network(form)
+    ascent = Ascent.of(Task(net, masked_codes(net, 5)), None, "softmax", 1)
+    vector = Unconstrained.of(ascent.expectation.blocks)
+    back = vector.unpack(vector.pack(net))
+    for one, other in zip(vector.natural(net), vector.natural(back), strict=True):
+        assert_allclose(one, other, atol=1e-12)
+    assert_allclose(back.cpds[-1].to_table().values, net.cpds[-1].to_table().values, atol=1e-12)
+
+
+def test_the_derivative_by_a_probability_is_the_posterior_over_it():
+    """Koller & Friedman, lemma 19.1, on a random network of three nodes with c observed."""
+    rng = np.random.default_rng(0)
+    a, b, c = (Discrete(n) for n in "abc")
+    tables = [rng.dirichlet(np.ones(2)), rng.dirichlet(np.ones(2), 2), rng.dirichlet(np.ones(2), 2)]
+    rows = Dataset({"a": [None], "b": [None], "c": [1]}, [a, b, c])
+
+    def net(t):
+        return BayesNet(TableCPD(a, t[0], tolerance=1e-3), TableCPD(b, t[1], given=a, tolerance=1e-3),
+                        TableCPD(c, t[2], given=b, tolerance=1e-3))  # fmt: skip
+
+    joint = tables[0][:, None, None] * tables[1][:, :, None] * tables[2][None, :, :]
+    formula = joint[0, 1, 1] / tables[1][0, 1]
+    h = 1e-6
+    moved = [[tables[0], tables[1] + s * h * np.array([[0, 1], [0, 0]]), tables[2]] for s in (1, -1)]
+    values = [np.exp(log_likelihood(net(t), rows)) for t in moved]
+    assert_allclose((values[0] - values[1]) / (2 * h), formula, rtol=1e-6)
+
+
+def test_sharp_priors_have_no_slope():
+    net = network("logistic")
+    ascent = Ascent.of(Task(net, masked_codes(net, 5)), (Laplace(1.0), Dirichlet(1.0)), "softmax", 1)
+    vector = Unconstrained.of(ascent.expectation.blocks)
+    with pytest.raises(NotApplicable, match="no slope"):
+        vector.slope(net, ascent.point(net).statistics, ascent.alphas)
+
+
+def test_weights_are_measured_from_first_states():
+    a, x = Discrete("a"), Discrete("x", 3)
+    rng = np.random.default_rng(0)
+    net = BayesNet(TableCPD(a, [0.5, 0.5]), LogisticCPD(x, {a: rng.normal(size=(2, 3))}, rng.normal(size=3)))
+    ascent = Ascent.of(Task(net, {"a": [0, None], "x": [2, 1]}), None, "softmax", 1)
+    back = Unconstrained.of(ascent.expectation.blocks)
+    made = back.unpack(back.pack(net)).cpd("x")
+    assert_allclose(made.to_table().values, net.cpd("x").to_table().values, atol=1e-14)
+    assert made.bias[0] == 0
+    assert not made.weights[0][0].any()
