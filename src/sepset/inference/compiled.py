@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -132,7 +132,7 @@ class Question:
         return tuple(self.contraction.reads[len(self.targets) :].tolist())
 
     @cached_property
-    def places(self) -> dict[int, slice]:
+    def places(self) -> Mapping[int, slice]:
         """From variable position to its part of what a run reads: the targets' marginals, then the findings."""
         reads = self.program.reads
         starts = reads[:, 1]
