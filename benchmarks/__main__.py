@@ -28,6 +28,7 @@ SUITES = (
     "memory",
     "treequeries",
     "batch",
+    "em",
     "startup",
 )
 COMPILING = 300.0  # seconds allowed for compiling, which is not part of any figure

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from tests.strategies import bayes_nets
 
 from sepset.data.dataset import Dataset
 from sepset.models.bayesnet import BayesNet
+from strategies import bayes_nets
 
 
 @st.composite

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats as sps
-from tests.learning_cases import mixed, mixed_rows, u
 
+from learning_cases import mixed, mixed_rows, u
 from sepset.cpds.gaussianpriors import NormalGamma
 from sepset.cpds.linear import LinearGaussian, joint_gaussian
 from sepset.cpds.priors import Dirichlet, Normal

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
-from tests.random_incomplete import completions, expected_counts, incomplete, log_likelihood
 
+from random_incomplete import completions, expected_counts, incomplete, log_likelihood
 from sepset.cpds.priors import BDeu, Dirichlet
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset

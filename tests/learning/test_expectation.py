@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
-from tests.random_incomplete import expected_counts, incomplete, log_likelihood
 
+from random_incomplete import expected_counts, incomplete, log_likelihood
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ImpossibleEvidence, NotApplicable
@@ -102,7 +102,7 @@ def test_real_variables_are_refused_where_they_must_be():
 @given(incomplete(num_rows=6))
 @settings(max_examples=25)
 def test_completed_rows_are_the_most_probable_ones(case):
-    from tests.random_incomplete import completions
+    from random_incomplete import completions
 
     net, rows = case
     found = expectation_of(Task(net, rows), threads=1).complete(net)

@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from tests.learning_cases import FORMS, ROOTS, masked_codes, network, rules, tree, x
-from tests.random_incomplete import completions, log_likelihood
 
+from learning_cases import FORMS, ROOTS, masked_codes, network, rules, tree, x
+from random_incomplete import completions, log_likelihood
 from sepset.cpds.causal import NoisyMax, NoisyOr
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD

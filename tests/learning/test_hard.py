@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose
-from tests.random_incomplete import completions, incomplete
 
+from random_incomplete import completions, incomplete
 from sepset.cpds.table import TableCPD
 from sepset.errors import ImpossibleEvidence
 from sepset.inference.cliquetree import CliqueTree

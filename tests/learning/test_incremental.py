@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
-from tests.random_incomplete import incomplete
 
+from random_incomplete import incomplete
 from sepset.learning.ascent import Ascent
 from sepset.learning.em import EM
 from sepset.learning.incremental import dealt, one_pass

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from tests.random_incomplete import log_likelihood
 
+from random_incomplete import log_likelihood
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ScopeError, TooLarge

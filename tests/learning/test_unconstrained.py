@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose
-from tests.learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
-from tests.random_incomplete import incomplete, log_likelihood
 
+from learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
+from random_incomplete import incomplete, log_likelihood
 from sepset.cpds.gaussianpriors import NormalGamma
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.priors import Dirichlet, Laplace, Normal

@@ -75,7 +75,19 @@ def open_frame(frame: Any, wanted: Iterable[str] | None = None) -> Frame:
         opened = _collected(_narrowed(opened, wanted))
         if isinstance(opened, Mapping):
             return _mapping_frame(opened)
-    return Frame(_names(opened.columns), len(opened), lambda name: _series_column(opened[name]))
+    return Frame(_names(opened.columns), len(opened), _reader(opened))
+
+
+def _reader(frame: Any) -> Callable[[str], Column]:
+    """How one column is read: from the library itself where we know it, since a hundred small columns add up."""
+    native, kind = frame.to_native(), frame.implementation
+    if kind.is_pandas():
+        return lambda name: _pandas_column(native[name])
+    if kind.is_polars():
+        return lambda name: _polars_column(native.get_column(name))
+    if kind.is_pyarrow():
+        return lambda name: _arrow_column(native.column(name))
+    return lambda name: _series_column(frame[name])
 
 
 def _narrowed(lazy: Any, wanted: Iterable[str] | None) -> Any:
@@ -156,7 +168,7 @@ def _pandas_column(series: Any) -> Column:
 
     dtype: Any = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        return Levels(series.cat.codes.to_numpy(), tuple(dtype.categories.tolist()), fixed=True)
+        return Levels(series.array.codes, tuple(dtype.categories.tolist()), fixed=True)
     if isinstance(dtype, np.dtype):
         return from_array(series.to_numpy())
     if pd.api.types.is_string_dtype(dtype):
