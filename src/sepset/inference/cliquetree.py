@@ -30,7 +30,8 @@ class CliqueTree:
     Args:
         order: how the elimination order behind the tree is chosen.
         memory: the most bytes one step may need; larger plans are refused before anything is allocated.
-        zeros: "auto" leaves out states that the factors' zeros rule out, alone or with the findings; "dense" keeps all.
+        zeros: "auto" leaves out states that the factors' zeros rule out, alone or with the findings, and goes over to
+            products that can be positive where that will be faster; "sparse" does so at once; "dense" does neither.
 
     Reference: Koller & Friedman, chapter 10 and section 14.3.
     """

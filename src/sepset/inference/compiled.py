@@ -16,6 +16,7 @@ from sepset.evidence import Evidence
 from sepset.inference.contraction import Contraction, Groups, Inputs, Ranks, contract, tree_groups
 from sepset.inference.plan import Plan
 from sepset.inference.program import Ints, Program, assemble
+from sepset.inference.sparseprogram import Tier
 from sepset.inference.sparsestates import Spread, States
 from sepset.inference.tables import FactorStore, near_one
 from sepset.inference.workers import interruptible
@@ -108,6 +109,7 @@ class Question:
     maximize: bool = False
     states: States | None = field(default=None, repr=False)
     pool: WorkspacePool = field(default_factory=WorkspacePool, repr=False)
+    tier: Tier = field(default_factory=Tier, repr=False)
 
     @property
     def contraction(self) -> Contraction:

@@ -183,6 +183,10 @@ class Domains:
         """Whether there are entries enough to look at, and some are zero."""
         return len(self._store.values) > FEW and not self._store.values.all()
 
+    def numbers(self, states: States | None) -> FactorStore:
+        """The numbers that all this counts on, over the states given."""
+        return self._store if states is None else states.store(self._store)
+
     def hold(self, store: FactorStore) -> bool:
         """Whether other numbers are zero where these are, so that what is impossible stays so."""
         return not ((store.values > 0.0) & (self._store.values == 0.0)).any()

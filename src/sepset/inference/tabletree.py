@@ -22,7 +22,7 @@ from sepset.inference.conflict import impossible
 from sepset.inference.factormarginals import ExpectedCounts, from_run
 from sepset.inference.findings import Findings
 from sepset.inference.joints import JointPlan
-from sepset.inference.logspace import Finished, ask, ask_marginals
+from sepset.inference.logspace import Finished, ask, ask_marginals, is_linear
 from sepset.inference.method import Answer, Best, Method, Prepared
 from sepset.inference.pairwise import PairwiseMarginals
 from sepset.inference.passes import Calibration
@@ -30,6 +30,7 @@ from sepset.inference.plan import Plan, PlanCache, make_plan
 from sepset.inference.readback import drawer, modes, read_back
 from sepset.inference.relevance import WORTH, Ancestry, target_groups
 from sepset.inference.rowwise import RowAnswers, Workers
+from sepset.inference.sparseprogram import SparseProgram
 from sepset.inference.sparsestates import Domains, States
 from sepset.inference.tables import FactorStore
 from sepset.inference.values import Values, split, with_values
@@ -39,7 +40,7 @@ from sepset.variables import Discrete
 
 T = TypeVar("T")
 
-Zeros = Literal["auto", "dense"]
+Zeros = Literal["auto", "dense", "sparse"]
 Positions = tuple[int, ...]
 NO_FINDINGS = Evidence()
 
@@ -141,18 +142,14 @@ class PreparedTables:
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
         question = self._question("query", evidence, targets=tuple(targets))
-        variables = self.problem.variables
-        scope = tuple(variables[v] for v in question.order[list(question.kept)].tolist())
-
-        def read(run: Finished) -> Answer:
-            log_partition = run.log_partition
-            if not scope or log_partition == -np.inf:
-                return Answer(Table._make(scope, np.ones(num_entries(scope))), log_partition)
-            flat, states = run.joint(), question.states
-            kept = question.order[list(question.kept)].tolist()
-            return Answer(Table._make(scope, flat if states is None else states.joint(flat, kept)), log_partition)
-
-        answer = self._ask(question, evidence, read)
+        variables, kept = self.problem.variables, question.order[list(question.kept)].tolist()
+        scope = tuple(variables[v] for v in kept)
+        log_partition, flat = self._joint(question, evidence)
+        if log_partition == -np.inf or not kept:
+            flat = np.ones(num_entries(scope))
+        elif question.states is not None:
+            flat = question.states.joint(flat, kept)
+        answer = Answer(Table._make(scope, flat), log_partition)
         if len(targets) < 2:
             return answer
         return Answer(answer.distribution.align([variables[v] for v in targets]), answer.log_partition)
@@ -166,7 +163,8 @@ class PreparedTables:
 
     def _read_group(self, question: Question, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         store, findings = self._within(question.states, evidence)
-        log_partition, values = ask_marginals(question, store, self.problem, findings)
+        found = self._supported(question, store, findings, SparseProgram.marginals)
+        log_partition, values = found or ask_marginals(question, store, self.problem, findings)
         scopes, places, single = self._scopes, question.places, Table._single
         if question.spread is not None:
             values, places = question.spread.read(values), question.spread.places
@@ -238,7 +236,27 @@ class PreparedTables:
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
-        return self._ask(self._question("query", evidence), evidence, lambda run: run.log_partition)
+        return self._joint(self._question("query", evidence), evidence)[0]
+
+    def _joint(self, question: Question, evidence: Evidence) -> tuple[float, NDArray[np.float64]]:
+        """The log partition, and where it is finite the normalized joint over what the question keeps, flat."""
+        store, findings = self._within(question.states, evidence)
+        found = self._supported(question, store, findings, SparseProgram.joint)
+        return found or ask(question, store, self.problem, findings, _read_joint)
+
+    def _supported(
+        self, question: Question, store: FactorStore, findings: Evidence, run: Callable[..., tuple[float, Any, bool]]
+    ) -> tuple[float, NDArray[np.float64]] | None:
+        """What a program over supports answers; None where there is none, or its numbers leave linear range."""
+        domains = self._domains
+        if domains is None or not is_linear(store, findings):
+            return None
+        at_once = self._settings.zeros == "sparse"
+        program = question.tier.program(question, lambda: domains.numbers(question.states), at_once=at_once)
+        if program is None:
+            return None
+        log_partition, values, is_wide = run(program, store, findings)
+        return None if is_wide else (log_partition, values)
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`; by max-product where that is everything, else by elimination."""
@@ -422,6 +440,11 @@ class PreparedTables:
             memory=self._settings.memory,
             states=states,
         )
+
+
+def _read_joint(run: Finished) -> tuple[float, NDArray[np.float64]]:
+    log_partition = run.log_partition
+    return log_partition, run.joint() if run.question.kept and log_partition > -np.inf else np.ones(1)
 
 
 def _by_position(question: Question, columns: Mapping[int, NDArray[np.int64]]) -> dict[int, NDArray[np.int64]]:

@@ -1,0 +1,214 @@
+r"""Contractions over supports: only products of two entries that can both be positive, listed once, run many times.
+
+A tensor is the list of its cells that can be positive, as flat places in its scope, ascending. A step $d = \sum a b$ is
+a list of triples, places of a, b and d in one workspace of such entries. The reverse sweep runs over the same triples:
+
+$$\bar a_i \mathrel{+}= \bar d_k\, b_j, \qquad \bar b_j \mathrel{+}= \bar d_k\, a_i.$$
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.kernels.compile import kernel
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+Places = NDArray[np.uint32]
+
+# The largest entry stays within 2 to plus or minus LIMIT; a range of more bits than RANGE is flagged.
+LIMIT, RANGE = 60, 450
+
+
+@kernel
+def input_support(
+    start: Longs,
+    members: Longs,
+    strides: Longs,
+    offset: int,
+    values: Floats,
+    cards: Longs,
+    rank: Longs,
+    number: int,
+) -> tuple[Longs, Longs]:
+    """The cells of a factor over its ranked variables, ascending by rank, that some value of the others leaves
+    positive; and the place in the store of each, the others' codes zero."""
+    begin, arity = start[number], start[number + 1] - start[number]
+    step = np.zeros(arity, np.int64)
+    size = 1
+    for _ in range(arity):
+        best = -1
+        for k in range(arity):
+            r = rank[members[begin + k]]
+            if r >= 0 and step[k] == 0 and (best < 0 or r > rank[members[begin + best]]):
+                best = k
+        if best >= 0:
+            step[best] = size
+            size *= cards[members[begin + best]]
+    total = 1
+    for k in range(arity):
+        total *= cards[members[begin + k]]
+    home = np.full(size, -1, np.int64)
+    for i in range(total):
+        cell, base, rest = 0, offset, i
+        for k in range(arity - 1, -1, -1):
+            card = cards[members[begin + k]]
+            code = rest % card
+            rest //= card
+            cell += step[k] * code
+            base += strides[begin + k] * code if step[k] > 0 else 0
+        if values[offset + i] > 0.0:
+            home[cell] = base
+    count = 0
+    for cell in range(size):
+        count += 1 if home[cell] >= 0 else 0
+    cells, places = np.empty(count, np.int64), np.empty(count, np.int64)
+    count = 0
+    for cell in range(size):
+        if home[cell] >= 0:
+            cells[count], places[count] = cell, home[cell]
+            count += 1
+    return cells, places
+
+
+@kernel
+def _split(cells: Longs, scope: Longs, cards: Longs, weights: Longs) -> Longs:
+    """For each cell the sum over its scope of code times weight."""
+    found = np.zeros(len(cells), np.int64)
+    for i in range(len(cells)):
+        rest = cells[i]
+        for k in range(len(scope) - 1, -1, -1):
+            card = cards[scope[k]]
+            found[i] += (rest % card) * weights[scope[k]]
+            rest //= card
+    return found
+
+
+@kernel
+def join_step(
+    cells_a: Longs, scope_a: Longs, cells_b: Longs, scope_b: Longs, scope_d: Longs, cards: Longs, limit: int
+) -> tuple[Longs, Longs, Longs, Longs]:
+    """The triples of a step, as numbers of entries, and the cells of its result; empty where there are over `limit`."""
+    none = np.zeros(0, np.int64)
+    key, at_d, own = np.zeros(len(cards), np.int64), np.zeros(len(cards), np.int64), np.zeros(len(cards), np.int64)
+    step = 1
+    for k in range(len(scope_d) - 1, -1, -1):
+        at_d[scope_d[k]] = step
+        step *= cards[scope_d[k]]
+    step = 1
+    for r in scope_a:
+        own[r] = 1
+    for r in scope_b:
+        if own[r] == 1:
+            key[r] = step
+            step *= cards[r]
+    key_a, key_b = _split(cells_a, scope_a, cards, key), _split(cells_b, scope_b, cards, key)
+    to_a = _split(cells_a, scope_a, cards, at_d)
+    for r in scope_a:
+        at_d[r] = 0
+    to_b = _split(cells_b, scope_b, cards, at_d)
+    order_a, order_b = np.argsort(key_a, kind="mergesort"), np.argsort(key_b, kind="mergesort")
+    first, second, where = none, none, none
+    for fill in range(2):
+        top, j = 0, 0
+        for i in order_a:
+            while j < len(order_b) and key_b[order_b[j]] < key_a[i]:
+                j += 1
+            m = j
+            while m < len(order_b) and key_b[order_b[m]] == key_a[i]:
+                if fill == 1:
+                    first[top], second[top], where[top] = i, order_b[m], to_a[i] + to_b[order_b[m]]
+                top += 1
+                m += 1
+            if top > limit:
+                return none, none, none, none
+        if fill == 0:
+            first, second, where = np.empty(top, np.int64), np.empty(top, np.int64), np.empty(top, np.int64)
+    by_cell = np.argsort(where, kind="mergesort")
+    third, cells = np.empty(len(where), np.int64), np.empty(len(where), np.int64)
+    count = 0
+    for i in range(len(by_cell)):
+        if i == 0 or where[by_cell[i]] != where[by_cell[i - 1]]:
+            cells[count] = where[by_cell[i]]
+            count += 1
+        third[by_cell[i]] = count - 1
+    return first, second, third, cells[:count].copy()
+
+
+@kernel(inline=True)
+def _rescale(w: Floats, first: int, end: int) -> tuple[int, bool]:
+    """Bring the largest entry near one where it has drifted: by which power of two, and whether the range is wide."""
+    high, low = 0.0, np.inf
+    for i in range(first, end):
+        high = max(high, w[i])
+        low = min(low, w[i]) if w[i] > 0.0 else low
+    if high == 0.0:
+        return 0, False
+    top = int(np.floor(np.log2(high)))
+    wide = top - np.log2(low) > RANGE
+    if -LIMIT <= top <= LIMIT:
+        return 0, wide
+    scale = 2.0 ** float(-top)
+    for i in range(first, end):
+        w[i] *= scale
+    return top, wide
+
+
+@kernel
+def run_triples(
+    w: Floats,
+    g: Floats,
+    steps: Longs,
+    tensors: Longs,
+    a: Places,
+    b: Places,
+    d: Places,
+    exponents: Longs,
+    roots: Longs,
+    backward: bool,
+    cancel: NDArray[np.uint8],
+) -> tuple[float, bool]:
+    """The logarithm of the total, and whether some range is too wide; `w` holds entries and `g` their derivatives.
+
+    Args:
+        steps: rows of result, first, second (0 is the number one), and the first and the end of its triples.
+        tensors: where the entries of each tensor begin, and the end.
+        exponents: by tensor, those of the inputs filled in.
+    """
+    is_wide = False
+    for s in range(steps.shape[0]):
+        if cancel[0] != 0:
+            return 0.0, True
+        t = steps[s, 0]
+        for k in range(tensors[t], tensors[t + 1]):
+            w[k] = 0.0
+        for k in range(steps[s, 3], steps[s, 4]):
+            w[d[k]] += w[a[k]] * w[b[k]]
+        moved, wide = _rescale(w, tensors[t], tensors[t + 1])
+        exponents[t] = exponents[steps[s, 1]] + exponents[steps[s, 2]] + moved
+        is_wide = is_wide or wide
+    total = 0.0
+    for t in roots:
+        mass = 0.0
+        for k in range(tensors[t], tensors[t + 1]):
+            mass += w[k]
+        total += np.log(mass) + exponents[t] * np.log(2.0)
+    if backward:
+        g[:] = 0.0
+        for t in roots:
+            g[tensors[t] : tensors[t + 1]] = 1.0
+        for s in range(steps.shape[0] - 1, -1, -1):
+            if cancel[0] != 0:
+                return 0.0, True
+            summed = steps[s, 2] == 0
+            for k in range(steps[s, 3], steps[s, 4] if summed else steps[s, 3]):
+                g[a[k]] += g[d[k]]
+            for k in range(steps[s, 3], steps[s, 3] if summed else steps[s, 4]):
+                g[a[k]] += g[d[k]] * w[b[k]]
+                g[b[k]] += g[d[k]] * w[a[k]]
+            for side in range(1, 3):
+                t = steps[s, side]
+                _, wide = _rescale(g, tensors[t], tensors[t + 1])
+                is_wide = is_wide or wide
+    return total, is_wide
