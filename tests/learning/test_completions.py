@@ -238,3 +238,30 @@ def test_weights_count_rows():
     one = Completions.of(Task(net, rows, weights.astype(float))).expect(net)
     other = Completions.of(Task(net, repeated)).expect(net)
     assert_allclose(one.log_likelihood, other.log_likelihood, rtol=1e-11)
+
+
+def test_chunks_change_nothing(monkeypatch):
+    net = mixed()
+    rows = mixed_rows(net, 40, 0.4)
+    whole = Completions.of(Task(net, rows))
+    one, hard = whole.expect(net), whole.complete(net)
+    monkeypatch.setattr("sepset.learning.completions.CHUNK", 7)
+    other = whole.expect(net)
+    assert_allclose(one.log_likelihood, other.log_likelihood, rtol=1e-12)
+    for a, b in zip(one.statistics, other.statistics, strict=True):
+        assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+    assert_allclose(hard.log_likelihood, whole.complete(net).log_likelihood, rtol=1e-12)
+
+
+def test_ties_are_completed_once():
+    z, r = Discrete("z", 2), Real("r")
+    net = BayesNet(TableCPD(z, [0.5, 0.5]), LinearGaussian(r, [1.0, 1.0], covariance=[1.0, 1.0], by=z))
+    found = Completions.of(Task(net, {"r": [0.0, 3.0]})).complete(net)
+    assert found.statistics[0].tolist() == [2.0, 0.0]
+
+
+def test_no_rows():
+    net = mixed()
+    found = fit(net, mixed_rows(net, 0, 0.0), EM(start="model"))
+    assert found.log_likelihood == 0.0
+    assert found.model.cpd("u").intercept.tolist() == net.cpd("u").intercept.tolist()

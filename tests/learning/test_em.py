@@ -34,8 +34,10 @@ def text_rows():
 
 
 def never_falls(trace, before):
+    """Not by more than a trillionth; rows that are certain have a log-likelihood of zero, up to one rounding each."""
     values = np.concatenate([[before], trace])
-    assert (np.diff(values) >= -ONE_PART_IN_A_TRILLION * np.abs(values[1:])).all(), np.diff(values)
+    rounding = 8 * 16 * np.finfo(float).eps
+    assert (np.diff(values) >= -ONE_PART_IN_A_TRILLION * np.abs(values[1:]) - rounding).all(), np.diff(values)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ METHODS = [EM(start="model"), EM(start="model", acceleration="squarem"), Increme
 
 
 @given(incomplete(), st.sampled_from(METHODS), st.sampled_from([None, Dirichlet(0.3), BDeu(2.0)]))
-@settings(max_examples=120)
+@settings(max_examples=80)
 def test_no_step_lowers_the_objective(case, method, prior):
     net, rows = case
     chosen = type(method)(**{**{f: getattr(method, f) for f in method.__dataclass_fields__}, "prior": prior})
@@ -102,7 +104,7 @@ def test_priors_add_their_pseudo_counts(case, parameterization):
 @settings(max_examples=25)
 def test_fixed_points_are_stationary(case):
     net, rows = case
-    found = fit(net, rows, EM(start="random"), until=Until(steps=3000, tolerance=1e-15)).model
+    found = fit(net, rows, EM(start="random", threads=1), until=Until(steps=1500, tolerance=1e-15)).model
     counts = expected_counts(found, rows)
     for cpd in found.cpds:
         M = counts[cpd.child.name]

@@ -13,7 +13,6 @@ Reference: Koller & Friedman, sections 14.2 and 19.2.2; Dempster, Laird & Rubin 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -22,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.cpds.cpd import CPD
-from sepset.cpds.discrete import decode
 from sepset.cpds.linear import LinearGaussian
 from sepset.data.dataset import Dataset
 from sepset.errors import TooLarge
@@ -46,102 +44,140 @@ COLLAPSED = 1e-12
 LARGEST = 2**16
 """The most joint hidden states of one row."""
 
+CHUNK = 2**17
+"""About how many completed rows are held at a time."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pattern:
-    """Rows that miss the same cells: which states and which numbers."""
+class Completed:
+    """Some rows with every choice of their hidden states, the choices of one row next to each other.
+
+    Attributes:
+        rows: which rows.
+        owner: for each choice, the place of its row among `rows`.
+        starts: where the choices of each row start.
+        numbers: states and numbers of each choice, missing numbers replaced by their expectations.
+        log_joint: the log density of what was found together with the hidden states.
+    """
 
     rows: Ints
-    states: tuple[Discrete, ...]
-    numbers: tuple[Vector, ...]
+    owner: Ints
+    starts: Ints
+    numbers: Numbers
+    log_joint: Array
 
-    @property
-    def num_completions(self) -> int:
-        """How many joint hidden states there are."""
-        return math.prod(v.num_states for v in self.states)
+    def posterior(self) -> tuple[Array, Array]:
+        """The probability of each choice given its row, and each row's log density."""
+        top = np.maximum.reduceat(self.log_joint, self.starts)
+        refuse_impossible(top)
+        share = np.exp(self.log_joint - top[self.owner])
+        mass = np.add.reduceat(share, self.starts)
+        return share / mass[self.owner], top + np.log(mass)
+
+    def best(self) -> tuple[Array, Array]:
+        """One for the most probable choice of each row (the first of equals), and the log density of all of it."""
+        log = self.log_joint + self.numbers.log_peak
+        top = np.maximum.reduceat(log, self.starts)
+        refuse_impossible(top)
+        first = np.unique(self.owner[log == top[self.owner]], return_index=True)[1]
+        chosen = np.zeros(len(log))
+        chosen[np.flatnonzero(log == top[self.owner])[first]] = 1.0
+        return chosen, top
 
 
 @dataclass(frozen=True, eq=False)
 class Completions:
-    """The E-step over distinct rows, pattern by pattern."""
+    """The E-step over different rows, all choices of hidden states at once.
+
+    Attributes:
+        blocks: the parameter blocks.
+        columns: the rows, missing codes -1 and missing numbers NaN.
+        weights: of each row.
+        patterns: rows that miss the same numbers, with those.
+        choices: how many joint hidden states each row has.
+    """
 
     blocks: Reestimation
     columns: Columns = field(repr=False)
     weights: Array = field(repr=False)
-    patterns: tuple[Pattern, ...] = field(repr=False)
+    patterns: tuple[tuple[Ints, tuple[Vector, ...]], ...] = field(repr=False)
+    choices: Ints = field(repr=False)
 
     @classmethod
     def of(cls, task: Task) -> Completions:
         """The E-step of a task's rows; those of weight zero are left out."""
         columns, weights = _distinct(task.dataset, task.row_weights)
-        patterns = tuple(_patterns(task.template, columns, len(weights)))
-        for pattern in patterns:
-            _check(pattern)
         blocks = Reestimation.of(task.template, lambda cpd: _family(cpd, columns))
-        return cls(blocks, columns, weights, patterns)
+        return cls(blocks, columns, weights, tuple(_patterns(columns, len(weights))), _choices(columns, len(weights)))
 
     def expect(self, model: BayesNet, rows: Ints | None = None) -> Expected:
         """The expected statistics at these parameters, of all rows or of some."""
-        chosen = None if rows is None else np.isin(np.arange(len(self.weights)), rows)
         total: list[Any] = [0.0] * len(model.cpds)
         log_likelihood = 0.0
-        for pattern in self.patterns:
-            part = pattern.rows if chosen is None else pattern.rows[chosen[pattern.rows]]
-            if len(part):
-                log_likelihood += self._add(model, pattern, part, total)
+        for part in self._completed(model, rows):
+            share, logs = part.posterior()
+            self._add(model, part.numbers, share * self.weights[part.rows][part.owner], total)
+            log_likelihood += float(self.weights[part.rows] @ logs)
         return Expected(self.blocks.pooled(total, float(self.weights.sum())), log_likelihood)
-
-    def _add(self, model: BayesNet, pattern: Pattern, rows: Ints, total: list[Any]) -> float:
-        """Add the statistics of one pattern's rows; their log-likelihood."""
-        parts = [self._completed(model, pattern, rows, h) for h in range(pattern.num_completions)]
-        logs = np.stack([log for _, log in parts], axis=1)
-        top = logs.max(axis=1)
-        refuse_impossible(top)
-        shares = np.exp(logs - top[:, None])
-        mass = shares.sum(axis=1)
-        weights = self.weights[rows]
-        for h, (numbers, _) in enumerate(parts):
-            share = weights * shares[:, h] / mass
-            if share.any():
-                for i, (family, cpd) in enumerate(zip(self.blocks.families, model.cpds, strict=True)):
-                    total[i] = total[i] + _statistics(family, cpd, numbers, share)
-        return float(weights @ (top + np.log(mass)))
 
     def complete(self, model: BayesNet) -> Expected:
         """The statistics of the rows completed by their most probable values, and the log density of all that."""
         total: list[Any] = [0.0] * len(model.cpds)
         score = 0.0
-        for pattern in self.patterns:
-            rows = pattern.rows
-            parts = [self._completed(model, pattern, rows, h) for h in range(pattern.num_completions)]
-            logs = np.stack([log + numbers.log_peak for numbers, log in parts], axis=1)
-            best = logs.argmax(axis=1)
-            score += float(self.weights[rows] @ logs[np.arange(len(rows)), best])
-            for h, (numbers, _) in enumerate(parts):
-                share = np.where(best == h, self.weights[rows], 0.0)
-                if share.any():
-                    for i, (family, cpd) in enumerate(zip(self.blocks.families, model.cpds, strict=True)):
-                        total[i] = total[i] + _statistics(family, cpd, numbers.certain(), share)
+        for part in self._completed(model, None):
+            share, logs = part.best()
+            self._add(model, part.numbers.certain(), share * self.weights[part.rows][part.owner], total)
+            score += float(self.weights[part.rows] @ logs)
         return Expected(self.blocks.pooled(total, float(self.weights.sum())), score)
 
-    def _completed(self, model: BayesNet, pattern: Pattern, rows: Ints, h: int) -> tuple[Numbers, Array]:
-        """The rows with hidden states number `h` and expected numbers, and the log density of what was found."""
-        columns = {v: c[rows] for v, c in self.columns.items()}
-        codes = decode(np.array([h]), pattern.states)
-        columns.update({v: np.full(len(rows), codes[v][0]) for v in pattern.states})
-        log = np.zeros(len(rows))
+    def _add(self, model: BayesNet, numbers: Numbers, weights: Array, total: list[Any]) -> None:
+        for i, (family, cpd) in enumerate(zip(self.blocks.families, model.cpds, strict=True)):
+            total[i] = total[i] + _statistics(family, cpd, numbers, weights)
+
+    def _completed(self, model: BayesNet, rows: Ints | None) -> Iterator[Completed]:
+        """The rows in chunks, completed in every way."""
+        for members, missing in self.patterns:
+            chosen = members if rows is None else members[np.isin(members, rows)]
+            for part in self._chunks(chosen):
+                yield self._chunk(model, part, missing)
+
+    def _chunks(self, rows: Ints) -> Iterator[Ints]:
+        if len(rows):
+            number = np.cumsum(self.choices[rows]) // CHUNK
+            yield from np.split(rows, np.flatnonzero(np.diff(number)) + 1)
+
+    def _chunk(self, model: BayesNet, rows: Ints, missing: tuple[Vector, ...]) -> Completed:
+        choices = self.choices[rows]
+        starts = np.concatenate([[0], np.cumsum(choices)[:-1]]).astype(np.int64)
+        owner = np.repeat(np.arange(len(rows)), choices)
+        columns = _filled(self.columns, rows[owner], np.arange(len(owner)) - starts[owner])
+        log = np.zeros(len(owner))
         for cpd in model.cpds:
             if not isinstance(cpd, LinearGaussian):
                 log += cpd.log_probability({v: columns[v] for v in cpd.scope})
         lines = [cpd for cpd in model.cpds if isinstance(cpd, LinearGaussian)]
-        numbers = conditional_numbers(lines, columns, pattern.numbers, len(rows))
-        return numbers, log + numbers.log_density
+        numbers = conditional_numbers(lines, columns, missing, len(owner))
+        return Completed(rows, owner, starts, numbers, log + numbers.log_density)
 
 
-def _statistics(family: Any, cpd: CPD, numbers: Numbers, share: Array) -> Array:
+def _filled(columns: Columns, rows: Ints, number: Ints) -> Columns:
+    """The columns at these rows, with hidden states number `number` (the last variable fastest) in their holes."""
+    filled: Columns = {}
+    left = number
+    for variable in reversed(columns):
+        column = columns[variable][rows]
+        if isinstance(variable, Discrete):
+            hidden = column < 0
+            column = np.where(hidden, left % variable.num_states, column)
+            left = np.where(hidden, left // variable.num_states, left)
+        filled[variable] = column
+    return filled
+
+
+def _statistics(family: Any, cpd: CPD, numbers: Numbers, weights: Array) -> Array:
     if isinstance(family, GaussianFamily):
-        return family.expected(cpd, numbers, share)
-    return np.asarray(family.complete(cpd, {v: numbers.columns[v] for v in cpd.scope}, share))
+        return family.expected(cpd, numbers, weights)
+    return np.asarray(family.complete(cpd, {v: numbers.columns[v] for v in cpd.scope}, weights))
 
 
 def _family(cpd: CPD, columns: Columns) -> Estimated:
@@ -156,32 +192,35 @@ def _distinct(dataset: Dataset, weights: Array | None) -> tuple[Columns, Array]:
     """The different rows as columns, missing codes -1 and missing numbers NaN, and the weight of each."""
     columns: Columns = {v: np.asarray(dataset.column(v)) for v in dataset.variables}
     plain = [np.where(np.isnan(c), np.nan, c) if c.dtype.kind == "f" else c.astype(np.int64) for c in columns.values()]
-    bits = (
-        np.column_stack([p.view(np.int64) for p in plain]).view(np.int32) if plain else np.zeros((dataset.num_rows, 0))
-    )
-    first, which = distinct_rows(bits.astype(np.int32, copy=False))
+    bits = np.column_stack([p.view(np.int64) for p in plain]).view(np.int32)
+    first, which = distinct_rows(bits)
     weight = np.bincount(which, weights, len(first)).astype(np.float64)
     kept = weight > 0
     codes: Columns = {v: c[first][kept] for v, c in columns.items()}
     return {v: c if c.dtype.kind == "f" else c.astype(np.int64) for v, c in codes.items()}, weight[kept]
 
 
-def _patterns(template: BayesNet, columns: Columns, num_rows: int) -> Iterator[Pattern]:
-    variables = tuple(template.variables)
-    missing = [np.isnan(columns[v]) if columns[v].dtype.kind == "f" else columns[v] < 0 for v in variables]
-    mask = np.column_stack([-m.astype(np.int32) for m in missing]) if missing else np.zeros((num_rows, 0), np.int32)
-    first, which = np.unique(mask, axis=0, return_inverse=True)
-    for number, absent in enumerate(first < 0):
-        hidden = [v for v, a in zip(variables, absent, strict=True) if a]
-        states = tuple(v for v in hidden if isinstance(v, Discrete))
-        numbers = tuple(v for v in hidden if isinstance(v, Vector))
-        yield Pattern(np.flatnonzero(which.reshape(-1) == number), states, numbers)
+def _patterns(columns: Columns, num_rows: int) -> Iterator[tuple[Ints, tuple[Vector, ...]]]:
+    """The rows that miss the same numbers, and whose these are."""
+    real = [v for v in columns if isinstance(v, Vector)]
+    missing = np.column_stack([np.zeros(num_rows, np.bool_), *(np.isnan(columns[v]) for v in real)])
+    kinds, which = np.unique(missing, axis=0, return_inverse=True)
+    for number, absent in enumerate(kinds[:, 1:]):
+        yield np.flatnonzero(which.reshape(-1) == number), tuple(v for v, a in zip(real, absent, strict=True) if a)
 
 
-def _check(pattern: Pattern) -> None:
-    if pattern.num_completions > LARGEST:
+def _choices(columns: Columns, num_rows: int) -> Ints:
+    """How many joint hidden states each row has; too many are refused."""
+    number = np.ones(num_rows)
+    hidden = np.zeros(num_rows, np.int64)
+    for variable, column in columns.items():
+        if isinstance(variable, Discrete):
+            number *= np.where(column < 0, variable.num_states, 1)
+            hidden += column < 0
+    if num_rows and number.max() > LARGEST:
+        worst = int(number.argmax())
         raise TooLarge(
-            f"Row {int(pattern.rows[0])} hides {len(pattern.states)} discrete variables with "
-            f"{pattern.num_completions:,} joint states; beside real variables EM enumerates at most {LARGEST:,}. "
-            "Drop such rows, hide fewer variables at once, or discretize the real variables."
+            f"A row hides {hidden[worst]} discrete variables with {number[worst]:,.0f} joint states; beside real "
+            f"variables EM enumerates at most {LARGEST:,}. Drop such rows, or discretize the real variables."
         )
+    return number.astype(np.int64)

@@ -83,12 +83,12 @@ class GaussianFamily:
         r"""$\sum_m w_m E[\mathbf z \mathbf z^\top]$, one matrix a joint state of the discrete parents."""
         scope = (*cpd.given, cpd.child)
         entry = joint_codes(numbers.columns, cpd.by, len(weights), cpd)
-        z = np.column_stack([np.ones(len(weights)), *(numbers.columns[v] for v in scope)])
-        z[:, 1:] -= self.center
+        z = [np.ones(len(weights)), *(numbers.columns[v] - c for v, c in zip(scope, self.center, strict=True))]
         stats = self.nothing(cpd)
-        for e in np.unique(entry):
-            at = entry == e
-            stats[e] = (z[at] * weights[at, None]).T @ z[at]
+        for i, left in enumerate(z):
+            weighted = weights * left
+            for j, right in enumerate(z[: i + 1]):
+                stats[:, i, j] = stats[:, j, i] = np.bincount(entry, weighted * right, len(stats))
         if numbers.missing:
             spread = numbers.covariance(scope)
             mass = np.zeros((len(stats), len(spread)))
@@ -159,7 +159,7 @@ def conditional_numbers(
     log_density, log_peak = np.zeros(num_rows), np.zeros(num_rows)
     if not missing:
         for cpd in lines:
-            log_density += cpd.log_probability({v: columns[v] for v in cpd.scope})
+            log_density += _log_line(cpd, columns, num_rows)
         return Numbers(columns, log_density, log_peak, (), np.zeros(num_rows, np.int64), np.zeros((1, 0, 0)))
     by = tuple(dict.fromkeys(v for cpd in lines for v in cpd.by))
     codes = np.column_stack([np.zeros(num_rows, np.int64), *(columns[v] for v in by)])
@@ -175,6 +175,18 @@ def conditional_numbers(
             filled[v][at] = means[:, i]
         covariances[g], log_peak[at] = part.covariance, part.log_peak
     return Numbers(filled, log_density, log_peak, missing, group, covariances)
+
+
+def _log_line(cpd: LinearGaussian, columns: Columns, num_rows: int) -> Array:
+    """The log density of a real child given its parents: one pass over the rows, whatever the context of each."""
+    variance = cpd.covariance[:, 0, 0]
+    if not (variance > 0).all():
+        raise NotClosed(f"{cpd!r} fits some rows exactly; {collapse_advice()}")
+    entry = joint_codes(columns, cpd.by, num_rows, cpd)
+    apart = columns[cpd.child] - cpd.intercept[:, 0][entry]
+    for j, parent in enumerate(cpd.given):
+        apart -= cpd.coefficients[:, 0, j][entry] * columns[parent]
+    return np.asarray(-0.5 * (apart**2 / variance[entry] + (LOG_2PI + np.log(variance))[entry]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
