@@ -30,7 +30,7 @@ WORTH, ZEROS = 1_000_000, 0.25
 FIXED, END_FIXED = 4, 5
 """Columns of a program's rows: where a factor's findings begin and end."""
 
-USES = 32
+USES = 200
 """How often a question is asked before a sparse program is looked for: making one takes as long as many runs."""
 
 LONG = 10**7

@@ -27,8 +27,9 @@ Bytes = NDArray[np.uint8]
 FEW = 10_000
 """Below this many entries of factors, looking at their zeros takes longer than tables do."""
 
-GAIN = 0.5
-"""The powers of two by which the factors must shrink, on the average, before tables leave impossible states out."""
+ALWAYS, ONCE = 2.0, 0.5
+"""The powers of two by which factors must shrink, on the average, before all tables leave out what is impossible, and
+before those for first values do: the former costs a little with every question, the latter saves planning."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +85,21 @@ class States:
 
     def evidence(self, evidence: Evidence) -> Evidence:
         """The findings, each of which is possible, as codes and weights of the possible states."""
+        if not evidence:
+            return evidence
+        for known, found in self._latest:
+            if known is evidence:
+                return found
+        mapped = self._evidence(evidence)
+        self._latest[:] = [(evidence, mapped)]
+        return mapped
+
+    @cached_property
+    def _latest(self) -> list[tuple[Evidence, Evidence]]:
+        """The findings seen last: one question after the other is asked with them."""
+        return []
+
+    def _evidence(self, evidence: Evidence) -> Evidence:
         places = self._places(evidence.codes)
         origins = self.first[np.fromiter(evidence.codes, np.int64, len(places))]
         codes = (self._before[places] - self._before[origins]).tolist()
@@ -167,12 +183,11 @@ class Domains:
         """What is possible without findings; None where leaving out the rest makes tables hardly smaller."""
         if not self.has_zeros:
             return None
-        return self._known if self._gains(self._cards, self._known.cards) else None
+        return self._known if self._shrinkage(self._cards, self._known.cards) >= ALWAYS else None
 
-    def _gains(self, before: Ints, after: Ints) -> bool:
-        """Whether factors shrink enough on the average where their variables do."""
-        shrunk = np.log2(before / after)[self._store.rows[1]].sum()
-        return bool(shrunk >= GAIN * self._store.num_factors)
+    def _shrinkage(self, before: Ints, after: Ints) -> float:
+        """The power of two by which factors shrink, on the average."""
+        return float(np.log2(before / after)[self._store.rows[1]].sum() / self._store.num_factors)
 
     @cached_property
     def _known(self) -> States:
@@ -206,7 +221,7 @@ class Domains:
             return FirstValues(codes, None)
         before = (self._cards if self.possible is None else self.possible.cards).copy()
         before[list(codes)] = 1
-        return FirstValues(codes, left if self._gains(before, left.cards) else None)
+        return FirstValues(codes, left if self._shrinkage(before, left.cards) >= ONCE else None)
 
 
 def possible_states(store: FactorStore, cards: Ints) -> States:
