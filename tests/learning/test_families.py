@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from learning_cases import FORMS, ROOTS, masked_codes, network, rules, tree, x
+from learning_cases import FORMS, ROOTS, a, b, masked_codes, network, rules, tree, x
 from random_incomplete import completions, log_likelihood
 from sepset.cpds.causal import NoisyMax, NoisyOr
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
+from sepset.cpds.partitioned import PartitionCPD
 from sepset.cpds.priors import Dirichlet, Laplace, Normal
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable, TooLarge
@@ -21,6 +22,7 @@ from sepset.learning.em import EM, HardEM, IncrementalEM
 from sepset.learning.expectation import expectation_of
 from sepset.learning.families import Cells, Contributions, Fixed, JointStates, family_of, weight_penalty
 from sepset.learning.fit import fit
+from sepset.learning.gradient import GradientAscent
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete, Real
@@ -114,7 +116,7 @@ def test_kinds():
     assert isinstance(family_of(FORMS["function"]()), Fixed)
     assert family_of(FORMS["noisy-or"]()) == Contributions(False)
     assert family_of(FORMS["noisy-or by a chain"]()) == Contributions(bool(FORMS["noisy-or by a chain"]().auxiliaries))
-    with pytest.raises(NotApplicable, match="not discrete"):
+    with pytest.raises(NotApplicable, match="is neither"):
         family_of(LinearGaussian(Real("r"), covariance=1.0))
 
 
@@ -148,3 +150,29 @@ def test_priors_of_the_wrong_kind_are_refused():
     with pytest.raises(NotApplicable, match="Normal or Laplace"):
         fit(net, masked_codes(net), EM(prior=Dirichlet(1.0), start="model"))
     assert weight_penalty(Normal(2.0), np.array([2.0])) == -0.5
+
+
+def test_parts_are_shared_by_families_of_different_shape():
+    m, n = Discrete("m"), Discrete("n")
+    theta = [[0.9, 0.1], [0.3, 0.7]]
+    net = BayesNet(
+        *ROOTS[:2],
+        PartitionCPD(m, [[0, 1], [1, 1]], theta, given=(a, b), block="shared"),
+        PartitionCPD(n, [1, 0], theta, given=a, block="shared"),
+    )
+    rows = masked_codes(net, 40)
+    counts = np.zeros((2, 2))
+    for row in rows.rows():
+        full = completions(net, row)
+        for codes, p in full:
+            share = p / sum(q for _, q in full)
+            counts[1 if codes["a"] or codes["b"] else 0, codes["m"]] += share
+            counts[1 - codes["a"], codes["n"]] += share
+    found = fit(net, rows, EM(start="model"), until=1).model
+    for name in "mn":
+        assert_allclose(found.cpd(name).distributions, counts / counts.sum(axis=1, keepdims=True), rtol=1e-10)
+    longer = fit(net, rows, EM(start="auto"), until=Until(steps=10, tolerance=None))
+    assert (np.diff(longer.trace) >= -1e-12 * np.abs(longer.trace[1:])).all()
+    climbed = fit(net, rows, GradientAscent(start="model"), until=Until(steps=60, tolerance=1e-12))
+    ended = fit(net, rows, EM(start="model"), until=Until(steps=600, tolerance=1e-13))
+    assert_allclose(climbed.log_likelihood, ended.log_likelihood, rtol=1e-7)

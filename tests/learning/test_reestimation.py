@@ -19,7 +19,7 @@ a, b, c = Discrete("a"), Discrete("b"), Discrete("c", 1)
 
 def blocks():
     tied = [TableCPD(v, [0.25, 0.75], block="coin") for v in (a, b)]
-    return Reestimation.of(BayesNet(*tied, TableCPD(c, [1.0])), family_of)
+    return Reestimation.of(BayesNet(*tied, TableCPD(c, [1.0])), lambda cpd, first: family_of(cpd))
 
 
 def test_tied_statistics_are_summed_and_shared():

@@ -107,7 +107,7 @@ class Completions:
     def of(cls, task: Task) -> Completions:
         """The E-step of a task's rows; those of weight zero are left out."""
         columns, weights = _distinct(task.dataset, task.row_weights)
-        blocks = Reestimation.of(task.template, lambda cpd: _family(cpd, columns))
+        blocks = Reestimation.of(task.template, lambda cpd, first: _family(cpd, first, columns))
         return cls(blocks, columns, weights, tuple(_patterns(columns, len(weights))), _choices(columns, len(weights)))
 
     def expect(self, model: BayesNet, rows: Ints | None = None) -> Expected:
@@ -180,10 +180,11 @@ def _statistics(family: Any, cpd: CPD, numbers: Numbers, weights: Array) -> Arra
     return np.asarray(family.complete(cpd, {v: numbers.columns[v] for v in cpd.scope}, weights))
 
 
-def _family(cpd: CPD, columns: Columns) -> Estimated:
-    if not isinstance(cpd, LinearGaussian):
+def _family(cpd: CPD, first: CPD, columns: Columns) -> Estimated:
+    """How to see a CPD; lines of one block are about the centers of the first."""
+    if not isinstance(first, LinearGaussian):
         return family_of(cpd)
-    centers = [columns[v][~np.isnan(columns[v])] for v in (*cpd.given, cpd.child)]
+    centers = [columns[v][~np.isnan(columns[v])] for v in (*first.given, first.child)]
     spread = float(centers[-1].var()) if len(centers[-1]) else 0.0
     return GaussianFamily(np.array([c.mean() if len(c) else 0.0 for c in centers]), COLLAPSED * spread)
 

@@ -93,7 +93,7 @@ class TableExpectation:
         cls, template: BayesNet, dataset: Dataset, weights: Array | None, threads: int | None = None
     ) -> TableExpectation:
         """The E-step over a dataset's rows; those of weight zero are left out."""
-        blocks = Reestimation.of(template, family_of)
+        blocks = Reestimation.of(template, lambda cpd, first: family_of(cpd))
         families: tuple[Family, ...] = blocks.families  # type: ignore[assignment]  # as `family_of` made them
         net = BayesNet(*(f.engine(c) for f, c in zip(families, template.cpds, strict=True)))
         engine = CliqueTree().prepare(net.problem())

@@ -86,7 +86,7 @@ def family_of(cpd: CPD) -> Family:
     Cells(place=None)
     """
     if not isinstance(cpd, DiscreteCPD):
-        raise NotApplicable(f"{cpd!r} is not discrete.")
+        raise NotApplicable(f"EM learns discrete CPDs and linear Gaussians; {cpd!r} is neither.")
     if not cpd.num_parameters and multinomials(cpd) is None:
         return Fixed()
     if isinstance(cpd, NoisyOr | NoisyMax):

@@ -42,14 +42,17 @@ class Reestimation:
     members: tuple[tuple[int, ...], ...] = field(repr=False)
 
     @classmethod
-    def of(cls, template: BayesNet, family: Callable[[CPD], Estimated]) -> Reestimation:
-        """The blocks of a network; tied CPDs are seen alike."""
+    def of(cls, template: BayesNet, family: Callable[[CPD, CPD], Estimated]) -> Reestimation:
+        """The blocks of a network.
+
+        Args:
+            family: how to see a CPD, given the first of its block.
+        """
         place = {cpd.child.name: i for i, cpd in enumerate(template.cpds)}
         members = tuple(tuple(place[c.child.name] for c in cpds) for cpds in blocks_of(template).values())
         families: dict[int, Estimated] = {}
         for block in members:
-            shared = family(template.cpds[block[0]])
-            families.update(dict.fromkeys(block, shared))
+            families.update({i: family(template.cpds[i], template.cpds[block[0]]) for i in block})
         return cls(template, tuple(families[i] for i in range(len(place))), members)
 
     def pooled(self, per_cpd: Sequence[Any], total: float) -> Statistics:
