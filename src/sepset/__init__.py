@@ -31,15 +31,37 @@ if TYPE_CHECKING:
     from sepset.arrays import VariableArray as VariableArray
     from sepset.cpds.causal import NoisyMax as NoisyMax, NoisyOr as NoisyOr
     from sepset.cpds.cpd import CPD as CPD, ContextIndependence as ContextIndependence, ParameterBlock as ParameterBlock
+    from sepset.cpds.gaussianpriors import (
+        GammaPrecision as GammaPrecision,
+        NormalGamma as NormalGamma,
+        NormalMean as NormalMean,
+    )
+    from sepset.cpds.kernel import KernelCPD as KernelCPD
     from sepset.cpds.linear import LinearGaussian as LinearGaussian, joint_gaussian as joint_gaussian
     from sepset.cpds.logistic import LogisticCPD as LogisticCPD
-    from sepset.cpds.priors import Dirichlet as Dirichlet, Normal as Normal
+    from sepset.cpds.multivariatepriors import (
+        LinearNormalGamma as LinearNormalGamma,
+        NormalInverseWishart as NormalInverseWishart,
+    )
+    from sepset.cpds.partitioned import PartitionCPD as PartitionCPD
+    from sepset.cpds.priors import (
+        K2 as K2,
+        BDeu as BDeu,
+        ContextStrength as ContextStrength,
+        Dirichlet as Dirichlet,
+        DirichletMixture as DirichletMixture,
+        Laplace as Laplace,
+        Normal as Normal,
+    )
     from sepset.cpds.rules import Rule as Rule, RuleCPD as RuleCPD
     from sepset.cpds.structured import DeterministicCPD as DeterministicCPD, MultiplexerCPD as MultiplexerCPD
+    from sepset.cpds.studentt import StudentT as StudentT
     from sepset.cpds.table import TableCPD as TableCPD
     from sepset.cpds.tree import Split as Split, TreeCPD as TreeCPD
+    from sepset.data.counts import Counts as Counts
     from sepset.data.dataset import Dataset as Dataset
     from sepset.data.files import read_dataset as read_dataset, write_dataset as write_dataset
+    from sepset.data.moments import Moments as Moments
     from sepset.errors import (
         BrokenInvariant as BrokenInvariant,
         DataError as DataError,
@@ -159,6 +181,7 @@ if TYPE_CHECKING:
     )
     from sepset.inference.cutset import CutsetConditioning as CutsetConditioning, CutsetPlan as CutsetPlan
     from sepset.inference.elimination import VariableElimination as VariableElimination
+    from sepset.inference.iterate import Until as Until, iterate as iterate
     from sepset.inference.mergeorders import MergeOrder as MergeOrder
     from sepset.inference.mergesearch import (
         best_first_order as best_first_order,
@@ -182,6 +205,132 @@ if TYPE_CHECKING:
         read_result as read_result,
         write_evidence as write_evidence,
         write_result as write_result,
+    )
+    from sepset.learning.availablecases import (
+        AvailableCases as AvailableCases,
+        observed_log_likelihood as observed_log_likelihood,
+    )
+    from sepset.learning.biasvariance import BiasVariance as BiasVariance, bias_variance as bias_variance
+    from sepset.learning.calibration import (
+        Calibration as Calibration,
+        calibration as calibration,
+        calibration_curve as calibration_curve,
+    )
+    from sepset.learning.classification import Classifier as Classifier
+    from sepset.learning.curves import LearningCurve as LearningCurve, learning_curve as learning_curve
+    from sepset.learning.decisions import cost_threshold as cost_threshold, decide as decide
+    from sepset.learning.discriminant import discriminant_analysis as discriminant_analysis
+    from sepset.learning.divergence import (
+        Divergence as Divergence,
+        DivergenceFrom as DivergenceFrom,
+        cpd_distance as cpd_distance,
+        divergence as divergence,
+        parameter_distance as parameter_distance,
+    )
+    from sepset.learning.em import EM as EM, HardEM as HardEM, IncrementalEM as IncrementalEM
+    from sepset.learning.empirical import Empirical as Empirical
+    from sepset.learning.fit import Fit as Fit, LearningMethod as LearningMethod, fit as fit
+    from sepset.learning.fragmentation import Fragmentation as Fragmentation
+    from sepset.learning.gaussians import (
+        conditional_line as conditional_line,
+        fit_gaussian as fit_gaussian,
+        fit_line as fit_line,
+    )
+    from sepset.learning.goodness import (
+        GoodnessOfFit as GoodnessOfFit,
+        goodness_of_fit as goodness_of_fit,
+        log_probability_moments as log_probability_moments,
+    )
+    from sepset.learning.gradient import GradientAscent as GradientAscent
+    from sepset.learning.hidden import latent_class as latent_class, ordered_states as ordered_states
+    from sepset.learning.identifiability import (
+        IdentifiabilityReport as IdentifiabilityReport,
+        equivalent_neighbor as equivalent_neighbor,
+        identifiability as identifiability,
+    )
+    from sepset.learning.imaginary import BDe as BDe, ImaginaryData as ImaginaryData
+    from sepset.learning.imputation import impute as impute
+    from sepset.learning.information import StandardErrors as StandardErrors, standard_errors as standard_errors
+    from sepset.learning.intervals import (
+        interval_coverage as interval_coverage,
+        proportion_interval as proportion_interval,
+        rows_needed as rows_needed,
+    )
+    from sepset.learning.littletest import MCARTest as MCARTest, mcar_test as mcar_test
+    from sepset.learning.losses import (
+        Brier as Brier,
+        ConditionalLogLoss as ConditionalLogLoss,
+        Evaluation as Evaluation,
+        Hamming as Hamming,
+        LogLoss as LogLoss,
+        Loss as Loss,
+        QuerySuite as QuerySuite,
+        Risk as Risk,
+        ZeroOne as ZeroOne,
+        evaluate as evaluate,
+    )
+    from sepset.learning.maskmodels import (
+        ObservabilityModel as ObservabilityModel,
+        is_mar as is_mar,
+        is_mcar as is_mcar,
+        shown as shown,
+    )
+    from sepset.learning.mechanisms import (
+        MAR as MAR,
+        MCAR as MCAR,
+        MNAR as MNAR,
+        Hiding as Hiding,
+        indicator as indicator,
+        mask as mask,
+    )
+    from sepset.learning.metanetwork import irrelevant_parameters as irrelevant_parameters, meta_network as meta_network
+    from sepset.learning.missingness import (
+        MissingPatterns as MissingPatterns,
+        complete_cases as complete_cases,
+        missing_patterns as missing_patterns,
+    )
+    from sepset.learning.multinomial import (
+        MultinomialNaiveBayes as MultinomialNaiveBayes,
+        multinomial_naive_bayes as multinomial_naive_bayes,
+    )
+    from sepset.learning.naivebayes import naive_bayes as naive_bayes, tree_augmented as tree_augmented
+    from sepset.learning.parameters import MAP as MAP, MLE as MLE, Bayes as Bayes
+    from sepset.learning.pooling import PooledEstimate as PooledEstimate, pool_estimates as pool_estimates
+    from sepset.learning.posterior import Posterior as Posterior
+    from sepset.learning.predictive import log_polya as log_polya
+    from sepset.learning.recovery import (
+        Recovery as Recovery,
+        feature_confidence as feature_confidence,
+        structure_recovery as structure_recovery,
+    )
+    from sepset.learning.resampling import (
+        Bootstrap as Bootstrap,
+        PairedComparison as PairedComparison,
+        PermutationTest as PermutationTest,
+        bootstrap as bootstrap,
+        bootstrap_mean as bootstrap_mean,
+        paired_comparison as paired_comparison,
+        permutation_test as permutation_test,
+    )
+    from sepset.learning.sharing import tie as tie
+    from sepset.learning.splits import Holdout as Holdout, KFold as KFold, LeaveOneOut as LeaveOneOut
+    from sepset.learning.task import Task as Task
+    from sepset.learning.validation import (
+        Learner as Learner,
+        NestedValidation as NestedValidation,
+        Selection as Selection,
+        ValidatedRisk as ValidatedRisk,
+        Validation as Validation,
+        cross_validate as cross_validate,
+        holdout as holdout,
+        leave_one_out as leave_one_out,
+        nested_cross_validate as nested_cross_validate,
+        select_learner as select_learner,
+        train_and_test as train_and_test,
+    )
+    from sepset.learning.weighting import (
+        CaseWeights as CaseWeights,
+        inverse_probability_weights as inverse_probability_weights,
     )
     from sepset.models.bayesnet import BayesNet as BayesNet
     from sepset.models.blocks import block as block, pairwise as pairwise, unary as unary
@@ -227,15 +376,22 @@ _MODULES = {
     "arrays": ("VariableArray "),
     "cpds.causal": ("NoisyMax NoisyOr "),
     "cpds.cpd": ("CPD ContextIndependence ParameterBlock "),
+    "cpds.gaussianpriors": ("GammaPrecision NormalGamma NormalMean "),
+    "cpds.kernel": ("KernelCPD "),
     "cpds.linear": ("LinearGaussian joint_gaussian "),
     "cpds.logistic": ("LogisticCPD "),
-    "cpds.priors": ("Dirichlet Normal "),
+    "cpds.multivariatepriors": ("LinearNormalGamma NormalInverseWishart "),
+    "cpds.partitioned": ("PartitionCPD "),
+    "cpds.priors": ("BDeu ContextStrength Dirichlet DirichletMixture K2 Laplace Normal "),
     "cpds.rules": ("Rule RuleCPD "),
     "cpds.structured": ("DeterministicCPD MultiplexerCPD "),
+    "cpds.studentt": ("StudentT "),
     "cpds.table": ("TableCPD "),
     "cpds.tree": ("Split TreeCPD "),
+    "data.counts": ("Counts "),
     "data.dataset": ("Dataset "),
     "data.files": ("read_dataset write_dataset "),
+    "data.moments": ("Moments "),
     "errors": (
         "BrokenInvariant DataError FileFormatError ImpossibleEvidence MissingExtra ModelError "
         "NotApplicable NotClosed ScopeError SepsetError StateError TooLarge "
@@ -275,6 +431,7 @@ _MODULES = {
     "inference.conditioning": ("ConditioningPlan RecursiveConditioning "),
     "inference.cutset": ("CutsetConditioning CutsetPlan "),
     "inference.elimination": ("VariableElimination "),
+    "inference.iterate": ("Until iterate "),
     "inference.mergeorders": ("MergeOrder "),
     "inference.mergesearch": ("best_first_order choose_order optimal_order "),
     "inference.plan": ("Plan "),
@@ -283,6 +440,51 @@ _MODULES = {
     "inference.treequery": ("TreeQuery tree_query "),
     "io.files": ("read write "),
     "io.results": ("read_evidence read_result write_evidence write_result "),
+    "learning.availablecases": ("AvailableCases observed_log_likelihood "),
+    "learning.biasvariance": ("BiasVariance bias_variance "),
+    "learning.calibration": ("Calibration calibration calibration_curve "),
+    "learning.classification": ("Classifier "),
+    "learning.curves": ("LearningCurve learning_curve "),
+    "learning.decisions": ("cost_threshold decide "),
+    "learning.discriminant": ("discriminant_analysis "),
+    "learning.divergence": ("Divergence DivergenceFrom cpd_distance divergence parameter_distance "),
+    "learning.em": ("EM HardEM IncrementalEM "),
+    "learning.empirical": ("Empirical "),
+    "learning.fit": ("Fit LearningMethod fit "),
+    "learning.fragmentation": ("Fragmentation "),
+    "learning.gaussians": ("conditional_line fit_gaussian fit_line "),
+    "learning.goodness": ("GoodnessOfFit goodness_of_fit log_probability_moments "),
+    "learning.gradient": ("GradientAscent "),
+    "learning.hidden": ("latent_class ordered_states "),
+    "learning.identifiability": ("IdentifiabilityReport equivalent_neighbor identifiability "),
+    "learning.imaginary": ("BDe ImaginaryData "),
+    "learning.imputation": ("impute "),
+    "learning.information": ("StandardErrors standard_errors "),
+    "learning.intervals": ("interval_coverage proportion_interval rows_needed "),
+    "learning.littletest": ("MCARTest mcar_test "),
+    "learning.losses": ("Brier ConditionalLogLoss Evaluation Hamming LogLoss Loss QuerySuite Risk ZeroOne evaluate "),
+    "learning.maskmodels": ("ObservabilityModel is_mar is_mcar shown "),
+    "learning.mechanisms": ("Hiding MAR MCAR MNAR indicator mask "),
+    "learning.metanetwork": ("irrelevant_parameters meta_network "),
+    "learning.missingness": ("MissingPatterns complete_cases missing_patterns "),
+    "learning.multinomial": ("MultinomialNaiveBayes multinomial_naive_bayes "),
+    "learning.naivebayes": ("naive_bayes tree_augmented "),
+    "learning.parameters": ("Bayes MAP MLE "),
+    "learning.pooling": ("PooledEstimate pool_estimates "),
+    "learning.posterior": ("Posterior "),
+    "learning.predictive": ("log_polya "),
+    "learning.recovery": ("Recovery feature_confidence structure_recovery "),
+    "learning.resampling": (
+        "Bootstrap PairedComparison PermutationTest bootstrap bootstrap_mean paired_comparison permutation_test "
+    ),
+    "learning.sharing": ("tie "),
+    "learning.splits": ("Holdout KFold LeaveOneOut "),
+    "learning.task": ("Task "),
+    "learning.validation": (
+        "Learner NestedValidation Selection ValidatedRisk Validation cross_validate holdout "
+        "leave_one_out nested_cross_validate select_learner train_and_test "
+    ),
+    "learning.weighting": ("CaseWeights inverse_probability_weights "),
     "models.bayesnet": ("BayesNet "),
     "models.blocks": ("block pairwise unary "),
     "models.canonical": ("canonical_form "),

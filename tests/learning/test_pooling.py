@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import norm, t
 
 import sepset as ss
-from sepset.learning.pooling import pool
+from sepset.learning.pooling import pool_estimates
 from tolerances import EXACT
 
 
@@ -17,7 +17,7 @@ from tolerances import EXACT
 def test_the_rules(m, seed):
     rng = np.random.default_rng(seed)
     q, u = rng.standard_normal(m), rng.random(m) + 0.01
-    found = pool(q, u, complete_freedom=50)
+    found = pool_estimates(q, u, complete_freedom=50)
     mean = sum(q) / m
     between = sum((x - mean) ** 2 for x in q) / (m - 1)
     total = sum(u) / m + between + between / m
@@ -30,12 +30,12 @@ def test_the_rules(m, seed):
     low, high = found.interval(0.9)
     assert (float(low), float(high)) == pytest.approx(t.interval(0.9, freedom, mean, np.sqrt(total)), rel=1e-9)
     r = (1 + 1 / m) * between / (sum(u) / m)
-    assert float(pool(q, u).degrees_of_freedom) == pytest.approx((m - 1) * (1 + 1 / r) ** 2, rel=1e-9)
+    assert float(pool_estimates(q, u).degrees_of_freedom) == pytest.approx((m - 1) * (1 + 1 / r) ** 2, rel=1e-9)
     assert float(found.missing_information) == pytest.approx((r + 2 / (freedom + 3)) / (r + 1), rel=1e-9)
 
 
 def test_copies_that_agree_add_nothing():
-    found = pool([2.0, 2.0, 2.0], [0.25, 0.25, 0.25])
+    found = pool_estimates([2.0, 2.0, 2.0], [0.25, 0.25, 0.25])
     assert float(found.degrees_of_freedom) == np.inf
     assert [float(end) for end in found.interval()] == pytest.approx(norm.interval(0.95, 2.0, 0.5))
     assert float(found.missing_information) == 0.0
@@ -43,7 +43,7 @@ def test_copies_that_agree_add_nothing():
 
 
 def test_arrays_and_no_variance_at_all():
-    found = pool([[1.0, 2.0], [1.0, 3.0]], [[0.0, 0.0], [0.0, 0.0]])
+    found = pool_estimates([[1.0, 2.0], [1.0, 3.0]], [[0.0, 0.0], [0.0, 0.0]])
     assert found.estimate.tolist() == [1.0, 2.5]
     assert found.variance.tolist() == [0.0, 0.75]
     assert found.missing_information[1] == 1.0
@@ -53,6 +53,6 @@ def test_arrays_and_no_variance_at_all():
 def test_what_is_refused():
     for q, u in (([1.0], [1.0]), (1.0, 1.0), ([1.0, 2.0], [1.0]), ([1.0, np.nan], [1.0, 1.0]), ([1.0, 2.0], [1.0, -1])):
         with pytest.raises(ss.DataError):
-            pool(q, u)
+            pool_estimates(q, u)
     with pytest.raises(ss.DataError, match="level"):
-        pool([1.0, 2.0], [1.0, 1.0]).interval(95)
+        pool_estimates([1.0, 2.0], [1.0, 1.0]).interval(95)

@@ -21,7 +21,7 @@ from sepset.learning.validation import (
     learned,
     leave_one_out,
     nested_cross_validate,
-    select,
+    select_learner,
     train_and_test,
 )
 from sepset.models.bayesnet import BayesNet
@@ -177,7 +177,7 @@ def test_selection_fits_the_best_to_all_rows():
     x = rng.integers(0, 2, 200)
     data = Dataset({"x": x, "y": np.where(rng.random(200) < 0.9, x, 1 - x)})
     candidates = {"apart": Learner(DAG.parse("x; y")), "joined": Learner(DAG.parse("x -> y"))}
-    found = select(candidates, data, split=KFold(5), seed=1)
+    found = select_learner(candidates, data, split=KFold(5), seed=1)
     assert found.name == "joined"
     assert found.score == found.validations["joined"].risk.pooled_mean < found.validations["apart"].risk.pooled_mean
     whole = fit(DAG.parse("x -> y"), data).model
@@ -185,12 +185,12 @@ def test_selection_fits_the_best_to_all_rows():
 
 
 def test_candidates_are_given_the_same_rounds_and_ties_go_to_the_first():
-    found = select({"b": smoothed, "a": smoothed}, numbered(20), split=Holdout(0.5, repeats=2), seed=4)
+    found = select_learner({"b": smoothed, "a": smoothed}, numbered(20), split=Holdout(0.5, repeats=2), seed=4)
     assert found.name == "b"
     for one, other in zip(found.validations["a"].rows, found.validations["b"].rows, strict=True):
         np.testing.assert_array_equal(one, other)
     with pytest.raises(ScopeError, match="nothing to select"):
-        select({}, numbered(4))
+        select_learner({}, numbered(4))
 
 
 def test_training_validation_and_test_rows():
@@ -206,7 +206,7 @@ def test_validations_print_and_name_their_losses():
     found = cross_validate(smoothed, numbered(20), LogLoss(), ZeroOne("coin"), training=True)
     console = Console(record=True, width=120)
     console.print(found)
-    console.print(select({"a": smoothed}, numbered(20)))
+    console.print(select_learner({"a": smoothed}, numbered(20)))
     text = console.export_text()
     assert "training mean" in text
     assert "best: a" in text

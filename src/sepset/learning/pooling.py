@@ -66,7 +66,7 @@ class PooledEstimate:
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         r"""The ends of $\bar Q \pm t_\nu \sqrt T$ with this confidence.
 
-        >>> low, high = pool([1.0, 1.2, 0.8], [0.04, 0.05, 0.03]).interval(0.9)
+        >>> low, high = pool_estimates([1.0, 1.2, 0.8], [0.04, 0.05, 0.03]).interval(0.9)
         >>> round(float(low), 3), round(float(high), 3)
         (0.409, 1.591)
         """
@@ -89,7 +89,7 @@ class PooledEstimate:
         )
 
 
-def pool(estimates: ArrayLike, variances: ArrayLike, *, complete_freedom: float | None = None) -> PooledEstimate:
+def pool_estimates(estimates: ArrayLike, variances: ArrayLike, *, complete_freedom: float | None = None) -> PooledEstimate:
     r"""The pooled estimate of several imputed datasets, by Rubin's rules.
 
     Args:
@@ -100,7 +100,7 @@ def pool(estimates: ArrayLike, variances: ArrayLike, *, complete_freedom: float 
 
     Reference: Rubin (1987); Barnard & Rubin (1999).
 
-    >>> pool([1.0, 1.2, 0.8], [0.04, 0.05, 0.03])
+    >>> pool_estimates([1.0, 1.2, 0.8], [0.04, 0.05, 0.03])
     PooledEstimate(1, standard error 0.3055, 3 copies)
     """
     q, u = np.asarray(estimates, np.float64), np.asarray(variances, np.float64)

@@ -301,7 +301,7 @@ class Selection:
         validations: what each candidate did, by its name.
 
     >>> rows = {"x": [0, 1] * 20, "y": [0, 1] * 20}
-    >>> chosen = select({"apart": Learner(DAG.parse("x; y")), "joined": Learner(DAG.parse("x -> y"))}, rows)
+    >>> chosen = select_learner({"apart": Learner(DAG.parse("x; y")), "joined": Learner(DAG.parse("x -> y"))}, rows)
     >>> chosen.name
     'joined'
     """
@@ -324,7 +324,7 @@ class Selection:
         return table
 
 
-def select(
+def select_learner(
     candidates: Mapping[str, Procedure],
     data: object,
     loss: Loss | None = None,
@@ -343,7 +343,7 @@ def select(
 
     Reference: Koller & Friedman, box 16.A.
 
-    >>> select({"only": Learner(DAG.parse("coin"))}, {"coin": [0, 1] * 5}).name
+    >>> select_learner({"only": Learner(DAG.parse("coin"))}, {"coin": [0, 1] * 5}).name
     'only'
     """
     if not candidates:
@@ -397,7 +397,7 @@ def nested_cross_validate(
     inner: Splitter | None = None,
     seed: int = 0,
 ) -> NestedValidation:
-    """What to expect of `select`: it runs within the training rows of each outer round, and is tested on the others.
+    """What to expect of `select_learner`: it runs within the training rows of each outer round, and is tested on the others.
 
     With `outer=Holdout(...)` and `inner=Holdout(...)` this is one split into training, validation and test rows.
 
@@ -418,7 +418,7 @@ def nested_cross_validate(
     made: list[Selection] = []
 
     def choose(train: Dataset) -> Model:
-        made.append(select(candidates, train, loss, split=inner, seed=seed))
+        made.append(select_learner(candidates, train, loss, split=inner, seed=seed))
         return made[-1].model
 
     asked = LogLoss() if loss is None else loss
