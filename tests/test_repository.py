@@ -21,7 +21,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # step may import an earlier one, and members of one step each other, as long as loading them makes no cycle.
 LAYERS: tuple[tuple[tuple[frozenset[str], ...], ...], ...] = (
     ((frozenset({"semiring", "errors", "kernels"}),),),
-    ((frozenset({"variables", "arrays", "universe", "evidence"}),),),
+    ((frozenset({"lazy", "variables", "arrays", "universe", "evidence"}),),),
     ((frozenset({"factors"}),), (frozenset({"graphs"}),)),
     ((frozenset({"problem"}),), (frozenset({"data"}),)),
     ((frozenset({"cpds"}), frozenset({"models"})), (frozenset({"inference"}),)),

@@ -6,6 +6,7 @@ None and NaN mean unobserved.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -157,10 +158,9 @@ def _add(
         soft[position] = _probabilities(variable, finding)
     elif isinstance(finding, Likelihood | Not | Set):
         row = _weights(variable, finding)
-        support = np.flatnonzero(row)
-        if len(support) == 1 and not isinstance(finding, Likelihood):
-            codes[position] = int(support[0])
-        elif not (row == 1.0).all():
+        if np.count_nonzero(row) == 1 and not isinstance(finding, Likelihood):
+            codes[position] = int(row.argmax())
+        elif row.tolist().count(1.0) < len(row):
             weights[position] = row
     else:
         codes[position] = _code(variable, finding)
@@ -209,14 +209,12 @@ def _probabilities(variable: Discrete, finding: Soft) -> Array:
 
 
 def _row(variable: Discrete, given: tuple[float, ...] | Mapping[State, float], kind: str) -> Array:
+    row = list(given) if not isinstance(given, Mapping) else [0.0] * variable.num_states
     if isinstance(given, Mapping):
-        row = np.zeros(variable.num_states)
         for state, weight in zip(given, _floats(given.values()), strict=True):
             row[variable.code(state)] = weight
-    else:
-        row = np.asarray(given, dtype=np.float64)
-    if row.shape != (variable.num_states,):
-        raise StateError(f"{kind} on {variable.name} has {row.size} weights; it has {variable.num_states} states.")
-    if not (np.isfinite(row).all() and (row >= 0).all() and row.any()):
-        raise StateError(f"{kind} on {variable.name} needs finite weights >= 0, not all zero; found {row.tolist()}.")
-    return row
+    if len(row) != variable.num_states:
+        raise StateError(f"{kind} on {variable.name} has {len(row)} weights; it has {variable.num_states} states.")
+    if not (all(0.0 <= weight < math.inf for weight in row) and any(row)):
+        raise StateError(f"{kind} on {variable.name} needs finite weights >= 0, not all zero; found {row}.")
+    return np.array(row)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sepset.factors.algebra import Factor
+from sepset.lazy import lazy
 from sepset.universe import Variables
 
 Ids = NDArray[np.int64]
@@ -56,12 +56,12 @@ class Relevant:
         self.numbers: Ids = np.asarray(factors, dtype=np.int64)
         self.places: Ids = np.asarray(variables, dtype=np.int64)
 
-    @cached_property
+    @lazy
     def factors(self) -> tuple[int, ...]:
         """The factor numbers."""
         return tuple(self.numbers.tolist())
 
-    @cached_property
+    @lazy
     def variables(self) -> tuple[int, ...]:
         """The positions of the variables."""
         return tuple(self.places.tolist())
@@ -98,7 +98,7 @@ class Problem:
         if self.num_visible < 0:
             object.__setattr__(self, "num_visible", len(self.variables))
 
-    @cached_property
+    @lazy
     def kept(self) -> dict[Any, Any]:
         """Whatever was prepared for this problem and may be asked for again; it is not copied or saved with it."""
         return {}
@@ -106,12 +106,12 @@ class Problem:
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: self.__dict__[f.name] for f in fields(self)}
 
-    @cached_property
+    @lazy
     def offsets(self) -> Ids:
         """Where each block's factors start in the numbering; the last entry is the number of factors."""
         return np.concatenate([[0], np.cumsum([len(b) for b in self.blocks])]).astype(np.int64)
 
-    @cached_property
+    @lazy
     def is_normalized(self) -> bool:
         """Whether every factor belongs to a conditional and every variable to one, so that the total is one."""
         return sum(len(group.factors) for group in self.conditionals) == self.num_factors and not len(self._isolated)
@@ -130,7 +130,7 @@ class Problem:
         """The factors with these numbers, or all."""
         return (self.factor(i) for i in (range(self.num_factors) if numbers is None else numbers))
 
-    @cached_property
+    @lazy
     def incidence(self) -> sparse.csr_array:
         """The factors by variables 0/1 matrix."""
         rows = [
@@ -142,7 +142,7 @@ class Problem:
         ones = np.ones(len(row), np.int8)
         return sparse.csr_array((ones, (row, column)), shape=(self.num_factors, len(self.variables)))
 
-    @cached_property
+    @lazy
     def scopes(self) -> tuple[Ids, Ids]:
         """The scopes of all factors as compressed rows: where each starts, and variable positions in axis order."""
         lengths = [np.full(len(b), b.scopes.shape[1], np.int64) for b in self.blocks]
@@ -185,7 +185,7 @@ class Problem:
         alone = self._isolated if constants or not prune else np.zeros(0, np.int64)
         return self._read(kept, np.concatenate([targets, alone]), observed)
 
-    @cached_property
+    @lazy
     def _isolated(self) -> Ids:
         """The variables that no factor and no conditional mentions: uniform, and each multiplies the total."""
         alone = np.ones(len(self.variables), bool)
@@ -203,7 +203,7 @@ class Problem:
         needed = mark_ancestors(start, members, np.concatenate([seeds, self._ungrouped_variables]))
         return np.asarray((child < 0) | (needed[child] > 0))
 
-    @cached_property
+    @lazy
     def _families(self) -> tuple[Ids, NDArray[np.int32], Ids]:
         """For each variable the members of its conditional, as compressed rows; and for each factor its child or -1."""
         rows: list[tuple[int, ...]] = [()] * len(self.variables)
@@ -215,7 +215,7 @@ class Problem:
         start = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
         return start, np.array([v for row in rows for v in row], dtype=np.int32), child
 
-    @cached_property
+    @lazy
     def _ungrouped_variables(self) -> Ids:
         """The variables of factors that belong to no conditional: their parts are never barren."""
         return np.unique(self.incidence[np.flatnonzero(self._families[2] < 0)].indices).astype(np.int64)
@@ -228,7 +228,7 @@ class Problem:
         open_variable[observed] = False
         return mark_connected(*self.scopes, *self._homes, kept, open_variable, targets)
 
-    @cached_property
+    @lazy
     def _homes(self) -> tuple[Ids, Ids]:
         """For each variable the factors that mention it, as compressed rows."""
         from sepset.kernels.planning import transposed

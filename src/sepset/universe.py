@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import overload
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from sepset.arrays import VariableArray
 from sepset.errors import ScopeError, listing, nearest
+from sepset.lazy import lazy
 from sepset.variables import Discrete, VariableLike, Vector
 
 
@@ -167,12 +167,12 @@ class Variables(Sequence[Discrete | Vector]):
     def _hint(self) -> str:
         return f" The model has {listing(self._suggestions(), 6)}." if len(self) else " The model has no variables."
 
-    @cached_property
+    @lazy
     def names(self) -> tuple[str, ...]:
         """The names in order."""
         return tuple(v.name for v in self)
 
-    @cached_property
+    @lazy
     def cards(self) -> NDArray[np.int64]:
         """The number of states of each variable; 0 for continuous ones."""
         parts = [_part_cards(part) for part in self.parts]

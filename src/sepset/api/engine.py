@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -43,6 +43,7 @@ from sepset.inference.retraction import RetractionTree, retracted
 from sepset.inference.rowwise import Workers, answer_rows
 from sepset.inference.soft import resolve_soft
 from sepset.inference.tabletree import PreparedTables
+from sepset.lazy import lazy
 from sepset.models.model import MODEL_MEMBERS, Model, offers
 from sepset.variables import Discrete, State, VariableLike, Vector
 
@@ -123,7 +124,7 @@ class Engine:
         observed = frozenset(evidence.observed)
         return lambda v: self._point(v, evidence) if v in observed else dense(read(v))
 
-    @cached_property
+    @lazy
     def _place(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.model.variables.names)}
 
@@ -200,7 +201,7 @@ class Engine:
             array.setflags(write=False)
         return found.log_partition - self._log_total, found.probabilities
 
-    @cached_property
+    @lazy
     def _log_total(self) -> float:
         """The logarithm of the total weight, by which an undirected model's weights become probabilities."""
         if self.prepared.problem.is_normalized:
@@ -340,7 +341,7 @@ class Engine:
         """
         return parameters.sensitivity(self, target, state, given)
 
-    @cached_property
+    @lazy
     def _derivatives(self) -> Derivatives:
         settings = {name: getattr(self.prepared.method, name, None) for name in ("order", "memory")}
         return Derivatives(self.prepared.problem, **{k: v for k, v in settings.items() if v is not None})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from sepset.errors import ScopeError
 from sepset.graphs.elimination import EliminationOrder, eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import OrderingMethod, OrderingTask
+from sepset.lazy import lazy
 
 __all__ = ["SymbolicElimination", "symbolic_elimination"]
 
@@ -53,7 +53,7 @@ class SymbolicElimination:
     rounded: Floats = field(repr=False)
     ranked_cards: Floats = field(repr=False)
 
-    @cached_property
+    @lazy
     def sizes(self) -> Sequence[int]:
         """The exact number of table entries of each elimination clique."""
         if len(self.order) and self.rounded.max() < EXACT:
@@ -67,12 +67,12 @@ class SymbolicElimination:
         """The induced width."""
         return int(np.diff(self.start).max(initial=0))
 
-    @cached_property
+    @lazy
     def largest(self) -> int:
         """The entries of the largest clique."""
         return max(self.sizes, default=1)
 
-    @cached_property
+    @lazy
     def total_size(self) -> int:
         """The entries of all maximal cliques together."""
         maximal = self.absorbed == np.arange(len(self.order))
@@ -88,12 +88,12 @@ class SymbolicElimination:
             return int(total)
         return sum(count * size for count, size in zip(counts.tolist(), self.sizes, strict=True))
 
-    @cached_property
+    @lazy
     def names(self) -> tuple[str, ...]:
         """The names in elimination order."""
         return tuple(self.nodes[i] for i in self.order.tolist())
 
-    @cached_property
+    @lazy
     def named(self) -> EliminationOrder:
         """The same with names: cliques, fill edges, and all else that a reader may want."""
         start, neighbors = self.rows

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from threading import Lock
 from typing import TypeVar
 
@@ -20,6 +19,7 @@ from sepset.inference.sparseprogram import Tier
 from sepset.inference.sparsestates import Spread, States
 from sepset.inference.tables import FactorStore, near_one
 from sepset.inference.workers import interruptible
+from sepset.lazy import lazy
 from sepset.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -116,7 +116,7 @@ class Question:
         """The tensors and steps behind the program."""
         return self.program.contraction
 
-    @cached_property
+    @lazy
     def ids(self) -> tuple[int, ...]:
         """The variable position at each rank."""
         return tuple(self.order.tolist())
@@ -128,12 +128,12 @@ class Question:
             return {int(self.order[self.kept[0]]): int(self.contraction.roots[0])}
         return dict(zip(self.targets.tolist(), self.contraction.reads.tolist(), strict=False))
 
-    @cached_property
+    @lazy
     def factor_homes(self) -> tuple[int, ...]:
         """For each relevant factor the tensor that holds its marginal, where asked for."""
         return tuple(self.contraction.reads[len(self.targets) :].tolist())
 
-    @cached_property
+    @lazy
     def places(self) -> Mapping[int, slice]:
         """From variable position to its part of what a run reads: the targets' marginals, then the findings."""
         reads = self.program.reads
@@ -141,17 +141,17 @@ class Question:
         slices = map(slice, starts.tolist(), (starts + reads[:, 2]).tolist())
         return dict(zip((*self.targets.tolist(), *self.observed), slices, strict=True))
 
-    @cached_property
+    @lazy
     def width(self) -> int:
         """How many numbers a run reads."""
         return int(self.program.reads[:, 2].sum())
 
-    @cached_property
+    @lazy
     def spread(self) -> Spread | None:
         """How single marginals go to all states, where tables leave some out."""
         return None if self.states is None else Spread.of(self.states, list(self.places))
 
-    @cached_property
+    @lazy
     def moving(self) -> Ints:
         """The factors whose place in the store depends on findings."""
         rows = self.program.rows

@@ -11,13 +11,13 @@ import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepset.graphs.symbolic import SymbolicElimination
+from sepset.lazy import lazy
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -42,7 +42,7 @@ class Groups:
     start: Ints = field(repr=False)
     members: Ints = field(repr=False)
 
-    @cached_property
+    @lazy
     def sepsets(self) -> tuple[Ranks, ...]:
         """For each clique the ranks of its message."""
         return tuple(_rows(self.start, self.members))
@@ -98,22 +98,22 @@ class Contraction:
         """How many tensors there are."""
         return len(self.sizes)
 
-    @cached_property
+    @lazy
     def cards(self) -> tuple[int, ...]:
         """The number of states by rank."""
         return tuple(self.weights.astype(np.int64).tolist())
 
-    @cached_property
+    @lazy
     def scopes(self) -> list[Ranks]:
         """The scope of each tensor."""
         return _rows(self.bounds, self.pool)
 
-    @cached_property
+    @lazy
     def steps(self) -> list[tuple[int, int, int]]:
         """(result, first, second); a second of `ONE` only sums."""
         return [(d, a, b) for d, a, b in self.rows.tolist()]
 
-    @cached_property
+    @lazy
     def inboxes(self) -> list[Ranks]:
         """For each clique the tensors it multiplies."""
         start, tensors = self.boxes

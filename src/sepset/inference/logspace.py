@@ -135,8 +135,8 @@ def is_linear(store: FactorStore, evidence: Evidence) -> bool:
 
 def _is_safe(weights: Floats) -> bool:
     """Whether likelihoods leave linear products room, as the factors must."""
-    positive = weights[weights > 0]
-    return not len(positive) or float(positive.min()) > float(positive.max()) * 2.0**-SAFE_BITS
+    positive = [weight for weight in weights.tolist() if weight > 0.0]
+    return not positive or min(positive) > max(positive) * 2.0**-SAFE_BITS
 
 
 def ask_log(question: Question, problem: Problem, evidence: Evidence, read: Callable[[LogRun], T]) -> T:

@@ -6,7 +6,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -18,6 +18,7 @@ from sepset.graphs.elimination import EliminationOrder
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import GivenOrder, Names, OrderingMethod
 from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
+from sepset.lazy import lazy
 from sepset.problem import Problem, Relevant
 from sepset.universe import Variables
 
@@ -44,7 +45,7 @@ class Plan:
     targets: tuple[str, ...] = ()
     observed: tuple[str, ...] = ()
 
-    @cached_property
+    @lazy
     def cost(self) -> int:
         """Multiplications of variable elimination."""
         return self.symbolic.cost(_first_ranks(*self.scopes, self.symbolic.order))
@@ -59,7 +60,7 @@ class Plan:
         """The variables in elimination order."""
         return self.symbolic.names
 
-    @cached_property
+    @lazy
     def positions(self) -> Ints:
         """The positions of the variables in elimination order."""
         return np.asarray(self.relevant.places[self.symbolic.order])

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from sepset.arrays import VariableArray
 from sepset.errors import ScopeError, nearest
 from sepset.factors.algebra import Scope
+from sepset.lazy import lazy
 from sepset.variables import Discrete, VariableLike, Vector
 
 
@@ -120,7 +120,7 @@ class Marginals(Mapping[str, Any]):
         self._known: dict[object, Any] = {}
         self._about = about
 
-    @cached_property
+    @lazy
     def about(self) -> Result:
         """How the answers were found."""
         return Result(**self._about)
@@ -222,7 +222,7 @@ class MapResult(Result):
         """How far the best value may lie below the optimum."""
         return 0.0 if self.upper == self.log_value else self.upper - self.log_value
 
-    @cached_property
+    @lazy
     def probability(self) -> float:
         """The probability (for continuous variables, the density) of the best assignment given the evidence."""
         return _exp(self.log_value - self.log_partition_of())

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from sepset.evidence import Evidence
 from sepset.inference.plan import PlanCache
 from sepset.inference.tables import FactorStore
+from sepset.lazy import lazy
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -49,17 +49,17 @@ class States:
     def __len__(self) -> int:
         return len(self.first) - 1
 
-    @cached_property
+    @lazy
     def _before(self) -> Ints:
         """How many states before each are possible."""
         return np.concatenate([[0], np.cumsum(self.allowed, dtype=np.int64)])
 
-    @cached_property
+    @lazy
     def cards(self) -> Ints:
         """The number of possible states of each variable."""
         return np.diff(self._before[self.first])
 
-    @cached_property
+    @lazy
     def _tables(self) -> tuple[Ints, Ints, Ints]:
         from sepset.kernels.sparse import allowed_cells
 
@@ -94,7 +94,7 @@ class States:
         self._latest[:] = [(evidence, mapped)]
         return mapped
 
-    @cached_property
+    @lazy
     def _latest(self) -> list[tuple[Evidence, Evidence]]:
         """The findings seen last: one question after the other is asked with them."""
         return []
@@ -178,7 +178,7 @@ class Domains:
         self._store, self._cards = store, cards
         self._first: PlanCache[FirstValues] = PlanCache()
 
-    @cached_property
+    @lazy
     def possible(self) -> States | None:
         """What is possible without findings; None where leaving out the rest makes tables hardly smaller."""
         if not self.has_zeros:
@@ -189,11 +189,11 @@ class Domains:
         """The power of two by which factors shrink, on the average."""
         return float(np.log2(before / after)[self._store.rows[1]].sum() / self._store.num_factors)
 
-    @cached_property
+    @lazy
     def _known(self) -> States:
         return possible_states(self._store, self._cards)
 
-    @cached_property
+    @lazy
     def has_zeros(self) -> bool:
         """Whether there are entries enough to look at, and some are zero."""
         return len(self._store.values) > FEW and not self._store.values.all()

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from sepset.factors.algebra import Factor
 from sepset.factors.block import Single
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
+from sepset.lazy import lazy
 from sepset.problem import Problem
 
 Ints = NDArray[np.int64]
@@ -76,7 +76,7 @@ class FactorStore:
             values = np.ldexp(values, -np.repeat(shifts, np.diff(offsets)))
         return cls(values, offsets, exponents + shifts, (start, members, strides), is_safe)
 
-    @cached_property
+    @lazy
     def strides(self) -> tuple[dict[int, int], ...]:
         """For each factor, from variable position to stride."""
         start, members, strides = (part.tolist() for part in self.rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import cached_property
 from threading import Lock
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -34,6 +33,7 @@ from sepset.inference.sparseprogram import SparseProgram
 from sepset.inference.sparsestates import Domains, States
 from sepset.inference.tables import FactorStore
 from sepset.inference.values import Values, split, with_values
+from sepset.lazy import lazy
 from sepset.problem import Problem, Relevant
 from sepset.semiring import SUM, Semiring
 from sepset.variables import Discrete
@@ -226,11 +226,11 @@ class PreparedTables:
         seen = set(observed)
         return tuple(v for v in range(len(self.problem.variables)) if v not in seen)
 
-    @cached_property
+    @lazy
     def _ancestry(self) -> Ancestry:
         return Ancestry.of(self.problem)
 
-    @cached_property
+    @lazy
     def _scopes(self) -> tuple[tuple[Discrete], ...]:
         return tuple((v,) for v in self.problem.variables)  # type: ignore[misc]  # all are discrete here
 
@@ -350,12 +350,12 @@ class PreparedTables:
         totals, log_partition = self._rows.summed(rows, weights, Workers(threads))
         return split(self.problem, self._store, totals), log_partition
 
-    @cached_property
+    @lazy
     def _store(self) -> FactorStore:
         """The numbers; a question that is refused never needs them."""
         return FactorStore.of(self.problem) if self._given_store is None else self._given_store
 
-    @cached_property
+    @lazy
     def _domains(self) -> Domains | None:
         """What tables range over; None where that is every state whatever the zeros."""
         if self._settings.zeros == "dense" or self.problem.num_visible > EASY:
@@ -373,13 +373,13 @@ class PreparedTables:
             return self._store, evidence
         return self._numbers.get(states, lambda: states.store(self._store)), states.evidence(evidence)
 
-    @cached_property
+    @lazy
     def _rows(self) -> RowTables:
         settings = self._settings
         parts = self.problem, self._store, self._questions, settings.order, settings.memory
         return RowTables(*parts, self, self._factor_marginals)
 
-    @cached_property
+    @lazy
     def _fallback(self) -> PlainTree:
         """The executor over the factor protocol, for beliefs, pairs and maxima over some of the variables."""
         return self._fallback_of(self.problem)
