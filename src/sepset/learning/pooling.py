@@ -89,7 +89,9 @@ class PooledEstimate:
         )
 
 
-def pool_estimates(estimates: ArrayLike, variances: ArrayLike, *, complete_freedom: float | None = None) -> PooledEstimate:
+def pool_estimates(
+    estimates: ArrayLike, variances: ArrayLike, *, complete_freedom: float | None = None
+) -> PooledEstimate:
     r"""The pooled estimate of several imputed datasets, by Rubin's rules.
 
     Args:
