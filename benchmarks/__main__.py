@@ -26,6 +26,7 @@ SUITES = (
     "exact",
     "uai",
     "memory",
+    "sparse",
     "treequeries",
     "batch",
     "em",

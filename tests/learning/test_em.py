@@ -288,3 +288,27 @@ def test_extrapolation_of_a_geometric_path_hits_its_limit():
     assert squarem((np.ones(2),), (np.ones(2),), (np.ones(2),)) is None
     shrinking = squarem((np.array([1.0]),), (np.array([0.5]),), (np.array([0.2]),))
     assert shrinking is None or shrinking[0][0] > 0
+
+
+def test_held_out_rows_end_it_early():
+    dag, net, rows = latent_rows(60)
+    others = net.sample(400, seed=9).select(["a", "b", "c", "d"])
+    hidden, rule = [Discrete("h", 6)], Until(steps=300, tolerance=1e-10)
+    watched = fit(dag, rows, EM(holdout=others, restarts=1), variables=hidden, until=rule)
+    free = fit(dag, rows, EM(restarts=1), variables=hidden, until=rule)
+
+    def score(model):
+        return log_likelihood(model, Dataset(others, model.variables, missing_columns="allow"))
+
+    assert watched.status is Status.COMPLETED
+    assert watched.num_iterations < free.num_iterations
+    assert score(watched.model) > score(free.model)
+    assert "holdout=" in repr(watched.method)
+    assert len(repr(EM(holdout={"a": list(range(100))}))) < 40
+    given_rows = Dataset(rows, watched.model.variables, missing_columns="allow")
+    assert_allclose(watched.log_likelihood, log_likelihood(watched.model, given_rows), rtol=1e-10)
+
+
+def test_time_limits_end_it():
+    found = fit(DAG.parse("x -> y"), text_rows(), EM(), until=Until(steps=None, tolerance=None, seconds=0.05))
+    assert found.status is Status.TIME_LIMIT

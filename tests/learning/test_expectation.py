@@ -10,11 +10,11 @@ from numpy.testing import assert_allclose
 from random_incomplete import expected_counts, incomplete, log_likelihood
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import ImpossibleEvidence, NotApplicable
-from sepset.learning.expectation import TableExpectation, discrete_only, expectation_of
+from sepset.errors import ImpossibleEvidence
+from sepset.learning.expectation import TableExpectation, expectation_of
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete, Real
+from sepset.variables import Discrete
 
 
 @given(incomplete())
@@ -88,15 +88,6 @@ def test_no_rows_and_no_variables():
     net = BayesNet(TableCPD(Discrete("a"), [0.5, 0.5]))
     found = expectation_of(Task(net, {"a": []})).expect(net)
     assert (found.log_likelihood, found.statistics[0].tolist()) == (0.0, [0.0, 0.0])
-
-
-def test_real_variables_are_refused_where_they_must_be():
-    from sepset.cpds.linear import LinearGaussian
-
-    net = BayesNet(LinearGaussian(Real("x"), covariance=1.0))
-    with pytest.raises(NotApplicable, match="'x' is real"):
-        discrete_only(net, "This")
-    discrete_only(BayesNet(), "This")
 
 
 @given(incomplete(num_rows=6))

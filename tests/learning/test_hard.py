@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
 from random_incomplete import completions, incomplete
+from sepset.cpds.causal import NoisyOr
 from sepset.cpds.table import TableCPD
+from sepset.data.dataset import Dataset
 from sepset.errors import ImpossibleEvidence
 from sepset.inference.cliquetree import CliqueTree
 from sepset.inference.findings import Findings
@@ -32,8 +34,31 @@ def test_each_row_is_completed_by_its_most_probable_values(case):
 def test_impossible_rows_are_refused():
     a, b = Discrete("a"), Discrete("b")
     net = BayesNet(TableCPD(a, [1.0, 0.0]), TableCPD(b, [0.5, 0.5]))
-    from sepset.data.dataset import Dataset
-
     rows = Dataset({"a": [1], "b": [None]}, [a, b])
     with pytest.raises(ImpossibleEvidence, match="probability zero"):
         completed(CliqueTree().prepare(net.problem()), Findings.of(rows, net.variables), net)
+
+
+def test_few_rows_at_a_time_are_the_same(monkeypatch):
+    from sepset.graphs.graph import DAG
+
+    net = BayesNet.random(DAG.parse("a -> b -> c; a -> c -> d"), states=3, seed=1)
+    codes = net.sample(50, seed=0).matrix().astype(np.int64)
+    codes[np.random.default_rng(0).random(codes.shape) < 0.5] = -1
+    rows = Findings.of(Dataset.from_codes(net.variables, codes), net.variables)
+    engine = CliqueTree().prepare(net.problem())
+    whole = completed(engine, rows, net)
+    monkeypatch.setattr("sepset.learning.hard.HELD", 100)
+    parts = completed(engine, rows, net)
+    assert (whole[1] == parts[1]).all()
+
+
+def test_auxiliaries_are_summed_out_not_maximized():
+    causes = [Discrete(f"u{i}") for i in range(4)]
+    x = Discrete("x")
+    net = BayesNet(*(TableCPD(u, [0.6, 0.4]) for u in causes), NoisyOr(x, dict.fromkeys(causes, 0.7), leak=0.2))
+    assert net.cpd("x").auxiliaries
+    rows = Dataset({"x": [1, 0, None], "u0": [None, 1, None]}, net.variables, missing_columns="allow")
+    _, logs = completed(CliqueTree().prepare(net.problem()), Findings.of(rows, net.variables), net)
+    for log, row in zip(logs, rows.rows(), strict=True):
+        assert_allclose(np.exp(log), max(p for _, p in completions(net, row)), rtol=1e-10)

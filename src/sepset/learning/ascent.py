@@ -171,26 +171,60 @@ def settings(method: Any) -> str:
     >>> settings(Some(restarts=3))
     'Some(restarts=3)'
     """
-    shown = [(f.name, getattr(method, f.name)) for f in fields(method) if getattr(method, f.name) != f.default]
-    return f"{type(method).__name__}({', '.join(f'{name}={value!r}' for name, value in shown)})"
+    shown = [(f.name, getattr(method, f.name)) for f in fields(method) if getattr(method, f.name) is not f.default]
+    return f"{type(method).__name__}({', '.join(f'{name}={_brief(value)}' for name, value in shown)})"
+
+
+def _brief(value: object) -> str:
+    """How a setting reads; frames and mappings of columns only by their type."""
+    text = repr(value)
+    return text if len(text) <= 80 and "\n" not in text else f"<{type(value).__name__}>"
 
 
 def climb(method: Climber, task: Task) -> Fit:
     """The fit of a task by an EM algorithm."""
     ascent = Ascent.of(task, method.prior, method.parameterization, getattr(method, "threads", None))
+    watch = _Watch.of(task, getattr(method, "holdout", None))
     try:
         run = iterate(
             method,
             ascent,
             rng=task.rng,
             until=as_until(task.until, Until(steps=1000, tolerance=1e-8)),
+            callback=watch,
             progress=task.progress,
             checkpoint=task.checkpoint,
             about=about(method, task),
         )
     except (NotClosed, np.linalg.LinAlgError) as error:
         raise NotClosed(f"{method!r} cannot go on: {error}") from error
-    return result(method, ascent, run)
+    return result(method, ascent, run if watch is None else watch.chosen(run))
+
+
+class _Watch:
+    """Looks at held-out rows after each step, and stops where their log-likelihood falls."""
+
+    def __init__(self, rows: Expectation) -> None:
+        self.rows = rows
+        self.best = -np.inf
+        self.state: Point | None = None
+
+    @classmethod
+    def of(cls, task: Task, holdout: object) -> _Watch | None:
+        return None if holdout is None else cls(expectation_of(Task(task.template, holdout)))
+
+    def __call__(self, number: int, info: Info, state: Point) -> bool:
+        try:
+            found = self.rows.expect(state.model).log_likelihood
+        except ImpossibleEvidence:
+            found = -np.inf
+        if found < self.best:
+            return True
+        self.best, self.state = found, state
+        return False
+
+    def chosen(self, run: Run[Point]) -> Run[Point]:
+        return run if self.state is None else replace(run, state=self.state)
 
 
 def about(method: object, task: Task) -> str:

@@ -41,6 +41,7 @@ class EM:
             variables have no column and no start is given.
         start: which parameters to begin at: "auto", "model", "data", "random", or a network.
         acceleration: "squarem" extrapolates every third step, and never accepts a worse point.
+        holdout: rows to watch: the iteration ends before the step that lowers their log-likelihood.
         threads: how many; one a processor by default. Answers do not depend on it.
 
     Contexts that no row can reach become uniform. The result is a stationary point; more restarts find better ones.
@@ -61,6 +62,7 @@ class EM:
     restarts: int | None = None
     start: Start | BayesNet = "auto"
     acceleration: Literal["squarem"] | None = None
+    holdout: object = None
     threads: int | None = None
 
     def __post_init__(self) -> None:

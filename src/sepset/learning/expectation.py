@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
-from sepset.errors import NotApplicable
 from sepset.inference.batch import refuse_impossible
 from sepset.inference.cliquetree import CliqueTree
 from sepset.inference.findings import Findings
@@ -26,7 +25,7 @@ from sepset.learning.families import Family, family_of
 from sepset.learning.reestimation import Reestimation, Statistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete, Vector
+from sepset.variables import Vector
 
 Array: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -66,6 +65,7 @@ def expectation_of(task: Task, *, threads: int | None = None) -> Expectation:
     """The E-step of a task: compiled where every variable is discrete.
 
     >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.variables import Discrete
     >>> coin = Discrete("coin", ("head", "tail"))
     >>> net = BayesNet(TableCPD(coin, [0.5, 0.5]))
     >>> expectation_of(Task(net, {"coin": ["head", None]})).expect(net).statistics[0].tolist()
@@ -143,10 +143,3 @@ class TableExpectation:
         pairs = zip(self._families, model.cpds, strict=True)
         per_cpd = [f.complete(c, {v: columns[v] for v in c.scope}, self.weights) for f, c in pairs]
         return Expected(self.blocks.pooled(per_cpd, self._total), float(self.weights @ log_values))
-
-
-def discrete_only(model: BayesNet, what: str) -> None:
-    """Refuse a network with real variables, on behalf of `what`."""
-    real = [v.name for v in model.variables if not isinstance(v, Discrete)]
-    if real:
-        raise NotApplicable(f"{what} is for networks of discrete variables; {real[0]!r} is real. Use EM().")

@@ -35,7 +35,7 @@ class GradientAscent:
     r"""L-BFGS on the exact log-likelihood, in softmax parameters.
 
     Args:
-        prior, parameterization, restarts, start, threads: as in `EM`.
+        prior, parameterization, restarts, start, holdout, threads: as in `EM`.
         memory: how many recent steps tell of the curvature.
 
     Every step raises the objective. Zeros of the start stay (nearly) zero.
@@ -55,6 +55,7 @@ class GradientAscent:
     restarts: int | None = None
     start: Start | BayesNet = "auto"
     memory: int = 10
+    holdout: object = None
     threads: int | None = None
 
     def __post_init__(self) -> None:

@@ -397,7 +397,7 @@ def nested_cross_validate(
     inner: Splitter | None = None,
     seed: int = 0,
 ) -> NestedValidation:
-    """What to expect of `select_learner`: it runs within the training rows of each outer round, and is tested on the others.
+    """What to expect of `select_learner`: it runs within the training rows of each outer round, tested on the others.
 
     With `outer=Holdout(...)` and `inner=Holdout(...)` this is one split into training, validation and test rows.
 
