@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from sepset.factors.algebra import Factor
 from sepset.lazy import lazy
 from sepset.universe import Variables
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Ids = NDArray[np.int64]
 
@@ -133,6 +135,8 @@ class Problem:
     @lazy
     def incidence(self) -> sparse.csr_array:
         """The factors by variables 0/1 matrix."""
+        from scipy import sparse
+
         rows = [
             np.repeat(np.arange(len(b)) + o, b.scopes.shape[1]) for b, o in zip(self.blocks, self.offsets, strict=False)
         ]
@@ -189,7 +193,7 @@ class Problem:
     def _isolated(self) -> Ids:
         """The variables that no factor and no conditional mentions: uniform, and each multiplies the total."""
         alone = np.ones(len(self.variables), bool)
-        alone[self.incidence.indices] = False
+        alone[self.scopes[1]] = False
         alone[[v for group in self.conditionals for v in (group.child, *group.auxiliaries)]] = False
         return np.flatnonzero(alone)
 
@@ -218,7 +222,8 @@ class Problem:
     @lazy
     def _ungrouped_variables(self) -> Ids:
         """The variables of factors that belong to no conditional: their parts are never barren."""
-        return np.unique(self.incidence[np.flatnonzero(self._families[2] < 0)].indices).astype(np.int64)
+        start, members = self.scopes
+        return np.unique(members[np.repeat(self._families[2] < 0, np.diff(start))])
 
     def _connected(self, kept: NDArray[np.bool_], targets: Ids, observed: Ids) -> NDArray[np.bool_]:
         """The kept factors in the same component as a target once observed variables are removed."""
@@ -237,8 +242,8 @@ class Problem:
 
     def _read(self, kept: NDArray[np.bool_], targets: Ids, observed: Ids) -> Relevant:
         used = np.zeros(len(self.variables), bool)
-        links = self.incidence
-        used[links.indices[np.repeat(kept, np.diff(links.indptr))]] = True
+        start, members = self.scopes
+        used[members[np.repeat(kept, np.diff(start))]] = True
         used[targets] = True
         used[observed] = False
         return Relevant(np.flatnonzero(kept), np.flatnonzero(used))

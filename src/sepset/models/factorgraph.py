@@ -7,8 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from sepset.errors import ScopeError, require
 from sepset.factors.algebra import Factor
@@ -89,6 +87,9 @@ class FactorGraph(NamedModel):
     @property
     def is_tree(self) -> bool:
         """Whether the graph has no cycle, so that message passing on it is exact."""
+        from scipy import sparse
+        from scipy.sparse.csgraph import connected_components
+
         links = self.problem().incidence.tocoo()
         num_nodes = sum(links.shape)
         ends = (links.row, links.col + links.shape[0])
