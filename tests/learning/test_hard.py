@@ -39,20 +39,6 @@ def test_impossible_rows_are_refused():
         completed(CliqueTree().prepare(net.problem()), Findings.of(rows, net.variables), net)
 
 
-def test_few_rows_at_a_time_are_the_same(monkeypatch):
-    from sepset.graphs.graph import DAG
-
-    net = BayesNet.random(DAG.parse("a -> b -> c; a -> c -> d"), states=3, seed=1)
-    codes = net.sample(50, seed=0).matrix().astype(np.int64)
-    codes[np.random.default_rng(0).random(codes.shape) < 0.5] = -1
-    rows = Findings.of(Dataset.from_codes(net.variables, codes), net.variables)
-    engine = CliqueTree().prepare(net.problem())
-    whole = completed(engine, rows, net)
-    monkeypatch.setattr("sepset.learning.hard.HELD", 100)
-    parts = completed(engine, rows, net)
-    assert (whole[1] == parts[1]).all()
-
-
 def test_auxiliaries_are_summed_out_not_maximized():
     causes = [Discrete(f"u{i}") for i in range(4)]
     x = Discrete("x")

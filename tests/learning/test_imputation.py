@@ -10,7 +10,7 @@ import pytest
 import sepset as ss
 from sepset.learning.imputation import impute
 from sepset.learning.mechanisms import MAR, Hiding, mask
-from sepset.learning.pooling import pool
+from sepset.learning.pooling import pool_estimates
 
 RAIN, WET = ss.Discrete("rain", (False, True)), ss.Discrete("wet", (False, True))
 NET = ss.BayesNet(ss.TableCPD(RAIN, [0.8, 0.2]), ss.TableCPD(WET, [[0.9, 0.1], [0.2, 0.8]], given=RAIN))
@@ -81,7 +81,7 @@ def test_multiple_imputation_restores_what_single_imputation_shrinks():
     data = mask(net.sample(4000, seed=0), MAR({"y": Hiding(lambda x: 1 / (1 + np.exp(-2 * x)), given="x")}), seed=1)
     copies = impute(net, data, kind="draw", copies=10, seed=2)
     values = [copy.values("y") for copy in copies]
-    pooled = pool([v.mean() for v in values], [v.var(ddof=1) / len(v) for v in values])
+    pooled = pool_estimates([v.mean() for v in values], [v.var(ddof=1) / len(v) for v in values])
     low, high = pooled.interval(0.999)
     assert low < 1.0 < high
     assert np.nanmean(data.values("y")) < 0.2

@@ -24,7 +24,9 @@ from sepset.inference.cliquetree import CliqueTree
 from sepset.inference.conflict import impossible
 from sepset.inference.findings import Findings
 from sepset.inference.method import Prepared
+from sepset.inference.rowmodes import row_modes
 from sepset.inference.rowwise import Workers, answer_rows
+from sepset.inference.tabletree import PreparedTables
 from sepset.learning.missingness import members
 from sepset.problem import Problem
 
@@ -32,9 +34,6 @@ Codes: TypeAlias = NDArray[np.int32]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Kind: TypeAlias = Literal["mode", "mean", "map", "draw"]
-
-PATTERNS = 32
-"""Up to this many observed sets have a program each when rows are completed one by one; more share one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +82,7 @@ def completed(
     filled = replace(cells, codes=cells.codes.copy(), reals=cells.reals.copy())
     prepared = CliqueTree().prepare(problem)
     if not cells.real and kind == "map":
-        _by_rows(prepared, filled, wanted, kind, rng)
+        _by_maximum(prepared, filled, wanted)
     elif not cells.real:
         _by_columns(prepared, filled, wanted, kind, rng, workers)
     elif not cells.discrete and (problem.variables.cards == 0).all():
@@ -109,6 +108,21 @@ def _by_columns(
         chances = found.probabilities[position]
         codes = chances.argmax(axis=1) if kind != "draw" else draw(chances, np.arange(len(rows)), rng.random(len(rows)))
         cells.codes[rows, column] = codes
+
+
+def _by_maximum(prepared: Prepared, cells: Cells, wanted: Sequence[int]) -> None:
+    """Fill all rows by their most probable completions at once; rows with equal findings count once."""
+    holes = [i for i, v in enumerate(cells.discrete) if v in wanted]
+    rows = np.flatnonzero((cells.codes[:, holes] < 0).any(axis=1))
+    distinct, which = cells.findings(rows).distinct()
+    codes = np.full((len(distinct), len(cells.discrete)), -1, np.int64)
+    codes[:, [cells.discrete.index(v) for v in distinct.positions]] = distinct.codes
+    assert isinstance(prepared, PreparedTables)
+    best, logs = row_modes(prepared, codes)
+    _refuse_impossible(prepared, cells, rows[logs[which] == -np.inf])
+    for column in holes:
+        empty = cells.codes[rows, column] < 0
+        cells.codes[rows[empty], column] = best[which[empty], column]
 
 
 def _refuse_impossible(prepared: Prepared, cells: Cells, rows: Ints) -> None:
@@ -153,24 +167,13 @@ def _by_rows(prepared: Prepared, cells: Cells, wanted: Sequence[int], kind: Kind
     if not len(rows):
         return
     distinct, which = cells.findings(rows).distinct()
-    shared = len(distinct.patterns()[0]) > PATTERNS and not cells.real
     for number, same in enumerate(members(which, len(distinct))):
         evidence = distinct.evidence(number)
-        asked = _masked(evidence, distinct, prepared.problem) if shared else evidence
-        found = _answer(prepared, asked, cells, wanted, kind, len(same), rng)
+        found = _answer(prepared, evidence, cells, wanted, kind, len(same), rng)
         if found is None:
             _refuse_impossible(prepared, cells, rows[same])
         else:
             _fill(cells, rows[same], found, wanted)
-
-
-def _masked(evidence: Evidence, findings: Findings, problem: Problem) -> Evidence:
-    """The same findings as weights on every column, so that all rows ask one compiled question."""
-    weights = {v: np.ones(int(problem.variables.cards[v])) for v in findings.positions}
-    for v, code in evidence.codes.items():
-        weights[v] = np.zeros(int(problem.variables.cards[v]))
-        weights[v][code] = 1.0
-    return Evidence({}, weights)
 
 
 def _answer(

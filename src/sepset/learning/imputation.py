@@ -68,8 +68,8 @@ def impute(
         seed: a number or a generator.
         threads: how many; one a processor by default. Results do not depend on it.
 
-    Cost: discrete models answer all rows in batches, one for each column; "map" and models with both discrete and real
-    variables answer each distinct row; Gaussian models one regression a missingness pattern.
+    Cost: discrete models answer all rows in batches, one for each column ("map": one for all); models with both
+    discrete and real variables answer each distinct row; Gaussian models one regression a missingness pattern.
     Reference: Koller & Friedman, section 19.1.3; Rubin (1987); Little & Rubin (2019), chapters 4 and 10.
 
     >>> from sepset.cpds.table import TableCPD
