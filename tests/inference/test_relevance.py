@@ -102,7 +102,7 @@ def test_many_small_trees_instead_of_a_wide_one(monkeypatch):
     whole = ss.prepare(net, method=ss.CliqueTree()).marginals()
     monkeypatch.setattr(tabletree, "WORTH", 0)
     engine = ss.prepare(net, method=ss.CliqueTree())
-    groups = engine.prepared._groups(ss.Evidence())
+    groups, _ = engine.prepared._groups(ss.Evidence())
     assert len(groups) > 1
     found = engine.marginals()
     for name in net.variables.names:

@@ -243,6 +243,14 @@ class Tier:
         return self._found
 
 
+class Never(Tier):
+    """A question that always runs its dense program."""
+
+    def program(self, question: Question, numbers: Callable[[], FactorStore], *, at_once: bool) -> SparseProgram | None:
+        """None."""
+        return None
+
+
 def _cheaper(question: Question, numbers: Callable[[], FactorStore]) -> SparseProgram | None:
     """The sparse program where it is faster than the dense one by estimate.
 

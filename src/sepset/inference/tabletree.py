@@ -16,6 +16,7 @@ from sepset.factors.algebra import num_entries
 from sepset.factors.table import Table
 from sepset.graphs.ordering import MinFill, OrderingMethod
 from sepset.inference.batch import RowTables
+from sepset.inference.bundle import bundle
 from sepset.inference.compiled import Question, compile_question
 from sepset.inference.conflict import impossible
 from sepset.inference.factormarginals import ExpectedCounts, from_run
@@ -200,8 +201,15 @@ class PreparedTables:
         if found is None or asked.uses == PATIENCE + 1:
             groups = self._look_for_groups(*part, WORTH if found is None else WORTH // 10)
             question = self._question("marginals", evidence, groups[0]) if len(groups) == 1 else None
+            if question is None and found is not None:
+                question = self._bundle(evidence, groups)
             found = asked.found = groups, question
         return found
+
+    def _bundle(self, evidence: Evidence, groups: Sequence[Positions]) -> Question | None:
+        """The groups as one program that shares their sub-results; None where that is too large."""
+        first, *rest = [self._question("query", evidence), *(self._question("group", evidence, g) for g in groups)]
+        return bundle(first, rest, self._within(first.states, evidence)[0])
 
     def _look_for_groups(
         self, observed: Positions, touched: Positions, states: States | None, worth: int
