@@ -200,7 +200,7 @@ def _lines(
 
 def _plain_lines(first: LinearGaussian, stats: Scatters, prior: Any, unseen: object) -> LinearGaussian:
     if unseen == "marginal":
-        stats = Scatters(tuple(s if s.count > 0 else stats.pooled for s in stats.contexts))
+        stats = Scatters.stacked(s if s.count > 0 else stats.pooled for s in stats.contexts)
     elif is_conjugate(unseen):
         return _fill_lines(first, stats, prior, unseen)
     elif unseen not in ("raise", "keep"):
@@ -208,7 +208,7 @@ def _plain_lines(first: LinearGaussian, stats: Scatters, prior: Any, unseen: obj
     silent = np.flatnonzero(stats.counts == 0)
     if silent.size and unseen != "keep":
         where = f"({states_of(first.by, int(silent[0]))})"
-        raise DataError(unseen_message(first, len(silent), len(stats.contexts), where))
+        raise DataError(unseen_message(first, len(silent), len(stats.counts), where))
     return first.from_statistics(stats, prior, unseen="keep")
 
 
