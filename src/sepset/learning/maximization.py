@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sepset.cpds.cpd import CPD
 from sepset.cpds.estimation import unseen_message
 from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.multinomials import Multinomials, multinomials
 from sepset.cpds.priors import CellPrior, Dirichlet, DirichletMixture, FamilyPrior, Laplace, Normal, pseudo_counts_of
 from sepset.cpds.scatters import Scatters
@@ -106,11 +107,13 @@ def prior_for(prior: object, cpds: Sequence[CPD]) -> Any:
 
 
 def _applies(prior: object, cpd: CPD) -> bool:
-    if isinstance(cpd, LinearGaussian):
-        return is_conjugate(prior) or isinstance(prior, Normal | Laplace) or getattr(prior, "takes_any", False)
     if multinomials(cpd) is not None:
         return isinstance(prior, CellPrior | FamilyPrior | DirichletMixture)
-    return isinstance(prior, CellPrior | Normal | Laplace) or getattr(prior, "takes_any", False)
+    if getattr(prior, "takes_any", False):
+        return True
+    if isinstance(cpd, LinearGaussian | LogisticCPD):
+        return isinstance(prior, Normal | Laplace) or (isinstance(cpd, LinearGaussian) and is_conjugate(prior))
+    return isinstance(prior, CellPrior)
 
 
 def _shifted(alpha: Array, prior: object, parameterization: Parameterization, cpd: object) -> Array:
