@@ -6,7 +6,8 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
+from scipy.stats import multivariate_normal
 
 import oracle
 from random_forms import ONE, STATES, A, B, C, P, X, Y, Z, eliminate, points, some, width
@@ -17,7 +18,7 @@ from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, Scope
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.hybrid import CanonicalTable
 from sepset.factors.table import Table
-from sepset.variables import Discrete, Real
+from sepset.variables import Discrete, Real, Vector
 from tolerances import CLOSE, EXACT
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
@@ -352,3 +353,39 @@ def test_it_is_immutable_and_can_be_pickled():
     again = pickle.loads(pickle.dumps(cpd))
     assert again.block == ParameterBlock("slope")
     assert again.coefficients.tolist() == [[[2.0]]]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 2), st.booleans())
+@settings(max_examples=30)
+def test_statistics_tell_the_likelihood_of_any_parameters(seed, size, is_weighted):
+    rng = np.random.default_rng(seed)
+    d, u, y = Discrete("d", 3), Real("u"), Vector("y", size)
+    roots = rng.normal(size=(3, size, size))
+    cpd = LinearGaussian(
+        y,
+        rng.normal(size=(3, size)),
+        coefficients=rng.normal(size=(3, size, 1)),
+        covariance=roots @ np.swapaxes(roots, 1, 2) + 0.1 * np.eye(size),
+        given=u,
+        by=d,
+    )
+    num = int(rng.integers(0, 12))
+    rows = {d: rng.integers(2, size=num), u: rng.normal(size=num), y: rng.normal(size=(num, size))}
+    weights = rng.integers(0, 3, size=num).astype(float) if is_weighted else None
+    logs = [
+        multivariate_normal(cpd.intercept[c] + cpd.coefficients[c][:, 0] * a, cpd.covariance[c]).logpdf(b)
+        for c, a, b in zip(rows[d], rows[u], rows[y], strict=True)
+    ]
+    expected = float(np.sum(logs)) if weights is None else float(weights @ np.array(logs).reshape(num))
+    np.testing.assert_allclose(cpd.log_probability(rows), logs, atol=1e-10)
+    assert cpd.log_likelihood(cpd.scatters(rows, weights)) == pytest.approx(expected, abs=1e-9)
+    assert cpd.log_likelihood(cpd.statistics(rows, weights)) == pytest.approx(expected, abs=1e-8)
+
+
+def test_a_variance_of_zero_matters_only_where_rows_are():
+    d, y = Discrete("d"), Real("y")
+    cpd = LinearGaussian(y, [0.0, 0.0], covariance=[1.0, 0.0], by=d)
+    seen = cpd.scatters({d: np.array([0, 0]), y: np.array([1.0, -1.0])})
+    assert cpd.log_likelihood(seen) == pytest.approx(-1.0 - np.log(2 * np.pi))
+    with pytest.raises(NotClosed, match="d=1"):
+        cpd.log_likelihood(cpd.scatters({d: np.array([1]), y: np.array([1.0])}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sepset.data.centered import merged, moments_of, pooled, without
+from sepset.data.centered import centered, merged, moments_of, pooled, shortfall, without
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
 from sepset.variables import Discrete, Real
@@ -59,3 +59,24 @@ def test_infinite_numbers_are_named():
     data = Dataset.from_codes([X], {"x": [1.0, -np.inf]})
     with pytest.raises(DataError, match="Column 'x', row 1: -inf"):
         moments_of(data, [X], ())
+
+
+def test_rows_without_weight_count_for_nothing():
+    """An enormous number in a row of weight zero leaves no trace."""
+    block = np.array([[1e15, -1e15], [1.0, 2.0], [3.0, 7.0]])
+    for places in (None, np.zeros(3, np.int64)):
+        count, mean, scatter = centered(block, np.array([0.0, 1.0, 1.0]), places)
+        assert (count.tolist(), mean.tolist()) == ([2.0], [[2.0, 4.5]])
+        assert scatter.tolist() == [[[2.0, 5.0], [5.0, 12.5]]]
+        assert_same(centered(block, np.zeros(3), places), (np.zeros(1), np.zeros((1, 2)), np.zeros((1, 2, 2))))
+        assert_same(
+            centered(block[:0], None, None if places is None else places[:0]), centered(block, np.zeros(3), places)
+        )
+
+
+def test_what_was_never_seen_falls_short():
+    one, other = centered(np.array([[1.0], [2.0]])), centered(np.array([[1.0], [5.0]]))
+    assert [bad.tolist() for bad in shortfall(without(one, one), one)] == [[False], [False]]
+    three = centered(np.array([[1.0], [2.0], [2.5]]))
+    assert [bad.tolist() for bad in shortfall(without(three, other), three)] == [[False], [True]]
+    assert shortfall(without(one, three), one)[0].tolist() == [True]

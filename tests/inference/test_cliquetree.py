@@ -315,3 +315,8 @@ def test_random_models_calibrate_under_any_evidence(seed):
     assert prepared.calibrate(Evidence()).log_partition == pytest.approx(
         oracle.log_z(case.factors, case.cards), abs=CLOSE
     )
+
+
+def test_unknown_uses_of_zeros_are_refused():
+    with pytest.raises(ss.NotApplicable, match=r"zeros= is one of .*; found 'spare'\. Did you mean 'sparse'\?"):
+        ss.CliqueTree(zeros="spare")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pickle
 import time
+import zlib
 
 import numpy as np
 import pytest
 
 from sepset.errors import DataError, ScopeError
-from sepset.inference.iterate import Info, Run, Until, as_until, iterate
+from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, iterate
 from sepset.inference.result import Status
 
 
@@ -142,10 +143,101 @@ def test_foreign_checkpoints_are_refused(tmp_path):
     walk(2, checkpoint=file, about="walk of 3 rows")
     with pytest.raises(DataError, match="walk of 3 rows"):
         walk(2, checkpoint=file, about="walk of 4 rows")
-    for content in (b"", b"nonsense", pickle.dumps("text")):
+    for content in (b"", b"nonsense", b"a,b\n1,2\n", bytes(range(256)), pickle.dumps("text"), b"cno_such\nThing\n."):
         file.write_bytes(content)
         with pytest.raises(DataError, match="no checkpoint"):
             walk(2, checkpoint=file, about="walk")
+        assert file.read_bytes() == content
+
+
+def test_nothing_in_a_foreign_file_is_run(tmp_path):
+    file, proof = tmp_path / "run.bin", tmp_path / "proof"
+    file.write_bytes(b"cpathlib\nPath.touch\n(cpathlib\nPath\n(V%s\ntRtR." % str(proof).encode())
+    with pytest.raises(DataError, match="no checkpoint"):
+        walk(2, checkpoint=file)
+    assert not proof.exists()
+
+
+@pytest.mark.parametrize("kept", [0.2, 0.5, 0.99])
+def test_checkpoints_cut_short_are_refused(tmp_path, kept):
+    file = tmp_path / "run.bin"
+    walk(2, checkpoint=file)
+    content = file.read_bytes()
+    file.write_bytes(content[: int(kept * len(content))])
+    with pytest.raises(DataError, match="damaged|no checkpoint"):
+        walk(3, checkpoint=file)
+
+
+def test_any_changed_byte_is_found(tmp_path):
+    file = tmp_path / "run.bin"
+    walk(2, checkpoint=file)
+    content = file.read_bytes()
+    for place in range(0, len(content), 7):
+        file.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        with pytest.raises(DataError):
+            walk(3, checkpoint=file)
+
+
+def test_checkpoints_of_newer_versions_are_refused(tmp_path):
+    file = tmp_path / "run.bin"
+    walk(2, checkpoint=file)
+    file.write_bytes(file.read_bytes().replace(b"checkpoint 1 ", b"checkpoint 2 "))
+    with pytest.raises(DataError, match="has format 2, and this version of sepset reads 1"):
+        walk(3, checkpoint=file)
+
+
+def test_states_of_classes_that_are_gone_are_refused(tmp_path):
+    file, body = tmp_path / "run.bin", b"csepset.inference.iterate\nNoLongerThere\n."
+    file.write_bytes(b"sepset checkpoint 1 %08x\n" % zlib.crc32(body) + body)
+    with pytest.raises(DataError, match="another version"):
+        walk(3, checkpoint=file)
+
+
+def test_checkpoints_need_a_place_before_work_is_done(tmp_path):
+    for place, why in ((tmp_path, "is a directory"), (tmp_path / "none" / "run.bin", "no directory")):
+        steps = []
+        with pytest.raises(DataError, match=why):
+            walk(2, checkpoint=place, callback=lambda *args, steps=steps: steps.append(1))
+        assert not steps
+
+
+class Begun(Halving):
+    """Interrupted while it begins, with a state in hand."""
+
+    def init(self, task, rng):
+        raise Interrupted(4.0)
+
+
+def test_an_interrupted_beginning_can_be_gone_on_from(tmp_path):
+    file = tmp_path / "run.bin"
+    cut = iterate(Begun(), 8.0, checkpoint=file)
+    assert (cut.status, cut.state, cut.num_steps) == (Status.INTERRUPTED, 4.0, 0)
+    assert iterate(Begun(), 8.0, until=Until(steps=2, tolerance=None), checkpoint=file).state == 1.0
+
+
+class Entering(Halving):
+    """Ctrl-C as compiled code reports it."""
+
+    def step(self, task, state, rng):
+        if state < 2:
+            raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+        return super().step(task, state, rng)
+
+
+def test_interruptions_of_compiled_code_are_interruptions():
+    assert iterate(Entering(), 8.0).status is Status.INTERRUPTED
+
+    class Never(Halving):
+        def init(self, task, rng):
+            raise SystemError from KeyboardInterrupt()
+
+        def step(self, task, state, rng):
+            raise SystemError
+
+    with pytest.raises(KeyboardInterrupt):
+        iterate(Never(), 8.0)
+    with pytest.raises(SystemError):
+        iterate(Never(), 8.0, start=iterate(Halving(), 8.0, until=Until(steps=0)))
 
 
 def test_stopping_rules_are_checked():

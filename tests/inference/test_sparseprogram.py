@@ -30,7 +30,7 @@ def runs(monkeypatch):
 def test_every_question(seed, shrink, runs, monkeypatch):
     monkeypatch.setattr(sparsestates, "FEW", 0 if shrink else 10**9)
     monkeypatch.setattr(sparsestates, "ALWAYS", 1e-9)
-    monkeypatch.setattr(sparsestates, "ONCE", 1e-9)
+    monkeypatch.setattr(sparsestates, "SURE", 0.0)
     factors = zero_case(seed, 0.25)
     engine = ss.CliqueTree(zeros="sparse").prepare(model_of(factors).problem())
     check(engine, factors, {})

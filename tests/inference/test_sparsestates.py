@@ -25,7 +25,7 @@ def always(monkeypatch):
     """Impossible states are left out of small tables too."""
     monkeypatch.setattr(sparsestates, "FEW", 0)
     monkeypatch.setattr(sparsestates, "ALWAYS", 1e-9)
-    monkeypatch.setattr(sparsestates, "ONCE", 1e-9)
+    monkeypatch.setattr(sparsestates, "SURE", 0.0)
 
 
 def zero_case(seed, zeros=0.45):
@@ -163,6 +163,13 @@ def test_tables_that_would_hardly_shrink_are_left_alone(monkeypatch):
     assert Domains(store, cards).possible is None
     monkeypatch.setattr(sparsestates, "ALWAYS", 0.5)
     assert Domains(store, cards).possible is not None
+    assert Domains(store, cards).of(ss.Evidence({2: 0})) is not Domains(store, cards).possible
+    monkeypatch.setattr(sparsestates, "SURE", 1e9)
+    domains = Domains(store, cards)
+    assert domains.of(ss.Evidence({2: 0})) is domains.possible
+    monkeypatch.setattr(sparsestates, "MANY", 1)
+    assert not Domains(store, cards).has_zeros
+    monkeypatch.setattr(sparsestates, "MANY", 800)
     monkeypatch.setattr(sparsestates, "FEW", 10_000)
     assert not Domains(store, cards).has_zeros
 

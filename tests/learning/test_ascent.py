@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.errors import ImpossibleEvidence
 from sepset.graphs.graph import DAG
@@ -14,7 +15,7 @@ from sepset.learning.em import EM
 from sepset.learning.fit import fit
 from sepset.learning.task import Task, template_of
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete
+from sepset.variables import Discrete, Real
 
 ROWS = {"a": [0, 0, 1, 1, 1, 0], "b": [0, 1, 1, 1, 0, 0]}
 HIDDEN = [Discrete("h")]
@@ -68,6 +69,53 @@ def test_marks_of_checkpoints_depend_on_rows_weights_and_settings():
     }
     assert len(marks) == 4
     assert about(EM(), Task(net, ROWS)) in marks
+
+
+def test_marks_of_checkpoints_depend_on_the_graph_and_its_numbers():
+    """Networks that print alike: another graph, other parameters, other states, a shared block."""
+    a, b, c = (Discrete(n) for n in "abc")
+    rows = {"a": [0, 1], "b": [1, None], "c": [0, 1]}
+    pair = [[0.2, 0.8], [0.6, 0.4]]
+    roots = [TableCPD(a, [0.5, 0.5]), TableCPD(b, pair, given=a)]
+    nets = [
+        BayesNet(*roots, TableCPD(c, pair, given=b)),
+        BayesNet(*roots, TableCPD(c, pair, given=a)),
+        BayesNet(*roots, TableCPD(c, [[0.2, 0.8], [0.5, 0.5]], given=b)),
+        BayesNet(*roots, TableCPD(c, pair, given=b, block="other")),
+    ]
+    assert len({repr(net) for net in nets}) == 1
+    assert len({about(EM(), Task(net, rows)) for net in nets}) == len(nets)
+
+
+def test_marks_of_checkpoints_depend_on_lines():
+    x = Real("x")
+    nets = [BayesNet(LinearGaussian(x, mean, covariance=1.0)) for mean in (0.0, 1.0)]
+    assert len({about(EM(), Task(net, {"x": [0.5, 2.0]})) for net in nets}) == 2
+
+
+@pytest.mark.parametrize("steps", [0, 3, SHORT_RUN + 4])
+def test_interrupted_short_runs_give_the_best_so_far(steps, tmp_path):
+    """Ctrl-C after some steps of the search for a start: within the first start, and within the second."""
+
+    class Cut(EM):
+        left = steps
+
+        def step(self, task, state, rng):
+            if Cut.left == 0:
+                raise KeyboardInterrupt
+            Cut.left -= 1
+            return EM.step(self, task, state, rng)
+
+    file = tmp_path / "run.bin"
+    dag = DAG.parse("h -> a; h -> b")
+    found = fit(dag, ROWS, Cut(restarts=3), variables=HIDDEN, checkpoint=file)
+    assert found.status is Status.INTERRUPTED
+    assert found.num_iterations == 0
+    assert found.log_likelihood == found.state.state.objective > -np.inf
+    Cut.left = 10_000
+    resumed = fit(dag, ROWS, Cut(restarts=3), variables=HIDDEN, checkpoint=file)
+    assert resumed.status is Status.CONVERGED
+    assert resumed.log_likelihood >= found.log_likelihood
 
 
 def test_results_say_how_they_ended():

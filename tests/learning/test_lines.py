@@ -112,6 +112,42 @@ def test_a_row_that_uses_a_line_twice():
     assert abs(expected - alone[0]) > 1e-3
 
 
+def test_rows_that_share_lines_in_some_contexts():
+    """Three tied lines with two contexts each: every row is the ratio of two evidences, whichever contexts meet."""
+    rng = np.random.default_rng(8)
+    children, states = [Real(n) for n in "xyz"], [Discrete(n) for n in "abc"]
+    cpds = [
+        LinearGaussian(x, coefficients=np.zeros(2), covariance=np.ones(2), given=U, by=a, block="line")
+        for x, a in zip(children, states, strict=True)
+    ]
+    num = 40
+    data = {U: rng.normal(size=num)} | {a: rng.integers(2, size=num) for a in states}
+    data |= {x: rng.normal(size=num) for x in children}
+    seen = {v: column[:5] for v, column in data.items()}
+    post = Lines.of(cpds, PRIOR, cpds[0].scatters(seen) + cpds[1].scatters(seen) + cpds[2].scatters(seen))
+    before = post.log_marginal_likelihood()
+    found = post.log_predictive(data)
+    for row in range(num):
+        one = {v: column[row : row + 1] for v, column in data.items()}
+        after = post
+        for cpd in cpds:
+            after = after.updated(cpd.scatters(one))
+        assert found[row] == pytest.approx(after.log_marginal_likelihood() - before, abs=1e-9)
+
+
+def test_rows_that_share_a_covariance():
+    rng = np.random.default_rng(9)
+    children = [Vector("p", 2), Vector("q", 2)]
+    cpds = [LinearGaussian(p, covariance=np.eye(2), block="point") for p in children]
+    data = {p: rng.normal(size=(7, 2)) for p in children}
+    post = Lines.of(cpds, NormalInverseWishart([0, 0], 0.5, 4, np.eye(2)), cpds[0].scatters(data))
+    found = post.log_predictive(data)
+    for row in range(7):
+        one = {v: column[row : row + 1] for v, column in data.items()}
+        both = post.updated(cpds[0].scatters(one)).updated(cpds[1].scatters(one))
+        assert found[row] == pytest.approx(both.log_marginal_likelihood() - post.log_marginal_likelihood(), abs=1e-9)
+
+
 def test_draws_have_the_moments():
     data = rows(np.random.default_rng(4), 30)
     post = Lines.of([LINE], PRIOR, LINE.scatters(data))

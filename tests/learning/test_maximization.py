@@ -280,6 +280,17 @@ def test_the_prior_of_a_block():
         prior_for([NormalGamma(0, 1, 2, 1)], [TABLE])
 
 
+def test_each_kind_finds_its_prior_in_any_order():
+    """A sequence serves a network of every kind: pseudo-counts are not about weights, nor weights about counts."""
+    logistic, noisy = LogisticCPD(Y, {A: [0.0, 1.0]}), NoisyOr(Y, {A: 0.5})
+    for several in ([Dirichlet(1), Normal(2), NormalGamma(0, 1, 2, 1)], [Laplace(1), NormalGamma(0, 1, 2, 1), K2()]):
+        assert isinstance(prior_for(several, [logistic]), Normal | Laplace)
+        assert isinstance(prior_for(several, [noisy]), Dirichlet | K2)
+        assert isinstance(prior_for(several, [TABLE]), Dirichlet | K2)
+        assert isinstance(prior_for(several, [LINE]), Normal | Laplace)
+    assert isinstance(prior_for([K2(), ImaginaryData({"a": [0], "y": [1]}), Normal(1)], [logistic]), ImaginaryData)
+
+
 def test_strengths_of_contexts():
     (found,) = maximize_block([TABLE], COUNTS, ContextStrength(4, (0.25, 0.25, 0.5)))
     np.testing.assert_allclose(found.values, [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]])

@@ -124,10 +124,12 @@ class LinearGaussian:
         forms = Forms.from_linear(self.intercept, self.coefficients, self._cholesky("has no canonical form"))
         return (simplest(self.by, (*self.given, self.child), forms),)  # type: ignore[return-value]  # reals are left
 
-    def _cholesky(self, complaint: str) -> Cholesky:
+    def _cholesky(self, complaint: str, needed: NDArray[np.bool_] | None = None) -> Cholesky:
+        """The factorization of all covariances; a singular one is refused, unless it is not needed."""
         chol = Cholesky.of(self.covariance)
-        if not chol.definite.all():
-            where = states_of(self.by, int(np.argmin(chol.definite)))
+        good = chol.definite if needed is None else chol.definite | ~needed
+        if not good.all():
+            where = states_of(self.by, int(np.argmin(good)))
             raise NotClosed(
                 f"{self!r} {complaint}: its covariance is singular{' where ' + where if where else ''}, which is a "
                 "deterministic relation. Give it a positive variance, or use joint_gaussian, which works with moments."
@@ -140,20 +142,15 @@ class LinearGaussian:
         mean = self._means(rows, num_rows, entry)
         noise = rng.standard_normal(mean.shape)
         roots = square_roots(self.covariance)
-        for e in np.unique(entry):
-            at = entry == e
-            mean[at] += noise[at] @ roots[e].T
-        return columns((self.child,), mean)[self.child]
+        return columns((self.child,), mean + _by_context(roots, noise, entry))[self.child]
 
     def _means(self, rows: Columns, num_rows: int, entry: NDArray[np.int64]) -> Array:
         missing = [v.name for v in self.given if v not in rows]
         if missing:
             raise DataError(f"{self!r} needs a column for {missing[0]}.")
-        x = matrix(self.given, rows, num_rows)
         mean = np.array(self.intercept[entry])
-        for e in np.unique(entry):
-            at = entry == e
-            mean[at] += x[at] @ self.coefficients[e].T
+        if self.given:
+            mean += _by_context(self.coefficients, matrix(self.given, rows, num_rows), entry)
         return mean
 
     def log_probability(self, rows: Columns) -> Array:
@@ -163,12 +160,29 @@ class LinearGaussian:
         chol = self._cholesky("has no density")
         apart = matrix((self.child,), rows, num_rows) - self._means(rows, num_rows, entry)
         constant = chol.half_log_det() + 0.5 * self.child.size * LOG_2PI
-        root = np.swapaxes(chol.root(), -1, -2)
-        logs = -constant[entry]
-        for e in np.unique(entry):
-            at = entry == e
-            logs[at] -= 0.5 * ((apart[at] @ root[e].T) ** 2).sum(axis=1)
-        return np.asarray(logs)
+        white = _by_context(np.swapaxes(chol.root(), -1, -2), apart, entry)
+        return np.asarray(-constant[entry] - 0.5 * (white**2).sum(axis=1))
+
+    def log_likelihood(self, stats: Array | Scatters) -> float:
+        r"""The log density of all rows with these statistics, which tell it whatever the parameters.
+
+        $$-\tfrac12 \sum_d \left( M_d \log |2\pi C_d| + \operatorname{tr}(C_d^{-1} R_d) \right), \qquad
+        R_d = W_d S_d W_d^\top + M_d\, \mathbf r_d \mathbf r_d^\top$$
+
+        with $W = (-B, I)$ and $\mathbf r$ what the line leaves of the means. A context of no weight says nothing.
+
+        Args:
+            stats: what `statistics` or `scatters` returns, or sums of such.
+        """
+        known, size = self.centered(stats), self.child.size
+        count = known.counts
+        chol = self._cholesky("has no density", count > 0)
+        W = np.concatenate([-self.coefficients, np.broadcast_to(np.eye(size), self.covariance.shape)], axis=2)
+        apart = np.einsum("cij,cj->ci", W, known.means) - self.intercept
+        inner = W @ known.products @ np.swapaxes(W, 1, 2)
+        residue = inner + count[:, None, None] * apart[:, :, None] * apart[:, None, :]
+        squares = np.einsum("cij,cij->c", chol.inverse(), residue)
+        return float(-(count @ (chol.half_log_det() + 0.5 * size * LOG_2PI)) - 0.5 * squares.sum())
 
     def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
         """The discrete parents outside `context` whose state changes no parameter in that context."""
@@ -189,7 +203,10 @@ class LinearGaussian:
         rows, entry, share = self._observed(codes, weights)
         z = np.concatenate([np.ones((len(rows), 1)), rows], axis=1)
         weighted = z if share is None else z * share[:, None]
-        return np.stack([weighted[entry == e].T @ z[entry == e] for e in range(len(self.intercept))])
+        order = np.argsort(entry, kind="stable")
+        ends = np.cumsum(np.bincount(entry, minlength=len(self.intercept)))[:-1]
+        parts = zip(np.split(weighted[order], ends), np.split(z[order], ends), strict=True)
+        return np.stack([left.T @ right for left, right in parts])
 
     def scatters(self, codes: Columns, weights: Array | None = None) -> Scatters:
         """The same statistics, centered: sums of squares lose digits where means are large, these do not."""
@@ -251,7 +268,7 @@ class LinearGaussian:
         """Statistics of this CPD's shape as centered ones."""
         expected = (len(self.intercept), *(1 + width(self.given) + self.child.size,) * 2)
         if isinstance(stats, Scatters):
-            found: tuple[int, ...] = (len(stats.contexts), 1 + stats.size, 1 + stats.size)
+            found: tuple[int, ...] = (len(stats.counts), 1 + stats.size, 1 + stats.size)
         else:
             found = np.shape(stats)
         if found != expected:
@@ -266,6 +283,19 @@ class LinearGaussian:
 
     def __repr__(self) -> str:
         return conditional((self.child,), self.parents, "LinearGaussian")
+
+
+def _by_context(matrices: Array, rows: Array, entry: NDArray[np.int64]) -> Array:
+    """Each row times the matrix of its context."""
+    if len(matrices) == 1:
+        return np.asarray(rows @ matrices[0].T)
+    if matrices[0].size <= 8:
+        return np.asarray(np.einsum("nij,nj->ni", matrices[entry], rows))
+    found = np.empty((len(rows), matrices.shape[1]))
+    for e in np.flatnonzero(np.bincount(entry, minlength=len(matrices))):
+        at = entry == e
+        found[at] = rows[at] @ matrices[e].T
+    return found
 
 
 def joint_gaussian(cpds: Iterable[LinearGaussian]) -> Gaussian:

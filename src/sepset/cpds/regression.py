@@ -55,13 +55,20 @@ def least_squares(mean: Array, products: Array, size: int = 1) -> Line:
     inverse, rank = _pseudo_inverse(inner * scale[:, None] * scale)
     slope = (scale[:, None] * (inverse @ (scale[:, None] * cross))).T
     residue = products[split:, split:] - slope @ cross
+    return Line(mean[split:] - slope @ mean[:split], slope, _semidefinite(residue), rank)
+
+
+def _semidefinite(residue: Array) -> Array:
+    """The nearest sums of squares: rounding may leave those of a perfect fit a little below zero."""
+    if len(residue) == 1:
+        return np.maximum(residue, 0.0)
     values, vectors = np.linalg.eigh(0.5 * (residue + residue.T))
-    # Rounding may leave a perfect fit a little below zero.
-    positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return Line(mean[split:] - slope @ mean[:split], slope, positive, rank)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
 def _pseudo_inverse(correlations: Array) -> tuple[Array, int]:
+    if not len(correlations):
+        return correlations, 0
     values, vectors = np.linalg.eigh(correlations)
     kept = values > COLLINEAR * max(float(values.max(initial=0.0)), 1e-300)
     return (vectors[:, kept] / values[kept]) @ vectors[:, kept].T, int(kept.sum())

@@ -10,12 +10,14 @@ Reference: Koller & Friedman, section 17.2.4; Chan, Golub & LeVeque (1983) for m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sepset.data.centered import Parts, centered, merged, shortfall, without
 from sepset.errors import DataError
 from sepset.factors.moments import freeze
 
@@ -61,14 +63,8 @@ class Scatter:
         share = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
         if share.shape != (len(x),) or not (np.isfinite(share).all() and (share >= 0).all()):
             raise DataError(f"{len(x)} rows need as many finite weights >= 0; found the shape {share.shape}.")
-        count = float(share.sum())
-        if count == 0.0:
-            return cls.nothing(x.shape[1])
-        # A second pass on what the first leaves over keeps the mean right to the last digit.
-        mean = share @ x / count
-        mean = mean + share @ (x - mean) / count
-        apart = x - mean
-        return cls(count, mean, (apart * share[:, None]).T @ apart)
+        count, mean, products = centered(x, share)
+        return cls(float(count[0]), mean[0], products[0])
 
     @classmethod
     def nothing(cls, size: int) -> Scatter:
@@ -101,25 +97,24 @@ class Scatter:
             raise DataError("No rows have no covariance. Give data, or a prior.")
         return self.products / self.count
 
-    def _joined(self, other: Scatter, sign: float) -> Scatter:
+    @property
+    def _parts(self) -> Parts:
+        return np.array([self.count]), self.mean[None], self.products[None]
+
+    def _joined(self, other: Scatter, join: Callable[[Parts, Parts], Parts]) -> Scatter:
         if self.size != other.size:
             raise DataError(f"Statistics of {self.size} columns do not join those of {other.size}.")
-        count = self.count + sign * other.count
-        if count < 0.0:
-            raise DataError(f"{other.count:g} rows cannot be taken from {self.count:g}.")
-        if count == 0.0:
-            return Scatter.nothing(self.size)
-        apart = other.mean - self.mean
-        mean = self.mean + sign * other.count / count * apart
-        between = sign * self.count * other.count / count * np.outer(apart, apart)
-        return Scatter(count, mean, self.products + sign * other.products + between)
+        parts = join(self._parts, other._parts)
+        if any(bad.any() for bad in shortfall(parts, self._parts)):
+            raise DataError(f"{other!r} cannot be taken from {self!r}. Take away only rows that were seen.")
+        return Scatter(float(parts[0][0]), parts[1][0], parts[2][0])
 
     def __add__(self, other: Scatter) -> Scatter:
-        return self._joined(other, 1.0)
+        return self._joined(other, merged)
 
     def __sub__(self, other: Scatter) -> Scatter:
         """The statistics of the rows without those of `other`, which must be among them."""
-        return self._joined(other, -1.0)
+        return self._joined(other, without)
 
     def __repr__(self) -> str:
         return f"Scatter({self.count:g} rows, {self.size} columns)"

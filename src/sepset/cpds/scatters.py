@@ -1,17 +1,21 @@
-r"""Centered statistics of a linear Gaussian CPD: a `Scatter` of parents and child in each discrete context."""
+r"""Centered statistics of a linear Gaussian CPD: count, mean and scatter of (real parents, child) in each context.
+
+Everything here is an array over contexts; sums, merges and differences are those of `sepset.data.centered`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepset.cpds.scatter import Scatter
+from sepset.data.centered import Parts, centered, merged, pooled, shortfall, without
 from sepset.errors import DataError
+from sepset.factors.moments import freeze
 
 Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]
@@ -21,49 +25,75 @@ Codes: TypeAlias = NDArray[np.int64]
 class Scatters:
     """One scatter of (real parents, child) a joint state of the discrete parents; `+` merges, `-` takes rows away.
 
+    Attributes:
+        counts: how many rows (or what total weight) each context has.
+        means: their means, `[contexts, columns]`.
+        products: their centered sums of products, `[contexts, columns, columns]`.
+
     >>> some = Scatters.of(np.array([[1.0], [3.0], [7.0]]), np.array([0, 0, 1]), 2)
     >>> some, (some + some).contexts[0].products.tolist()
     (Scatters(2 contexts, 3 rows), [[4.0]])
     """
 
-    contexts: tuple[Scatter, ...]
+    counts: Array
+    means: Array
+    products: Array
+
+    def __post_init__(self) -> None:
+        freeze(self, counts=self.counts, means=self.means, products=self.products)
 
     @classmethod
     def of(cls, rows: Array, context: Codes, num_contexts: int, weights: Array | None = None) -> Scatters:
-        """The statistics of rows, each in its context."""
-        parts = ((context == c) for c in range(num_contexts))
-        return cls(tuple(Scatter.of(rows[at], None if weights is None else weights[at]) for at in parts))
+        """The statistics of finite rows, each in its context."""
+        return cls(*centered(rows, weights, context if num_contexts > 1 else None, num_contexts))
+
+    @classmethod
+    def stacked(cls, contexts: Iterable[Scatter]) -> Scatters:
+        """One scatter a context, as arrays."""
+        parts = tuple(contexts)
+        return cls(
+            np.array([s.count for s in parts]), np.stack([s.mean for s in parts]), np.stack([s.products for s in parts])
+        )
 
     @classmethod
     def from_sums(cls, sums: Array) -> Scatters:
         """The statistics from raw sums of products of (1, parents, child), one matrix a context."""
-        return cls(tuple(Scatter.from_sums(total) for total in np.asarray(sums, dtype=np.float64)))
+        return cls.stacked(Scatter.from_sums(total) for total in np.asarray(sums, dtype=np.float64))
 
     @property
-    def counts(self) -> Array:
-        """How many rows (or what total weight) each context has."""
-        return np.array([scatter.count for scatter in self.contexts])
+    def contexts(self) -> tuple[Scatter, ...]:
+        """The statistics of each context."""
+        return tuple(map(Scatter, self.counts.tolist(), self.means, self.products))
 
     @property
     def size(self) -> int:
         """The number of columns."""
-        return self.contexts[0].size
+        return int(self.means.shape[1])
 
     @property
     def pooled(self) -> Scatter:
         """The statistics of all rows, whatever their context."""
-        return reduce(add, self.contexts)
+        count, mean, products = pooled(self._parts, np.zeros(len(self.counts), np.int64), 1)
+        return Scatter(float(count[0]), mean[0], products[0])
+
+    @property
+    def _parts(self) -> Parts:
+        return self.counts, self.means, self.products
 
     def __add__(self, other: Scatters) -> Scatters:
-        return Scatters(tuple(a + b for a, b in zip(self.contexts, self._same(other), strict=True)))
+        return Scatters(*merged(self._parts, self._same(other)))
 
     def __sub__(self, other: Scatters) -> Scatters:
-        return Scatters(tuple(a - b for a, b in zip(self.contexts, self._same(other), strict=True)))
+        """The statistics without those of rows that are among them."""
+        rest = without(self._parts, self._same(other))
+        if any(bad.any() for bad in shortfall(rest, self._parts)):
+            raise DataError(f"{other!r} cannot be taken from {self!r}. Take away only rows that were seen.")
+        return Scatters(*rest)
 
-    def _same(self, other: object) -> tuple[Scatter, ...]:
-        if not isinstance(other, Scatters) or len(other.contexts) != len(self.contexts):
+    def _same(self, other: object) -> Parts:
+        if not isinstance(other, Scatters) or other.means.shape != self.means.shape:
             raise DataError(f"Only statistics of the same contexts add up; found {self!r} and {other!r}.")
-        return other.contexts
+        return other._parts
 
     def __repr__(self) -> str:
-        return f"Scatters({len(self.contexts)} contexts, {float(self.counts.sum()):g} rows)"
+        return f"Scatters({len(self.counts)} contexts, {float(self.counts.sum()):g} rows)"

@@ -2,7 +2,7 @@ r"""Centred sums: how moments are taken from rows, merged, and taken apart again
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
@@ -18,6 +18,7 @@ Parts = tuple[Values, Values, Values]
 """Counts, means and scatters, with one axis over contexts."""
 
 _BLOCK = 1 << 14  # rows whose product is taken at once
+_ROUNDING = 1e-9  # of a scatter's size: what taking rows away again may leave below zero
 
 
 def _empty(contexts: int, size: int) -> Parts:
@@ -71,19 +72,57 @@ def _turns(target: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return [order[turn == number] for number in range(int(turn.max(initial=-1)) + 1)]
 
 
+def shortfall(rest: Parts, whole: Parts) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The contexts whose count, or whose scatter, falls below zero by more than rounding: rows never seen were taken.
+
+    >>> shortfall(without(centered(np.ones((1, 1))), centered(np.ones((2, 1)))), centered(np.ones((1, 1))))[0].tolist()
+    [True]
+    """
+    squares, before = (np.einsum("cii->ci", part[2]) for part in (rest, whole))
+    return rest[0] < 0, (squares < -_ROUNDING * before).any(axis=-1)
+
+
 def moments_of(rows: Dataset, reals: Sequence[Vector], scope: Scope) -> Parts:
     """The moments of the rows in each joint state of `scope`, in C order."""
-    contexts, size = prod(v.num_states for v in scope), len(reals)
-    places = _places(rows, scope)
-    weights = np.ones(rows.num_rows) if rows.weights is None else rows.weights
+    contexts = prod(v.num_states for v in scope)
+    places = _places(rows, scope) if scope else None
+
+    def block(start: int) -> Values:
+        part = np.stack([rows.values(v)[start : start + _BLOCK] for v in reals], axis=1)
+        _refuse_infinite(part, reals, start)
+        return part
+
+    return _summed(block, rows.num_rows, len(reals), rows.weights, places, contexts)
+
+
+def centered(
+    rows: Values, weights: Values | None = None, places: NDArray[np.int64] | None = None, contexts: int = 1
+) -> Parts:
+    """The moments of finite rows `[n, d]`, each in the context at its place; one context where no places are given.
+
+    >>> centered(np.array([[1.0], [3.0], [7.0]]), places=np.array([0, 0, 1]), contexts=2)[1].tolist()
+    [[2.0], [7.0]]
+    """
+    return _summed(lambda start: rows[start : start + _BLOCK], len(rows), rows.shape[1], weights, places, contexts)
+
+
+def _summed(
+    block_at: Callable[[int], Values],
+    num_rows: int,
+    size: int,
+    weights: Values | None,
+    places: NDArray[np.int64] | None,
+    contexts: int,
+) -> Parts:
+    """Block by block, so that a block is in cache when it is read again."""
+    share = np.ones(num_rows) if weights is None else weights
     parts = _empty(contexts, size)
-    for start in range(0, rows.num_rows, _BLOCK):
-        block = np.stack([rows.values(v)[start : start + _BLOCK] for v in reals], axis=1)
-        _refuse_infinite(block, reals, start)
-        if scope:
-            _add_by_context(places[start : start + _BLOCK], block, weights[start : start + _BLOCK], parts)
+    for start in range(0, num_rows, _BLOCK):
+        block, weight = block_at(start), share[start : start + _BLOCK]
+        if places is None:
+            parts = merged(parts, _block_moments(block, weight))
         else:
-            parts = merged(parts, _block_moments(block, weights[start : start + _BLOCK]))
+            _add_by_context(places[start : start + _BLOCK], block, weight, parts)
     return parts[0], parts[1], np.tril(parts[2]) + np.swapaxes(np.tril(parts[2], -1), -1, -2)
 
 
@@ -103,12 +142,16 @@ def _refuse_infinite(block: Values, reals: Sequence[Vector], start: int) -> None
 def _add_by_context(places: NDArray[np.int64], block: Values, weights: Values, parts: Parts) -> None:
     from sepset.kernels.scatter import add_rows
 
-    add_rows(places, block, weights, *parts)
+    ordered = (np.ascontiguousarray(part) for part in (places, block, weights))
+    add_rows(*ordered, *parts)
 
 
 def _block_moments(block: Values, weights: Values) -> Parts:
-    """Two passes over rows that are in cache: the mean, then products about it."""
+    """Two passes over rows that are in cache: the mean, to the last digit, then products about it."""
     total = weights.sum()
-    mean = block[0] + (weights @ (block - block[0])) / total if total > 0 else np.zeros(block.shape[1])
+    if total == 0:
+        return _empty(1, block.shape[1])
+    mean = weights @ block / total
+    mean += weights @ (block - mean) / total
     centred = block - mean
     return np.array([total]), mean[None], ((weights[:, None] * centred).T @ centred)[None]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.binding import refuse_vector
-from sepset.data.centered import Parts, merged, moments_of, pooled, without
+from sepset.data.centered import Parts, merged, moments_of, pooled, shortfall, without
 from sepset.data.columns import Values
 from sepset.data.dataset import Dataset
 from sepset.data.families import Scope, discrete_scope
@@ -21,8 +21,6 @@ from sepset.data.sources import Weights, finder, rows_of
 from sepset.errors import DataError, ScopeError, listing
 from sepset.factors.algebra import check_size
 from sepset.variables import Discrete, Real, VariableLike, Vector
-
-_ROUNDING = 1e-9  # of a scatter's size: what taking rows away again may leave below zero
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,11 +131,10 @@ class Moments:
             return NotImplemented
         self._check_alike(other)
         parts = without(self._parts, other._parts)
-        size = len(self.variables)
-        squares, before = (np.einsum("cii->ci", part[2].reshape(-1, size, size)) for part in (parts, self._parts))
-        self._refuse_below(parts[0] < 0, "count")
-        self._refuse_below((squares < -_ROUNDING * before).any(axis=-1), "scatter")
-        np.einsum("cii->ci", parts[2])[:] = np.maximum(squares, 0.0)
+        for bad, what in zip(shortfall(parts, self._parts), ("count", "scatter"), strict=True):
+            self._refuse_below(bad, what)
+        squares = np.einsum("cii->ci", parts[2])
+        squares[:] = np.maximum(squares, 0.0)
         return Moments(self.variables, self.given, *parts, max(self.num_rows - other.num_rows, 0))
 
     @property

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.errors import NotApplicable, listing, nearest
 from sepset.evidence import Evidence
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.elimination import VariableElimination
@@ -39,6 +40,12 @@ class CliqueTree:
     order: OrderingMethod = field(default_factory=Portfolio)
     memory: int = 8 * 2**30
     zeros: Zeros = field(default="auto", kw_only=True)
+
+    def __post_init__(self) -> None:
+        known = get_args(Zeros)
+        if self.zeros not in known:
+            near = nearest(str(self.zeros), known)
+            raise NotApplicable(f"zeros= is one of {listing(known)}; found {self.zeros!r}.{near}")
 
     def prepare(self, problem: Problem) -> PreparedTables | PreparedCliqueTree:
         """The method bound to a problem: compiled programs where every variable is discrete."""

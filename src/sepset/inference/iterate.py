@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pickle
 import time
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +28,21 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 CHECKPOINT_SECONDS = 5.0
 """How long the driver waits between two writes of a checkpoint; it always writes the last state."""
+
+MARK, FORMAT = b"sepset checkpoint", 1
+"""How a checkpoint begins, and the version of what follows."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in the middle of a beginning that has found a state already.
+
+    Args:
+        state: the best so far.
+    """
+
+    def __init__(self, state: Any) -> None:
+        super().__init__()
+        self.state = state
 
 
 class Info(NamedTuple):
@@ -136,25 +152,56 @@ class Run(Generic[S]):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file, whole or not at all."""
-        target = Path(path)
+        target, body = Path(path), pickle.dumps(self)
         draft = target.with_name(target.name + ".part")
-        draft.write_bytes(pickle.dumps(self))
+        draft.write_bytes(b"%s %d %08x\n" % (MARK, FORMAT, zlib.crc32(body)) + body)
         draft.replace(target)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], about: str = "") -> Run[Any]:
         """The run that a file holds; one of another method or task is refused. Only load files that you wrote."""
+        name = os.fspath(path)
         try:
-            found = pickle.loads(Path(path).read_bytes())
-        except (pickle.UnpicklingError, EOFError, AttributeError, ValueError) as error:
-            raise DataError(f"{os.fspath(path)!r} holds no checkpoint. Name another file, or remove it.") from error
+            found = pickle.loads(_body(Path(path).read_bytes(), name))
+        except (OSError, DataError):
+            raise
+        except Exception as error:  # whatever classes that have changed since may raise
+            raise DataError(
+                f"The checkpoint {name!r} was written by another version of sepset or of what it needs, and cannot be "
+                f"read ({type(error).__name__}: {error}). Name another file, or remove it."
+            ) from error
         if not isinstance(found, Run):
-            raise DataError(f"{os.fspath(path)!r} holds no checkpoint. Name another file, or remove it.")
+            raise DataError(f"{name!r} holds no checkpoint. Name another file, or remove it.")
         if about and found.about != about:
             raise DataError(
-                f"The checkpoint {os.fspath(path)!r} belongs to {found.about}, not to {about}. Remove it to start anew."
+                f"The checkpoint {name!r} belongs to {found.about}, not to {about}. Remove it to start anew."
             )
         return found
+
+
+def _body(content: bytes, name: str) -> bytes:
+    """What a checkpoint holds after its first line, once that line agrees with it."""
+    head, _, body = content.partition(b"\n")
+    words = head.split(b" ")
+    if not head.startswith(MARK + b" ") or len(words) != 4:
+        raise DataError(f"{name!r} holds no checkpoint. Name another file, or remove it.")
+    if words[2] != b"%d" % FORMAT:
+        raise DataError(
+            f"The checkpoint {name!r} has format {words[2].decode(errors='replace')}, and this version of sepset reads "
+            f"{FORMAT}. Go on with the version that wrote it, or remove it."
+        )
+    if words[3] != b"%08x" % zlib.crc32(body):
+        raise DataError(f"The checkpoint {name!r} is damaged or was cut short. Name another file, or remove it.")
+    return body
+
+
+def _require_place(path: str | os.PathLike[str]) -> None:
+    """Refuse a checkpoint that could not be written, before any work is done."""
+    target = Path(path)
+    if target.is_dir():
+        raise DataError(f"A checkpoint is a file; {os.fspath(path)!r} is a directory.")
+    if not target.parent.is_dir():
+        raise DataError(f"There is no directory {str(target.parent)!r} to keep the checkpoint {target.name!r} in.")
 
 
 Callback = Callable[[int, Info, Any], object]
@@ -199,8 +246,10 @@ def iterate(
     """
     rng = np.random.default_rng(0) if rng is None else rng
     rule = Until() if until is None else until
-    if start is None and checkpoint is not None and Path(checkpoint).exists():
-        start = Run.load(checkpoint, about)
+    if checkpoint is not None:
+        _require_place(checkpoint)
+        if start is None and Path(checkpoint).exists():
+            start = Run.load(checkpoint, about)
     keeper = _Keeper(checkpoint, about, rng, start)
     with Bar(progress, "steps") as bar:
         try:
@@ -210,11 +259,22 @@ def iterate(
                 bar.report(keeper.num_steps, rule.steps, f"step {keeper.num_steps}: {info.objective:.8g}")
                 if callback is not None and callback(keeper.num_steps, info, keeper.state) is True:
                     keeper.status = Status.COMPLETED
-        except KeyboardInterrupt:
-            if not keeper.is_begun:
+        except (KeyboardInterrupt, SystemError) as error:
+            if not was_interrupted(error):
                 raise
+            if not keeper.is_begun:
+                raise KeyboardInterrupt from error
             keeper.status = Status.INTERRUPTED
     return keeper.finish()
+
+
+def was_interrupted(error: BaseException) -> bool:
+    """Whether an error is Ctrl-C; one that arrives as a compiled function is entered comes as a `SystemError`.
+
+    >>> was_interrupted(KeyboardInterrupt()), was_interrupted(SystemError())
+    (True, False)
+    """
+    return isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt)
 
 
 class _Keeper(Generic[S]):
@@ -246,10 +306,14 @@ class _Keeper(Generic[S]):
         return self.before + time.monotonic() - self.since
 
     def begin(self, method: Iterative[T, S], task: T) -> None:
-        if not self.is_begun:
+        if self.is_begun:
+            return
+        try:
             self.state = method.init(task, self.rng)
-            self.generator = self.rng.bit_generator.state
-            self.is_begun = True
+        except Interrupted as cut:
+            self.state, self.status = cut.state, Status.INTERRUPTED
+        self.generator = self.rng.bit_generator.state
+        self.is_begun = True
 
     def goes_on(self, rule: Until) -> bool:
         if self.status is None:

@@ -27,9 +27,16 @@ Bytes = NDArray[np.uint8]
 FEW = 10_000
 """Below this many entries of factors, looking at their zeros takes longer than tables do."""
 
-ALWAYS, ONCE = 2.0, 0.5
-"""The powers of two by which factors must shrink, on the average, before all tables leave out what is impossible, and
-before those for first values do: the former costs a little with every question, the latter saves planning."""
+MANY = 800
+"""Nor does looking pay above this many entries a variable: it takes as long as planning does."""
+
+ALWAYS = 2.0
+"""The power of two by which factors must shrink, on the average, before all tables leave out what is impossible: that
+costs a little with every question."""
+
+PLAN, RUN, CELL, SURE = 15_000.0, 2.0, 3.0, 4.0
+"""Nanoseconds, by measurement: what a new observed set takes for each variable and each entry of the factors, and what
+an entry of a smaller factor takes; and how often the saving must cover that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +196,14 @@ class Domains:
         """The power of two by which factors shrink, on the average."""
         return float(np.log2(before / after)[self._store.rows[1]].sum() / self._store.num_factors)
 
+    def _pays(self, before: Ints, after: Ints) -> bool:
+        """Whether tables for first values save more than making them takes."""
+        start, members, _ = self._store.rows
+        filled = start[:-1][np.diff(start) > 0]
+        entries = [np.multiply.reduceat(cards[members].astype(np.float64), filled).sum() for cards in (before, after)]
+        saved = 1.0 - 4.0 ** -self._shrinkage(before, after)
+        return bool(saved * (PLAN * len(before) + RUN * entries[0]) > SURE * CELL * entries[1])
+
     @lazy
     def _known(self) -> States:
         return possible_states(self._store, self._cards)
@@ -196,7 +211,7 @@ class Domains:
     @lazy
     def has_zeros(self) -> bool:
         """Whether there are entries enough to look at, and some are zero."""
-        return len(self._store.values) > FEW and not self._store.values.all()
+        return FEW < len(self._store.values) <= MANY * len(self._cards) and not self._store.values.all()
 
     def numbers(self, states: States | None) -> FactorStore:
         """The numbers that all this counts on, over the states given."""
@@ -221,7 +236,7 @@ class Domains:
             return FirstValues(codes, None)
         before = (self._cards if self.possible is None else self.possible.cards).copy()
         before[list(codes)] = 1
-        return FirstValues(codes, left if self._shrinkage(before, left.cards) >= ONCE else None)
+        return FirstValues(codes, left if self._pays(before, left.cards) else None)
 
 
 def possible_states(store: FactorStore, cards: Ints) -> States:

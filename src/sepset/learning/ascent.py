@@ -9,8 +9,11 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.cpds.cpd import CPD
+from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.multinomials import multinomials
 from sepset.errors import ImpossibleEvidence, NotApplicable, NotClosed
-from sepset.inference.iterate import Info, Run, Until, as_until, iterate
+from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, iterate
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.expectation import Expectation, expectation_of
 from sepset.learning.fit import Fit
@@ -42,7 +45,6 @@ class Point:
         objective: the log-likelihood with the log prior.
         memory: what a method needs to remember beside that.
         is_exact: whether the log-likelihood is that of the rows as given.
-        is_cut: whether an interruption ended the search for a start.
     """
 
     model: BayesNet
@@ -51,17 +53,11 @@ class Point:
     objective: float
     memory: Any = field(default=(), repr=False)
     is_exact: bool = field(default=False, repr=False)
-    is_cut: bool = field(default=False, repr=False)
 
     def info(self, before: Point) -> Info:
         """What a step from another point achieved."""
         change = (self.objective - before.objective) / max(abs(self.objective), 1e-300)
         return Info(self.objective, change)
-
-    def check(self) -> None:
-        """Stop at once where the search for a start was interrupted."""
-        if self.is_cut:
-            raise KeyboardInterrupt
 
 
 class Climber(Protocol):
@@ -125,15 +121,14 @@ class Ascent:
         best, failure = None, None
         for i, own in enumerate(rng.spawn(number)):
             try:
-                found = self._short_run(method, own, i, SHORT_RUN if number > 1 else 0)
+                best = _better(best, self._short_run(method, own, i, SHORT_RUN if number > 1 else 0))
             except FAILURES as error:
                 failure = error
-                continue
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as cut:
+                best = _better(best, cut.state) if isinstance(cut, Interrupted) else best
                 if best is None:
                     raise
-                return replace(best, is_cut=True)
-            best = found if best is None or found.objective > best.objective else best
+                raise Interrupted(best) from None
         if best is None:
             assert failure is not None
             raise failure
@@ -142,8 +137,11 @@ class Ascent:
     def _short_run(self, method: Climber, rng: np.random.Generator, number: int, steps: int) -> Point:
         start: Start | BayesNet = method.start if number == 0 else ("data" if number % 2 else "random")
         point = method.first(self, start_model(self.task, self.expectation, start, rng))
-        for _ in range(steps):
-            point, _ = method.step(self, point, rng)
+        try:
+            for _ in range(steps):
+                point, _ = method.step(self, point, rng)
+        except KeyboardInterrupt:
+            raise Interrupted(point) from None
         return point
 
     def num_starts(self, method: Climber) -> int:
@@ -159,6 +157,10 @@ class Ascent:
         """The variables without any cell."""
         rows = self.task.dataset.num_rows
         return tuple(name for name, missing in self.task.dataset.num_missing.items() if rows and missing == rows)
+
+
+def _better(best: Point | None, found: Point) -> Point:
+    return found if best is None or found.objective > best.objective else best
 
 
 def settings(method: Any) -> str:
@@ -228,14 +230,26 @@ class _Watch:
 
 
 def about(method: object, task: Task) -> str:
-    """What a checkpoint is about: the settings, the network and the rows."""
+    """What a checkpoint is about: the settings, the network with its parameters, and the rows."""
+    mark = 0
+    for cpd in task.template.cpds:
+        mark = zlib.crc32(f"{type(cpd).__name__} {cpd.child!r} {cpd.parents!r} {cpd.block!r}".encode(), mark)
+        for numbers in _numbers(cpd):
+            mark = zlib.crc32(np.ascontiguousarray(numbers).tobytes(), mark)
     data = task.dataset
-    mark = zlib.crc32(repr([v.name for v in data.variables]).encode())
     for variable in data.variables:
         mark = zlib.crc32(np.ascontiguousarray(data.column(variable)).tobytes(), mark)
     if task.row_weights is not None:
         mark = zlib.crc32(np.ascontiguousarray(task.row_weights).tobytes(), mark)
     return f"{method!r} of {task.template!r} on {data.num_rows} rows (mark {mark:08x})"
+
+
+def _numbers(cpd: CPD) -> tuple[Array, ...]:
+    """The parameters that an iteration may begin at, as far as they are multinomials or lines."""
+    if isinstance(cpd, LinearGaussian):
+        return cpd.intercept, cpd.coefficients, cpd.covariance
+    known = multinomials(cpd)
+    return () if known is None else (known.parameters,)
 
 
 def result(method: Climber, ascent: Ascent, run: Run[Point]) -> Fit:

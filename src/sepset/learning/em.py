@@ -86,7 +86,6 @@ class EM:
 
     def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
         """The next point: an M-step and the E-step at what it found, or an extrapolation of the last three."""
-        state.check()
         new = self._extrapolated(task, state) if len(state.memory) == 2 else None
         if new is None:
             made = task.expectation.blocks.maximize(state.model, state.statistics, task.alphas)
@@ -149,7 +148,6 @@ class HardEM:
 
     def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
         """Estimates from the completed rows, and new completions."""
-        state.check()
         new = self.first(task, task.expectation.blocks.maximize(state.model, state.statistics, task.alphas))
         same = all(np.array_equal(a, b) for a, b in zip(new.statistics, state.statistics, strict=True))
         return new, new.info(state)._replace(is_done=same)
@@ -210,7 +208,6 @@ class IncrementalEM:
         """One pass over the parts."""
         from sepset.learning.incremental import one_pass
 
-        state.check()
         new = one_pass(task, state)
         return new, new.info(state)
 

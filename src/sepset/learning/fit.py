@@ -15,6 +15,7 @@ from sepset.data.sources import Weights
 from sepset.errors import NotApplicable, require
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
+from sepset.inference.iterate import was_interrupted
 from sepset.inference.result import Guarantee, Guarantees, Result
 from sepset.learning.task import Task, template_of
 from sepset.models.bayesnet import BayesNet
@@ -153,8 +154,9 @@ def fit(
         seed: a number or a generator, for methods that draw.
         until: when iterative methods stop.
         progress: True shows a bar, False never, None in a terminal when the work is long.
-        checkpoint: a file that iterative methods keep their state in.
+        checkpoint: a file that iterative methods keep their state in, and go on from where it exists.
 
+    Ctrl-C ends iterative methods with the best parameters so far, and the status "interrupted".
     Reference: Koller & Friedman, sections 17.2 and 17.4.
 
     >>> rows = {"rain": ["no", "no", "no", "yes"], "wet": ["no", "no", "yes", "yes"]}
@@ -175,4 +177,9 @@ def fit(
         progress,
         checkpoint,
     )
-    return chosen.fit(task)
+    try:
+        return chosen.fit(task)
+    except SystemError as error:
+        if was_interrupted(error):
+            raise KeyboardInterrupt from error
+        raise

@@ -99,7 +99,7 @@ class GaussianFamily:
     def scatters(self, stats: Array) -> Scatters:
         """The statistics about their own means, in the data's coordinates."""
         parts = [Scatter.from_sums(total) for total in stats]
-        return Scatters(tuple(Scatter(p.count, p.mean + self.center, p.products) for p in parts))
+        return Scatters.stacked(Scatter(p.count, p.mean + self.center, p.products) for p in parts)
 
     def estimate(self, cpd: LinearGaussian, stats: Array, alpha: WeightPrior | ConjugatePrior | None) -> LinearGaussian:
         """Least squares on expected moments, or the mode under a prior; contexts without mass keep their line."""

@@ -79,7 +79,6 @@ class GradientAscent:
 
     def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
         """The point at the end of a line search."""
-        state.check()
         vector = Unconstrained.of(task.expectation.blocks)
         x, slope = vector.pack(state.model), vector.slope(state.model, state.statistics, task.alphas)
         scale = 1.0 / (vector.curvature(state.model, state.statistics, task.alphas) + 1.0)

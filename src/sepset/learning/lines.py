@@ -23,9 +23,7 @@ from sepset.cpds.estimation import joint_codes
 from sepset.cpds.gaussianpriors import NormalGamma
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.multivariatepriors import LinearNormalGamma, NormalInverseWishart
-from sepset.cpds.scatter import Scatter
 from sepset.cpds.scatters import Scatters
-from sepset.cpds.studentt import StudentT
 from sepset.errors import ModelError, NotApplicable, ScopeError, listing, nearest
 from sepset.factors.algebra import Columns, find
 from sepset.factors.coordinates import matrix, width
@@ -102,34 +100,18 @@ class Lines:
         return tuple(cpd.with_parameters(made.intercept, made.coefficients, made.covariance) for cpd in self.cpds)
 
     def log_predictive(self, columns: Columns) -> Array:
-        """The log density of each row's part, the parameters integrated out."""
-        if len(self.cpds) == 1:
-            return self._log_t(self.cpds[0], columns)
+        """The log density of each row's part, the parameters integrated out; tied lines are used several times."""
         num_rows = len(columns[self.cpds[0].child])
-        return np.array([self._log_row(columns, row) for row in range(num_rows)])
-
-    def _log_t(self, cpd: LinearGaussian, columns: Columns) -> Array:
-        num_rows = len(columns[cpd.child])
-        entry = joint_codes(columns, cpd.by, num_rows, cpd)
-        u, y = matrix(cpd.given, columns, num_rows), matrix((cpd.child,), columns, num_rows)
-        logs = np.empty(num_rows)
+        entry = np.stack([joint_codes(columns, cpd.by, num_rows, cpd) for cpd in self.cpds], axis=1)
+        u = np.stack([matrix(cpd.given, columns, num_rows) for cpd in self.cpds], axis=1)
+        y = np.stack([matrix((cpd.child,), columns, num_rows) for cpd in self.cpds], axis=1)
+        logs = np.zeros(num_rows)
         for e in np.unique(entry):
-            at, post = entry == e, self.contexts[e]
-            logs[at] = (
-                _log_line(post, u[at], y[at, 0]) if isinstance(post, LinearNormalGamma) else _log_point(post, y[at])
-            )
+            here = entry == e
+            for uses in np.unique(here[here.any(axis=1)], axis=0):
+                at = np.flatnonzero((here == uses).all(axis=1))
+                logs[at] += _log_uses(self.contexts[e], u[at][:, uses], y[at][:, uses])
         return logs
-
-    def _log_row(self, columns: Columns, row: int) -> float:
-        """Tied lines that one row uses several times: each use is a row for the next."""
-        posts, total = list(self.contexts), 0.0
-        for cpd in self.cpds:
-            one = {v: columns[v][row : row + 1] for v in cpd.scope}
-            place = int(joint_codes(one, cpd.by, 1, cpd)[0])
-            seen = Scatter.of(matrix((*cpd.given, cpd.child), one, 1))
-            total += posts[place].log_marginal_likelihood(seen)
-            posts[place] = posts[place].update(seen)
-        return total
 
     def tail(self, parameter: object, above: float, given: Mapping[Any, Any]) -> float:
         """The probability that one parameter exceeds a threshold."""
@@ -226,17 +208,32 @@ def mode_of(cpd: LinearGaussian, posts: Sequence[Conjugate], parameterization: s
     return _with(cpd, [_mode(post, extra) for post in posts])
 
 
-def _log_line(post: LinearNormalGamma, u: Array, y: Array) -> Array:
-    r"""Student t at each row: $2a$ degrees, location $z^\top m$, squared scale $(b/a)(1 + z^\top\Lambda^{-1}z)$."""
-    z = np.concatenate([np.ones((len(u), 1)), u], axis=1)
-    spread = 1.0 + np.einsum("ij,ij->i", z, np.linalg.solve(post.precision, z.T).T)
-    scale = np.sqrt(post.rate / post.shape * spread)
-    unit = StudentT(2.0 * post.shape, 0.0, 1.0)
-    return np.asarray(unit.log_density((y - z @ post.mean) / scale) - np.log(scale))
+def _log_uses(post: Conjugate, u: Array, y: Array) -> Array:
+    r"""The log density of several uses of one line, `[rows, uses, ...]`: one matrix Student t a row.
 
+    With $\nu$ degrees, scale $\Lambda$ and the residues $E$ of $q$ uses of spread $S = I + Z\Lambda_0^{-1}Z^\top$,
 
-def _log_point(post: NormalInverseWishart, y: Array) -> Array:
-    return np.asarray(post.predictive().log_density(y))
+    $$\frac{\Gamma_d(\frac{\nu + q}2)}{\Gamma_d(\frac\nu2)\, \pi^{qd/2}}
+    \frac{|\Lambda|^{\nu/2}}{|\Lambda + E^\top S^{-1} E|^{(\nu + q)/2}\, |S|^{d/2}}$$
+
+    A normal-gamma is the case $d = 1$, $\nu = 2a$, $\Lambda = 2b$.
+    """
+    from scipy.special import multigammaln
+
+    num, size = y.shape[1:]
+    z = np.concatenate([np.ones((*u.shape[:2], 1)), u], axis=2)
+    if isinstance(post, LinearNormalGamma):
+        degrees, scale, precision = 2.0 * post.shape, np.array([[2.0 * post.rate]]), post.precision
+        apart = y - (z @ post.mean)[:, :, None]
+    else:
+        degrees, scale, precision = post.degrees, post.scale, np.array([[post.strength]])
+        apart = y - post.mean
+    spread = np.eye(num) + z @ np.linalg.solve(precision, np.swapaxes(z, 1, 2))
+    after = scale + np.swapaxes(apart, 1, 2) @ np.linalg.solve(spread, apart)
+    constant = multigammaln(0.5 * (degrees + num), size) - multigammaln(0.5 * degrees, size)
+    constant += 0.5 * degrees * np.linalg.slogdet(scale)[1] - 0.5 * num * size * np.log(np.pi)
+    dets = (degrees + num) * np.linalg.slogdet(after)[1] + size * np.linalg.slogdet(spread)[1]
+    return np.asarray(constant - 0.5 * dets)
 
 
 def _mode(post: Conjugate, extra: float) -> tuple[Array, Array]:

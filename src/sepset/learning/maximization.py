@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sepset.cpds.cpd import CPD
 from sepset.cpds.estimation import unseen_message
 from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.multinomials import Multinomials, multinomials
 from sepset.cpds.priors import CellPrior, Dirichlet, DirichletMixture, FamilyPrior, Laplace, Normal, pseudo_counts_of
 from sepset.cpds.scatters import Scatters
@@ -106,11 +107,13 @@ def prior_for(prior: object, cpds: Sequence[CPD]) -> Any:
 
 
 def _applies(prior: object, cpd: CPD) -> bool:
-    if isinstance(cpd, LinearGaussian):
-        return is_conjugate(prior) or isinstance(prior, Normal | Laplace) or getattr(prior, "takes_any", False)
     if multinomials(cpd) is not None:
         return isinstance(prior, CellPrior | FamilyPrior | DirichletMixture)
-    return isinstance(prior, CellPrior | Normal | Laplace) or getattr(prior, "takes_any", False)
+    if getattr(prior, "takes_any", False):
+        return True
+    if isinstance(cpd, LinearGaussian | LogisticCPD):
+        return isinstance(prior, Normal | Laplace) or (isinstance(cpd, LinearGaussian) and is_conjugate(prior))
+    return isinstance(prior, CellPrior)
 
 
 def _shifted(alpha: Array, prior: object, parameterization: Parameterization, cpd: object) -> Array:
@@ -200,7 +203,7 @@ def _lines(
 
 def _plain_lines(first: LinearGaussian, stats: Scatters, prior: Any, unseen: object) -> LinearGaussian:
     if unseen == "marginal":
-        stats = Scatters(tuple(s if s.count > 0 else stats.pooled for s in stats.contexts))
+        stats = Scatters.stacked(s if s.count > 0 else stats.pooled for s in stats.contexts)
     elif is_conjugate(unseen):
         return _fill_lines(first, stats, prior, unseen)
     elif unseen not in ("raise", "keep"):
@@ -208,7 +211,7 @@ def _plain_lines(first: LinearGaussian, stats: Scatters, prior: Any, unseen: obj
     silent = np.flatnonzero(stats.counts == 0)
     if silent.size and unseen != "keep":
         where = f"({states_of(first.by, int(silent[0]))})"
-        raise DataError(unseen_message(first, len(silent), len(stats.contexts), where))
+        raise DataError(unseen_message(first, len(silent), len(stats.counts), where))
     return first.from_statistics(stats, prior, unseen="keep")
 
 

@@ -3,7 +3,7 @@ r"""Estimates of parameters from complete data: maximum likelihood, Bayesian, an
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
@@ -14,7 +14,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.multinomials import multinomials
 from sepset.cpds.regression import least_squares
-from sepset.cpds.scatter import Scatter
+from sepset.cpds.scatters import Scatters
 from sepset.errors import DataError, ModelError, NotApplicable
 from sepset.factors.coordinates import states_of
 from sepset.inference.result import Guarantee
@@ -74,7 +74,7 @@ class MLE:
     def _block(self, cpds: tuple[CPD, ...], total: Any) -> tuple[CPD, ...]:
         made = maximize_block(cpds, total, unseen=self.unseen)
         if isinstance(made[0], LinearGaussian):
-            return _with_variance(made, made[0].centered(total).contexts, self.min_variance)
+            return _with_variance(made, made[0].centered(total), self.min_variance)
         cells = multinomials(made[0])
         if self.floor is None or cells is None:
             return made
@@ -232,27 +232,28 @@ def _ranks(stats: Statistics) -> dict[str, object]:
     return found
 
 
-def _with_variance(cpds: tuple[Any, ...], contexts: Sequence[Scatter], least: float | None) -> tuple[CPD, ...]:
+def _with_variance(cpds: tuple[Any, ...], stats: Scatters, least: float | None) -> tuple[CPD, ...]:
     """The lines, once their variances are positive or raised to the least one asked for."""
-    first = cpds[0]
-    covariance = first.covariance.copy()
-    for e, scatter in enumerate(contexts):
-        if scatter.count == 0:
-            continue
-        values, vectors = np.linalg.eigh(covariance[e])
-        if least is not None:
-            covariance[e] = (vectors * np.maximum(values, least)) @ vectors.T
-        elif values[0] <= _rounding(scatter, first.child.size):
-            where = f" where {states_of(first.by, e)}" if first.by else ""
-            raise DataError(
-                f"{first!r}: the variance is zero{where} ({scatter.count:g} rows), so the likelihood is unbounded: the "
-                "child is constant or fitted perfectly. Use MLE(min_variance=...), or Bayes with NormalGamma(...)."
-            )
-    return tuple(cpd.with_parameters(first.intercept, first.coefficients, covariance) for cpd in cpds)
+    first, seen = cpds[0], stats.counts > 0
+    values, vectors = np.linalg.eigh(first.covariance)
+    if least is not None:
+        raised = (vectors * np.maximum(values, least)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+        covariance = np.where(seen[:, None, None], raised, first.covariance)
+        return tuple(cpd.with_parameters(first.intercept, first.coefficients, covariance) for cpd in cpds)
+    flat = seen & (values[:, 0] <= _rounding(stats, first.child.size))
+    if flat.any():
+        e = int(flat.argmax())
+        where = f" where {states_of(first.by, e)}" if first.by else ""
+        raise DataError(
+            f"{first!r}: the variance is zero{where} ({stats.counts[e]:g} rows), so the likelihood is unbounded: the "
+            "child is constant or fitted perfectly. Use MLE(min_variance=...), or Bayes with NormalGamma(...)."
+        )
+    return cpds
 
 
-def _rounding(scatter: Scatter, size: int) -> float:
-    """The variance that rounding alone may leave of the last `size` columns."""
-    spread = np.diagonal(scatter.products)[-size:] / scatter.count
-    digits = 4.0 * np.finfo(np.float64).eps * np.abs(scatter.mean[-size:])
-    return float(np.max(PERFECT * spread + digits**2))
+def _rounding(stats: Scatters, size: int) -> Array:
+    """The variance that rounding alone may leave of the last `size` columns, in each context."""
+    squares = np.einsum("cii->ci", stats.products)[:, -size:]
+    spread = squares / np.where(stats.counts > 0, stats.counts, 1.0)[:, None]
+    digits = 4.0 * np.finfo(np.float64).eps * np.abs(stats.means[:, -size:])
+    return np.asarray((PERFECT * spread + digits**2).max(axis=1))

@@ -2,6 +2,7 @@ r"""Sufficient statistics of a task's rows, pooled over the CPDs of each paramet
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -13,10 +14,12 @@ from sepset.cpds.configurations import Configurations
 from sepset.cpds.cpd import CPD, ParameterBlock
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.multinomials import multinomials
+from sepset.cpds.structured import DeterministicCPD, MultiplexerCPD
 from sepset.cpds.table import TableCPD
 from sepset.data.counts import Counts
 from sepset.factors.algebra import Columns
 from sepset.learning.sharing import blocks_of
+from sepset.learning.stored import is_countable, stored_statistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 
@@ -32,6 +35,12 @@ class Pooled:
 
     def log_likelihood(self, cpd: CPD) -> float | None:
         """What the rows of the block contribute with these parameters; None where statistics do not tell."""
+        if isinstance(cpd, LinearGaussian):
+            return cpd.log_likelihood(self.total)
+        if isinstance(cpd, DeterministicCPD | MultiplexerCPD):
+            return -math.inf if self.total[1] > 0 else 0.0
+        if isinstance(self.total, Configurations):
+            return _weighed(cpd, dict(zip(cpd.scope, self.total.codes.T, strict=True)), self.total.counts)
         known = multinomials(cpd)
         if known is None:
             return None
@@ -61,14 +70,14 @@ class Statistics:
     def of(cls, task: Task, method: str) -> Statistics:
         """The statistics of a task's rows; missing cells are refused on behalf of `method`.
 
-        Tables are counted together, in one pass; where all CPDs are tables, lazy frames and files are counted where
-        they are.
+        Tables are counted together, in one pass. Rows of lazy frames and files stay where they are, wherever group-bys
+        tell the statistics.
         """
         template = task.template
+        if task.is_stored and all(map(is_countable, template.cpds)):
+            found, total = stored_statistics(template.cpds, task.source, task.weights)
+            return cls(template, _blocks(template, found.__getitem__), total, {}, None)
         tables = [cpd for cpd in template.cpds if type(cpd) is TableCPD]
-        if len(tables) == len(template.cpds) and task.is_stored:
-            counts = Counts.of(task.source, tables, task.weights)
-            return cls(template, _blocks(template, _flat(tables, counts).__getitem__), counts.total, {}, None)
         rows = task.complete(method)
         known = {} if rows.dataset is None else _flat(tables, Counts.of(rows.dataset, tables))
         return cls.of_columns(template, rows.columns, rows.num_rows, rows.weights, known)
@@ -106,11 +115,16 @@ class Statistics:
         return total
 
     def _summed(self, cpd: CPD) -> float:
-        logs = cpd.log_probability({v: self.columns[v] for v in cpd.scope})
-        if self.weights is None:
-            return float(logs.sum())
-        counted = self.weights > 0
-        return float(logs[counted] @ self.weights[counted])
+        return _weighed(cpd, {v: self.columns[v] for v in cpd.scope}, self.weights)
+
+
+def _weighed(cpd: CPD, columns: Columns, weights: Array | None) -> float:
+    """The sum of log probabilities; rows of weight zero may be impossible."""
+    logs = cpd.log_probability(columns)
+    if weights is None:
+        return float(logs.sum())
+    counted = weights > 0
+    return float(logs[counted] @ weights[counted])
 
 
 def _flat(tables: list[TableCPD], counts: Counts) -> dict[CPD, Array]:
