@@ -429,7 +429,8 @@ def assemble(
     copies = desk.groups[: desk.tally[NUM_GROUPS]].copy()
     fixed = fixed[:, : rows[-1, END_FIXED] if len(rows) > 0 else 0].copy()
     desk.tally[NUM_GROUPS] = 0
-    desk.strides[:] = 0
+    for i in range(len(cards)):
+        desk.strides[0, i] = desk.strides[2, i] = 0
     part = np.empty((4, widest + 2), np.int64)
     ops = np.zeros((num_steps, WIDTH), np.int64)
     work = 0.0

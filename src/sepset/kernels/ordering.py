@@ -145,7 +145,9 @@ def _make_room(pool: Ints, rows: Longs, a: int) -> Ints:
     top = rows[0, n]
     if top + 2 * size + 4 > pool.shape[1]:
         grown = np.empty((2, 2 * top + 4 * size + 8), np.int32)
-        grown[:, :top] = pool[:, :top]
+        for i in range(top):  # entry by entry: checking the shapes of slices takes the compiler seconds
+            grown[0, i] = pool[0, i]
+            grown[1, i] = pool[1, i]
         pool = grown
     for i in range(size):
         pool[0, top + i] = pool[0, rows[0, a] + i]
