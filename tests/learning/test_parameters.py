@@ -244,8 +244,19 @@ def test_small_and_strange_networks():
     found = fit(net, {"one": ["only"] * 4, "a": [0, 0, 0, 1]})
     np.testing.assert_allclose(found.model.cpd("a").values, [[0.75, 0.25]])
     assert fit(BayesNet(), {"a": [0, 1]}).log_likelihood == 0.0
-    with pytest.raises(DataError, match="contexts never occur"):
+    with pytest.raises(DataError, match="there are no rows"):
         fit(BayesNet(TableCPD(A, [0.5, 0.5])), Dataset.from_codes([A], {"a": []}))
+
+
+def test_one_state_is_certain_and_asked_for_like_any_other():
+    one = Discrete("one", ("only",))
+    found = fit(BayesNet(TableCPD(one, [1.0])), {"one": ["only"] * 4}, Bayes(BDeu(3))).posterior
+    assert found.interval("one", "only") == (1.0, 1.0)
+    assert (found.tail("one", "only", above=0.99), found.moments("one", "only")) == (1.0, (1.0, 0.0))
+    assert found.log_marginal_likelihood == pytest.approx(0.0, abs=1e-12)
+    mixed = BayesNet(TableCPD(one, [1.0]), LinearGaussian(Real("x"), covariance=1.0))
+    rows = {"one": ["only"] * 3, "x": [1.0, 2.0, 4.0]}
+    assert len(fit(mixed, rows, Bayes(NormalGamma(0, 1, 2, 1))).posterior.blocks) == 1
 
 
 def test_tree_of_all_joint_states_agrees_with_enumeration():

@@ -63,6 +63,36 @@ def test_absent_columns_and_strange_structures_are_refused():
         template_of("coin", {"coin": ["head"]})
 
 
+@pytest.mark.parametrize("kind", ["mapping", "pandas", "lazy", "csv", "parquet"])
+def test_all_columns_are_named_where_one_is_absent(kind, tmp_path):
+    import polars as pl
+
+    rows = {"tain": [1, 0], "rain": ["yes", "no"]}
+    frame = pl.DataFrame(rows)
+    frame.write_csv(tmp_path / "rows.csv")
+    frame.write_parquet(tmp_path / "rows.parquet")
+    files = {"csv": tmp_path / "rows.csv", "parquet": tmp_path / "rows.parquet"}
+    source = {"mapping": rows, "pandas": frame.to_pandas(), "lazy": frame.lazy(), **files}[kind]
+    with pytest.raises(DataError, match=r"No column for 'raim'; columns are 'tain', 'rain'. Did you mean 'rain'"):
+        template_of(DAG.parse("tain -> raim"), source)
+
+
+def test_columns_of_one_name_are_refused():
+    import pandas as pd
+
+    twice = pd.DataFrame([["head", "tail"]], columns=["coin", "coin"])
+    with pytest.raises(DataError, match="unique column names"):
+        template_of(DAG.parse("coin"), twice)
+    with pytest.raises(DataError, match="unique column names"):
+        Task(NET, twice).complete("MLE")
+
+
+def test_a_column_that_is_not_there_is_not_taken_for_holes():
+    net = BayesNet(TableCPD(COIN, [0.5, 0.5]), TableCPD(Discrete("h"), [0.5, 0.5]))
+    with pytest.raises(DataError, match=r"there is no column 'h'.*Rename.*hidden, use EM"):
+        Task(net, {"coin": ["head", "tail"]}).complete("MLE")
+
+
 def test_missing_cells_are_refused_by_name():
     task = Task(NET, {"coin": ["head", None, None]})
     with pytest.raises(DataError, match=r"MLE needs complete data; column 'coin' misses 2 cells .*row 1.*Use EM"):

@@ -129,9 +129,14 @@ def check_unseen(unseen: str) -> None:
         raise NotApplicable(f"unseen is 'uniform' or 'raise'; found {unseen!r}.")
 
 
-def unseen_message(owner: object, num_empty: int, num_contexts: int, first: str) -> str:
+def unseen_message(
+    owner: object,
+    num_empty: int,
+    num_contexts: int,
+    first: str,
+    remedy: str = "Give a prior such as Dirichlet(1), or unseen='uniform'.",
+) -> str:
     """What to say where data are silent."""
-    return (
-        f"{owner!r}: {num_empty} of {num_contexts} contexts never occur in the data (first: {first}). "
-        "Give a prior such as Dirichlet(1), or unseen='uniform'."
-    )
+    if num_empty == num_contexts:
+        return f"{owner!r}: there are no rows, or all weigh nothing. {remedy}"
+    return f"{owner!r}: {num_empty} of {num_contexts} contexts never occur in the data (first: {first}). {remedy}"

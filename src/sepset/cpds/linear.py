@@ -223,8 +223,10 @@ class LinearGaussian:
             raise DataError(f"{self!r} needs a column for {missing[0]}.")
         rows = matrix((*self.given, self.child), codes, num_rows)
         if not np.isfinite(rows).all():
+            row, place = np.argwhere(~np.isfinite(rows))[0].tolist()
+            names = [v.name for v in (*self.given, self.child) for _ in range(v.size)]
             raise DataError(
-                f"{self!r} needs complete finite rows; {int((~np.isfinite(rows)).any(axis=1).sum())} are not."
+                f"{self!r} needs complete finite rows. Column {names[place]!r}, row {row}: {rows[row, place]}."
             )
         return rows, entry, share
 

@@ -62,8 +62,20 @@ def open_frame(frame: Any, wanted: Iterable[str] | None = None) -> Frame:
         return _mapping_frame(frame)
     import narwhals.stable.v2 as nw
 
+    opened = opened_frame(frame)
+    if isinstance(opened, nw.LazyFrame):
+        opened = _collected(_narrowed(opened, wanted))
+        if isinstance(opened, Mapping):
+            return _mapping_frame(opened)
+    return Frame(_names(opened.columns), len(opened), _reader(opened))
+
+
+def opened_frame(frame: Any) -> Any:
+    """The frame as Narwhals sees it, eager or lazy; what is no frame is refused."""
+    import narwhals.stable.v2 as nw
+
     try:
-        opened = nw.from_native(frame)
+        return nw.from_native(frame)
     except TypeError:
         raise DataError(
             f"A frame was expected; found {type(frame).__name__}. Give a pandas, polars, Arrow or DuckDB frame, "
@@ -71,11 +83,20 @@ def open_frame(frame: Any, wanted: Iterable[str] | None = None) -> Frame:
         ) from None
     except nw.exceptions.NarwhalsError as error:
         raise DataError(f"The frame cannot be opened: {error}") from error
-    if isinstance(opened, nw.LazyFrame):
-        opened = _collected(_narrowed(opened, wanted))
-        if isinstance(opened, Mapping):
-            return _mapping_frame(opened)
-    return Frame(_names(opened.columns), len(opened), _reader(opened))
+
+
+def is_lazy(data: object) -> bool:
+    """Whether rows stay in an engine until they are asked for.
+
+    >>> import polars as pl
+    >>> is_lazy(pl.LazyFrame({"x": [1]})), is_lazy(pl.DataFrame({"x": [1]})), is_lazy({"x": [1]})
+    (True, False, False)
+    """
+    if isinstance(data, Mapping):
+        return False
+    import narwhals.stable.v2 as nw
+
+    return isinstance(opened_frame(data), nw.LazyFrame)
 
 
 def _reader(frame: Any) -> Callable[[str], Column]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from sepset.data.binding import absent_message
 from sepset.data.dataset import Dataset
-from sepset.data.frames import open_frame
+from sepset.data.frames import is_lazy, open_frame
 from sepset.data.pushdown import LazyRows
 from sepset.data.scan import scanned
 from sepset.errors import DataError
@@ -38,18 +38,10 @@ def rows_of(data: object, variables: Iterable[VariableLike], weights: Weights = 
             yield _lazy(scan.relation, chosen, weights, scan.columns, scan.is_text)
     elif isinstance(data, Dataset):
         yield _weighed(data, weights)
-    elif _is_lazy(data):
+    elif is_lazy(data):
         yield _lazy(data, chosen, weights)
     else:
         yield _bound(data, chosen, weights)
-
-
-def _is_lazy(data: object) -> bool:
-    if isinstance(data, Mapping):
-        return False
-    import narwhals.stable.v2 as nw
-
-    return isinstance(nw.from_native(data, pass_through=True), nw.LazyFrame)
 
 
 def _weighed(dataset: Dataset, weights: Weights) -> Dataset:

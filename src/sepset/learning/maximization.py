@@ -99,14 +99,15 @@ def prior_for(prior: object, cpds: Sequence[CPD]) -> Any:
             raise ModelError(f"There is no prior for {cpds[0]!r}.{nearest(names[0], prior)} Use ... for all others.")
         return prior_for(found, cpds)
     if isinstance(prior, list | tuple):
-        fitting = next((p for p in prior if _applies(p, cpds[0])), None)
+        fitting = next((p for p in prior if is_prior_of(p, cpds[0])), None)
         if fitting is None and cpds[0].num_parameters:
             raise NotApplicable(f"None of {listing(prior)} is a prior for {cpds[0]!r}.")
         return fitting
     return prior
 
 
-def _applies(prior: object, cpd: CPD) -> bool:
+def is_prior_of(prior: object, cpd: CPD) -> bool:
+    """Whether a prior is about the parameters of this kind of CPD."""
     if multinomials(cpd) is not None:
         return isinstance(prior, CellPrior | FamilyPrior | DirichletMixture)
     if getattr(prior, "takes_any", False):
@@ -211,7 +212,8 @@ def _plain_lines(first: LinearGaussian, stats: Scatters, prior: Any, unseen: obj
     silent = np.flatnonzero(stats.counts == 0)
     if silent.size and unseen != "keep":
         where = f"({states_of(first.by, int(silent[0]))})"
-        raise DataError(unseen_message(first, len(silent), len(stats.counts), where))
+        remedy = "Give a prior such as NormalGamma(0, 1, 2, 1), or unseen='marginal'."
+        raise DataError(unseen_message(first, len(silent), len(stats.counts), where, remedy))
     return first.from_statistics(stats, prior, unseen="keep")
 
 

@@ -26,7 +26,7 @@ from sepset.errors import ModelError, NotApplicable, ScopeError, nearest
 from sepset.factors.presentation import frame
 from sepset.learning.dirichlets import Dirichlets
 from sepset.learning.lines import Lines
-from sepset.learning.maximization import prior_for
+from sepset.learning.maximization import is_prior_of, prior_for
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
@@ -67,10 +67,11 @@ class Posterior:
     @classmethod
     def of(cls, stats: Statistics, prior: object) -> Posterior:
         """The posterior from pooled statistics and a prior for each block."""
+        chosen = {block: prior_for(prior, pool.cpds) for block, pool in stats.blocks.items()}
         blocks = {
-            block: _posterior(pool.cpds, prior_for(prior, pool.cpds), pool.total)
+            block: _posterior(pool.cpds, chosen[block], pool.total)
             for block, pool in stats.blocks.items()
-            if isinstance(pool.cpds[0], LinearGaussian) or pool.cpds[0].num_parameters
+            if pool.cpds[0].num_parameters or (multinomials(pool.cpds[0]) and is_prior_of(chosen[block], pool.cpds[0]))
         }
         return cls(stats.template, blocks, stats.num_rows)
 

@@ -16,9 +16,9 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.binding import infer_variable
-from sepset.data.dataset import Dataset
+from sepset.data.dataset import Dataset, has_absent
 from sepset.data.files import read_dataset
-from sepset.data.frames import open_frame
+from sepset.data.frames import is_lazy, open_frame, opened_frame
 from sepset.data.requirements import require_complete
 from sepset.data.scan import file_format, scanned
 from sepset.data.sources import Weights
@@ -78,11 +78,7 @@ class Task:
         """Whether the rows stay where they are (a lazy frame, a file) until somebody asks for the dataset."""
         if isinstance(self.source, str | os.PathLike):
             return True
-        if isinstance(self.source, Dataset | Mapping):
-            return False
-        import narwhals.stable.v2 as nw
-
-        return isinstance(nw.from_native(self.source, pass_through=True), nw.LazyFrame)
+        return not isinstance(self.source, Dataset) and is_lazy(self.source)
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -145,7 +141,13 @@ def _weighed(rows: Dataset, weights: Weights) -> Dataset:
 
 
 def refuse_missing(dataset: Dataset, method: str) -> None:
-    """Refuse missing cells, naming the first of them and what to use instead."""
+    """Refuse missing columns and cells, naming the first of them and what to use instead."""
+    for variable in dataset.variables if dataset.num_rows else ():
+        if has_absent(dataset.column(variable)) and dataset.is_missing(variable).all():
+            raise DataError(
+                f"{method} needs complete data; there is no column {variable.name!r}, or it is empty. Rename the "
+                "column; or, where the variable is hidden, use EM."
+            )
     require_complete(dataset, method)
 
 
@@ -215,12 +217,24 @@ def _variables(dag: DAG, source: object, given: Iterable[AnyVariable]) -> dict[s
     inferred = Dataset({}) if not names else _inferred(source, names)
     absent = [n for n in names if n not in inferred.variables]
     if absent:
-        found = inferred.variables.names
+        found = _column_names(source)
         raise DataError(
             f"No column for {absent[0]!r}; columns are {listing(found)}.{nearest(absent[0], found)} "
             "Rename the column; or, where it is hidden, say variables=[Discrete(...)] and use EM."
         )
     return {n: known[n] if n in known else inferred.variables[n] for n in dag.nodes}
+
+
+def _column_names(source: object) -> list[str]:
+    """What the columns are called, for messages."""
+    if isinstance(source, Dataset):
+        return list(source.variables.names)
+    if isinstance(source, Mapping):
+        return [str(name) for name in source]
+    if isinstance(source, str | os.PathLike):
+        with scanned(Path(source)) as scan:
+            return list(scan.columns)
+    return list(opened_frame(source).collect_schema().names())
 
 
 def _inferred(source: object, names: list[str]) -> Dataset:
@@ -234,13 +248,9 @@ def _inferred(source: object, names: list[str]) -> Dataset:
             return _distinct(scan.relation, names, scan.columns)
     if isinstance(source, Mapping):
         return Dataset({n: source[n] for n in names if n in source})
-    import narwhals.stable.v2 as nw
-
-    opened = nw.from_native(source, pass_through=True)
-    if isinstance(opened, nw.LazyFrame):
+    if is_lazy(source):
         return _distinct(source, names, None)
-    if not isinstance(opened, nw.DataFrame):
-        return Dataset(source)
+    opened = opened_frame(source)
     return Dataset(opened.select([n for n in opened.columns if n in set(names)]).to_native())
 
 

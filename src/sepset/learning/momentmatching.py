@@ -1,0 +1,156 @@
+r"""Maximum likelihood in exponential families: the parameters whose expected statistics are those of the data.
+
+$$P_\theta(\xi) = \frac{h(\xi)}{Z(\theta)} \exp\langle\theta, \tau(\xi)\rangle, \qquad
+E_{P_\theta}[\tau] = E_{\hat P}[\tau]$$
+
+Reference: Koller & Friedman, sections 8.3, 8.5 and 17.2.5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.errors import DataError, ModelError, NotApplicable, listing
+from sepset.factors.moments import freeze
+
+Array: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+MAX_STEPS = 200
+RANK = 1e-11
+"""The smallest standard deviation of a combination of statistics, relative to the largest, that is not zero."""
+INSIDE = 1e-8
+"""The least probability that some distribution with the asked moments gives every outcome, if it is to count as
+inside."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class ExponentialFamily:
+    r"""A linear exponential family over finitely many outcomes.
+
+    Args:
+        statistics: $\tau$, one row an outcome and one column a statistic. Columns may be dependent; of the parameters
+            that give one distribution those of least norm are found.
+        base: $h > 0$, one an outcome; ones by default.
+
+    Reference: Koller & Friedman, definition 8.1.
+
+    >>> coin = ExponentialFamily([[0.0], [1.0]])
+    >>> coin.fit([2, 3]).round(6).tolist(), coin.probabilities(coin.match([0.6])).round(6).tolist()
+    ([0.405465], [0.4, 0.6])
+    """
+
+    statistics: Array
+    base: Array
+
+    def __init__(self, statistics: ArrayLike, base: ArrayLike | None = None) -> None:
+        tau = np.array(statistics, dtype=np.float64)
+        if tau.ndim != 2 or not len(tau) or not np.isfinite(tau).all():
+            raise ModelError(f"Statistics are finite, one row an outcome; found the shape {tau.shape}.")
+        h = np.ones(len(tau)) if base is None else np.array(base, dtype=np.float64)
+        if h.shape != (len(tau),) or not (np.isfinite(h).all() and (h > 0).all()):
+            raise ModelError(f"The base has a positive number for each of {len(tau)} outcomes; found {h.tolist()}.")
+        freeze(self, statistics=tau, base=h)
+
+    def log_partition(self, theta: ArrayLike) -> float:
+        r"""$\log Z(\theta)$, a convex function whose gradient is `expected`."""
+        logs = self._logs(theta)
+        top = logs.max()
+        return float(top + np.log(np.exp(logs - top).sum()))
+
+    def probabilities(self, theta: ArrayLike) -> Array:
+        r"""$P_\theta$, one an outcome."""
+        logs = self._logs(theta)
+        weights = np.exp(logs - logs.max())
+        return np.asarray(weights / weights.sum())
+
+    def expected(self, theta: ArrayLike) -> Array:
+        r"""$E_{P_\theta}[\tau]$."""
+        return np.asarray(self.probabilities(theta) @ self.statistics)
+
+    def _logs(self, theta: ArrayLike) -> Array:
+        found = np.asarray(theta, dtype=np.float64)
+        if found.shape != self.statistics.shape[1:] or not np.isfinite(found).all():
+            raise DataError(f"There are {self.statistics.shape[1]} finite parameters; found the shape {found.shape}.")
+        return np.asarray(np.log(self.base) + self.statistics @ found)
+
+    def fit(self, counts: ArrayLike) -> Array:
+        r"""The parameters of largest likelihood, from how often (or with what weight) each outcome occurred.
+
+        Where the data lie on a face of the marginal polytope the likelihood grows without bound along some direction,
+        and this is refused.
+        """
+        found = np.asarray(counts, dtype=np.float64)
+        if found.shape != self.base.shape or not (np.isfinite(found).all() and (found >= 0).all()):
+            raise DataError(f"Counts are finite and >= 0, one for each of {len(self.base)} outcomes.")
+        if not found.sum() > 0:
+            raise DataError("There are no rows, or all weigh nothing, so there is no likelihood to maximize.")
+        self._refuse_face(found > 0)
+        return self._climb(found @ self.statistics / found.sum())
+
+    def match(self, moments: ArrayLike) -> Array:
+        r"""The parameters with $E_{P_\theta}[\tau]$ = `moments`; what no distribution inside has is refused."""
+        found = np.asarray(moments, dtype=np.float64)
+        if found.shape != self.statistics.shape[1:] or not np.isfinite(found).all():
+            raise DataError(f"There are {self.statistics.shape[1]} finite moments; found the shape {found.shape}.")
+        self._refuse_face(self._spread(found) > INSIDE)
+        return self._climb(found)
+
+    def _spread(self, moments: Array) -> Array:
+        """A distribution with these moments whose smallest probability is as large as can be."""
+        from scipy.optimize import linprog
+
+        num, size = self.statistics.shape
+        goal = np.append(np.zeros(num), -1.0)
+        equal = np.block([[self.statistics.T, np.zeros((size, 1))], [np.ones((1, num)), np.zeros((1, 1))]])
+        least = np.hstack([-np.eye(num), np.ones((num, 1))])
+        found = linprog(goal, A_ub=least, b_ub=np.zeros(num), A_eq=equal, b_eq=np.append(moments, 1.0))
+        if found.status != 0:
+            raise DataError(f"No distribution over these outcomes has the moments {moments.tolist()}.")
+        return np.asarray(found.x, dtype=np.float64)[:num]
+
+    def _refuse_face(self, seen: Mask) -> None:
+        r"""Refuse outcomes that all lie on a face: $\langle d, \tau\rangle$ is largest there, and smaller elsewhere."""
+        if seen.all():
+            return
+        from scipy.optimize import linprog
+
+        apart = self.statistics - self.statistics[seen][0]
+        num, size = int((~seen).sum()), self.statistics.shape[1]
+        goal = np.append(np.zeros(size), -np.ones(num))
+        least = np.hstack([apart[~seen], np.eye(num)])
+        equal = np.hstack([apart[seen], np.zeros((int(seen.sum()), num))])
+        bounds = [(None, None)] * size + [(0.0, 1.0)] * num
+        found = linprog(goal, A_ub=least, b_ub=np.zeros(num), A_eq=equal, b_eq=np.zeros(len(equal)), bounds=bounds)
+        never = np.flatnonzero(~seen)[np.asarray(found.x)[size:] > 0.5]
+        if never.size:
+            raise NotApplicable(
+                f"The moments lie on the border: they leave no room for outcomes {listing(never.tolist())}, and the "
+                "likelihood grows without bound. Leave those outcomes out, add data, or use a prior."
+            )
+
+    def _climb(self, moments: Array) -> Array:
+        r"""Newton's method on the convex dual $\log Z(\theta) - \langle\theta, \mu\rangle$.
+
+        Along a step that changes log odds by at most $R$, third derivatives are at most $R$ times second ones, so that
+        the share $\log(1 + R) / R$ of the step never overshoots (Sun & Tran-Dinh 2019); it tends to the whole.
+        """
+        theta = np.zeros(len(moments))
+        for _ in range(MAX_STEPS):
+            p = self.probabilities(theta)
+            mean = p @ self.statistics
+            _, values, vectors = np.linalg.svd(np.sqrt(p)[:, None] * (self.statistics - mean), full_matrices=False)
+            kept = values > RANK * values.max(initial=0.0)
+            step = vectors[kept].T @ ((vectors[kept] @ (moments - mean)) / values[kept] ** 2)
+            reach = float(np.ptp(self.statistics @ step))
+            if reach <= 1e-13:
+                break
+            theta = theta + step * (np.log1p(reach) / reach)
+        return theta
+
+    def __repr__(self) -> str:
+        return f"ExponentialFamily({self.statistics.shape[0]} outcomes, {self.statistics.shape[1]} statistics)"
