@@ -7,10 +7,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy import integrate, stats
 
 from sepset.cpds.causal import NoisyOr
 from sepset.cpds.gaussianpriors import NormalGamma
 from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.multivariatepriors import NormalInverseWishart
 from sepset.cpds.priors import K2, BDeu, Dirichlet, DirichletMixture
 from sepset.cpds.table import TableCPD
 from sepset.cpds.tree import Split, TreeCPD
@@ -19,9 +21,9 @@ from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.fit import fit
 from sepset.learning.imaginary import ImaginaryData
-from sepset.learning.parameters import Bayes
+from sepset.learning.parameters import MAP, Bayes
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete, Real
+from sepset.variables import Discrete, Real, Vector
 from tolerances import STANDARD_ERRORS
 
 A, B, X = Discrete("a"), Discrete("b", 3), Real("x")
@@ -177,3 +179,72 @@ def test_weights_update_too():
     np.testing.assert_allclose(after.block("a").alphas, [[3.5, 1.5]])
     assert repr(after) == "Posterior(1 blocks, 3 rows)"
     assert "Dirichlet" in after._repr_html_()
+
+
+def density_of_logit(alpha, eta):
+    """Box 17.D: the prior of the logit of a Bernoulli parameter has the same constant and exponents without the -1."""
+    constant = math.gamma(sum(alpha)) / (math.gamma(alpha[0]) * math.gamma(alpha[1]))
+    return constant / (1 + np.exp(-eta)) ** alpha[0] / (1 + np.exp(eta)) ** alpha[1]
+
+
+@pytest.mark.parametrize("alpha", [(3, 2), (5, 2), (1, 1), (0.5, 0.7)])
+def test_densities_of_a_coin_in_both_parameterizations(alpha):
+    """Box 17.D: both integrate to one, intervals keep their mass, and only the mode moves."""
+    coin = Discrete("coin", ("head", "tail"))
+    net = BayesNet(TableCPD(coin, [0.5, 0.5]))
+    posterior = fit(net, Dataset.from_codes([coin], {"coin": []}), Bayes(Dirichlet(alpha))).posterior
+
+    def density(theta, parameterization):
+        return math.exp(posterior.log_density(BayesNet(TableCPD(coin, [theta, 1 - theta])), parameterization))
+
+    eta = np.linspace(-6, 6, 7)
+    for e in eta:
+        theta = 1 / (1 + math.exp(-e))
+        assert density(theta, "softmax") == pytest.approx(density_of_logit(alpha, e), rel=1e-9)
+        assert density(theta, "theta") == pytest.approx(stats.beta(*alpha).pdf(theta), rel=1e-9)
+    ends = [math.log(0.3 / 0.7), math.log(0.6 / 0.4)]
+    mass = integrate.quad(lambda e: density(1 / (1 + math.exp(-e)), "softmax"), *ends)[0]
+    assert mass == pytest.approx(stats.beta(*alpha).cdf(0.6) - stats.beta(*alpha).cdf(0.3), rel=1e-8)
+
+
+@pytest.mark.parametrize("parameterization", ["softmax", "theta"])
+def test_no_parameters_are_denser_than_the_mode(parameterization):
+    rng = np.random.default_rng(3)
+    k, x, y = Discrete("k", 3), Real("x"), Real("y")
+    net = BayesNet(
+        TableCPD(k, [0.2, 0.3, 0.5]),
+        LinearGaussian(x, covariance=np.ones(3), by=k),
+        LinearGaussian(y, coefficients=0.0, covariance=1.0, given=x),
+    )
+    rows = {"k": rng.integers(3, size=20), "x": rng.normal(size=20), "y": rng.normal(size=20)}
+    prior = [Dirichlet(2), NormalGamma(0, 1, 2, 1)]
+    posterior = fit(net, rows, Bayes(prior)).posterior
+    mode = fit(net, rows, MAP(prior, parameterization=parameterization)).model
+    best = posterior.log_density(mode, parameterization)
+    for seed in range(30):
+        assert posterior.log_density(posterior.sample_model(seed), parameterization) < best
+    other = "theta" if parameterization == "softmax" else "softmax"
+    assert posterior.log_density(mode, other) < posterior.log_density(
+        fit(net, rows, MAP(prior, parameterization=other)).model, other
+    )
+    with pytest.raises(NotApplicable, match="'softmax' or 'theta'"):
+        posterior.log_density(mode, "logit")
+
+
+def test_densities_of_lines_are_scipys():
+    y = Real("y")
+    net = BayesNet(LinearGaussian(y, covariance=1.0))
+    posterior = fit(net, {"y": [1.0, 2, 3, 4]}, Bayes(NormalGamma(0, 1, 2, 1))).posterior
+    for mean, variance in ((2.0, 1.5), (0.3, 0.7)):
+        log = stats.norm(2, math.sqrt(variance / 5)).logpdf(mean) + stats.invgamma(4, scale=6).logpdf(variance)
+        model = BayesNet(LinearGaussian(y, mean, covariance=variance))
+        assert posterior.log_density(model, "theta") == pytest.approx(log)
+        assert posterior.log_density(model, "softmax") == pytest.approx(log + math.log(variance))
+    p = Vector("p", 2)
+    vectors = BayesNet(LinearGaussian(p, covariance=np.eye(2)))
+    scale, spread = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([[1.5, -0.2], [-0.2, 0.8]])
+    none = fit(vectors, {"p": np.zeros((0, 2))}, Bayes(NormalInverseWishart([1, 0], 2, 5, scale))).posterior
+    log = stats.multivariate_normal([1, 0], spread / 2).logpdf([0.4, 0.9]) + stats.invwishart(5, scale).logpdf(spread)
+    model = BayesNet(LinearGaussian(p, [0.4, 0.9], covariance=spread))
+    assert none.log_density(model, "theta") == pytest.approx(log)
+    assert none.log_density(model) == pytest.approx(log + 1.5 * math.log(np.linalg.det(spread)))

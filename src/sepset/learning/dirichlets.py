@@ -185,6 +185,20 @@ class Dirichlets:
 
         return float(1.0 - sum(w * _cdf(betainc, a, b, above) for w, a, b in self.betas(state, given)))
 
+    def log_density(self, cpd: CPD, parameterization: str) -> float:
+        r"""The log density of a CPD's probabilities, or of their logits: that times the Jacobian $\prod_k \theta_k$."""
+        from scipy.special import gammaln, xlogy
+
+        if not (self.alphas > 0).all():
+            raise ModelError(f"{self.cpds[0]!r}: some cells have neither counts nor pseudo-counts, so no density.")
+        masses = cpd.parameters * self.cells.multiplicities  # type: ignore[attr-defined]  # made of multinomials
+        shift = 1.0 if parameterization == "theta" else 0.0
+        logs = np.empty_like(self.log_weights)
+        for i, alpha in enumerate(self.alphas):
+            terms = xlogy(alpha - shift, masses) - gammaln(alpha)
+            logs[:, i] = np.bincount(self.groups, weights=terms) + gammaln(self._sums[i])
+        return float(log_sum(logs + self.log_weights).sum())
+
     def names(self) -> Iterator[tuple[Discrete, Any, dict[str, Any]]]:
         """Every parameter as the child, its state and the states of its parents; shared ones under each child."""
         for cpd in dict.fromkeys(self.cpds):

@@ -117,6 +117,11 @@ class Lines:
         """The probability that one parameter exceeds a threshold."""
         return float(self._marginal(parameter, given).sf(above))
 
+    def log_density(self, cpd: LinearGaussian, parameterization: str) -> float:
+        """The log density of a CPD's lines and (co)variances, or of lines and logarithms of (co)variances."""
+        lines = zip(self.contexts, cpd.intercept, cpd.coefficients, cpd.covariance, strict=True)
+        return float(sum(_log_density(post, a, B, C, parameterization == "theta") for post, a, B, C in lines))
+
     def names(self) -> Iterator[tuple[Vector, Any, dict[str, Any]]]:
         """Every parameter as the child, its name and the states of the discrete parents; vectors have none here."""
         for cpd in dict.fromkeys(self.cpds):
@@ -234,6 +239,31 @@ def _log_uses(post: Conjugate, u: Array, y: Array) -> Array:
     constant += 0.5 * degrees * np.linalg.slogdet(scale)[1] - 0.5 * num * size * np.log(np.pi)
     dets = (degrees + num) * np.linalg.slogdet(after)[1] + size * np.linalg.slogdet(spread)[1]
     return np.asarray(constant - 0.5 * dets)
+
+
+def _log_density(post: Conjugate, a: Array, B: Array, C: Array, is_theta: bool) -> float:
+    r"""Normal times inverse Wishart at one line, which for a number is inverse gamma: $\nu = 2a$ and $\Lambda = 2b$."""
+    from scipy.special import multigammaln
+
+    size = len(a)
+    if isinstance(post, LinearNormalGamma):
+        degrees, scale, precision = 2.0 * post.shape, np.array([[2.0 * post.rate]]), post.precision
+        apart = np.concatenate([a, B[0]])[None, :] - post.mean
+    else:
+        degrees, scale, precision, apart = (
+            post.degrees,
+            post.scale,
+            np.array([[post.strength]]),
+            (a - post.mean)[:, None],
+        )
+    log_det = float(np.linalg.slogdet(C)[1])
+    squares = float(np.trace(np.linalg.solve(C, apart @ precision @ apart.T + scale)))
+    normal = 0.5 * (
+        size * np.linalg.slogdet(precision)[1] - apart.size * np.log(2.0 * np.pi) - len(precision) * log_det
+    )
+    wishart = 0.5 * degrees * (np.linalg.slogdet(scale)[1] - size * np.log(2.0)) - multigammaln(0.5 * degrees, size)
+    power = 0.5 * (degrees + (size + 1.0 if is_theta else 0.0))
+    return float(normal + wishart - power * log_det - 0.5 * squares)
 
 
 def _mode(post: Conjugate, extra: float) -> tuple[Array, Array]:

@@ -61,8 +61,7 @@ def maximize_block(
     [0.6667, 0.3333]
     """
     check_policy(unseen)
-    if parameterization not in ("softmax", "theta"):
-        raise NotApplicable(f"parameterization is 'softmax' or 'theta'; found {parameterization!r}.")
+    check_parameterization(parameterization)
     chosen = prior_for(prior, cpds)
     if isinstance(chosen, DirichletMixture):
         raise NotApplicable(f"{chosen!r} has several modes. Use Bayes, which averages over them.")
@@ -88,6 +87,12 @@ def check_policy(unseen: object) -> None:
     """Refuse what is neither a policy nor a prior."""
     if isinstance(unseen, str) and unseen not in POLICIES:
         raise NotApplicable(f"unseen is {listing(POLICIES)} or a prior; found {unseen!r}.{nearest(unseen, POLICIES)}")
+
+
+def check_parameterization(parameterization: object) -> None:
+    """Refuse what names no parameterization."""
+    if parameterization not in ("softmax", "theta"):
+        raise NotApplicable(f"parameterization is 'softmax' or 'theta'; found {parameterization!r}.")
 
 
 def prior_for(prior: object, cpds: Sequence[CPD]) -> Any:

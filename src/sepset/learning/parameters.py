@@ -15,12 +15,12 @@ from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.multinomials import multinomials
 from sepset.cpds.regression import least_squares
 from sepset.cpds.scatters import Scatters
-from sepset.errors import DataError, ModelError, NotApplicable
+from sepset.errors import DataError, ModelError
 from sepset.factors.coordinates import states_of
 from sepset.inference.result import Guarantee
 from sepset.learning.fit import Fit
 from sepset.learning.fragmentation import Fragmentation
-from sepset.learning.maximization import Parameterization, check_policy, maximize_block
+from sepset.learning.maximization import Parameterization, check_parameterization, check_policy, maximize_block
 from sepset.learning.posterior import Posterior
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
@@ -155,8 +155,7 @@ class MAP:
     def __post_init__(self) -> None:
         check_prior("MAP", self.prior)
         check_policy(self.unseen)
-        if self.parameterization not in ("softmax", "theta"):
-            raise NotApplicable(f"parameterization is 'softmax' or 'theta'; found {self.parameterization!r}.")
+        check_parameterization(self.parameterization)
 
     def fit(self, task: Task) -> Fit:
         """The network of largest posterior density."""

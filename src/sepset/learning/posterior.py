@@ -26,7 +26,7 @@ from sepset.errors import ModelError, NotApplicable, ScopeError, nearest
 from sepset.factors.presentation import frame
 from sepset.learning.dirichlets import Dirichlets
 from sepset.learning.lines import Lines
-from sepset.learning.maximization import is_prior_of, prior_for
+from sepset.learning.maximization import Parameterization, check_parameterization, is_prior_of, prior_for
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
@@ -148,6 +148,21 @@ class Posterior:
     ) -> tuple[float, float]:
         """The mean and the standard deviation of one parameter; arguments as in `interval`."""
         return self._own(variable).moments(parameter, given or {})
+
+    def log_density(self, model: BayesNet, parameterization: Parameterization = "softmax") -> float:
+        r"""The log density of the parameters of `model`, which has the form of this posterior's network.
+
+        A density belongs to a parameterization: with $\eta_k = \log(\theta_k / \theta_K)$ that of logits is that of
+        probabilities times the Jacobian $\prod_k \theta_k$. `MAP` finds where it is largest.
+
+        Args:
+            parameterization: "softmax" (logits, logarithms of variances), or "theta" (the parameters themselves).
+
+        Reference: Koller & Friedman, box 17.D and equation 17.15.
+        """
+        check_parameterization(parameterization)
+        parts: list[tuple[Any, CPD]] = [(part, model.cpd(part.cpds[0].child)) for part in self]
+        return float(sum(part.log_density(cpd, parameterization) for part, cpd in parts))
 
     def _own(self, variable: VariableLike) -> BlockPosterior:
         """The block of a variable, read with that variable's own names."""
