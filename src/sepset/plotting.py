@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sepset.errors import require
+from sepset.errors import FileFormatError, require
 from sepset.graphs.graph import DAG
 from sepset.learning.calibration import Calibration
 from sepset.learning.fit import Fit
@@ -43,6 +44,11 @@ def save(draw: Callable[[Any], Any], path: str | os.PathLike[str], *, size: tupl
     """
     figures = require("matplotlib.figure", "plot", "Plotting")
     figure = figures.Figure(figsize=size, layout="constrained")
+    suffix, known = Path(path).suffix.lower().lstrip("."), figure.canvas.get_supported_filetypes()
+    if suffix not in known:
+        raise FileFormatError(
+            f"the suffix '.{suffix}' names no kind of picture; use .png, .svg or .pdf.", file=os.fspath(path)
+        )
     draw(figure.subplots())
     figure.savefig(path)
 

@@ -217,7 +217,65 @@ def test_bad_input_ends_with_one_line(csv, tmp_path, monkeypatch, capsys):
     assert "numbers" in error("fit", "asia", csv, "-o", out, "--weights", "smoke")
     assert "Did you mean 'dysp'" in error("evaluate", "asia", csv, "-t", "dyps")
     assert "all the same" in error("impute", "asia", csv, "-o", tmp_path / "x.csv", "--kind", "map", "--copies", "2")
+    assert "names no known format" in error("fit", "asia", csv, "-o", tmp_path / "out.xyz")
+    assert "no directory" in error("fit", "asia", csv, "-o", tmp_path / "none" / "out.json")
+    assert "no directory" in error("impute", "asia", csv, "-o", tmp_path / "none" / "out.csv")
+    assert "no kind of picture" in error("evaluate", "asia", csv, "-t", "dysp", "--plot", tmp_path / "p.xyz")
+    assert "--target" in error("evaluate", "asia", csv, "--plot", tmp_path / "p.png")
     assert not out.exists()
+
+
+@pytest.mark.parametrize("command", ["fit", "evaluate", "impute"])
+def test_bad_files_of_rows_end_with_one_line(command, tmp_path, monkeypatch, capsys):
+    files = {
+        "empty.csv": b"",
+        "header.csv": b"smoke,lung\n",
+        "ragged.csv": b"smoke,lung\nyes,no\nyes\n",
+        "other.csv": b"u,v\nyes,no\n",
+        "states.csv": b"smoke,lung\nyes,perhaps\n",
+        "noise.csv": bytes(range(128, 256)),
+        "empty.parquet": b"",
+        "noise.parquet": bytes(range(256)),
+        "rows.txt": b"smoke,lung\nyes,no\n",
+    }
+    place = ["-o", str(tmp_path / ("out.json" if command == "fit" else "out.csv"))] if command != "evaluate" else []
+    for name, content in files.items():
+        path = tmp_path / name
+        path.write_bytes(content)
+        if (command, name) == ("impute", "header.csv"):
+            continue  # no rows have no holes
+        refused(monkeypatch, capsys, command, "asia", str(path), *place)
+    refused(monkeypatch, capsys, command, "asia", str(tmp_path), *place)
+    refused(monkeypatch, capsys, command, "asia", str(tmp_path / "none.csv"), *place)
+
+
+def test_texts_that_mean_nothing(tmp_path):
+    path, out = tmp_path / "rows.csv", tmp_path / "model.json"
+    path.write_text("a,b\nx,u\ny,NA\n-,u\nx,v\n", encoding="utf-8")
+    shown("fit", "a -> b", path, "-o", out, "-m", "em", "--missing", "NA", "--missing", "-")
+    assert ss.read(out).variables["a"].states == ("x", "y")
+    shown("impute", out, path, "-o", tmp_path / "full.csv", "--missing", "NA", "--missing", "-")
+    assert ss.read_dataset(tmp_path / "full.csv").is_complete
+    assert parsed("evaluate", out, path, "--missing", "NA", "--missing", "-")["rows"] == 4
+
+
+def test_an_interrupted_fit_writes_what_it_has(holes, tmp_path, monkeypatch, asia):
+    from sepset.learning.em import EM
+
+    steps = iter(range(3))
+
+    def step(self, task, state, rng, step=EM.step):
+        if next(steps, None) is None:
+            raise KeyboardInterrupt
+        return step(self, task, state, rng)
+
+    monkeypatch.setattr(EM, "step", step)
+    out = tmp_path / "out.json"
+    result = run.invoke(cli.app, ["fit", "asia", str(holes), "-o", str(out), "-m", "em", "--json"])
+    assert result.exit_code == 130
+    assert json.loads(result.output)["status"] == "interrupted"
+    assert json.loads(result.output)["iterations"] == 3
+    assert ss.read(out).dag == asia.dag
 
 
 def test_graphs_of_one_node(tmp_path):

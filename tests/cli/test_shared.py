@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.cli.shared import load, one_line_errors, plain, show
+from sepset.cli.shared import load, one_line_errors, plain, require_place, show
 
 
 def test_models_by_file_or_by_name(tmp_path):
@@ -35,3 +35,13 @@ def test_errors_are_one_line(capsys):
     assert capsys.readouterr().err == "sepset: two lines\n"
     with pytest.raises(ZeroDivisionError), one_line_errors():
         raise ZeroDivisionError
+    with pytest.raises(SystemExit) as ended, one_line_errors():
+        raise KeyboardInterrupt
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "sepset: interrupted\n"
+
+
+def test_places_are_checked_before_work_is_done(tmp_path):
+    require_place(tmp_path / "model.json")
+    with pytest.raises(ss.FileFormatError, match="no directory"):
+        require_place(tmp_path / "none" / "model.json")

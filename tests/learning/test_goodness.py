@@ -13,7 +13,7 @@ import oracle
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import ScopeError
+from sepset.errors import DataError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.goodness import GoodnessOfFit, goodness_of_fit, log_probability_moments, mean_log_loss
 from sepset.models.bayesnet import BayesNet
@@ -134,3 +134,10 @@ def test_deterministic_and_pictured():
 def test_ties_are_two_sided():
     assert GoodnessOfFit(0.0, np.zeros(9)).p_value == 1.0
     assert GoodnessOfFit(1.0, np.zeros(9)).p_value == 0.2
+
+
+def test_no_rows_that_count_are_refused():
+    net = BayesNet(TableCPD(Discrete("a"), [0.5, 0.5]))
+    for rows in ({"a": []}, Dataset({"a": [0, 1]}, net.variables, weights=[0, 0])):
+        with pytest.raises(DataError, match="rows that count"):
+            goodness_of_fit(net, rows, num_draws=3)

@@ -105,7 +105,14 @@ def discrete_rows(rng, num_rows):
     return ss.Dataset.from_codes([ss.Discrete(n) for n in "abc"], codes)
 
 
-@pytest.mark.parametrize("rows", [real_rows, discrete_rows])
+def mixed_rows(rng, num_rows):
+    a = rng.integers(0, 3, num_rows)
+    b = np.where(a == 1, 2.0, -1.0) + rng.standard_normal(num_rows)
+    columns = {"a": a, "b": b, "c": 0.5 * b + rng.standard_normal(num_rows)}
+    return ss.Dataset.from_codes([ss.Discrete("a", 3), ss.Real("b"), ss.Real("c")], columns)
+
+
+@pytest.mark.parametrize("rows", [real_rows, discrete_rows, mixed_rows])
 def test_p_values_are_uniform_under_the_hypothesis(rows):
     rng = np.random.default_rng(7)
     found = [mcar_test(mask(rows(rng, 600), MCAR({"a": 0.2, "b": 0.3}), seed=rng)).p_value for _ in range(150)]
@@ -132,9 +139,41 @@ def test_what_did_not_settle_says_so(monkeypatch):
     assert repr(mcar_test(data)).endswith("not converged)")
 
 
+def test_states_beside_numbers_count_as_zeros_and_ones():
+    """A mixed test is Little's test of indicator columns that were made by hand."""
+    data = mask(mixed_rows(np.random.default_rng(1), 200), MCAR({"a": 0.3, "b": 0.2}), seed=1)
+    states = data.codes("a")
+    by_hand = {f"a={s}": np.where(states < 0, NA, states == s) for s in (1, 2)}
+    plain = ss.Dataset(
+        {**by_hand, "b": data.values("b"), "c": data.values("c")}, [ss.Real(n) for n in (*by_hand, *"bc")]
+    )
+    assert mcar_test(data) == mcar_test(plain)
+
+
+def test_numbers_hidden_by_state_are_found():
+    data = mask(mixed_rows(np.random.default_rng(2), 400), MAR({"b": Hiding([0.1, 0.7, 0.1], given="a")}), seed=1)
+    assert mcar_test(data).p_value < 1e-6
+
+
+def test_states_that_never_occur_count_for_nothing():
+    rng = np.random.default_rng(4)
+    x, missing = rng.standard_normal(50), rng.random(50) < 0.3
+    codes = np.where(missing, -1, rng.integers(0, 2, 50))
+    wide, narrow = (
+        ss.Dataset.from_codes(
+            [ss.Discrete("a", size), ss.Real("x"), ss.Discrete("one", 1)], {"a": codes, "x": x, "one": codes * 0}
+        )
+        for size in (5, 2)
+    )
+    assert mcar_test(wide) == mcar_test(narrow)
+    assert mcar_test(narrow) == mcar_test(narrow.select(["a", "x"]))
+
+
 def test_what_is_refused():
-    with pytest.raises(ss.NotApplicable, match="variables="):
-        mcar_test({"a": ["x", "y"], "b": [0.5, 1.5]})
+    with pytest.raises(ss.DataError, match="weight zero"):
+        mcar_test(ss.Dataset({"a": [0.5, 1.5]}, weights=[0, 0]))
+    with pytest.raises(ss.DataError, match="weight zero"):
+        mcar_test(ss.Dataset({"a": ["x", "y"]}, weights=[0, 0]))
     with pytest.raises(ss.DataError, match="no observed cell"):
         mcar_test(ss.Dataset.from_codes([ss.Discrete("a")], {"a": [-1, -1]}))
     with pytest.raises(ss.DataError, match="constant"):

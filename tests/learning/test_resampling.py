@@ -157,3 +157,5 @@ def test_bad_settings_are_refused():
         bootstrap_mean([1.0], num_draws=0)
     with pytest.raises(DataError, match="finite losses on the same rows"):
         paired_comparison([1.0, math.inf], [0.0, 0.0])
+    with pytest.raises(DataError, match=r"shapes \(1,\) and \(2,\)"):
+        paired_comparison([1.0], [0.0, 0.0])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from sepset.cli.shared import AsJson, File, Seed, Target, app, load, show
-from sepset.errors import DataError, NotApplicable, ScopeError, listing, nearest
+from sepset.cli.shared import INTERRUPTED, AsJson, File, MissingText, Seed, Target, app, load, require_place, show
+from sepset.errors import DataError, FileFormatError, NotApplicable, ScopeError, listing, nearest
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -89,6 +89,7 @@ def fit(
     weights: Annotated[
         str | None, typer.Option("--weights", help="The column that says how often a row counts.")
     ] = None,
+    missing: MissingText = None,
     steps: Steps = None,
     seed: Seed = 0,
     checkpoint: Annotated[
@@ -97,13 +98,19 @@ def fit(
     progress: Bar = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fit the parameters of a network to the rows of a file, and write the network."""
+    """Fit the parameters of a network to the rows of a file, and write the network.
+
+    Ctrl-C stops em and hard-em: the network with the best parameters so far is written, and the exit code is 130.
+    """
     from sepset.inference.iterate import Until
+    from sepset.inference.result import Status
     from sepset.io.files import write
     from sepset.learning.fit import fit as fitted
 
-    graph = _structure(structure, data, target)
-    rows: Any = data if weights is None else _weighted(data, graph, weights)
+    _require_model_file(out)
+    texts = _texts(missing)
+    graph = _structure(structure, data, target, texts)
+    rows: Any = data if weights is None and missing is None else _loaded(data, graph, weights, texts)
     extra = [_hidden(text) for text in hidden or ()]
     found = fitted(
         graph,
@@ -117,15 +124,33 @@ def fit(
     )
     write(found.model, out)
     show(_fit_facts(found, out), as_json, found.__rich__)
+    if found.status is Status.INTERRUPTED:
+        raise typer.Exit(INTERRUPTED)
 
 
-def _structure(text: str, data: Path, target: str | None) -> DAG | BayesNet:
+def _require_model_file(path: Path) -> None:
+    """Refuse a file that no model could be written to, before any work is done."""
+    from sepset.io.files import suffixes
+
+    require_place(path)
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    if suffix not in suffixes():
+        known = f"known are {', '.join(suffixes())}, each also with .gz.{nearest(suffix, suffixes())}"
+        raise FileFormatError(f"the suffix {suffix!r} names no known format; {known}", file=str(path))
+
+
+def _texts(missing: list[str] | None) -> tuple[str, ...]:
+    """What means an empty cell: nothing, and what was named."""
+    return ("", *(missing or ()))
+
+
+def _structure(text: str, data: Path, target: str | None, missing: tuple[str, ...]) -> DAG | BayesNet:
     """A network from a file or by name, a graph in words or in a file, or a classifier's graph."""
     from sepset.graphs.graph import DAG
     from sepset.models.bayesnet import BayesNet
 
     if text in ("naive", "tan"):
-        return _classifier_graph(text, data, target)
+        return _classifier_graph(text, data, target, missing)
     path = Path(text)
     if "->" in text or "<-" in text or ";" in text:
         return DAG.parse(text)
@@ -137,13 +162,13 @@ def _structure(text: str, data: Path, target: str | None) -> DAG | BayesNet:
     return model
 
 
-def _classifier_graph(kind: str, data: Path, target: str | None) -> DAG:
+def _classifier_graph(kind: str, data: Path, target: str | None, missing: tuple[str, ...]) -> DAG:
     from sepset.data.files import read_dataset
     from sepset.learning.naivebayes import naive_bayes, tree_augmented
 
     if target is None:
         raise ScopeError(f"{kind} needs to know the class: --target COLUMN.")
-    rows = read_dataset(data)
+    rows = read_dataset(data, missing=missing)
     if target not in rows.variables:
         raise ScopeError(f"There is no column {target!r} in {data}.{nearest(target, rows.variables.names)}")
     if kind == "tan":
@@ -151,12 +176,14 @@ def _classifier_graph(kind: str, data: Path, target: str | None) -> DAG:
     return naive_bayes(target, [name for name in rows.variables.names if name != target])
 
 
-def _weighted(data: Path, graph: Any, column: str) -> Dataset:
-    """The rows with one column as their weights."""
+def _loaded(data: Path, graph: Any, column: str | None, missing: tuple[str, ...]) -> Dataset:
+    """The rows in memory, one column as their weights where it is named."""
     from sepset.data.dataset import Dataset
     from sepset.data.files import read_dataset
 
-    rows = read_dataset(data)
+    rows = read_dataset(data, missing=missing)
+    if column is None:
+        return rows
     if column not in rows.variables:
         raise ScopeError(f"There is no column {column!r} in {data}.{nearest(column, rows.variables.names)}")
     variable = rows.variables[column]
@@ -225,6 +252,7 @@ def evaluate(
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Where to draw the calibration of the first target (.png .svg .pdf).")
     ] = None,
+    missing: MissingText = None,
     seed: Seed = 0,
     progress: Bar = None,
     as_json: AsJson = False,
@@ -232,8 +260,12 @@ def evaluate(
     """Judge a model on the rows of a file: log-loss, and for each target how well it is predicted from the others."""
     from sepset.learning.splits import KFold
 
+    if plot is not None and (not target or folds is not None):
+        raise ScopeError("--plot draws the calibration of a target: name it by --target, and leave out --folds.")
     model = load(file)
-    rows = _read(model, data)
+    rows = _read(model, data, missing)
+    if not rows.num_rows:
+        raise DataError(f"{data} has no rows to judge a model on.")
     losses = _losses(target)
     facts: dict[str, Any] = {"rows": rows.num_rows}
     views: list[RenderableType] = []
@@ -255,10 +287,14 @@ def evaluate(
     show(_finite(facts), as_json, lambda: _stacked(views))
 
 
-def _read(model: Any, data: Path) -> Dataset:
+def _read(model: Any, data: Path, missing: list[str] | None) -> Dataset:
+    """The rows over the model's variables; a file without any of them is refused."""
     from sepset.data.files import read_dataset
 
-    return read_dataset(data, model.variables, missing_columns="allow")
+    rows = read_dataset(data, model.variables, missing=_texts(missing), missing_columns="allow")
+    if rows.num_rows and all(empty == rows.num_rows for empty in rows.num_missing.values()):
+        raise DataError(f"{data} has no value of any variable of the model: {listing(model.variables.names)}.")
+    return rows
 
 
 def _losses(targets: list[str] | None) -> list[Loss]:
@@ -342,6 +378,7 @@ def impute(
         int | None, typer.Option("--copies", "-n", min=1, help="Draw this many files, numbered, from the posterior.")
     ] = None,
     hidden: Annotated[bool, typer.Option("--hidden", help="Fill in variables that have no column, too.")] = False,
+    missing: MissingText = None,
     seed: Seed = 0,
     progress: Bar = None,
     as_json: AsJson = False,
@@ -351,8 +388,9 @@ def impute(
 
     if copies is not None and kind not in (Filling.mode, Filling.draw):
         raise NotApplicable(f"Copies of a {kind.value} are all the same. Say --kind draw, or leave out --copies.")
+    require_place(out)
     model = load(file)
-    rows = _read(model, data)
+    rows = _read(model, data, missing)
     present = [v.name for v in model.variables if hidden or rows.num_missing[v.name] < max(rows.num_rows, 1)]
     files = [out] if copies is None else [_numbered(out, place + 1) for place in range(copies)]
     chosen = kind if copies is None else Filling.draw

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sepset.errors import ScopeError, SepsetError, nearest
+from sepset.errors import FileFormatError, ScopeError, SepsetError, nearest
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,6 +30,9 @@ File = Annotated[
 ]
 Target = Annotated[list[str] | None, typer.Option("--target", "-t", help="A target variable. Repeatable.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+MissingText = Annotated[
+    list[str] | None, typer.Option("--missing", help="A text that means an empty cell, as NA. Repeatable.")
+]
 Seed = Annotated[int, typer.Option("--seed", "-s", help="The same seed gives the same rows.")]
 
 
@@ -64,11 +67,24 @@ def plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
+
+
+def require_place(path: Path) -> None:
+    """Refuse a file that could not be written, before any work is done."""
+    if not path.parent.is_dir():
+        raise FileFormatError(f"there is no directory {str(path.parent)!r} to write it in.", file=str(path))
+
+
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Bad input ends with one line on standard error and exit code 2."""
+    """Bad input ends with one line on standard error and exit code 2, Ctrl-C with exit code 130."""
     try:
         yield
+    except KeyboardInterrupt:
+        print("sepset: interrupted", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
     except (SepsetError, OSError) as error:
         text = " ".join(str(error).split())
         print(f"sepset: {text}", file=sys.stderr)

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
-from sepset.errors import require
+from sepset.errors import DataError, require
 from sepset.inference.cliquetree import CliqueTree
 from sepset.learning.divergence import conditional_table
-from sepset.learning.losses import LogLoss, evaluate
+from sepset.learning.losses import LogLoss, evaluate, row_weights
 from sepset.learning.predictor import Predictor, absent
 from sepset.learning.resampling import check_draws
 from sepset.learning.validation import Procedure, learned
@@ -120,6 +120,8 @@ def goodness_of_fit(
     check_draws(num_draws)
     rng = np.random.default_rng(seed)
     rows = Predictor.of(model).dataset(data)
+    if not row_weights(rows).sum() > 0:
+        raise DataError("Goodness of fit needs rows that count; there are none.")
     figure = mean_log_loss if statistic is None else statistic
     draws = np.empty(num_draws)
     for place in range(num_draws):

@@ -1,6 +1,7 @@
 r"""Tests of whether cells are missing completely at random.
 
-Under MCAR every missingness pattern sees the same distribution. For real columns the statistic compares the means,
+Under MCAR every missingness pattern sees the same distribution. For real columns, with or without discrete ones beside
+them, the statistic compares the means, those of discrete columns being the frequencies of their states,
 
 $$d^2 = \sum_p n_p\, (\bar{\mathbf y}_p - \hat\mu_p)^\top \hat\Sigma_p^{-1} (\bar{\mathbf y}_p - \hat\mu_p),$$
 
@@ -25,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, NotApplicable, TooLarge, listing
+from sepset.errors import DataError, TooLarge
+from sepset.factors.algebra import AnyVariable
 from sepset.learning.incompletegaussian import incomplete_gaussian, pattern_moments, solve
 from sepset.learning.missingness import as_dataset, members, missing_patterns
 from sepset.variables import Discrete, VariableLike
@@ -76,9 +78,10 @@ def mcar_test(data: object, variables: Iterable[VariableLike] | None = None) -> 
 
     Args:
         data: a dataset, or any frame; row weights count as copies.
-        variables: the columns to test, all discrete or all real; all columns by default.
+        variables: the columns to test; all by default. Discrete columns by themselves are compared as whole tables;
+            beside real ones each state but one counts as a column of zeros and ones, of which means are compared.
 
-    Cost: EM over patterns. For discrete columns the table of all their joint states.
+    Cost: EM over patterns. For discrete columns alone the table of all their joint states.
     Reference: Little (1988); Fuchs (1982).
 
     >>> rows = {"x": ["a"] * 40 + ["b"] * 40, "y": ["u", "v"] * 20 + ["u", None] * 20}
@@ -86,19 +89,15 @@ def mcar_test(data: object, variables: Iterable[VariableLike] | None = None) -> 
     MCARTest(statistic 34.522, 1 degrees of freedom, p = 4.21e-09, 2 patterns)
     """
     rows = as_dataset(data, variables)
+    if rows.num_rows and rows.weights is not None and not rows.weights.any():
+        raise DataError("All rows have weight zero, so that nothing can be tested.")
     empty = [name for name, count in rows.num_missing.items() if count == rows.num_rows]
     if empty:
         raise DataError(f"Column {empty[0]!r} has no observed cell, so that nothing can be tested. Leave it out.")
     discrete = [v for v in rows.variables if isinstance(v, Discrete)]
-    if not discrete:
-        return _little(rows)
-    if len(discrete) < len(rows.variables):
-        reals = [v.name for v in rows.variables if not isinstance(v, Discrete)]
-        raise NotApplicable(
-            f"The test takes discrete columns or real ones, not both: {listing(reals)} are real and "
-            f"{listing(v.name for v in discrete)} discrete. Test each kind by variables=."
-        )
-    return _likelihood_ratio(rows, discrete)
+    if discrete and len(discrete) == len(rows.variables):
+        return _likelihood_ratio(rows, discrete)
+    return _little(rows)
 
 
 def _tested(statistic: float, freedom: int, num_patterns: int, converged: bool) -> MCARTest:
@@ -109,10 +108,8 @@ def _tested(statistic: float, freedom: int, num_patterns: int, converged: bool) 
 
 
 def _little(rows: Dataset) -> MCARTest:
-    values = np.stack([rows.values(v) for v in rows.variables], axis=1) if len(rows.variables) else np.zeros((0, 0))
-    for variable, column in zip(rows.variables, values.T, strict=True):
-        if np.nanmin(column) == np.nanmax(column):
-            raise DataError(f"Column {variable.name!r} is constant, so that its patterns cannot differ. Leave it out.")
+    columns = [column for v in rows.variables for column in _numbers(rows, v)]
+    values = np.stack(columns, axis=1) if columns else np.zeros((0, 0))
     parts = pattern_moments(values, rows.weights)
     fitted = incomplete_gaussian(parts, values.shape[1])
     statistic = 0.0
@@ -122,6 +119,18 @@ def _little(rows: Dataset) -> MCARTest:
         statistic += part.total * float(apart @ solve(inner, apart))
     freedom = sum(len(part.observed) for part in parts) - values.shape[1]
     return _tested(statistic, freedom, len(parts), fitted.converged)
+
+
+def _numbers(rows: Dataset, variable: AnyVariable) -> list[Array]:
+    """A real column as it is; a discrete one as a column of zeros and ones for each state but one that occurs."""
+    if isinstance(variable, Discrete):
+        codes = rows.codes(variable)
+        occur = np.unique(codes[codes >= 0])[1:]
+        return [np.where(codes < 0, np.nan, codes == code) for code in occur]
+    column = rows.values(variable)
+    if np.nanmin(column) == np.nanmax(column):
+        raise DataError(f"Column {variable.name!r} is constant, so that its patterns cannot differ. Leave it out.")
+    return [column]
 
 
 class _Pattern(NamedTuple):

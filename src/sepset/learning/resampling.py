@@ -223,9 +223,13 @@ def paired_comparison(
     >>> paired_comparison([0.1, 0.4, 0.2], [0.3, 0.6, 0.4]).mean.__round__(3)
     -0.2
     """
-    d = np.asarray(first, np.float64) - np.asarray(second, np.float64)
-    if d.ndim != 1 or not len(d) or not np.isfinite(d).all():
-        raise DataError("A paired comparison needs two columns of finite losses on the same rows, at least one row.")
+    ours, theirs = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    if ours.ndim != 1 or ours.shape != theirs.shape or not len(ours) or not np.isfinite([ours, theirs]).all():
+        raise DataError(
+            "A paired comparison needs two columns of finite losses on the same rows, at least one row; found the "
+            f"shapes {ours.shape} and {theirs.shape}."
+        )
+    d = ours - theirs
     check_draws(num_draws)
     flipped = _all_subsets(len(d)) if len(d) <= EXHAUSTIVE else _random_subsets(len(d), num_draws, seed)
     sums, sizes = flipped @ d, flipped.sum(axis=1)
