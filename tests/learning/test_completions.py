@@ -14,7 +14,7 @@ from sepset.cpds.gaussianpriors import NormalGamma
 from sepset.cpds.linear import LinearGaussian, joint_gaussian
 from sepset.cpds.priors import Dirichlet, Normal
 from sepset.cpds.table import TableCPD
-from sepset.errors import NotClosed, TooLarge
+from sepset.errors import DataError, ImpossibleEvidence, NotClosed, TooLarge
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
 from sepset.learning.completions import Completions
@@ -265,3 +265,27 @@ def test_no_rows():
     found = fit(net, mixed_rows(net, 0, 0.0), EM(start="model"))
     assert found.log_likelihood == 0.0
     assert found.model.cpd("u").intercept.tolist() == net.cpd("u").intercept.tolist()
+
+
+def test_impossible_rows_have_their_numbers_in_the_data():
+    d, x = Discrete("d"), Real("x")
+    net = BayesNet(TableCPD(d, [1.0, 0.0]), LinearGaussian(x, [0.0, 1.0], covariance=1.0, by=d))
+    made = Completions.of(Task(net, {"d": [0, 0, 0, 1], "x": [1.0, 1.0, None, None]}))
+    for act in (made.expect, made.complete):
+        with pytest.raises(ImpossibleEvidence, match="rows 3, counted from 0"):
+            act(net)
+
+
+def test_infinite_numbers_are_refused_by_column_and_row():
+    with pytest.raises(DataError, match="Column 'y', row 2: inf"):
+        fit(DAG.parse("x -> y"), {"x": [0.5, None, 1.5], "y": [1.0, 2.5, np.inf]}, EM())
+
+
+def test_priors_hold_from_the_start_on():
+    """On a perfect line every estimate without the prior has variance zero, the first one included."""
+    rows = {"x": [1.0, 2.0, 3.0, None, 4.0], "y": [2.0, 4.0, None, 3.0, 8.0]}
+    with pytest.raises(NotClosed, match="prior"):
+        fit(DAG.parse("x -> y"), rows, EM())
+    found = fit(DAG.parse("x -> y"), rows, EM(prior=NormalGamma(0.0, 1.0, 1.0, 1.0)))
+    assert found.model.cpd("y").covariance.min() > 0
+    assert np.diff(found.trace).min() >= -1e-12 * abs(found.trace[-1])

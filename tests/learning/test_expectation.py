@@ -102,3 +102,19 @@ def test_completed_rows_are_the_most_probable_ones(case):
     for stats in found.statistics:
         assert_allclose(stats.sum(), rows.num_rows)
         assert (stats == np.round(stats)).all()
+
+
+def test_impossible_rows_have_their_numbers_in_the_data():
+    """Rows that repeat, and rows of weight zero, are left out of the work but not out of the count."""
+    a, b = Discrete("a"), Discrete("b")
+    net = BayesNet(TableCPD(a, [1.0, 0.0]), TableCPD(b, [0.5, 0.5]))
+    rows = {"a": [0, 0, 1, 0, 1, None], "b": [1, 1, 0, 1, 1, 0]}
+    made = expectation_of(Task(net, rows, np.array([1.0, 1.0, 0.0, 1.0, 1.0, 1.0])))
+    with pytest.raises(
+        ImpossibleEvidence, match=r"1 of 3 different rows have probability zero: rows 4, counted from 0"
+    ):
+        made.expect(net)
+    with pytest.raises(
+        ImpossibleEvidence, match=r"1 of 1 different rows have probability zero: rows 4, counted from 0"
+    ):
+        made.expect(net, np.array([1]))

@@ -205,12 +205,18 @@ def _weights(dataset: Dataset, weights: NDArray[Any] | None) -> Floats:
     return given
 
 
-def refuse_impossible(log_partition: Floats) -> None:
-    """Raise an error that names the rows whose findings have probability zero."""
+def refuse_impossible(log_partition: Floats, places: Ints | None = None) -> None:
+    """Raise an error that names the rows whose findings have probability zero.
+
+    Args:
+        places: the number of each row in the data, where equal rows were left out.
+    """
     rows = np.flatnonzero(log_partition == -np.inf)
     if len(rows):
+        rows = rows if places is None else np.sort(places[rows])
         raise ImpossibleEvidence(
-            f"{len(rows)} of {len(log_partition)} rows have probability zero: rows {listing(rows.tolist())}, counted "
+            f"{len(rows)} of {len(log_partition)} {'' if places is None else 'different '}rows have probability zero: "
+            f"rows {listing(rows.tolist())}, counted "
             "from 0. Ask about one of them alone to see which findings contradict each other, or correct them."
         )
 

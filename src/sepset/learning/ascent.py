@@ -136,7 +136,7 @@ class Ascent:
 
     def _short_run(self, method: Climber, rng: np.random.Generator, number: int, steps: int) -> Point:
         start: Start | BayesNet = method.start if number == 0 else ("data" if number % 2 else "random")
-        point = method.first(self, start_model(self.task, self.expectation, start, rng))
+        point = method.first(self, start_model(self.task, self.expectation, start, rng, self.alphas))
         try:
             for _ in range(steps):
                 point, _ = method.step(self, point, rng)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sepset.cpds.cpd import CPD
 from sepset.cpds.linear import LinearGaussian
 from sepset.data.dataset import Dataset
-from sepset.errors import TooLarge
+from sepset.errors import DataError, TooLarge
 from sepset.factors.algebra import Columns
 from sepset.inference.batch import refuse_impossible
 from sepset.inference.findings import distinct_rows
@@ -54,6 +54,7 @@ class Completed:
 
     Attributes:
         rows: which rows.
+        places: where each is first met in the data.
         owner: for each choice, the place of its row among `rows`.
         starts: where the choices of each row start.
         numbers: states and numbers of each choice, missing numbers replaced by their expectations.
@@ -61,6 +62,7 @@ class Completed:
     """
 
     rows: Ints
+    places: Ints
     owner: Ints
     starts: Ints
     numbers: Numbers
@@ -69,7 +71,7 @@ class Completed:
     def posterior(self) -> tuple[Array, Array]:
         """The probability of each choice given its row, and each row's log density."""
         top = np.maximum.reduceat(self.log_joint, self.starts)
-        refuse_impossible(top)
+        refuse_impossible(top, self.places)
         share = np.exp(self.log_joint - top[self.owner])
         mass = np.add.reduceat(share, self.starts)
         return share / mass[self.owner], top + np.log(mass)
@@ -78,7 +80,7 @@ class Completed:
         """One for the most probable choice of each row (the first of equals), and the log density of all of it."""
         log = self.log_joint + self.numbers.log_peak
         top = np.maximum.reduceat(log, self.starts)
-        refuse_impossible(top)
+        refuse_impossible(top, self.places)
         first = np.unique(self.owner[log == top[self.owner]], return_index=True)[1]
         chosen = np.zeros(len(log))
         chosen[np.flatnonzero(log == top[self.owner])[first]] = 1.0
@@ -93,6 +95,7 @@ class Completions:
         blocks: the parameter blocks.
         columns: the rows, missing codes -1 and missing numbers NaN.
         weights: of each row.
+        places: where each row is first met in the data.
         patterns: rows that miss the same numbers, with those.
         choices: how many joint hidden states each row has.
     """
@@ -100,15 +103,17 @@ class Completions:
     blocks: Reestimation
     columns: Columns = field(repr=False)
     weights: Array = field(repr=False)
+    places: Ints = field(repr=False)
     patterns: tuple[tuple[Ints, tuple[Vector, ...]], ...] = field(repr=False)
     choices: Ints = field(repr=False)
 
     @classmethod
     def of(cls, task: Task) -> Completions:
         """The E-step of a task's rows; those of weight zero are left out."""
-        columns, weights = _distinct(task.dataset, task.row_weights)
+        columns, weights, places = _distinct(task.dataset, task.row_weights)
         blocks = Reestimation.of(task.template, lambda cpd, first: _family(cpd, first, columns))
-        return cls(blocks, columns, weights, tuple(_patterns(columns, len(weights))), _choices(columns, len(weights)))
+        patterns = tuple(_patterns(columns, len(weights)))
+        return cls(blocks, columns, weights, places, patterns, _choices(columns, len(weights)))
 
     def expect(self, model: BayesNet, rows: Ints | None = None) -> Expected:
         """The expected statistics at these parameters, of all rows or of some."""
@@ -157,7 +162,7 @@ class Completions:
                 log += cpd.log_probability({v: columns[v] for v in cpd.scope})
         lines = [cpd for cpd in model.cpds if isinstance(cpd, LinearGaussian)]
         numbers = conditional_numbers(lines, columns, missing, len(owner))
-        return Completed(rows, owner, starts, numbers, log + numbers.log_density)
+        return Completed(rows, self.places[rows], owner, starts, numbers, log + numbers.log_density)
 
 
 def _filled(columns: Columns, rows: Ints, number: Ints) -> Columns:
@@ -189,16 +194,21 @@ def _family(cpd: CPD, first: CPD, columns: Columns) -> Estimated:
     return GaussianFamily(np.array([c.mean() if len(c) else 0.0 for c in centers]), COLLAPSED * spread)
 
 
-def _distinct(dataset: Dataset, weights: Array | None) -> tuple[Columns, Array]:
-    """The different rows as columns, missing codes -1 and missing numbers NaN, and the weight of each."""
+def _distinct(dataset: Dataset, weights: Array | None) -> tuple[Columns, Array, Ints]:
+    """The different rows as columns, missing codes -1 and missing numbers NaN, the weight of each, and its place."""
     columns: Columns = {v: np.asarray(dataset.column(v)) for v in dataset.variables}
+    for variable, column in columns.items():
+        if column.dtype.kind == "f" and np.isinf(column).any():
+            row = int(np.argmax(np.isinf(column)))
+            raise DataError(f"Column {variable.name!r}, row {row}: {column[row]} is no number to learn from. Drop it.")
     plain = [np.where(np.isnan(c), np.nan, c) if c.dtype.kind == "f" else c.astype(np.int64) for c in columns.values()]
     bits = np.column_stack([p.view(np.int64) for p in plain]).view(np.int32)
     first, which = distinct_rows(bits)
     weight = np.bincount(which, weights, len(first)).astype(np.float64)
     kept = weight > 0
     codes: Columns = {v: c[first][kept] for v, c in columns.items()}
-    return {v: c if c.dtype.kind == "f" else c.astype(np.int64) for v, c in codes.items()}, weight[kept]
+    plain_codes: Columns = {v: c if c.dtype.kind == "f" else c.astype(np.int64) for v, c in codes.items()}
+    return plain_codes, weight[kept], np.asarray(first)[kept]
 
 
 def _patterns(columns: Columns, num_rows: int) -> Iterator[tuple[Ints, tuple[Vector, ...]]]:

@@ -80,11 +80,21 @@ def expectation_of(task: Task, *, threads: int | None = None) -> Expectation:
 
 @dataclass(frozen=True, eq=False)
 class TableExpectation:
-    """The E-step of discrete networks, by one compiled engine."""
+    """The E-step of discrete networks, by one compiled engine.
+
+    Attributes:
+        blocks: the parameter blocks.
+        rows: the different rows.
+        weights: of each of them.
+        places: where each of them is first met in the data.
+        engine: the plan and the program.
+        threads: how many.
+    """
 
     blocks: Reestimation
     rows: Findings = field(repr=False)
     weights: Array = field(repr=False)
+    places: Ints = field(repr=False)
     engine: PreparedTables = field(repr=False)
     threads: int | None = None
 
@@ -101,10 +111,12 @@ class TableExpectation:
         findings = Findings.of(dataset, engine.problem.variables)
         rows, which = findings.distinct()
         weight = np.bincount(which, weights, len(rows)).astype(np.float64)
+        places = np.empty(len(rows), np.int64)
+        places[which[::-1]] = np.arange(len(which))[::-1]
         if (weight == 0).any():
             kept = np.flatnonzero(weight > 0)
-            rows, weight = rows.take(kept), weight[kept]
-        return cls(blocks, rows, weight, engine, threads)
+            rows, weight, places = rows.take(kept), weight[kept], places[kept]
+        return cls(blocks, rows, weight, places, engine, threads)
 
     @property
     def _families(self) -> tuple[Family, ...]:
@@ -115,7 +127,7 @@ class TableExpectation:
         engine, first = self._at(model)
         found, weights = (self.rows, self.weights) if rows is None else (self.rows.take(rows), self.weights[rows])
         marginals, log_partition = engine.summed_marginals(found, weights, threads=self.threads)
-        refuse_impossible(log_partition)
+        refuse_impossible(log_partition, self.places if rows is None else self.places[rows])
         per_cpd = [
             family.statistics(cpd, marginals[first[i] : first[i + 1]])
             for i, (family, cpd) in enumerate(zip(self._families, model.cpds, strict=True))

@@ -232,8 +232,8 @@ class _Conditional:
 def collapse_advice() -> str:
     """What to do where a variance reached zero."""
     return (
-        "the likelihood has no bound there (a variance reached zero). Use fewer states or parents, tie the variances, "
-        "or start elsewhere (another seed, more restarts)."
+        "the likelihood has no bound there (a variance reached zero). Give a prior such as NormalGamma, use fewer "
+        "states or parents, tie the variances, or start elsewhere (another seed, more restarts)."
     )
 
 

@@ -6,7 +6,8 @@ break such ties, from clusters of the rows and with a little noise.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +39,17 @@ CLUSTERED = 5_000
 """The most rows that are looked at for clusters."""
 
 
-def start_model(task: Task, expectation: Expectation, start: Start | BayesNet, rng: np.random.Generator) -> BayesNet:
+def start_model(
+    task: Task,
+    expectation: Expectation,
+    start: Start | BayesNet,
+    rng: np.random.Generator,
+    alphas: Sequence[Any] | None = None,
+) -> BayesNet:
     """The network an iteration begins at.
+
+    Args:
+        alphas: what the prior adds to each block's statistics, where there is one; it keeps lines off perfect fits.
 
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.learning.expectation import expectation_of
@@ -61,8 +71,10 @@ def start_model(task: Task, expectation: Expectation, start: Start | BayesNet, r
     if not any(silent):
         return template
     columns = _with_clusters(task, rng)
+    members = expectation.blocks.members
+    known = {i: a for group, a in zip(members, alphas or [None] * len(members), strict=True) for i in group}
     made = [
-        _from_data(expectation, i, columns, task.row_weights, rng) if quiet else cpd
+        _from_data(expectation, i, columns, task.row_weights, rng, known[i]) if quiet else cpd
         for i, (cpd, quiet) in enumerate(zip(template.cpds, silent, strict=True))
     ]
     return with_tied(expectation, made)
@@ -129,7 +141,12 @@ def random_cpd(cpd: CPD, rng: np.random.Generator) -> CPD:
 
 
 def _from_data(
-    expectation: Expectation, place: int, columns: Columns, weights: Array | None, rng: np.random.Generator
+    expectation: Expectation,
+    place: int,
+    columns: Columns,
+    weights: Array | None,
+    rng: np.random.Generator,
+    alpha: Any = None,
 ) -> CPD:
     """One CPD from the rows that have all of its family, with a pseudo-count of noise in every cell."""
     cpd, family = expectation.blocks.template.cpds[place], expectation.blocks.families[place]
@@ -139,14 +156,16 @@ def _from_data(
     share = np.ones(int(whole.sum())) if weights is None else weights[whole]
     rows: Columns = {v: columns[v][whole] for v in cpd.scope}
     if isinstance(family, GaussianFamily) and isinstance(cpd, LinearGaussian):
-        return _line(cpd, family, rows, share, columns)
+        return _line(cpd, family, rows, share, columns, alpha)
     known = multinomials(cpd)
     if known is None:
         return random_cpd(cpd, rng)
     return cpd.from_statistics(cpd.statistics(rows, share) + rng.uniform(0.5, 1.5, len(known.parameters)))
 
 
-def _line(cpd: LinearGaussian, family: GaussianFamily, rows: Columns, share: Array, columns: Columns) -> CPD:
+def _line(
+    cpd: LinearGaussian, family: GaussianFamily, rows: Columns, share: Array, columns: Columns, alpha: Any
+) -> CPD:
     """A line for each context, with a few rows of all contexts together added so that none is degenerate."""
     size = len(family.center)
     if len(share) <= size or not share.sum() > 0:
@@ -158,7 +177,7 @@ def _line(cpd: LinearGaussian, family: GaussianFamily, rows: Columns, share: Arr
     zeros = np.zeros(len(share))
     stats = family.expected(cpd, Numbers(rows, zeros, zeros, (), none, np.zeros((1, 0, 0))), share)
     pooled = stats.sum(axis=0)
-    return family.estimate(cpd, stats + pooled * ((size + 1.0) / pooled[0, 0]), None)
+    return family.estimate(cpd, stats + pooled * ((size + 1.0) / pooled[0, 0]), alpha)
 
 
 def _found(column: NDArray[np.generic]) -> NDArray[np.bool_]:
