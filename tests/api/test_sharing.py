@@ -128,6 +128,7 @@ def test_a_long_run_hears_of_an_interruption(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(compiled, "SHORT", -1)
     monkeypatch.setattr(compiled, "LONG", -1)
     before = signal.signal(signal.SIGALRM, interrupt)
     try:

@@ -53,3 +53,32 @@ def test_number_of_threads():
     for wrong in (0, -1, True, 1.5, "2"):
         with pytest.raises(ss.ScopeError, match="threads is a whole number"):
             num_threads(wrong)
+
+
+def blas_threads():
+    import scipy.linalg.cython_blas
+    from threadpoolctl import ThreadpoolController
+
+    assert scipy.linalg.cython_blas
+    return [library.num_threads for library in ThreadpoolController().select(user_api="blas").lib_controllers]
+
+
+def test_matrix_products_run_on_one_thread_until_the_last_leaves():
+    from sepset.inference.workers import SingleBlas
+
+    before, guard = blas_threads(), SingleBlas()
+    with guard:
+        assert set(blas_threads()) <= {1}
+        with guard:
+            assert set(blas_threads()) <= {1}
+        assert set(blas_threads()) <= {1}
+    assert blas_threads() == before
+
+
+def test_an_error_inside_restores_the_threads():
+    from sepset.inference.workers import SINGLE_BLAS
+
+    before = blas_threads()
+    with pytest.raises(KeyboardInterrupt), SINGLE_BLAS:
+        raise KeyboardInterrupt
+    assert blas_threads() == before

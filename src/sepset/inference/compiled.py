@@ -18,7 +18,7 @@ from sepset.inference.program import Ints, Program, assemble
 from sepset.inference.sparseprogram import Tier
 from sepset.inference.sparsestates import Spread, States
 from sepset.inference.tables import FactorStore, near_one
-from sepset.inference.workers import interruptible
+from sepset.inference.workers import SINGLE_BLAS, Cancel, interruptible
 from sepset.lazy import lazy
 from sepset.problem import Problem
 
@@ -33,6 +33,10 @@ NO_CODES = np.zeros(0, dtype=np.int64)
 NEVER = np.zeros(1, dtype=np.uint8)
 
 LN2 = math.log(2.0)
+
+SHORT = 1_000_000
+"""Multiplications up to which a run has no matrix products that are worth more than one thread."""
+
 LONG = 100_000_000
 """Multiplications (a tenth of a second or so) beyond which a run listens for interruptions."""
 
@@ -184,18 +188,20 @@ class Question:
             space.dirty[place] = 1
         copied = program.rows, program.copies, program.fixed, codes, space.codes, space.dirty
         parts = *copied, program.ops, program.groups, exponents, space.flags, self.maximize
-        if program.work > LONG:
-            log_partition = interruptible(
-                lambda cancel: run(w, store.values, *parts, cancel, program.roots, reads, out)
-            )
-        else:
+        if program.work <= SHORT:
             log_partition = run(w, store.values, *parts, NEVER, program.roots, reads, out)
+        else:
+            with SINGLE_BLAS:
+                log_partition = self._long_run(lambda c: run(w, store.values, *parts, c, program.roots, reads, out))
         space.codes[:] = codes
         is_wide = bool(space.flags[0])
         answer = then(Run(self, w, exponents, is_wide, log_partition))
         if not is_wide:  # its numbers are of no use
             self.pool.give(store, space)  # not after an interruption, which may leave it half filled
         return answer
+
+    def _long_run(self, task: Callable[[Cancel], float]) -> float:
+        return interruptible(task) if self.program.work > LONG else task(NEVER)
 
     def codes(self, evidence: Evidence) -> Ints:
         """The findings a run takes."""
