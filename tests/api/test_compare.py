@@ -56,9 +56,11 @@ def test_divergence_refuses_what_it_cannot_compare():
     net = ss.BayesNet(ss.TableCPD(A, [0.5, 0.5]))
     with pytest.raises(ss.ScopeError, match="they differ in 'a', 'b'"):
         ss.kl_divergence(net, ss.BayesNet(ss.TableCPD(B, [0.5, 0.25, 0.25])))
-    real = ss.BayesNet(ss.LinearGaussian(ss.Real("x"), covariance=1.0))
+    real = ss.LinearGaussian(ss.Real("x"), covariance=1.0)
+    assert ss.kl_divergence(ss.BayesNet(real), ss.BayesNet(real)) == 0.0
+    mixed = ss.BayesNet(*net.cpds, real)
     with pytest.raises(ss.NotApplicable, match="'x' are continuous"):
-        ss.kl_divergence(real, real)
+        ss.kl_divergence(mixed, mixed)
     with pytest.raises(ss.NotApplicable, match="Convert it with to_bayes_net"):
         ss.kl_divergence(net, net.markov_net())
 

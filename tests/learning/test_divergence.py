@@ -138,8 +138,10 @@ def test_what_cannot_be_compared_is_refused():
         parameter_distance(net, BayesNet.random(DAG.parse("a; b"), seed=1))
     with pytest.raises(ScopeError, match="differ in 'b'"):
         divergence(net, BayesNet.random(DAG.parse("a"), seed=1))
-    with pytest.raises(NotApplicable, match="'x' are continuous"):
+    with pytest.raises(ScopeError, match="differ in 'a', 'b', 'x'"):
         divergence(net, BayesNet(LinearGaussian(Real("x"), covariance=1.0)))
+    with pytest.raises(NotApplicable, match="'x' are continuous"):
+        divergence(net, BayesNet(*net.cpds, LinearGaussian(Real("x"), covariance=1.0)))
     with pytest.raises(NotApplicable, match="to_bayes_net"):
         divergence(net, "net")
 

@@ -257,7 +257,7 @@ def test_checkpoints_of_other_rows_are_refused(tmp_path):
     file = tmp_path / "em.bin"
     fit(DAG.parse("x -> y"), text_rows(), EM(), checkpoint=file, until=2)
     with pytest.raises(DataError, match="belongs to"):
-        fit(DAG.parse("x -> y"), {"x": [0, 1], "y": [1, None]}, EM(), checkpoint=file)
+        fit(DAG.parse("x -> y"), {"x": [0, 1, 1], "y": [1, None, 0]}, EM(), checkpoint=file)
 
 
 def test_tied_cpds_pool_their_expected_counts():

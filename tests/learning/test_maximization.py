@@ -280,6 +280,23 @@ def test_the_prior_of_a_block():
         prior_for([NormalGamma(0, 1, 2, 1)], [TABLE])
 
 
+@pytest.mark.parametrize("unseen", [None, 3, 1.0, BDeu, "unifrom"])
+def test_policies_are_names_or_priors(unseen):
+    with pytest.raises(NotApplicable, match="unseen is 'raise', 'uniform', 'marginal', 'keep' or a prior"):
+        maximize_block([TABLE], COUNTS, unseen=unseen)
+
+
+def test_silent_contexts_of_every_kind_are_filled_by_their_prior():
+    line = LinearGaussian(Z, covariance=np.ones(2), by=A)
+    stats = line.scatters({A: np.array([0, 0]), Z: np.array([1.0, 3.0])})
+    several = [Dirichlet([1, 2, 1]), NormalGamma(7.0, 1.0, 2.0, 3.0)]
+    (found,) = maximize_block([line], stats, unseen=several)
+    np.testing.assert_allclose(found.intercept[:, 0], [2.0, 7.0])
+    np.testing.assert_allclose(found.covariance[:, 0, 0], [1.0, 3.0 / 2.5])
+    (table,) = maximize_block([TABLE], COUNTS, unseen=several)
+    np.testing.assert_allclose(table.values[1], [0.25, 0.5, 0.25])
+
+
 def test_each_kind_finds_its_prior_in_any_order():
     """A sequence serves a network of every kind: pseudo-counts are not about weights, nor weights about counts."""
     logistic, noisy = LogisticCPD(Y, {A: [0.0, 1.0]}), NoisyOr(Y, {A: 0.5})

@@ -14,7 +14,7 @@ import random_models
 from sepset.cpds.gaussianpriors import NormalGamma
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
-from sepset.cpds.priors import K2, BDeu, ContextStrength, Dirichlet, Normal
+from sepset.cpds.priors import K2, BDeu, ContextStrength, Dirichlet, Laplace, Normal
 from sepset.cpds.structured import DeterministicCPD
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
@@ -133,6 +133,15 @@ def test_variances_of_zero_are_an_error_or_a_floor():
     assert fit(DAG.parse("x"), large).model.cpd("x").covariance[0, 0, 0] == pytest.approx(np.var(large["x"]), rel=1e-6)
 
 
+def test_modes_without_variance_are_an_error_too():
+    for prior in (Normal(1.0), Laplace(1.0)):
+        for rows in ({"x": [0.0, 1, 2, 3], "y": [5.0, 5, 5, 5]}, {"x": [2.0, 2, 2, 2], "y": [0.0, 1, 2, 4]}):
+            with pytest.raises(DataError, match="the variance is zero"):
+                fit(DAG.parse("x -> y"), rows, MAP(prior))
+    conjugate = fit(DAG.parse("x"), {"x": [2.0, 2.0]}, MAP(NormalGamma(2, 1, 2, 1))).model.cpd("x")
+    assert conjugate.covariance[0, 0, 0] == pytest.approx(1 / 3.5)
+
+
 def test_collinear_parents_are_reported():
     rng = np.random.default_rng(1)
     u = rng.normal(size=20)
@@ -143,7 +152,7 @@ def test_collinear_parents_are_reported():
 def test_missing_cells_are_refused_and_em_is_named():
     for method in (MLE(), Bayes(K2()), MAP(K2())):
         with pytest.raises(DataError, match=rf"{type(method).__name__} needs complete data.*Use EM"):
-            fit(PAIR, {"a": [0, None], "b": [0, 1]}, method)
+            fit(PAIR, {"a": [0, None, 1], "b": [0, 1, 1]}, method)
     for method in (MLE(), Bayes(NormalGamma(0, 1, 2, 1))):
         with pytest.raises(DataError, match="Use EM"):
             fit(DAG.parse("x"), {"x": [0.5, math.nan]}, method)

@@ -248,3 +248,32 @@ def test_densities_of_lines_are_scipys():
     model = BayesNet(LinearGaussian(p, [0.4, 0.9], covariance=spread))
     assert none.log_density(model, "theta") == pytest.approx(log)
     assert none.log_density(model) == pytest.approx(log + 1.5 * math.log(np.linalg.det(spread)))
+
+
+def test_one_row_is_exact_and_a_condition_is_a_ratio_of_rows():
+    """Equations 17.12 and 17.13 by quadrature, on y -> x: the mean network gives P(x, y), and so P(y | x) as a ratio.
+
+    The expectation of P(y | x, theta) is another number, since a ratio of means is no mean of ratios.
+    """
+    y, x = Discrete("y"), Discrete("x")
+    net = BayesNet(TableCPD(y, [0.5, 0.5]), TableCPD(x, [[0.5, 0.5]] * 2, given=y))
+    rows = {"y": [0, 0, 1, 1, 1], "x": [0, 1, 1, 1, 0]}
+    posterior = fit(net, rows, Bayes(Dirichlet(1))).posterior
+    mean = posterior.mean_model()
+    points, weights = np.polynomial.legendre.leggauss(40)
+    grid, weights = 0.5 * (points + 1), 0.5 * weights
+    a, b0, b1 = np.meshgrid(grid, grid, grid, indexing="ij")  # P(y=1), P(x=1 | y=0), P(x=1 | y=1)
+    prior = weights[:, None, None] * weights[None, :, None] * weights[None, None, :]
+    joint = prior * (1 - a) ** 2 * a**3 * (1 - b0) * b0 * b1**2 * (1 - b1)
+    joint /= joint.sum()
+    cells = {(0, 0): (1 - a) * (1 - b0), (0, 1): (1 - a) * b0, (1, 0): a * (1 - b1), (1, 1): a * b1}
+    for (cy, cx), cell in cells.items():
+        exact = float((joint * cell).sum())
+        assert math.exp(posterior.log_predictive({"y": cy, "x": cx})[0]) == pytest.approx(exact, rel=1e-12)
+        assert math.exp(mean.log_probability({"y": cy, "x": cx})[0]) == pytest.approx(exact, rel=1e-12)
+    import sepset as ss
+
+    ratio = float((joint * cells[1, 1]).sum() / (joint * (cells[0, 1] + cells[1, 1])).sum())
+    assert ss.query(mean, "y", given={"x": 1})[1] == pytest.approx(ratio, rel=1e-12)
+    expectation = float((joint * cells[1, 1] / (cells[0, 1] + cells[1, 1])).sum())
+    assert abs(expectation - ratio) > 1e-3

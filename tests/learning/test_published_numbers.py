@@ -46,6 +46,10 @@ def test_likelihood_of_35_heads_in_100():
     rows = tosses(35, 65)
     at = [BayesNet(TableCPD(COIN, [p, 1 - p])).log_probability(rows).sum() for p in (0.35, 0.1)]
     assert math.exp(at[0] - at[1]) == pytest.approx(7.1777e9, rel=1e-4)
+    # A sequence has one order, a count many: the probability of 35 heads in any order is larger by the number of them.
+    orders = math.log(math.comb(100, 35))
+    assert math.exp(at[0] + orders) == pytest.approx(0.083405, abs=printed(6))
+    assert math.exp(at[1] + orders) == pytest.approx(1.162e-11, rel=5e-4)
 
 
 def test_likelihood_of_five_tosses():
@@ -99,6 +103,7 @@ def test_likelihood_is_entropy_and_divergence():
     other = BayesNet(TableCPD(COIN, q)).log_probability(rows).sum()
     assert other == pytest.approx(-4.32526830, abs=printed(8))
     assert other == pytest.approx(-5 * (entropy + p @ np.log(p / q)))
+    assert 5 * (entropy - p @ np.log(p / q)) == pytest.approx(2.40485, abs=printed(5))  # as printed: no log-likelihood
 
 
 def test_biased_or_fair_coin():
@@ -163,12 +168,22 @@ def test_normal_gamma_posterior():
 
 
 @pytest.mark.parametrize(
-    ("alpha", "theta", "softmax"), [((3, 2), 2 / 3, 0.6), ((5, 2), 0.8, 0.714286), ((2, 2), 0.5, 0.5)]
+    ("alpha", "theta", "softmax", "logit"),
+    [((3, 2), 2 / 3, 0.6, 0.405465), ((5, 2), 0.8, 0.714286, 0.916291), ((2, 2), 0.5, 0.5, 0.0)],
 )
-def test_modes_depend_on_the_parameterization(alpha, theta, softmax):
+def test_modes_depend_on_the_parameterization(alpha, theta, softmax, logit):
     """Example 17.10."""
     assert head(0, 0, MAP(Dirichlet(alpha), parameterization="theta")) == pytest.approx(theta)
-    assert head(0, 0, MAP(Dirichlet(alpha))) == pytest.approx(softmax, abs=printed(6))
+    mode = head(0, 0, MAP(Dirichlet(alpha)))
+    assert mode == pytest.approx(softmax, abs=printed(6))
+    assert math.log(mode / (1 - mode)) == pytest.approx(logit, abs=printed(6))
+
+
+def test_a_flat_density_has_no_mode_but_that_of_logits_has():
+    """Example 17.10 at Beta(1, 1)."""
+    assert head(0, 0, MAP(Dirichlet(1))) == 0.5
+    with pytest.raises(ValueError, match="there are no rows"):
+        head(0, 0, MAP(Dirichlet(1), parameterization="theta"))
 
 
 def test_mass_does_not_depend_on_it():

@@ -42,7 +42,7 @@ def test_frames_of_any_library_and_files_decide_too(tmp_path):
 
 def test_a_discrete_child_of_a_real_parent_is_refused():
     with pytest.raises(ModelError, match="'d' is discrete and has the real parent 'x'"):
-        template_of(DAG.parse("x -> d"), {"x": [0.5], "d": ["a"]})
+        template_of(DAG.parse("x -> d"), {"x": [0.5, 1.0], "d": ["a", "b"]})
 
 
 def test_given_variables_replace_inferred_ones_and_may_be_hidden():
@@ -75,6 +75,20 @@ def test_all_columns_are_named_where_one_is_absent(kind, tmp_path):
     source = {"mapping": rows, "pandas": frame.to_pandas(), "lazy": frame.lazy(), **files}[kind]
     with pytest.raises(DataError, match=r"No column for 'raim'; columns are 'tain', 'rain'. Did you mean 'rain'"):
         template_of(DAG.parse("tain -> raim"), source)
+
+
+def test_constant_columns_say_nothing_of_other_states():
+    import polars as pl
+
+    dag, rows = DAG.parse("a -> b"), {"a": [None, "u", "u"], "b": [0, 1, 1]}
+    with pytest.raises(DataError, match=r"column 'a' holds u in every row from row 1 on.*all its states"):
+        template_of(dag, rows)
+    with pytest.raises(DataError, match=r"column 'a' holds 'u' in every row.*variables=\[Discrete\('a'"):
+        template_of(dag, pl.LazyFrame(rows))
+    for source in (rows, pl.LazyFrame(rows)):
+        assert template_of(dag, source, [Discrete("a", ("u", "v"))]).cpd("b").values.shape == (2, 2)
+    given = Dataset(rows, [Discrete("a", ("u",)), Discrete("b")])
+    assert template_of(dag, given).cpd("a").values.tolist() == [1.0]
 
 
 def test_columns_of_one_name_are_refused():

@@ -71,4 +71,7 @@ def require_varying(dataset: Dataset, purpose: str, variables: Iterable[Variable
             if len(known)
             else "has no values"
         )
-        raise DataError(f"{purpose} needs columns that vary; column {variable.name!r} {found}. Leave it out.")
+        remedy = (
+            "Leave it out, or give the variable all its states" if isinstance(variable, Discrete) else "Leave it out"
+        )
+        raise DataError(f"{purpose} needs columns that vary; column {variable.name!r} {found}. {remedy}.")

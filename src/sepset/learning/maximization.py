@@ -87,6 +87,8 @@ def check_policy(unseen: object) -> None:
     """Refuse what is neither a policy nor a prior."""
     if isinstance(unseen, str) and unseen not in POLICIES:
         raise NotApplicable(f"unseen is {listing(POLICIES)} or a prior; found {unseen!r}.{nearest(unseen, POLICIES)}")
+    if unseen is None or isinstance(unseen, type | int | float):
+        raise NotApplicable(f"unseen is {listing(POLICIES)} or a prior such as Dirichlet(1); found {unseen!r}.")
 
 
 def check_parameterization(parameterization: object) -> None:
@@ -208,6 +210,7 @@ def _lines(
 
 
 def _plain_lines(first: LinearGaussian, stats: Scatters, prior: Any, unseen: object) -> LinearGaussian:
+    unseen = unseen if isinstance(unseen, str) else prior_for(unseen, [first])
     if unseen == "marginal":
         stats = Scatters.stacked(s if s.count > 0 else stats.pooled for s in stats.contexts)
     elif is_conjugate(unseen):

@@ -20,7 +20,14 @@ from sepset.factors.coordinates import states_of
 from sepset.inference.result import Guarantee
 from sepset.learning.fit import Fit
 from sepset.learning.fragmentation import Fragmentation
-from sepset.learning.maximization import Parameterization, check_parameterization, check_policy, maximize_block
+from sepset.learning.lines import is_conjugate
+from sepset.learning.maximization import (
+    Parameterization,
+    check_parameterization,
+    check_policy,
+    maximize_block,
+    prior_for,
+)
 from sepset.learning.posterior import Posterior
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
@@ -160,12 +167,13 @@ class MAP:
     def fit(self, task: Task) -> Fit:
         """The network of largest posterior density."""
         stats = Statistics.of(task, "MAP")
-        model = stats.estimated(
-            lambda cpds, total: maximize_block(
-                cpds, total, self.prior, parameterization=self.parameterization, unseen=self.unseen
-            )
-        )
-        return _fitted(self, stats, model)
+        return _fitted(self, stats, stats.estimated(self._block))
+
+    def _block(self, cpds: tuple[CPD, ...], total: Any) -> tuple[CPD, ...]:
+        made = maximize_block(cpds, total, self.prior, parameterization=self.parameterization, unseen=self.unseen)
+        if isinstance(made[0], LinearGaussian) and not is_conjugate(prior_for(self.prior, cpds)):
+            return _with_variance(made, made[0].centered(total), None)
+        return made
 
     def __repr__(self) -> str:
         return shown(self)
@@ -245,7 +253,7 @@ def _with_variance(cpds: tuple[Any, ...], stats: Scatters, least: float | None) 
         where = f" where {states_of(first.by, e)}" if first.by else ""
         raise DataError(
             f"{first!r}: the variance is zero{where} ({stats.counts[e]:g} rows), so the likelihood is unbounded: the "
-            "child is constant or fitted perfectly. Use MLE(min_variance=...), or Bayes with NormalGamma(...)."
+            "child is constant or fitted perfectly. Use MLE(min_variance=...), or Bayes or MAP with NormalGamma(...)."
         )
     return cpds
 

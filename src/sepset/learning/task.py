@@ -19,7 +19,7 @@ from sepset.data.binding import infer_variable
 from sepset.data.dataset import Dataset, has_absent
 from sepset.data.files import read_dataset
 from sepset.data.frames import is_lazy, open_frame, opened_frame
-from sepset.data.requirements import require_complete
+from sepset.data.requirements import require_complete, require_varying
 from sepset.data.scan import file_format, scanned
 from sepset.data.sources import Weights
 from sepset.data.weights import checked_weights
@@ -222,7 +222,22 @@ def _variables(dag: DAG, source: object, given: Iterable[AnyVariable]) -> dict[s
             f"No column for {absent[0]!r}; columns are {listing(found)}.{nearest(absent[0], found)} "
             "Rename the column; or, where it is hidden, say variables=[Discrete(...)] and use EM."
         )
+    if not isinstance(source, Dataset):
+        _refuse_constant(inferred, names)
     return {n: known[n] if n in known else inferred.variables[n] for n in dag.nodes}
+
+
+def _refuse_constant(inferred: Dataset, names: list[str]) -> None:
+    """Refuse columns whose one value leaves the other states unknown; only distinct values are known of stored rows."""
+    single = [n for n in names if isinstance(v := inferred.variables[n], Discrete) and v.num_states == 1]
+    if not single:
+        return
+    require_varying(inferred, "Learning from a graph", single if inferred.num_rows else ())
+    state = inferred.variables[single[0]].states[0]  # type: ignore[union-attr]  # discrete, as checked
+    raise DataError(
+        f"Learning from a graph needs columns that vary; column {single[0]!r} holds {state!r} in every row. Leave it "
+        f"out, or give all its states: variables=[Discrete({single[0]!r}, ...)]."
+    )
 
 
 def _column_names(source: object) -> list[str]:
