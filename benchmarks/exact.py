@@ -76,8 +76,8 @@ def run(lab: Lab) -> list[Report]:
             tables["hot"],
             "An engine in memory; the same variables observed, new values in each call, drawn from the model; the mean "
             "of a round of four. Without evidence one root has a flat likelihood whose scale changes, so that no "
-            "engine answers from memory. Ours and pyAgrum's trees compute only what a changed finding reaches: the fewer "
-            f"findings change, and the less they reach, the more both save. {limit}",
+            "engine answers from memory. Ours and pyAgrum's trees compute only what a changed finding reaches: the "
+            f"fewer findings change, and the less they reach, the more both save. {limit}",
             goals=("3x", "20x"),
             floor=FLOOR,
             headline="every posterior, hot",
