@@ -80,7 +80,7 @@ def _text_columns(scan: Scan, scope: Variables | None) -> dict[str, Column]:
     columns: dict[str, Column] = {}
     for name, found in scan.columns.items():
         if wanted is None:
-            columns[name] = _typed(_levels(frame.read(found)))
+            columns[name] = typed(_levels(frame.read(found)))
         elif name in wanted:
             columns[name] = matched(_levels(frame.read(found)), wanted[name])
     return columns if columns else {name: frame.read(found) for name, found in scan.columns.items()}
@@ -91,8 +91,12 @@ def _levels(column: Column) -> Levels:
     return column
 
 
-def _typed(levels: Levels) -> Column:
-    """Text as whole numbers, numbers or truth values where every cell is one."""
+def typed(levels: Levels) -> Column:
+    """Text as whole numbers, numbers or truth values where every cell is one.
+
+    >>> typed(Levels(np.array([0, 1]), ("3", "0.5"))).values.tolist()
+    [3.0, 0.5]
+    """
     texts = [str(value) for value in levels.values]
     if texts and all(_INTEGER.fullmatch(text) and text != "-0" for text in texts):
         return Levels(levels.codes, tuple(int(text) for text in texts))

@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,13 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from sepset.cpds.cpd import CPD
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.table import TableCPD
-from sepset.data.binding import infer_variable
 from sepset.data.dataset import Dataset, has_absent
 from sepset.data.files import read_dataset
-from sepset.data.frames import is_lazy, open_frame, opened_frame
+from sepset.data.frames import is_lazy, opened_frame
 from sepset.data.requirements import require_complete, require_varying
-from sepset.data.scan import file_format, scanned
 from sepset.data.sources import Weights
+from sepset.data.suggestions import column_names, suggested_variables
 from sepset.data.weights import checked_weights
 from sepset.errors import DataError, ModelError, ScopeError, listing, nearest
 from sepset.factors.algebra import AnyVariable, Columns, check_size, num_entries
@@ -31,6 +29,8 @@ from sepset.models.rows import complete
 from sepset.variables import Discrete, Real, Vector
 
 Array: TypeAlias = NDArray[np.float64]
+
+PURPOSE = "Learning from a graph"
 
 
 class CompleteRows(NamedTuple):
@@ -214,73 +214,39 @@ def _variables(dag: DAG, source: object, given: Iterable[AnyVariable]) -> dict[s
     if strange:
         raise ScopeError(f"The graph has no node {strange[0]!r}.{nearest(strange[0], dag.nodes)}")
     names = [n for n in dag.nodes if n not in known]
-    inferred = Dataset({}) if not names else _inferred(source, names)
-    absent = [n for n in names if n not in inferred.variables]
+    inferred = _inferred(source, names) if names else {}
+    absent = [n for n in names if n not in inferred]
     if absent:
-        found = _column_names(source)
+        found = source.variables.names if isinstance(source, Dataset) else column_names(source)
         raise DataError(
             f"No column for {absent[0]!r}; columns are {listing(found)}.{nearest(absent[0], found)} "
             "Rename the column; or, where it is hidden, say variables=[Discrete(...)] and use EM."
         )
-    if not isinstance(source, Dataset):
-        _refuse_constant(inferred, names)
-    return {n: known[n] if n in known else inferred.variables[n] for n in dag.nodes}
+    return {n: known[n] if n in known else inferred[n] for n in dag.nodes}
 
 
-def _refuse_constant(inferred: Dataset, names: list[str]) -> None:
-    """Refuse columns whose one value leaves the other states unknown; only distinct values are known of stored rows."""
-    single = [n for n in names if isinstance(v := inferred.variables[n], Discrete) and v.num_states == 1]
-    if not single:
-        return
-    require_varying(inferred, "Learning from a graph", single if inferred.num_rows else ())
-    state = inferred.variables[single[0]].states[0]  # type: ignore[union-attr]  # discrete, as checked
-    raise DataError(
-        f"Learning from a graph needs columns that vary; column {single[0]!r} holds {state!r} in every row. Leave it "
-        f"out, or give all its states: variables=[Discrete({single[0]!r}, ...)]."
-    )
-
-
-def _column_names(source: object) -> list[str]:
-    """What the columns are called, for messages."""
+def _inferred(source: object, names: list[str]) -> dict[str, AnyVariable]:
+    """The variables of a dataset, or those that columns suggest, which then must vary."""
     if isinstance(source, Dataset):
-        return list(source.variables.names)
+        return {n: source.variables[n] for n in names if n in source.variables}
+    if isinstance(source, str | os.PathLike) or is_lazy(source):
+        suggested = suggested_variables(source, names)
+        _refuse_constant(suggested.values())
+        return {**suggested}
     if isinstance(source, Mapping):
-        return [str(name) for name in source]
-    if isinstance(source, str | os.PathLike):
-        with scanned(Path(source)) as scan:
-            return list(scan.columns)
-    return list(opened_frame(source).collect_schema().names())
+        rows = Dataset({n: source[n] for n in names if n in source})
+    else:
+        opened = opened_frame(source)
+        rows = Dataset(opened.select([n for n in opened.columns if n in set(names)]).to_native())
+    require_varying(rows, PURPOSE, [v for v in rows.variables if isinstance(v, Discrete) and v.num_states == 1])
+    return {v.name: v for v in rows.variables}
 
 
-def _inferred(source: object, names: list[str]) -> Dataset:
-    """A dataset whose variables are what the columns suggest; where rows stay where they are, of distinct values."""
-    if isinstance(source, Dataset):
-        return source
-    if isinstance(source, str | os.PathLike):
-        if file_format(Path(source)) != ".parquet":
-            return read_dataset(source)
-        with scanned(Path(source)) as scan:
-            return _distinct(scan.relation, names, scan.columns)
-    if isinstance(source, Mapping):
-        return Dataset({n: source[n] for n in names if n in source})
-    if is_lazy(source):
-        return _distinct(source, names, None)
-    opened = opened_frame(source)
-    return Dataset(opened.select([n for n in opened.columns if n in set(names)]).to_native())
-
-
-def _distinct(frame: Any, names: list[str], columns: Mapping[str, str] | None) -> Dataset:
-    """No rows, but the variables of a lazy frame's columns: reals by their type, others by their distinct values."""
-    import narwhals.stable.v2 as nw
-
-    lazy = nw.from_native(frame)
-    schema = lazy.collect_schema()
-    known = {n: n for n in schema.names()} if columns is None else columns
-    found: list[AnyVariable] = []
-    for name in (n for n in names if n in known):
-        if schema[known[name]].is_float():
-            found.append(Real(name))
-        else:
-            values = open_frame(lazy.select(known[name]).unique().to_native()).read(known[name])
-            found.append(infer_variable(name, values))
-    return Dataset.from_codes(found, {v.name: np.zeros(0, np.int8) for v in found})
+def _refuse_constant(variables: Iterable[AnyVariable]) -> None:
+    """Refuse stored columns whose one value leaves the other states unknown."""
+    for variable in variables:
+        if isinstance(variable, Discrete) and variable.num_states == 1:
+            raise DataError(
+                f"{PURPOSE} needs columns that vary; column {variable.name!r} holds {variable.states[0]!r} in every "
+                f"row. Leave it out, or give all its states: variables=[Discrete({variable.name!r}, ...)]."
+            )
