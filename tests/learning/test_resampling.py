@@ -159,3 +159,10 @@ def test_bad_settings_are_refused():
         paired_comparison([1.0, math.inf], [0.0, 0.0])
     with pytest.raises(DataError, match=r"shapes \(1,\) and \(2,\)"):
         paired_comparison([1.0], [0.0, 0.0])
+
+
+def test_infinite_figures_have_infinite_ends():
+    """One row in ten is impossible: most resamples hold it, some do not."""
+    found = bootstrap_mean([math.inf] + [1.0] * 9, num_draws=400)
+    low, high = found.interval(0.9)
+    assert (low, high) == (1.0, math.inf)

@@ -123,3 +123,31 @@ def test_unknown_starts_are_refused():
 
     with pytest.raises(NotApplicable, match="no random start"):
         random_cpd(Strange(), np.random.default_rng(0))
+
+
+def test_hidden_states_that_nothing_tells_apart_start_from_the_rows():
+    """Rows equal across a hidden parent would stay so, whatever its own probabilities; else they are kept."""
+    h, a, b = Discrete("h"), Discrete("a"), Discrete("b")
+    rows = {"a": [0, 0, 1, 1, 0, 1], "b": [0, 0, 1, 1, 0, 0]}
+
+    def first(*, of_a, of_b):
+        net = BayesNet(TableCPD(h, [0.3, 0.7]), TableCPD(a, of_a, given=h), TableCPD(b, of_b, given=h))
+        task = Task(net, rows)
+        return net, start_model(task, expectation_of(task), "auto", np.random.default_rng(0))
+
+    flat, told = [[0.4, 0.6]] * 2, [[0.4, 0.6], [0.7, 0.3]]
+    net, start = first(of_a=flat, of_b=flat)
+    assert (start.cpd("a").values[0] != start.cpd("a").values[1]).any()
+    assert start.cpd("h") == net.cpd("h")
+    net, start = first(of_a=flat, of_b=told)
+    assert start is net
+
+
+def test_components_with_equal_lines_start_from_the_rows():
+    h, x = Discrete("h"), Real("x")
+    task = Task(
+        BayesNet(TableCPD(h, [0.3, 0.7]), LinearGaussian(x, [1.0, 1.0], covariance=[2.0, 2.0], by=h)),
+        {"x": [0.0, 0.1, 0.2, 5.0, 5.1, 5.2]},
+    )
+    start = start_model(task, expectation_of(task), "auto", np.random.default_rng(0))
+    assert abs(start.cpd("x").intercept[0, 0] - start.cpd("x").intercept[1, 0]) > 1.0

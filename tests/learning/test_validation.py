@@ -7,12 +7,14 @@ import math
 import numpy as np
 import pytest
 
+from sepset.cpds.priors import BDeu
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.fit import fit
 from sepset.learning.losses import LogLoss, ZeroOne, evaluate
+from sepset.learning.parameters import Bayes
 from sepset.learning.splits import Holdout, KFold
 from sepset.learning.validation import (
     Learner,
@@ -224,3 +226,13 @@ def test_bars_on_request(capsys):
     assert captured.out == ""
     cross_validate(smoothed, numbered(20))
     assert capsys.readouterr().err == ""
+
+
+def test_rounds_without_weight_do_not_count():
+    rows = Dataset({"x": [0, 1, 0, 1], "y": [0, 1, 0, 0]}, weights=[1, 0, 1, 1])
+    found = leave_one_out(Learner(DAG.parse("x -> y"), Bayes(BDeu(2))), rows, LogLoss())["log-loss"]
+    counted = [risk.mean for risk in found.tested if risk.weights[0] > 0]
+    assert len(counted) == 3
+    assert found.mean_of_folds == pytest.approx(np.mean(counted))
+    assert found.pooled_mean == pytest.approx(np.mean(counted))
+    assert found.spread == pytest.approx(np.std(counted, ddof=1))

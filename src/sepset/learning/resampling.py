@@ -67,7 +67,11 @@ class Bootstrap:
             low, high = tail, 1.0 - tail
         else:
             raise ScopeError(f"Intervals are 'percentile', 'basic' or 'bca'; found {kind!r}.")
-        first, last = np.quantile(self.draws, [low, high], method="median_unbiased").tolist()
+        # between infinite draws there is nothing to interpolate
+        way: Literal["median_unbiased", "inverted_cdf"] = (
+            "median_unbiased" if np.isfinite(self.draws).all() else "inverted_cdf"
+        )
+        first, last = np.quantile(self.draws, [low, high], method=way).tolist()
         return (2 * self.estimate - last, 2 * self.estimate - first) if kind == "basic" else (first, last)
 
     def _corrected(self, tail: float) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.multinomials import multinomials
+from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable
 from sepset.factors.algebra import Columns
 from sepset.learning.expectation import Expectation
@@ -31,7 +32,8 @@ Start: TypeAlias = Literal["auto", "model", "data", "random"]
 """Which parameters an iteration begins at.
 
 "model" takes the network's own; "data" estimates each family from the rows that have it, hidden variables from
-clusters; "random" draws probabilities uniformly; "auto" is "model" for blocks that say something and "data" for others.
+clusters; "random" draws probabilities uniformly; "auto" is "model" for blocks that say something and "data" for others,
+children of hidden variables whose states nothing tells apart among them.
 """
 
 STARTS = ("auto", "model", "data", "random")
@@ -67,7 +69,8 @@ def start_model(
         return template
     if start == "random":
         return with_tied(expectation, [random_cpd(cpd, rng) for cpd in template.cpds])
-    silent = [start == "data" or says_nothing(cpd) for cpd in template.cpds]
+    untold = _untold(task)
+    silent = [start == "data" or says_nothing(cpd) or cpd.child.name in untold for cpd in template.cpds]
     if not any(silent):
         return template
     columns = _with_clusters(task, rng)
@@ -117,6 +120,31 @@ def says_nothing(cpd: CPD) -> bool:
     if known is None:
         return False
     return bool(np.allclose(known.parameters, 1.0 / cpd.child.num_states, rtol=0, atol=1e-12))  # type: ignore[union-attr]
+
+
+def _untold(task: Task) -> set[str]:
+    """The children of hidden variables none of whose children tells their states apart, which no step would change."""
+    template, missing = task.template, task.dataset.num_missing
+    hidden = [v for v in template.variables if isinstance(v, Discrete) and missing[v.name] == task.dataset.num_rows]
+    found: set[str] = set()
+    for variable in hidden:
+        children = template.children(variable)
+        if variable.num_states > 1 and not any(_tells(template.cpd(child), variable) for child in children):
+            found.update(children)
+    return found
+
+
+def _tells(cpd: CPD, parent: Discrete) -> bool:
+    """Whether a table or line differs between the states of a parent; other CPDs are taken to."""
+    if isinstance(cpd, TableCPD):
+        rows = np.moveaxis(cpd.values, cpd.parents.index(parent), 0)
+        return bool((rows != rows[:1]).any())
+    if not isinstance(cpd, LinearGaussian):
+        return True
+    place, shape = cpd.by.index(parent), [v.num_states for v in cpd.by]
+    arrays = [a.reshape(*shape, -1) for a in (cpd.intercept, cpd.coefficients, cpd.covariance) if a.size]
+    parts = [np.moveaxis(a, place, 0) for a in arrays]
+    return any(bool((part != part[:1]).any()) for part in parts)
 
 
 def random_cpd(cpd: CPD, rng: np.random.Generator) -> CPD:

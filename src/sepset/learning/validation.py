@@ -83,8 +83,8 @@ class ValidatedRisk:
 
     @property
     def fold_means(self) -> Floats:
-        """The mean of each round."""
-        return np.array([risk.mean for risk in self.tested])
+        """The mean of each round; rounds whose rows have no weight are left out."""
+        return np.array([risk.mean for risk in self.tested if risk.weights.any()])
 
     @property
     def pooled(self) -> Risk:
@@ -100,7 +100,7 @@ class ValidatedRisk:
     @property
     def mean_of_folds(self) -> float:
         """The mean of the rounds' means: each round counts alike, which differs where their sizes do."""
-        return float(self.fold_means.mean())
+        return float(self.fold_means.mean()) if len(self.fold_means) else float("nan")
 
     @property
     def spread(self) -> float:
