@@ -25,6 +25,9 @@ from sepset.models.bayesnet import BayesNet
 
 Array: TypeAlias = NDArray[np.float64]
 
+TIGHT = 1e-6
+"""The share of a sum of squares below which differences of sums are not trusted."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pooled:
@@ -33,10 +36,15 @@ class Pooled:
     cpds: tuple[CPD, ...]
     total: Any
 
-    def log_likelihood(self, cpd: CPD) -> float | None:
-        """What the rows of the block contribute with these parameters; None where statistics do not tell."""
+    def log_likelihood(self, cpd: CPD, has_rows: bool = False) -> float | None:
+        """What the rows of the block contribute with these parameters; None where statistics do not tell.
+
+        Args:
+            has_rows: whether rows can be asked instead, as they are where a line leaves so little over that sums of
+                squares have lost its digits.
+        """
         if isinstance(cpd, LinearGaussian):
-            return cpd.log_likelihood(self.total)
+            return None if has_rows and _is_tight(cpd, self.total) else cpd.log_likelihood(self.total)
         if isinstance(cpd, DeterministicCPD | MultiplexerCPD):
             return -math.inf if self.total[1] > 0 else 0.0
         if isinstance(self.total, Configurations):
@@ -110,12 +118,20 @@ class Statistics:
         total = 0.0
         for pool in self.blocks.values():
             cpds = [model.cpd(cpd.child) for cpd in pool.cpds]
-            known = pool.log_likelihood(cpds[0])
+            known = pool.log_likelihood(cpds[0], bool(self.columns))
             total += sum(self._summed(cpd) for cpd in cpds) if known is None else known
         return total
 
     def _summed(self, cpd: CPD) -> float:
         return _weighed(cpd, {v: self.columns[v] for v in cpd.scope}, self.weights)
+
+
+def _is_tight(cpd: LinearGaussian, total: Any) -> bool:
+    """Whether a line leaves less than `TIGHT` of its child's sum of squares in some context."""
+    known, size = cpd.centered(total), cpd.child.size
+    squares = np.einsum("cii->ci", known.products)[:, -size:]
+    left = np.einsum("cii->ci", cpd.covariance) * known.counts[:, None]
+    return bool((left < TIGHT * squares).any())
 
 
 def _weighed(cpd: CPD, columns: Columns, weights: Array | None) -> float:
