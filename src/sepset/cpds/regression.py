@@ -54,7 +54,9 @@ def least_squares(mean: Array, products: Array, size: int = 1) -> Line:
     scale = np.divide(1.0, deviation, out=np.zeros(split), where=deviation > 0)
     inverse, rank = _pseudo_inverse(inner * scale[:, None] * scale)
     slope = (scale[:, None] * (inverse @ (scale[:, None] * cross))).T
-    residue = products[split:, split:] - slope @ cross
+    # Quadratic in the slope, so that its rounding enters squared.
+    away = np.concatenate([-slope, np.eye(size)], axis=1)
+    residue = away @ products @ away.T
     return Line(mean[split:] - slope @ mean[:split], slope, _semidefinite(residue), rank)
 
 
