@@ -41,6 +41,13 @@ def test_errors_survive_pickling(name):
     assert (type(back), str(back)) == (type(error), str(error))
 
 
+@pytest.mark.parametrize("name", TREE)
+def test_errors_are_made_by_name_as_distributed_libraries_do(name):
+    kind = getattr(errors, name)
+    made = kind.__new__(kind, "what happened")
+    assert (type(made), made.args) == (kind, ("what happened",))
+
+
 def test_file_errors_say_where():
     error = FileFormatError("found ';'", file="net.bif", line=3, column=7)
     assert str(error) == "net.bif:3:7: found ';'"

@@ -22,10 +22,15 @@ import difflib
 import importlib
 from collections.abc import Iterable
 from types import ModuleType
+from typing import Self
 
 
 class SepsetError(Exception):
     """The root of every exception this library raises on purpose."""
+
+    def __new__(cls, *args: object, **_: object) -> Self:
+        """A new error, made the same way whatever built-in type it also is: unpickling libraries call this by name."""
+        return Exception.__new__(cls, *args)
 
 
 class ScopeError(SepsetError, ValueError):
