@@ -437,7 +437,9 @@ def log_of(value: Fraction) -> float:
 def extreme(draw: st.DrawFn) -> tuple[tuple[Discrete, ...], dict[tuple[int, ...], Fraction]]:
     """A table over A, C or both with floats of any exponent, and zeros."""
     scope = draw(st.sampled_from([(), (A,), (C,), PAIR, (C, A)]))
-    numbers = st.one_of(st.just(0.0), st.builds(math.ldexp, st.floats(0.5, 1.0, exclude_max=True), st.integers(-1073, 1024)))
+    numbers = st.one_of(
+        st.just(0.0), st.builds(math.ldexp, st.floats(0.5, 1.0, exclude_max=True), st.integers(-1073, 1024))
+    )
     cells = itertools.product(*(range(v.num_states) for v in scope))
     return scope, {cell: Fraction(draw(numbers.filter(math.isfinite))) for cell in cells}
 
