@@ -15,7 +15,7 @@ from sepset.evidence import resolve
 from sepset.inference import tabletree
 from sepset.inference.cliquetree import PreparedCliqueTree
 from sepset.inference.compiled import Question
-from sepset.inference.tabletree import PATIENCE, PreparedTables, QuestionCache
+from sepset.inference.tabletree import PATIENCE, PreparedTables
 from tolerances import CLOSE
 
 
@@ -160,18 +160,6 @@ def test_answers_are_the_callers_own_and_read_only():
     np.testing.assert_array_equal(first(1).values, before)
     with pytest.raises(ValueError, match="read-only"):
         first(1).values[0] = 1.0
-
-
-def test_the_cache_is_bounded_and_least_recently_used():
-    cache = QuestionCache(2)
-    made = []
-
-    def make(key):
-        return lambda: made.append(key) or key
-
-    for key in ("a", "b", "a", "c", "a", "b"):
-        assert cache.get(key, make(key)) == key
-    assert made == ["a", "b", "c", "b"]
 
 
 def test_models_without_variables_and_with_everything_observed():

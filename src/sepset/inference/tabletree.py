@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from threading import Lock
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -85,28 +83,6 @@ class PlainTree(Prepared, Protocol):
         """How a calibrated tree answers a joint across cliques."""
 
 
-class QuestionCache:
-    """Compiled questions under what they ask: bounded, least recently used, locked."""
-
-    def __init__(self, size: int = 128) -> None:
-        self._size = size
-        self._known: OrderedDict[Hashable, Any] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """The value under `key`, made when it is not there."""
-        with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-                return self._known[key]
-        value = make()
-        with self._lock:
-            self._known[key] = value
-            while len(self._known) > self._size:
-                self._known.popitem(last=False)
-        return value
-
-
 class Asked:
     """How all marginals are found for one observed set, and how often they were asked for.
 
@@ -128,7 +104,7 @@ class PreparedTables:
         method: Any,
         fallback: Callable[[Problem], PlainTree],
         store: FactorStore | None = None,
-        questions: QuestionCache | None = None,
+        questions: PlanCache[Any] | None = None,
         domains: Domains | None = None,
     ) -> None:
         self.problem = problem
@@ -136,7 +112,7 @@ class PreparedTables:
         self._settings: TreeSettings = method
         self._fallback_of = fallback
         self._given_store = store
-        self._questions = QuestionCache() if questions is None else questions
+        self._questions = PlanCache(128) if questions is None else questions
         self._given_domains = domains
         self._numbers: PlanCache[FactorStore] = PlanCache(16)
 
