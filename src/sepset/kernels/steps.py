@@ -122,20 +122,15 @@ def _join(book: Ledger, a: int, b: int) -> tuple[int, float, float]:
 
 
 @kernel
-def _merge(book: Ledger, work: Longs, num: int, i: int, j: int) -> None:
-    """Replace two of the `num` tensors at hand by their product, which comes last."""
+def _multiply(book: Ledger, work: Longs, i: int, j: int) -> None:
+    """Put the product of two tensors at hand in the place of the first; the second's is left as it is."""
     a, b = work[i], work[j]
     length, _, _ = _join(book, a, b)
     result = _add_step(book, a, b, length)
     _count(book, a, -1)
     _count(book, b, -1)
     _count(book, result, 1)
-    top = 0
-    for k in range(num):
-        if k != i and k != j:
-            work[top] = work[k]
-            top += 1
-    work[top] = result
+    work[i] = result
 
 
 @kernel
@@ -159,24 +154,48 @@ def _merge_equal(book: Ledger, work: Longs, num: int) -> int:
         while j < num and not _is_same_scope(book, work[i], work[j]):
             j += 1
         if j < num:
-            _merge(book, work, num, i, j)
+            _multiply(book, work, i, j)
             num -= 1
+            work[j] = work[num]
         else:
             i += 1
     return num
 
 
+@kernel
+def _rate(book: Ledger, work: Longs, i: int, j: int, growth: Floats, union: Floats) -> None:
+    """Note by how much the product of two tensors at hand outgrows them, and its multiplications."""
+    _, size, total = _join(book, work[i], work[j])
+    low, high = min(i, j), max(i, j)
+    growth[low, high] = size - book.sizes[work[i]] - book.sizes[work[j]]
+    union[low, high] = total
+
+
 @kernel(inline=True)
-def _merge_best(book: Ledger, work: Longs, num: int) -> None:
-    """Multiply the pair whose product grows least over its operands; less work breaks ties."""
-    best_i, best_j, growth, least = 0, 1, np.inf, np.inf
-    for i in range(num if num > 2 else 0):
+def _merge_pairs(book: Ledger, work: Longs, num: int) -> None:
+    """Multiply pair by pair until one is left, always the pair whose product grows least over its operands; less work
+    breaks ties. What a pair would grow does not change when others are multiplied."""
+    growth, union = np.empty((num, num)), np.empty((num, num))
+    for i in range(num):
         for j in range(i + 1, num):
-            _, size, union = _join(book, work[i], work[j])
-            more = size - book.sizes[work[i]] - book.sizes[work[j]]
-            if more < growth or (more == growth and union < least):
-                best_i, best_j, growth, least = i, j, more, union
-    _merge(book, work, num, best_i, best_j)
+            _rate(book, work, i, j, growth, union)
+    while num > 1:
+        best_i, best_j = 0, 1
+        for i in range(num):
+            for j in range(i + 1, num):
+                more, least = growth[i, j], growth[best_i, best_j]
+                if more < least or (more == least and union[i, j] < union[best_i, best_j]):
+                    best_i, best_j = i, j
+        num -= 1
+        _multiply(book, work, best_i, best_j)
+        work[best_j] = work[num]
+        for k in range(num):
+            if k != best_j:
+                growth[min(k, best_j), max(k, best_j)] = growth[min(k, num), max(k, num)]
+                union[min(k, best_j), max(k, best_j)] = union[min(k, num), max(k, num)]
+        for k in range(num):
+            if k != best_i:
+                _rate(book, work, k, best_i, growth, union)
 
 
 @kernel(inline=True)
@@ -192,9 +211,10 @@ def _combine(book: Ledger, work: Longs, num: int) -> int:
         _count(book, summed, 1)
         work[i] = summed
     num = _merge_equal(book, work, num)
-    while num > 1:
-        _merge_best(book, work, num)
-        num -= 1
+    if num == 2:
+        _multiply(book, work, 0, 1)
+    elif num > 2:
+        _merge_pairs(book, work, num)
     _count(book, work[0], -1)
     return _add_step(book, work[0], ONE, _restrict(book, work[0], 0))
 
