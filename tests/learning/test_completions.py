@@ -245,7 +245,7 @@ def test_chunks_change_nothing(monkeypatch):
     rows = mixed_rows(net, 40, 0.4)
     whole = Completions.of(Task(net, rows))
     one, hard = whole.expect(net), whole.complete(net)
-    monkeypatch.setattr("sepset.learning.completions.CHUNK", 7)
+    monkeypatch.setattr("sepset.learning.rowchoices.CHUNK", 7)
     other = whole.expect(net)
     assert_allclose(one.log_likelihood, other.log_likelihood, rtol=1e-12)
     for a, b in zip(one.statistics, other.statistics, strict=True):

@@ -213,7 +213,7 @@ def refuse_impossible(log_partition: Floats, places: Ints | None = None) -> None
     """
     rows = np.flatnonzero(log_partition == -np.inf)
     if len(rows):
-        rows = rows if places is None else np.sort(places[rows])
+        rows = rows if places is None else np.unique(places[rows])
         raise ImpossibleEvidence(
             f"{len(rows)} of {len(log_partition)} {'' if places is None else 'different '}rows have probability zero: "
             f"rows {listing(rows.tolist())}, counted "

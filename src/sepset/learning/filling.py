@@ -43,12 +43,14 @@ class Cells:
     Attributes:
         discrete: the position of each column of `codes`.
         real: the position of each column of `reals`.
+        period: after how many rows the data are repeated; 0 where they are not.
     """
 
     discrete: tuple[int, ...]
     codes: Codes
     real: tuple[int, ...]
     reals: Floats
+    period: int = 0
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -66,7 +68,12 @@ class Cells:
 
     def repeated(self, times: int) -> Cells:
         """All rows, then all rows again, and so on."""
-        return replace(self, codes=np.tile(self.codes, (times, 1)), reals=np.tile(self.reals, (times, 1)))
+        codes, reals = np.tile(self.codes, (times, 1)), np.tile(self.reals, (times, 1))
+        return replace(self, codes=codes, reals=reals, period=len(self))
+
+    def places(self, rows: Ints) -> Ints:
+        """The numbers of these rows in the data."""
+        return rows % self.period if self.period else rows
 
 
 def completed(
@@ -129,9 +136,10 @@ def _refuse_impossible(prepared: Prepared, cells: Cells, rows: Ints) -> None:
     if not len(rows):
         return
     reason = impossible(prepared, cells.findings(rows[:1]).evidence(0))
+    places = np.unique(cells.places(rows)).tolist()
     raise ImpossibleEvidence(
-        f"{len(rows)} of {len(cells)} rows with holes have probability zero: rows {listing(rows.tolist())}, counted "
-        f"from 0. {reason}"
+        f"{len(places)} of {cells.period or len(cells)} rows have holes and probability zero: rows {listing(places)}, "
+        f"counted from 0. {reason}"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,9 @@ from sepset.data.frames import open_frame
 from sepset.errors import DataError, ModelError, NotApplicable, listing
 from sepset.inference.rowwise import Workers
 from sepset.learning.filling import Cells, Kind, completed
+from sepset.learning.mixedfilling import fill_mixed, is_mixed
 from sepset.learning.task import bind
+from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 from sepset.universe import Variables
 from sepset.variables import Discrete, VariableLike, Vector
@@ -68,8 +70,9 @@ def impute(
         seed: a number or a generator.
         threads: how many; one a processor by default. Results do not depend on it.
 
-    Cost: discrete models answer all rows in batches, one for each column ("map": one for all); models with both
-    discrete and real variables answer each distinct row; Gaussian models one regression a missingness pattern.
+    Cost: discrete models answer all rows in batches, one for each column ("map": one for all); networks with both
+    discrete and real variables enumerate the joint hidden states of each row, up to a thousand; Gaussian models one
+    regression a missingness pattern.
     Reference: Koller & Friedman, section 19.1.3; Rubin (1987); Little & Rubin (2019), chapters 4 and 10.
 
     >>> from sepset.cpds.table import TableCPD
@@ -141,8 +144,10 @@ def _imputed(
 ) -> tuple[Dataset, ...]:
     variables = model.variables
     rows = bind(data, variables)
-    cells = _cells(rows, variables).repeated(copies)
-    filled = completed(model.problem(), cells, [variables.id(v) for v in asked], kind, rng, workers)
+    cells, wanted = _cells(rows, variables).repeated(copies), [variables.id(v) for v in asked]
+    filled = cells
+    if not is_mixed(model) or len(fill_mixed(cast(BayesNet, model), cells, wanted, kind, rng)):
+        filled = completed(model.problem(), cells, wanted, kind, rng, workers)
     columns: dict[int, NDArray[Any]] = {v: filled.codes[:, i] for i, v in enumerate(filled.discrete)}
     columns |= {v: filled.reals[:, i] for i, v in enumerate(filled.real)}
     whole = {v.name: columns[variables.id(v)].reshape(copies, rows.num_rows) for v in asked}

@@ -1,0 +1,172 @@
+r"""Rows of networks with real variables, completed in every way: hidden states one by one, numbers in closed form.
+
+A row's hidden states $\mathbf h$ are enumerated; given all states the real variables are jointly normal, so that
+missing numbers have a normal distribution given those found:
+
+$$P(\mathbf h \mid \mathbf o) \propto P(\mathbf h, \mathbf o_d)\, N(\mathbf o_c; \mu_{\mathbf h}, \Sigma_{\mathbf h}).$$
+
+Exact; the cost grows with the number of joint hidden states of a row.
+
+Reference: Koller & Friedman, section 14.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.cpds.linear import LinearGaussian
+from sepset.errors import TooLarge
+from sepset.factors.algebra import Columns
+from sepset.inference.batch import refuse_impossible
+from sepset.learning.gaussianfamily import Numbers, conditional_numbers
+from sepset.models.bayesnet import BayesNet
+from sepset.variables import Discrete, Vector
+
+Array: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+LARGEST = 2**16
+"""The most joint hidden states of one row."""
+
+CHUNK = 2**17
+"""About how many completed rows are held at a time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Completed:
+    """Some rows with every choice of their hidden states, the choices of one row next to each other.
+
+    Attributes:
+        rows: which rows.
+        places: where each is first met in the data.
+        owner: for each choice, the place of its row among `rows`.
+        starts: where the choices of each row start.
+        numbers: states and numbers of each choice, missing numbers replaced by their expectations.
+        log_joint: the log density of what was found together with the hidden states.
+    """
+
+    rows: Ints
+    places: Ints
+    owner: Ints
+    starts: Ints
+    numbers: Numbers
+    log_joint: Array
+
+    def posterior(self) -> tuple[Array, Array]:
+        """The probability of each choice given its row, and each row's log density."""
+        top = np.maximum.reduceat(self.log_joint, self.starts)
+        refuse_impossible(top, self.places)
+        share = np.exp(self.log_joint - top[self.owner])
+        mass = np.add.reduceat(share, self.starts)
+        return share / mass[self.owner], top + np.log(mass)
+
+    def best(self) -> tuple[Array, Array]:
+        """One for the most probable choice of each row (the first of equals), and the log density of all of it."""
+        log = self.log_joint + self.numbers.log_peak
+        top = np.maximum.reduceat(log, self.starts)
+        refuse_impossible(top, self.places)
+        first = np.unique(self.owner[log == top[self.owner]], return_index=True)[1]
+        chosen = np.zeros(len(log))
+        chosen[np.flatnonzero(log == top[self.owner])[first]] = 1.0
+        return chosen, top
+
+
+@dataclass(frozen=True, eq=False)
+class RowChoices:
+    """Rows with holes, and every choice of their hidden states.
+
+    Attributes:
+        columns: the rows, missing codes -1 and missing numbers NaN.
+        places: the number of each row in the data.
+        patterns: rows that miss the same numbers, with those.
+        choices: how many joint hidden states each row has.
+    """
+
+    columns: Columns = field(repr=False)
+    places: Ints = field(repr=False)
+    patterns: tuple[tuple[Ints, tuple[Vector, ...]], ...] = field(repr=False)
+    choices: Ints = field(repr=False)
+
+    @classmethod
+    def of(cls, columns: Columns, places: Ints) -> RowChoices:
+        """The choices of these rows; a row with too many is refused."""
+        number = num_choices(columns, len(places))
+        return cls(columns, places, tuple(_patterns(columns, len(places))), _checked(columns, number))
+
+    def completed(self, model: BayesNet, rows: Ints | None = None) -> Iterator[Completed]:
+        """The rows, or some of them, in chunks, completed in every way at these parameters."""
+        for members, missing in self.patterns:
+            chosen = members if rows is None else members[np.isin(members, rows)]
+            for part in self._chunks(chosen):
+                yield self._chunk(model, part, missing)
+
+    def _chunks(self, rows: Ints) -> Iterator[Ints]:
+        if len(rows):
+            number = np.cumsum(self.choices[rows]) // CHUNK
+            yield from np.split(rows, np.flatnonzero(np.diff(number)) + 1)
+
+    def _chunk(self, model: BayesNet, rows: Ints, missing: tuple[Vector, ...]) -> Completed:
+        choices = self.choices[rows]
+        starts = np.concatenate([[0], np.cumsum(choices)[:-1]]).astype(np.int64)
+        owner = np.repeat(np.arange(len(rows)), choices)
+        columns = _filled(self.columns, rows[owner], np.arange(len(owner)) - starts[owner])
+        log = np.zeros(len(owner))
+        for cpd in model.cpds:
+            if not isinstance(cpd, LinearGaussian):
+                log += cpd.log_probability({v: columns[v] for v in cpd.scope})
+        lines = [cpd for cpd in model.cpds if isinstance(cpd, LinearGaussian)]
+        numbers = conditional_numbers(lines, columns, missing, len(owner))
+        return Completed(rows, self.places[rows], owner, starts, numbers, log + numbers.log_density)
+
+
+def _filled(columns: Columns, rows: Ints, number: Ints) -> Columns:
+    """The columns at these rows, with hidden states number `number` (the last variable fastest) in their holes."""
+    filled: Columns = {}
+    left = number
+    for variable in reversed(columns):
+        column = columns[variable][rows]
+        if isinstance(variable, Discrete):
+            hidden = column < 0
+            column = np.where(hidden, left % variable.num_states, column)
+            left = np.where(hidden, left // variable.num_states, left)
+        filled[variable] = column
+    return filled
+
+
+def _patterns(columns: Columns, num_rows: int) -> Iterator[tuple[Ints, tuple[Vector, ...]]]:
+    """The rows that miss the same numbers, and whose these are."""
+    real = [v for v in columns if isinstance(v, Vector)]
+    missing = np.column_stack([np.zeros(num_rows, np.bool_), *(np.isnan(columns[v]) for v in real)])
+    kinds, which = np.unique(missing, axis=0, return_inverse=True)
+    for number, absent in enumerate(kinds[:, 1:]):
+        yield np.flatnonzero(which.reshape(-1) == number), tuple(v for v, a in zip(real, absent, strict=True) if a)
+
+
+def num_choices(columns: Columns, num_rows: int) -> Array:
+    """How many joint hidden states each row has.
+
+    >>> num_choices({Discrete("a", 3): np.array([-1, 0]), Discrete("b"): np.array([-1, -1])}, 2).tolist()
+    [6.0, 2.0]
+    """
+    number = np.ones(num_rows)
+    for variable, column in columns.items():
+        if isinstance(variable, Discrete):
+            number *= np.where(column < 0, variable.num_states, 1)
+    return number
+
+
+def _checked(columns: Columns, number: Array) -> Ints:
+    """The numbers of choices; too many are refused."""
+    if len(number) and number.max() > LARGEST:
+        worst = int(number.argmax())
+        hidden = sum(int(c[worst] < 0) for v, c in columns.items() if isinstance(v, Discrete))
+        raise TooLarge(
+            f"A row hides {hidden} discrete variables with {number[worst]:,.0f} joint states; beside real variables at "
+            f"most {LARGEST:,} are enumerated. Drop such rows, or discretize the real variables."
+        )
+    return number.astype(np.int64)
