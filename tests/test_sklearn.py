@@ -269,3 +269,17 @@ def test_columns_without_any_value_are_refused():
         BayesNetImputer().fit(X)
     with pytest.raises(ss.DataError, match="'x1'"):
         BayesNetClassifier().fit(X, [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("labels", "row"),
+    [
+        (np.array([0.0, np.nan, 1.0]), 1),
+        (np.array(["a", None, "b"], object), 1),
+        (np.array(["a", "b", np.nan], object), 2),
+        (np.array([pd.NA, "a", "b"], object), 0),
+    ],
+)
+def test_missing_labels_are_refused_by_row(labels, row):
+    with pytest.raises(ValueError, match=f"y contains NaN or None .first in row {row}"):
+        BayesNetClassifier().fit(np.array([[0.5], [1.5], [2.5]]), labels)

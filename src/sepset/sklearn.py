@@ -112,6 +112,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         name = self.target or _name_of(y) or "class"
         columns = _columns(self, X, reset=True)
         labels = checks.column_or_1d(y, warn=True)
+        _refuse_missing_labels(labels)
         targets.check_classification_targets(labels)
         _check_lengths(columns, labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
@@ -405,6 +406,23 @@ def _weights(sample_weight: Any, num_rows: int) -> Floats:
 
 def _check_lengths(columns: Mapping[str, Any], labels: NDArray[Any]) -> None:
     checks.check_consistent_length(next(iter(columns.values()), labels), labels)
+
+
+def _refuse_missing_labels(labels: NDArray[Any]) -> None:
+    missing = np.array([_is_missing(label) for label in labels.tolist()], np.bool_)
+    if missing.any():
+        raise ValueError(
+            f"Input y contains NaN or None (first in row {int(np.argmax(missing))}): rows without a class cannot be "
+            "learned from. Drop them, or fit the network by EM."
+        )
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN, or something else that does not equal itself, as pandas' NA."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:
+        return True
 
 
 def _check_unknown(unknown: object) -> None:
