@@ -95,3 +95,15 @@ def test_settings():
     assert repr(GradientAscent(memory=5)) == "GradientAscent(memory=5)"
     with pytest.raises(NotApplicable, match="memory"):
         GradientAscent(memory=0)
+
+
+def test_maximum_likelihood_is_the_same_in_logits():
+    """Box 17.D: of complete rows, ascent in softmax parameters ends at the ratios of counts."""
+    rng = np.random.default_rng(5)
+    rows = {"a": rng.integers(2, size=60), "b": rng.integers(3, size=60), "c": rng.integers(2, size=60)}
+    dag = DAG.parse("a -> b; a -> c; b -> c")
+    closed = fit(dag, rows)
+    found = fit(dag, rows, GradientAscent(), until=Until(steps=300, tolerance=None))
+    assert found.log_likelihood == pytest.approx(closed.log_likelihood, rel=1e-10)
+    for mine, other in zip(found.model.cpds, closed.model.cpds, strict=True):
+        assert_allclose(mine.values, other.values, atol=1e-5)

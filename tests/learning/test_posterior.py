@@ -202,6 +202,11 @@ def test_densities_of_a_coin_in_both_parameterizations(alpha):
         theta = 1 / (1 + math.exp(-e))
         assert density(theta, "softmax") == pytest.approx(density_of_logit(alpha, e), rel=1e-9)
         assert density(theta, "theta") == pytest.approx(stats.beta(*alpha).pdf(theta), rel=1e-9)
+    # Box 17.D: predictions do not depend on the parameterization, where the prior is transformed with it.
+    wide = 60 / min(alpha)
+    total = integrate.quad(lambda e: density(1 / (1 + math.exp(-e)), "softmax"), -wide, wide, points=[0])[0]
+    mean = integrate.quad(lambda e: density(s := 1 / (1 + math.exp(-e)), "softmax") * s, -wide, wide, points=[0])[0]
+    assert (total, mean) == pytest.approx((1.0, alpha[0] / sum(alpha)), rel=1e-7)
     ends = [math.log(0.3 / 0.7), math.log(0.6 / 0.4)]
     mass = integrate.quad(lambda e: density(1 / (1 + math.exp(-e)), "softmax"), *ends)[0]
     assert mass == pytest.approx(stats.beta(*alpha).cdf(0.6) - stats.beta(*alpha).cdf(0.3), rel=1e-8)
