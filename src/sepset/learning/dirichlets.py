@@ -154,7 +154,8 @@ class Dirichlets:
 
     def sample(self, rng: np.random.Generator) -> Array:
         """One draw of the probabilities of all cells."""
-        which = np.array([rng.choice(len(w), p=w / w.sum()) for w in self.weights], dtype=np.int64)
+        steps = np.cumsum(self.weights, axis=1)
+        which = (rng.random(len(steps))[:, None] * steps[:, -1:] > steps[:, :-1]).sum(axis=1)
         self._shares()
         alpha = self.alphas[which[self.groups], np.arange(len(self.groups))]
         draws = rng.standard_gamma(alpha)

@@ -106,11 +106,12 @@ class Lines:
         u = np.stack([matrix(cpd.given, columns, num_rows) for cpd in self.cpds], axis=1)
         y = np.stack([matrix((cpd.child,), columns, num_rows) for cpd in self.cpds], axis=1)
         logs = np.zeros(num_rows)
-        for e in np.unique(entry):
-            here = entry == e
-            for uses in np.unique(here[here.any(axis=1)], axis=0):
-                at = np.flatnonzero((here == uses).all(axis=1))
-                logs[at] += _log_uses(self.contexts[e], u[at][:, uses], y[at][:, uses])
+        for j in range(len(self.cpds)):
+            same = entry == entry[:, j : j + 1]
+            rows = np.flatnonzero(~same[:, :j].any(axis=1))  # each context of a row at its first use
+            for at in _alike(np.column_stack([entry[rows, j], same[rows]])):
+                row, uses = rows[at], same[rows[at[0]]]
+                logs[row] += _log_uses(self.contexts[entry[row[0], j]], u[row][:, uses], y[row][:, uses])
         return logs
 
     def tail(self, parameter: object, above: float, given: Mapping[Any, Any]) -> float:
@@ -211,6 +212,13 @@ def mode_of(cpd: LinearGaussian, posts: Sequence[Conjugate], parameterization: s
     """
     extra = 1.0 if parameterization == "theta" else 0.0
     return _with(cpd, [_mode(post, extra) for post in posts])
+
+
+def _alike(keys: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """The places of equal rows of keys, together."""
+    order = np.lexsort(keys.T[::-1])
+    changes = np.flatnonzero((keys[order][1:] != keys[order][:-1]).any(axis=1)) + 1
+    return np.split(order, changes) if len(order) else []
 
 
 def _log_uses(post: Conjugate, u: Array, y: Array) -> Array:
