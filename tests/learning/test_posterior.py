@@ -282,3 +282,17 @@ def test_one_row_is_exact_and_a_condition_is_a_ratio_of_rows():
     assert ss.query(mean, "y", given={"x": 1})[1] == pytest.approx(ratio, rel=1e-12)
     expectation = float((joint * cells[1, 1] / (cells[0, 1] + cells[1, 1])).sum())
     assert abs(expectation - ratio) > 1e-3
+
+
+def test_the_mean_network_says_whether_it_is_exact():
+    a, b, x = Discrete("a"), Discrete("b"), Real("x")
+    apart = BayesNet(TableCPD(a, [0.5, 0.5]), TableCPD(b, [[0.5, 0.5]] * 2, given=a))
+    tied = BayesNet(TableCPD(a, [0.5, 0.5], block="coin"), TableCPD(b, [0.5, 0.5], block="coin"))
+    line = BayesNet(LinearGaussian(x, covariance=1.0))
+    rows = {"a": [0, 1, 1], "b": [1, 1, 0], "x": [0.5, 1.0, 3.0]}
+    for net, prior, is_exact in ((apart, K2(), True), (tied, K2(), False), (line, NormalGamma(0, 1, 2, 1), False)):
+        found = fit(net, rows, Bayes(prior))
+        assert found.posterior.is_mean_exact is is_exact
+        assert ("approximate" in found._repr_html_()) is not is_exact
+        gap = found.posterior.log_predictive(rows) - found.model.log_probability(rows)
+        assert (np.abs(gap).max() < 1e-12) is is_exact

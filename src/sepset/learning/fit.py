@@ -95,6 +95,8 @@ class Fit(Result):
             yield part, guarantee.value
         if self.posterior is not None:
             yield "log marginal likelihood", self.posterior.shown_evidence
+            exact = self.posterior.is_mean_exact
+            yield "predictions of one row", "exact" if exact else "approximate; posterior.log_predictive is exact"
         if self.fragmentation is not None:
             yield "data", self.fragmentation.headline
         for what, value in self.info.items():

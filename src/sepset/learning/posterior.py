@@ -97,6 +97,16 @@ class Posterior:
             return "undefined: the prior is improper"
         return f"{self.log_marginal_likelihood:.10g}"
 
+    @property
+    def is_mean_exact(self) -> bool:
+        """Whether the network of expected parameters gives one new row its exact probability.
+
+        It does where parameters are multinomials and no row uses one twice; lines predict Student t, not normal.
+
+        Reference: Koller & Friedman, sections 17.4.2 and 17.5.3.
+        """
+        return all(isinstance(part, Dirichlets) and len(part.cpds) == 1 for part in self)
+
     def mean_model(self) -> BayesNet:
         r"""The network with expected parameters.
 
