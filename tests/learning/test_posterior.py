@@ -295,4 +295,4 @@ def test_the_mean_network_says_whether_it_is_exact():
         assert found.posterior.is_mean_exact is is_exact
         assert ("approximate" in found._repr_html_()) is not is_exact
         gap = found.posterior.log_predictive(rows) - found.model.log_probability(rows)
-        assert (np.abs(gap).max() < 1e-12) is is_exact
+        assert bool(np.abs(gap).max() < 1e-12) is is_exact
