@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.cpds.gaussianpriors import NormalGamma
 from sepset.cpds.priors import Dirichlet
 from sepset.data.binding import infer_variable
 from sepset.data.dataset import Dataset, FrameKind
@@ -25,6 +24,7 @@ from sepset.learning.fit import LearningMethod, fit
 from sepset.learning.imputation import impute
 from sepset.learning.naivebayes import naive_bayes, spanning_tree, tree_augmented
 from sepset.learning.parameters import Bayes
+from sepset.learning.weakpriors import weak_line_priors
 from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete, State, Vector
 
@@ -41,11 +41,6 @@ Floats: TypeAlias = NDArray[np.float64]
 Structure: TypeAlias = Literal["naive", "tan"] | DAG | BayesNet
 Tree: TypeAlias = Literal["tree"] | DAG | BayesNet
 Unknown: TypeAlias = Literal["raise", "missing"]
-
-PSEUDO_ROWS = 1.0
-"""How many rows the default prior of a Gaussian's variance counts for; their variance is that of the column."""
-WEAK = 1e-3
-"""How many rows the default prior of a Gaussian's mean counts for."""
 
 
 class BayesNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -261,7 +256,7 @@ def _blank(rows: Dataset, variable: Discrete | Vector) -> NDArray[np.bool_]:
 
 def _default_method(rows: Dataset, template: DAG | BayesNet) -> LearningMethod:
     """The posterior mean under weak priors; where cells are missing, by EM from a rough filling of them."""
-    prior = {**_gaussian_priors(rows), ...: Dirichlet(1.0)}
+    prior: dict[Any, object] = {**weak_line_priors(rows), ...: Dirichlet(1.0)}
     if rows.is_complete:
         return Bayes(prior)
     from sepset.learning.em import EM
@@ -278,23 +273,6 @@ def _filled_roughly(rows: Dataset) -> Dataset:
         usual = np.bincount(seen).argmax() if isinstance(v, Discrete) else seen.mean()
         columns[v.name] = np.where(holes, usual, column)
     return Dataset.from_codes(rows.variables, columns, weights=rows.weights)
-
-
-def _gaussian_priors(rows: Dataset) -> dict[Any, NormalGamma]:
-    """For every real column, about a row with its mean and variance: enough to keep variances above zero."""
-    found: dict[Any, NormalGamma] = {}
-    for v in rows.variables:
-        if isinstance(v, Discrete):
-            continue
-        seen = ~_blank(rows, v)
-        values = rows.values(v)[seen]
-        weights = np.ones(len(values)) if rows.weights is None else rows.weights[seen]
-        mean = float(weights @ values / weights.sum())
-        spread = float(weights @ (values - mean) ** 2 / weights.sum())
-        least = 1e-9 * max(mean**2, 1e-9)
-        rate = 0.5 * PSEUDO_ROWS * max(spread, least)
-        found[v.name] = NormalGamma(mean, WEAK, 1.0 + 0.5 * PSEUDO_ROWS, rate)
-    return found
 
 
 def _graph(structure: Any, rows: Dataset, target: Discrete) -> DAG | BayesNet:

@@ -283,3 +283,17 @@ def test_graphs_of_one_node(tmp_path):
     path.write_text("coin\nhead\ntail\n", encoding="utf-8")
     shown("fit", "coin;", path, "-o", out)
     assert ss.read(out).dag == DAG.parse("coin")
+
+
+@pytest.mark.parametrize(
+    "method", [["-m", "bdeu"], ["-m", "k2"], ["-m", "em", "-a", "4"], ["-m", "hard-em", "-a", "4"]]
+)
+def test_priors_of_mixed_columns(method, tmp_path):
+    """One row a class leaves every variance to the prior, which the columns tell."""
+    path, out = tmp_path / "rows.csv", tmp_path / "model.json"
+    path.write_text("k,x\na,1.5\nb,3.5\n", encoding="utf-8")
+    shown("fit", "k -> x", path, "-o", out, *method)
+    line = ss.read(out).cpd("x")
+    assert (line.covariance > 0).all()
+    assert line.intercept[0, 0] < line.intercept[1, 0]
+    assert parsed("evaluate", out, path, "-k", 2, *method)["folds"] == 2

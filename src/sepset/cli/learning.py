@@ -106,17 +106,17 @@ def fit(
     from sepset.inference.result import Status
     from sepset.io.files import write
     from sepset.learning.fit import fit as fitted
+    from sepset.learning.task import template_of
 
     _require_model_file(out)
     texts = _texts(missing)
     graph = _structure(structure, data, target, texts)
     rows: Any = data if weights is None and missing is None else _loaded(data, graph, weights, texts)
-    extra = [_hidden(text) for text in hidden or ()]
+    template = template_of(graph, rows, [_hidden(text) for text in hidden or ()] or None)
     found = fitted(
-        graph,
+        template,
         rows,
-        _method(method, sample_size, unseen),
-        variables=extra or None,
+        _method(method, sample_size, unseen, template, rows),
         seed=seed,
         until=None if steps is None else Until(steps=steps),
         progress=progress,
@@ -206,7 +206,10 @@ def _hidden(text: str) -> Discrete:
     return Discrete(name, int(states) if states.isdigit() else tuple(states.split(",")))
 
 
-def _method(name: Estimator, sample_size: float | None, unseen: Unseen) -> LearningMethod:
+def _method(
+    name: Estimator, sample_size: float | None, unseen: Unseen, template: BayesNet, rows: Path | Dataset
+) -> LearningMethod:
+    """The way to learn; priors of tables come with weak ones of lines, read from the columns."""
     from sepset.cpds.priors import K2, BDeu
     from sepset.learning.em import EM, HardEM
     from sepset.learning.parameters import MLE, Bayes
@@ -216,11 +219,24 @@ def _method(name: Estimator, sample_size: float | None, unseen: Unseen) -> Learn
             raise ScopeError("mle has no prior; --sample-size goes with bdeu, em and hard-em.")
         return MLE(unseen=unseen.value)
     if name is Estimator.k2:
-        return Bayes(K2())
+        return Bayes(_with_lines(K2(), template, rows))
     if name is Estimator.bdeu:
-        return Bayes(BDeu(10.0 if sample_size is None else sample_size))
-    prior = None if sample_size is None else BDeu(sample_size)
+        return Bayes(_with_lines(BDeu(10.0 if sample_size is None else sample_size), template, rows))
+    prior = None if sample_size is None else _with_lines(BDeu(sample_size), template, rows)
     return EM(prior=prior) if name is Estimator.em else HardEM(prior=prior)
+
+
+def _with_lines(prior: Any, template: BayesNet, rows: Path | Dataset) -> Any:
+    """The prior, for networks with real variables beside one of each line."""
+    from sepset.data.dataset import Dataset
+    from sepset.data.files import read_dataset
+    from sepset.learning.weakpriors import weak_line_priors
+
+    reals = [v for v in template.variables if not v.is_discrete]
+    if not reals:
+        return prior
+    columns = rows.select(reals) if isinstance(rows, Dataset) else read_dataset(rows, reals)
+    return {**weak_line_priors(columns), ...: prior}
 
 
 def _fit_facts(found: Fit, out: Path) -> dict[str, Any]:
@@ -274,7 +290,8 @@ def evaluate(
         facts["losses"] = {name: _risk_json(risk) for name, risk in found.items()}
         views.append(found.__rich__())
     else:
-        tried = _validated(model, rows, losses, KFold(folds), _method(method, sample_size, unseen), seed, progress)
+        chosen = _method(method, sample_size, unseen, _bayesian(model), rows)
+        tried = _validated(model, rows, losses, KFold(folds), chosen, seed, progress)
         facts["folds"] = folds
         facts["losses"] = {name: _validated_json(risk) for name, risk in tried.items()}
         views.append(tried.__rich__())
@@ -312,6 +329,14 @@ def _evaluated(model: Any, rows: Dataset, losses: list[Loss], progress: bool | N
     return evaluated(model, rows, *losses, progress=progress)
 
 
+def _bayesian(model: Any) -> BayesNet:
+    from sepset.models.bayesnet import BayesNet
+
+    if not isinstance(model, BayesNet):
+        raise NotApplicable(f"Cross-validation fits Bayesian networks; this is a {type(model).__name__}.")
+    return model
+
+
 def _validated(
     model: Any,
     rows: Dataset,
@@ -322,10 +347,7 @@ def _validated(
     progress: bool | None,
 ) -> Validation:
     from sepset.learning.validation import Learner, cross_validate
-    from sepset.models.bayesnet import BayesNet
 
-    if not isinstance(model, BayesNet):
-        raise NotApplicable(f"Cross-validation fits Bayesian networks; this is a {type(model).__name__}.")
     return cross_validate(Learner(model, method), rows, *losses, split=split, seed=seed, progress=progress)
 
 

@@ -64,7 +64,10 @@ def _require_numbers(frame: Frame, groups: Groups, reals: Sequence[Vector]) -> N
         if missing.any():
             raise DataError(missing_message("Moments", variable.name, int(missing.sum())))
         if not np.isfinite(numbers_of(frame.read(f"s{place}"))[groups.num_rows > 0]).all():
-            raise DataError(f"Column {variable.name!r} holds NaN or infinity, which has no moments.")
+            raise DataError(
+                f"Column {variable.name!r} holds NaN or infinity, which has no moments. "
+                "Where it stands for a missing cell use EM, or leave those rows out."
+            )
 
 
 def _products(cells: Any, sums: Any, first: Frame, size: int, num_keys: int) -> Any:

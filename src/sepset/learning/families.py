@@ -354,7 +354,8 @@ def weight_prior(cpd: CPD, prior: object) -> WeightPrior:
     """A prior on weights; any other is refused."""
     if isinstance(prior, Normal | Laplace):
         return prior
-    raise NotApplicable(f"{cpd!r} has weights, and takes a Normal or Laplace prior; found {prior!r}.")
+    others = "" if cpd.child.is_discrete else " (or NormalGamma, LinearNormalGamma)"
+    raise NotApplicable(f"{cpd!r} has weights, and takes a Normal or Laplace prior{others}; found {prior!r}.")
 
 
 def weight_penalty(prior: WeightPrior, weights: Array) -> float:
