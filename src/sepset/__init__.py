@@ -229,6 +229,7 @@ if TYPE_CHECKING:
     )
     from sepset.learning.em import EM as EM, HardEM as HardEM, IncrementalEM as IncrementalEM
     from sepset.learning.empirical import Empirical as Empirical
+    from sepset.learning.expectedcounts import expected_counts as expected_counts
     from sepset.learning.fit import Fit as Fit, LearningMethod as LearningMethod, fit as fit
     from sepset.learning.fragmentation import Fragmentation as Fragmentation
     from sepset.learning.gaussians import (
@@ -289,6 +290,7 @@ if TYPE_CHECKING:
         complete_cases as complete_cases,
         missing_patterns as missing_patterns,
     )
+    from sepset.learning.momentmatching import ExponentialFamily as ExponentialFamily
     from sepset.learning.multinomial import (
         MultinomialNaiveBayes as MultinomialNaiveBayes,
         multinomial_naive_bayes as multinomial_naive_bayes,
@@ -450,6 +452,7 @@ _MODULES = {
     "learning.divergence": ("Divergence DivergenceFrom cpd_distance divergence parameter_distance "),
     "learning.em": ("EM HardEM IncrementalEM "),
     "learning.empirical": ("Empirical "),
+    "learning.expectedcounts": ("expected_counts "),
     "learning.fit": ("Fit LearningMethod fit "),
     "learning.fragmentation": ("Fragmentation "),
     "learning.gaussians": ("conditional_line fit_gaussian fit_line "),
@@ -467,6 +470,7 @@ _MODULES = {
     "learning.mechanisms": ("Hiding MAR MCAR MNAR indicator mask "),
     "learning.metanetwork": ("irrelevant_parameters meta_network "),
     "learning.missingness": ("MissingPatterns complete_cases missing_patterns "),
+    "learning.momentmatching": ("ExponentialFamily "),
     "learning.multinomial": ("MultinomialNaiveBayes multinomial_naive_bayes "),
     "learning.naivebayes": ("naive_bayes tree_augmented "),
     "learning.parameters": ("Bayes MAP MLE "),
