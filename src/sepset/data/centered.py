@@ -142,8 +142,7 @@ def _refuse_infinite(block: Values, reals: Sequence[Vector], start: int) -> None
 def _add_by_context(places: NDArray[np.int64], block: Values, weights: Values, parts: Parts) -> None:
     from sepset.kernels.scatter import add_rows
 
-    ordered = (np.ascontiguousarray(part) for part in (places, block, weights))
-    add_rows(*ordered, *parts)
+    add_rows(np.ascontiguousarray(places), np.ascontiguousarray(block), np.ascontiguousarray(weights), *parts)
 
 
 def _block_moments(block: Values, weights: Values) -> Parts:
