@@ -309,6 +309,29 @@ def test_held_out_rows_end_it_early():
     assert_allclose(watched.log_likelihood, log_likelihood(watched.model, given_rows), rtol=1e-10)
 
 
+def test_held_out_rows_end_resumed_runs_where_they_would_have(tmp_path):
+    dag, _, rows = latent_rows(60)
+    _, _, others = latent_rows(40)
+    method = EM(holdout=others.take(np.arange(40)[::-1][:15]), restarts=1, start="random")
+    more = {"variables": [Discrete("h", 2)], "seed": 3}
+    whole = fit(dag, rows, method, **more, until=Until(steps=500, tolerance=None))
+    file = tmp_path / "run.bin"
+    for steps in (2, 4, 500, 500):
+        parts = fit(dag, rows, method, **more, until=Until(steps=steps, tolerance=None), checkpoint=file)
+    assert parts.status is whole.status
+    assert parts.trace.tolist() == whole.trace.tolist()
+    assert parts.log_likelihood == whole.log_likelihood
+
+
+def test_a_first_step_that_lowers_held_out_rows_is_not_made():
+    """The held-out rows are just what the start expects; the rows to learn from say otherwise."""
+    coin = Discrete("coin")
+    net = BayesNet(TableCPD(coin, [0.5, 0.5]))
+    found = fit(net, {"coin": [0, 0, 0, None]}, EM(holdout={"coin": [0, 1]}, start="model"))
+    assert found.status is Status.COMPLETED
+    assert found.model.cpd("coin").values.tolist() == [0.5, 0.5]
+
+
 def test_time_limits_end_it():
     found = fit(DAG.parse("x -> y"), text_rows(), EM(), until=Until(steps=None, tolerance=None, seconds=0.05))
     assert found.status is Status.TIME_LIMIT

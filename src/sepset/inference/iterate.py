@@ -52,11 +52,13 @@ class Info(NamedTuple):
         objective: what the method raises, after the step.
         change: how much the step changed, relative to the objective; a step at or below the tolerance is the last.
         is_done: whether the method itself knows that nothing is left to do.
+        status: what the run has then come to.
     """
 
     objective: float
     change: float
     is_done: bool = False
+    status: Status = Status.CONVERGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,9 @@ class Until:
     def status(self, steps: int, seconds: float, info: Info | None) -> Status | None:
         """Why to stop after this many steps, or None to go on."""
         if info is not None:
-            if info.is_done or (self.tolerance is not None and info.change <= self.tolerance):
+            if info.is_done:
+                return info.status
+            if self.tolerance is not None and info.change <= self.tolerance:
                 return Status.CONVERGED
             if not info.objective < np.inf:
                 return Status.DIVERGED
@@ -293,7 +297,7 @@ class _Keeper(Generic[S]):
         if start is not None:
             self.state: S = start.state
             rng.bit_generator.state = start.generator
-            if start.status in (Status.CONVERGED, Status.DIVERGED):
+            if start.status in (Status.CONVERGED, Status.DIVERGED, Status.COMPLETED):
                 self.status = start.status
         self.generator = rng.bit_generator.state
 

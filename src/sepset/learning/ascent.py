@@ -45,6 +45,7 @@ class Point:
         objective: the log-likelihood with the log prior.
         memory: what a method needs to remember beside that.
         is_exact: whether the log-likelihood is that of the rows as given.
+        watched: the log-likelihood of held-out rows, where there are some.
     """
 
     model: BayesNet
@@ -53,6 +54,7 @@ class Point:
     objective: float
     memory: Any = field(default=(), repr=False)
     is_exact: bool = field(default=False, repr=False)
+    watched: float = field(default=-np.inf, repr=False)
 
     def info(self, before: Point) -> Info:
         """What a step from another point achieved."""
@@ -186,47 +188,55 @@ def _brief(value: object) -> str:
 def climb(method: Climber, task: Task) -> Fit:
     """The fit of a task by an EM algorithm."""
     ascent = Ascent.of(task, method.prior, method.parameterization, getattr(method, "threads", None))
-    watch = _Watch.of(task, getattr(method, "holdout", None))
     try:
         run = iterate(
-            method,
+            Watched.of(method, task),
             ascent,
             rng=task.rng,
             until=as_until(task.until, Until(steps=1000, tolerance=1e-8)),
-            callback=watch,
             progress=task.progress,
             checkpoint=task.checkpoint,
             about=about(method, task),
         )
     except (NotClosed, np.linalg.LinAlgError) as error:
         raise NotClosed(f"{method!r} cannot go on: {error}") from error
-    return result(method, ascent, run if watch is None else watch.chosen(run))
+    return result(method, ascent, run)
 
 
-class _Watch:
-    """Looks at held-out rows after each step, and stops where their log-likelihood falls."""
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """A method that looks at held-out rows after each step, and ends before the one that lowers their log-likelihood.
 
-    def __init__(self, rows: Expectation) -> None:
-        self.rows = rows
-        self.best = -np.inf
-        self.state: Point | None = None
+    The state remembers how likely they were, so that a run that is resumed ends where it would have.
+    """
+
+    method: Climber
+    rows: Expectation = field(repr=False)
 
     @classmethod
-    def of(cls, task: Task, holdout: object) -> _Watch | None:
-        return None if holdout is None else cls(expectation_of(Task(task.template, holdout)))
+    def of(cls, method: Climber, task: Task) -> Climber | Watched:
+        """The method itself, where it has no rows to watch."""
+        holdout = getattr(method, "holdout", None)
+        return method if holdout is None else cls(method, expectation_of(Task(task.template, holdout)))
 
-    def __call__(self, number: int, info: Info, state: Point) -> bool:
+    def init(self, task: Ascent, rng: np.random.Generator) -> Point:
+        """The method's own beginning."""
+        point = self.method.init(task, rng)
+        return replace(point, watched=self._score(point.model))
+
+    def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
+        """The method's own step, or none where it would lower the log-likelihood of the held-out rows."""
+        new, info = self.method.step(task, state, rng)
+        score = self._score(new.model)
+        if score < state.watched:
+            return state, Info(state.objective, 0.0, is_done=True, status=Status.COMPLETED)
+        return replace(new, watched=score), info
+
+    def _score(self, model: BayesNet) -> float:
         try:
-            found = self.rows.expect(state.model).log_likelihood
+            return self.rows.expect(model).log_likelihood
         except ImpossibleEvidence:
-            found = -np.inf
-        if found < self.best:
-            return True
-        self.best, self.state = found, state
-        return False
-
-    def chosen(self, run: Run[Point]) -> Run[Point]:
-        return run if self.state is None else replace(run, state=self.state)
+            return -np.inf
 
 
 def about(method: object, task: Task) -> str:
