@@ -56,3 +56,10 @@ def test_what_is_refused():
             pool_estimates(q, u)
     with pytest.raises(ss.DataError, match="level"):
         pool_estimates([1.0, 2.0], [1.0, 1.0]).interval(95)
+
+
+def test_no_freedom_has_no_bound():
+    """Copies differ, complete data would have no variance, and small samples are corrected for: nothing is known."""
+    found = pool_estimates([1.0, 2.0], [0.0, 0.0], complete_freedom=10)
+    assert found.degrees_of_freedom == 0
+    assert [float(end) for end in found.interval()] == [-np.inf, np.inf]

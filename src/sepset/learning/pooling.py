@@ -75,8 +75,10 @@ class PooledEstimate:
         from scipy.special import ndtri, stdtrit
 
         upper = 0.5 + 0.5 * level
-        finite = np.isfinite(self.degrees_of_freedom)
-        reach = np.where(finite, stdtrit(np.where(finite, self.degrees_of_freedom, 1.0), upper), ndtri(upper))
+        freedom = self.degrees_of_freedom
+        usual = np.isfinite(freedom) & (freedom > 0)
+        reach = np.where(usual, stdtrit(np.where(usual, freedom, 1.0), upper), ndtri(upper))
+        reach = np.where(freedom == 0, np.inf, reach)  # nothing tells the variance
         half = reach * self.standard_error
         return np.asarray(self.estimate - half), np.asarray(self.estimate + half)
 
