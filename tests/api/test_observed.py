@@ -60,9 +60,9 @@ def test_findings_are_changed_and_dropped(engine):
 
 def test_changed_values_plan_nothing_again(engine):
     engine.observe({"xray": "yes", "smoke": "no"}).marginals()["lung"]
-    kept = dict(engine.prepared._questions._known)
+    kept = dict(engine.prepared._questions._plans)
     engine.observe({"xray": "no", "smoke": "no"}).marginals()["lung"]
-    assert all(engine.prepared._questions._known[key] is value for key, value in kept.items())
+    assert all(engine.prepared._questions._plans[key] is value for key, value in kept.items())
 
 
 def test_answers_are_computed_once(engine):
