@@ -180,6 +180,16 @@ class Variables(Sequence[Discrete | Vector]):
         cards.setflags(write=False)
         return cards
 
+    @lazy
+    def all_discrete(self) -> bool:
+        """Whether every variable has states."""
+        return bool((self.cards > 0).all())
+
+    @lazy
+    def singles(self) -> tuple[tuple[Discrete | Vector], ...]:
+        """The scope of each variable alone."""
+        return tuple((v,) for v in self)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Variables):
             return NotImplemented

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, overload
 
 import numpy as np
@@ -58,11 +58,11 @@ class Engine:
     """
 
     def __init__(self, model: Model, method: Method) -> None:
-        if not offers(model, *MODEL_MEMBERS):
+        if not (_have(type(model), MODEL_MEMBERS) or offers(model, *MODEL_MEMBERS)):
             raise ModelError(
                 f"Questions are asked of a model; found {model!r}. Build one, or read a file: ss.read(path)."
             )
-        if not offers(method, "prepare", "promises"):
+        if not (_have(type(method), ("prepare", "promises")) or offers(method, "prepare", "promises")):
             raise NotApplicable(f"method= takes a method such as CliqueTree(); found {method!r}.")
         self.model = model
         self.method = method
@@ -467,6 +467,12 @@ class Engine:
 
     def __repr__(self) -> str:
         return f"Engine({self.model!r}, {type(self.method).__name__})"
+
+
+@cache
+def _have(kind: type, members: tuple[str, ...]) -> bool:
+    """Whether objects of a type have these members; asked of each type once."""
+    return kind is not type and all(hasattr(kind, member) for member in members)
 
 
 def _check_count(number: object, what: str, least: int) -> None:

@@ -49,7 +49,7 @@ class CliqueTree:
 
     def prepare(self, problem: Problem) -> PreparedTables | PreparedCliqueTree:
         """The method bound to a problem: compiled programs where every variable is discrete."""
-        if (problem.variables.cards > 0).all():
+        if problem.variables.all_discrete:
             return PreparedTables(problem, self, lambda p: PreparedCliqueTree(p, self))
         return PreparedCliqueTree(problem, self)
 

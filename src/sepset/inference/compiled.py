@@ -211,7 +211,9 @@ class Question:
     def workspace(self, store: FactorStore, values: Floats) -> Workspace:
         """A new workspace in the room given, the tensors in it that are always the same filled in."""
         program = self.program
-        values[0] = values[self.free] = 1.0
+        values[0] = 1.0
+        if self.contraction.num_inputs > len(self.numbers) + len(self.touched):
+            values[self.free] = 1.0
         exponents = np.zeros(program.num_tensors, dtype=np.int64)
         exponents[1 : len(self.numbers) + 1] = store.exponents[self.numbers]
         dirty = np.ones(program.num_tensors, dtype=np.uint8)

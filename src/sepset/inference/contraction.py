@@ -126,7 +126,7 @@ class Contraction:
     @property
     def entries(self) -> int:
         """Numbers that all tensors hold together."""
-        return int(self.sizes.sum())
+        return int(np.add.reduce(self.sizes))
 
 
 class Inputs(NamedTuple):

@@ -154,8 +154,7 @@ def log_total(factor: Factor, semiring: Semiring) -> float:
 
 def is_hybrid(problem: Problem) -> bool:
     """Whether continuous variables stand among discrete ones."""
-    cards = problem.variables.cards
-    return bool((cards == 0).any() and (cards > 0).any())
+    return not problem.variables.all_discrete and bool((problem.variables.cards > 0).any())
 
 
 def plan_tree(problem: Problem, plan: Plan, together: Sequence[int] = ()) -> tuple[clusters.CliqueTree, int | None]:

@@ -172,12 +172,13 @@ def make_plan(
     cards, kept = problem.variables.cards if cards is None else cards, relevant.places
     place = np.full(len(cards), -1, np.int64)
     place[kept] = np.arange(len(kept))
-    later = np.array(sorted(last), dtype=np.int64)
+    later = np.array(sorted(last), dtype=np.int64) if last else kept[:0]
     together = place[later] if joint else later[:0]
     start, members, *graph = scope_graph(*problem.scopes, relevant.numbers, place, together, len(kept))
     states = cards[kept]
     group = (states > 0).astype(np.int64)
-    group[place[later]] += 2
+    if last:
+        group[place[later]] += 2
     name = partial(_name, problem.variables)
     nodes = Names(name, kept)
     if isinstance(method, GivenOrder):

@@ -13,6 +13,7 @@ from sepset.evidence import Evidence
 from sepset.factors.algebra import num_entries
 from sepset.factors.table import Table
 from sepset.graphs.ordering import MinFill, OrderingMethod
+from sepset.inference import sparsestates
 from sepset.inference.batch import RowTables
 from sepset.inference.bundle import bundle
 from sepset.inference.compiled import Question, compile_question
@@ -216,7 +217,7 @@ class PreparedTables:
 
     @lazy
     def _scopes(self) -> tuple[tuple[Discrete], ...]:
-        return tuple((v,) for v in self.problem.variables)  # type: ignore[misc]  # all are discrete here
+        return self.problem.variables.singles  # type: ignore[return-value]  # all are discrete here
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
@@ -342,7 +343,10 @@ class PreparedTables:
     @lazy
     def _domains(self) -> Domains | None:
         """What tables range over; None where that is every state whatever the zeros."""
-        if self._settings.zeros == "dense" or self.problem.num_visible > EASY:
+        zeros = self._settings.zeros
+        if zeros == "dense" or self.problem.num_visible > EASY:
+            return None
+        if zeros == "auto" and len(self._store.values) <= sparsestates.FEW:
             return None
         if self._given_domains is not None:
             return self._given_domains
