@@ -7,9 +7,11 @@ versions that compiled them; where nothing is writable there is no cache, and ev
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -83,18 +85,41 @@ class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]  # 
     _locator_classes = (_Locator,)
 
 
+def _warm_up() -> None:
+    """Start a process that compiles the other kernels meanwhile, and ends by itself; `SEPSET_WARM=0` prevents it."""
+    is_python = "python" in Path(sys.executable or "").name and not getattr(sys, "frozen", False)
+    if os.environ.get("SEPSET_WARM") == "0" or not is_python or (os.cpu_count() or 1) < 2:
+        return
+    source = str(Path(__file__).parents[2])
+    path = os.pathsep.join(part for part in (source, os.environ.get("PYTHONPATH", "")) if part)
+    quiet = subprocess.DEVNULL
+    with contextlib.suppress(OSError):
+        started = subprocess.Popen(
+            [sys.executable, "-m", "sepset.kernels.warm"],
+            env={**os.environ, "SEPSET_WARM": "0", "PYTHONPATH": path},
+            stdin=quiet,
+            stdout=quiet,
+            stderr=quiet,
+            start_new_session=True,
+        )
+        started.returncode = 0  # nobody waits for it
+
+
 class _KernelCache(caching.FunctionCache):  # type: ignore[misc]  # numba is untyped
     """A function cache that says, once a process, that compiling takes a moment."""
 
     _impl_class = _Implementation
     _noticed = False
+    is_own = False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = super().load_overload(sig, target_context)
         if found is None and not _KernelCache._noticed:
             _KernelCache._noticed = True
             if sys.stderr.isatty():
-                print("sepset: compiling kernels, once on this machine (a few seconds)...", file=sys.stderr)
+                print("sepset: compiling kernels, once on this machine (some seconds)...", file=sys.stderr)
+            if self.is_own:
+                _warm_up()
         return found
 
 
@@ -129,4 +154,5 @@ def _compiled(function: F, fastmath: set[str] | bool, inline: bool) -> F:
     dispatcher.get_call_template = partial(_call_template, dispatcher.get_call_template)
     if cache_directory() is not None and Path(function.__code__.co_filename).is_file():
         dispatcher._cache = _KernelCache(dispatcher.py_func)
+        dispatcher._cache.is_own = function.__module__.startswith("sepset.kernels.")
     return dispatcher  # type: ignore[no-any-return]

@@ -1,0 +1,63 @@
+"""Compiles ahead: the kernels of exact inference, those needed last first, and of whole frames.
+
+On a machine's first use the process that asks compiles what it needs in order; beside it `python -m
+sepset.kernels.warm` starts at the other end, so that they meet in the middle, and then goes on.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+from numba.core.sigutils import normalize_signature
+
+# A letter an argument: arrays of whole numbers or of floats with one or two axes, small ones, bytes, and numbers.
+TYPES = {
+    "i": "int64[::1]",
+    "I": "int64[:, ::1]",
+    "s": "int32[::1]",
+    "S": "int32[:, ::1]",
+    "f": "float64[::1]",
+    "F": "float64[:, ::1]",
+    "b": "uint8[::1]",
+    "n": "int64",
+    "x": "float64",
+    "?": "boolean",
+}
+KERNELS = {
+    "contraction.run": "ffIIIiibIIii?bIIf",
+    "layout.assemble": "fiifIiiiiiiiiii",
+    "batches.run_rows": "fIIbIfSIIIIIIIffFfbb",
+    "batches.bounds": "Iffb",
+    "steps.trace": "iiiiifiiiiin",
+    "ordering.greedy_order": "isffifffxb",
+    "planning.eliminate": "iiif",
+    "planning.scope_graph": "iiiiin",
+    "planning.maximal_cliques": "iiin",
+    "planning.settle": "fiiiinn",
+}
+
+
+def compile_ahead() -> Iterator[str]:
+    """Compile one kernel after the other into the cache, those needed last first; their names."""
+    for name, letters in KERNELS.items():
+        module, function = name.split(".")
+        kernel = getattr(importlib.import_module(f"sepset.kernels.{module}"), function)
+        kernel.compile(signature(letters))
+        yield name
+
+
+def signature(letters: str) -> tuple[Any, ...]:
+    """The types of the arguments, as a call has them: the cache knows kernels by these."""
+    return normalize_signature(f"({', '.join(TYPES[letter] for letter in letters)})")[0]  # type: ignore[no-any-return]
+
+
+def main() -> None:
+    """Compile them all."""
+    for _ in compile_ahead():
+        pass
+
+
+if __name__ == "__main__":
+    main()
