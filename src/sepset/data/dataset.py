@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from sepset.arrays import VariableArray
 from sepset.data.binding import bind_frame
@@ -150,6 +150,11 @@ class Dataset:
     def __len__(self) -> int:
         return self.num_rows
 
+    @property
+    def columns(self) -> tuple[Codes | Values, ...]:
+        """The stored columns in order, read-only."""
+        return self._columns
+
     def column(self, variable: VariableLike) -> Codes | Values:
         """The stored column, read-only: codes of a discrete variable, numbers of a real one."""
         return self._columns[self.variables.id(variable)]
@@ -195,13 +200,7 @@ class Dataset:
                [ 0, -1]], dtype=int8)
         """
         columns = [self.codes(v) for v in (self.variables if variables is None else variables)]
-        dtype = np.result_type(np.int8, *(c.dtype for c in columns))
-        out = np.empty((self.num_rows, len(columns)), dtype)
-        block = 4096  # rows that stay in cache while their columns are laid side by side
-        for start in range(0, self.num_rows, block):
-            for place, column in enumerate(columns):
-                out[start : start + block, place] = column[start : start + block]
-        return out
+        return side_by_side(columns, self.num_rows, np.result_type(np.int8, *(c.dtype for c in columns)))
 
     def row(self, position: int) -> dict[str, State | None]:
         """One case as a mapping from names to states or numbers; None where missing."""
@@ -417,6 +416,20 @@ class Dataset:
         from sepset.data.show import html_table
 
         return html_table(self)
+
+
+def side_by_side(columns: Sequence[Codes | Values], num_rows: int, dtype: DTypeLike) -> NDArray[Any]:
+    """Columns as a matrix with one row a case.
+
+    >>> side_by_side([np.array([1, 2]), np.array([3, 4])], 2, np.int8).tolist()
+    [[1, 3], [2, 4]]
+    """
+    out = np.empty((num_rows, len(columns)), dtype)
+    block = 4096  # rows that stay in cache while their columns are laid side by side
+    for start in range(0, num_rows, block):
+        for place, column in enumerate(columns):
+            out[start : start + block, place] = column[start : start + block]
+    return out
 
 
 def _count(number: int, noun: str) -> str:

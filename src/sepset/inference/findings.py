@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.data.dataset import Dataset
+from sepset.data.dataset import Dataset, side_by_side
 from sepset.evidence import Evidence
 from sepset.universe import Variables
 from sepset.variables import Discrete
@@ -45,12 +45,13 @@ class Findings:
         """The findings in a dataset's columns on `variables`; positions in `without` and empty columns are left out."""
         skipped = set(without)
         known = {name: i for i, name in enumerate(variables.names)}
-        used = [v for v in dataset.variables if v.name in known and known[v.name] not in skipped]
-        discrete = [v for v in used if isinstance(v, Discrete) and (dataset.codes(v) >= 0).any()]
-        real = [v for v in used if not isinstance(v, Discrete) and not np.isnan(dataset.values(v)).all()]
-        codes = dataset.matrix(discrete).astype(np.int32)
-        reals = np.array([dataset.values(v) for v in real], dtype=np.float64).reshape(len(real), dataset.num_rows).T
-        return cls(tuple(known[v.name] for v in discrete), codes, tuple(known[v.name] for v in real), reals)
+        parts = [(known.get(v.name, -1), v, c) for v, c in zip(dataset.variables, dataset.columns, strict=True)]
+        used = [part for part in parts if part[0] >= 0 and part[0] not in skipped]
+        discrete = [(i, c) for i, v, c in used if isinstance(v, Discrete) and (c >= 0).any()]
+        real = [(i, c) for i, v, c in used if not isinstance(v, Discrete) and not np.isnan(c).all()]
+        codes = side_by_side([c for _, c in discrete], dataset.num_rows, np.int32)
+        reals = side_by_side([c for _, c in real], dataset.num_rows, np.float64)
+        return cls(tuple(i for i, _ in discrete), codes, tuple(i for i, _ in real), reals)
 
     def __len__(self) -> int:
         return len(self.codes)
