@@ -4,7 +4,9 @@ import numpy as np
 from hypothesis import given, strategies as st
 
 from sepset.graphs.graph import DAG
-from sepset.kernels.reachability import active_states, mark_ancestors
+from sepset.kernels.planning import transposed
+from sepset.kernels.reachability import active_states, mark_ancestors, mark_connected
+from small_contractions import compressed
 from small_graphs import dags, descendants_of
 
 
@@ -34,3 +36,27 @@ def test_interpreted_and_compiled_agree():
     arguments = (*dag.parent_csr, *dag.child_csr, np.array([0], dtype=np.int64), seen, opened)
     plain = getattr(active_states, "py_func", active_states)
     assert plain(*arguments).tolist() == active_states(*arguments).tolist()
+
+
+def connected_by_sets(scopes, kept, closed, targets):
+    """Factors reached from the targets, by growing sets until nothing is added."""
+    variables, factors = {v for v in targets if v not in closed}, set()
+    while True:
+        more = {f for f, scope in enumerate(scopes) if kept[f] and variables & set(scope)}
+        wider = variables | {v for f in more for v in scopes[f] if v not in closed}
+        if (more, wider) == (factors, variables):
+            return factors
+        factors, variables = more, wider
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_connected_factors(seed):
+    rng = np.random.default_rng(seed)
+    num = int(rng.integers(1, 9))
+    scopes = [tuple(rng.permutation(num)[: rng.integers(0, 4)].tolist()) for _ in range(int(rng.integers(0, 9)))]
+    kept, is_open = rng.random(len(scopes)) < 0.8, rng.random(num) < 0.7
+    targets = rng.integers(0, num, int(rng.integers(0, 3)))
+    rows = compressed(scopes)
+    found = mark_connected(*rows, *transposed(*rows, num), kept, is_open, targets)
+    closed = set(np.flatnonzero(~is_open).tolist())
+    assert set(np.flatnonzero(found).tolist()) == connected_by_sets(scopes, kept, closed, targets.tolist())

@@ -67,7 +67,7 @@ class FactorStore:
     @classmethod
     def settled(cls, problem: Problem, values: Floats, offsets: Ints, exponents: Ints) -> FactorStore:
         """The store of these entries times two to these powers, each factor's largest entry brought near one."""
-        from sepset.kernels.planning import settle
+        from sepset.kernels.stores import settle
 
         start, members = problem.scopes
         cards = problem.variables.cards.copy()

@@ -206,36 +206,3 @@ def maximal_cliques(start: Longs, scopes: Longs, absorbed: Longs, num: int) -> t
             for k in range(start[i + 1] - start[i]):
                 sepsets[sep_start[group[i]] + k] = scopes[start[i] + k]
     return group, sep_start[: count + 1].copy(), sepsets
-
-
-@kernel
-def settle(
-    values: Floats, offsets: Longs, start: Longs, members: Longs, cards: Longs, near: int, safe: int
-) -> tuple[Longs, Longs, bool]:
-    """For each factor the power of two to take out so that its largest entry is near one, zero where it is near enough;
-    the stride of each of its variables; and whether every factor's range is below `safe` powers of two.
-
-    Args:
-        offsets: where each factor starts in `values`, and the end.
-        start, members: the factors' variables as compressed rows, in C order.
-        cards: the number of states of each variable.
-    """
-    num = len(offsets) - 1
-    shifts = np.zeros(num, np.int64)
-    strides = np.ones(len(members), np.int64)
-    bits = values.view(np.int64)
-    is_safe = True
-    for i in range(num):
-        high, low = np.int64(0), np.int64(2**62)
-        for k in range(offsets[i], offsets[i + 1]):
-            high = max(high, bits[k])
-            low = min(low, bits[k] if bits[k] > 0 else np.int64(2**62))
-        if high > 0:
-            top, bottom = (high >> 52) - 1022, (low >> 52) - 1022
-            if top - bottom > safe:
-                is_safe = False
-            if top > near or top < -near:
-                shifts[i] = top
-        for k in range(start[i + 1] - 2, start[i] - 1, -1):
-            strides[k] = strides[k + 1] * cards[members[k + 1]]
-    return shifts, strides, is_safe

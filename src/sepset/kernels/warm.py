@@ -35,7 +35,7 @@ KERNELS = {
     "planning.eliminate": "iiif",
     "planning.scope_graph": "iiiiin",
     "planning.maximal_cliques": "iiin",
-    "planning.settle": "fiiiinn",
+    "stores.settle": "fiiiinn",
 }
 
 
