@@ -43,7 +43,18 @@ Tree: TypeAlias = Literal["tree"] | DAG | BayesNet
 Unknown: TypeAlias = Literal["raise", "missing"]
 
 
-class BayesNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+class _TakesHoles(BaseEstimator):  # type: ignore[misc]  # untyped base
+    """An estimator that takes missing cells, states and texts."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+class BayesNetClassifier(ClassifierMixin, _TakesHoles):  # type: ignore[misc]  # untyped bases
     r"""A Bayesian network that predicts one variable from the others.
 
     $$\hat y = \arg\max_y P(y \mid \mathbf x)$$
@@ -88,13 +99,6 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self.unknown = unknown
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """The classifier with the parameters that the rows suggest.
 
@@ -137,7 +141,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return np.asarray(self.classes_[best])
 
 
-class BayesNetImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+class BayesNetImputer(TransformerMixin, _TakesHoles):  # type: ignore[misc]  # untyped bases
     r"""Fills missing cells from their posterior $P(x_i \mid \text{the cells that are there})$ under a Bayesian network.
 
     Args:
@@ -177,13 +181,6 @@ class BayesNetImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         self.kind = kind
         self.unknown = unknown
         self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """The imputer with the parameters that the rows suggest; `y` is not looked at."""

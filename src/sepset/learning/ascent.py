@@ -165,6 +165,23 @@ def _better(best: Point | None, found: Point) -> Point:
     return found if best is None or found.objective > best.objective else best
 
 
+class Climbing:
+    """What the methods have in common: how they read, fit and begin."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return settings(self)
+
+    def fit(self: Climber, task: Task) -> Fit:
+        """The network at the stationary point that the iteration reaches."""
+        return climb(self, task)
+
+    def init(self: Climber, task: Ascent, rng: np.random.Generator) -> Point:
+        """The best of the starting points after short runs."""
+        return task.begin(self, rng)
+
+
 def settings(method: Any) -> str:
     """How a method reads: its name, and the settings that are not the default.
 

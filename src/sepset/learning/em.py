@@ -17,12 +17,10 @@ import numpy as np
 
 from sepset.errors import ImpossibleEvidence, NotApplicable, NotClosed
 from sepset.inference.iterate import Info
-from sepset.learning.ascent import Ascent, Point, climb, settings
-from sepset.learning.fit import Fit
+from sepset.learning.ascent import Ascent, Climbing, Point
 from sepset.learning.maximization import Parameterization
 from sepset.learning.reestimation import Statistics
 from sepset.learning.starts import Start
-from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 
 SMALLEST_SHARE = 0.1
@@ -30,7 +28,7 @@ SMALLEST_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class EM:
+class EM(Climbing):
     r"""Expectation maximization with the exact posterior of every row.
 
     Args:
@@ -69,17 +67,6 @@ class EM:
         if self.acceleration not in (None, "squarem"):
             raise NotApplicable(f"acceleration is 'squarem' or None; found {self.acceleration!r}.")
 
-    def __repr__(self) -> str:
-        return settings(self)
-
-    def fit(self, task: Task) -> Fit:
-        """The network at the stationary point that the iteration reaches."""
-        return climb(self, task)
-
-    def init(self, task: Ascent, rng: np.random.Generator) -> Point:
-        """The best of the starting points after short runs."""
-        return task.begin(self, rng)
-
     def first(self, task: Ascent, model: BayesNet) -> Point:
         """The point at these parameters."""
         return task.point(model)
@@ -106,7 +93,7 @@ class EM:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class HardEM:
+class HardEM(Climbing):
     r"""Hard-assignment EM: complete each row by its most probable values, estimate, and repeat.
 
     $$\mathbf h[m] = \arg\max_{\mathbf h} P(\mathbf h \mid \mathbf o[m], \theta)$$
@@ -131,17 +118,6 @@ class HardEM:
     restarts: int | None = None
     start: Start | BayesNet = "auto"
 
-    def __repr__(self) -> str:
-        return settings(self)
-
-    def fit(self, task: Task) -> Fit:
-        """The network at which completions no longer change."""
-        return climb(self, task)
-
-    def init(self, task: Ascent, rng: np.random.Generator) -> Point:
-        """The best of the starting points after short runs."""
-        return task.begin(self, rng)
-
     def first(self, task: Ascent, model: BayesNet) -> Point:
         """The point at these parameters, with the rows completed."""
         return task.point(model, is_hard=True)
@@ -154,7 +130,7 @@ class HardEM:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class IncrementalEM:
+class IncrementalEM(Climbing):
     r"""EM that estimates again after each part of the rows.
 
     Each part keeps its expected statistics from when it was last looked at. The objective is the free energy
@@ -186,17 +162,6 @@ class IncrementalEM:
     def __post_init__(self) -> None:
         if isinstance(self.parts, bool) or self.parts < 1:
             raise NotApplicable(f"parts is a whole number of at least 1; found {self.parts!r}.")
-
-    def __repr__(self) -> str:
-        return settings(self)
-
-    def fit(self, task: Task) -> Fit:
-        """The network at the stationary point that the iteration reaches."""
-        return climb(self, task)
-
-    def init(self, task: Ascent, rng: np.random.Generator) -> Point:
-        """The best of the starting points after short runs, with the rows dealt into parts."""
-        return task.begin(self, rng)
 
     def first(self, task: Ascent, model: BayesNet) -> Point:
         """The point at these parameters, with statistics part by part."""

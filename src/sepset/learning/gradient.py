@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 
 from sepset.errors import ImpossibleEvidence, NotApplicable, NotClosed
 from sepset.inference.iterate import Info
-from sepset.learning.ascent import Ascent, Point, climb, settings
-from sepset.learning.fit import Fit
+from sepset.learning.ascent import Ascent, Climbing, Point
 from sepset.learning.lbfgs import Curvature, line_search
 from sepset.learning.maximization import Parameterization
 from sepset.learning.starts import Start
-from sepset.learning.task import Task
 from sepset.learning.unconstrained import Unconstrained
 from sepset.models.bayesnet import BayesNet
 
@@ -31,7 +29,7 @@ Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class GradientAscent:
+class GradientAscent(Climbing):
     r"""L-BFGS on the exact log-likelihood, in softmax parameters.
 
     Args:
@@ -61,17 +59,6 @@ class GradientAscent:
     def __post_init__(self) -> None:
         if isinstance(self.memory, bool) or self.memory < 1:
             raise NotApplicable(f"memory is a whole number of at least 1; found {self.memory!r}.")
-
-    def __repr__(self) -> str:
-        return settings(self)
-
-    def fit(self, task: Task) -> Fit:
-        """The network at the stationary point that the ascent reaches."""
-        return climb(self, task)
-
-    def init(self, task: Ascent, rng: np.random.Generator) -> Point:
-        """The best of the starting points after short runs."""
-        return task.begin(self, rng)
 
     def first(self, task: Ascent, model: BayesNet) -> Point:
         """The point at these parameters."""
