@@ -25,9 +25,6 @@ from sepset.problem import Problem
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 
-FIXED, END_FIXED = 4, 5
-"""Columns of a program's rows: where a factor's findings begin and end."""
-
 NOTHING = np.zeros((0, 3), dtype=np.int64)
 NO_CODES = np.zeros(0, dtype=np.int64)
 NEVER = np.zeros(1, dtype=np.uint8)
@@ -158,8 +155,7 @@ class Question:
     @lazy
     def moving(self) -> Ints:
         """The factors whose place in the store depends on findings."""
-        rows = self.program.rows
-        return np.flatnonzero(rows[:, FIXED] < rows[:, END_FIXED])
+        return np.flatnonzero(self.program.num_fixed)
 
     def ask(self, store: FactorStore, evidence: Evidence, read: Callable[[Run], T]) -> T:
         """What `read` finds in the workspace after a run with these findings."""

@@ -13,6 +13,9 @@ from sepset.inference.tables import FactorStore
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+FIXED, END_FIXED = 4, 5
+"""Columns of a program's rows: where a factor's findings begin and end."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
@@ -51,6 +54,11 @@ class Program:
     def num_forward(self) -> int:
         """How many instructions the forward sweep has."""
         return self.contraction.num_forward
+
+    @property
+    def num_fixed(self) -> Ints:
+        """How many findings move each factor."""
+        return np.asarray(self.rows[:, END_FIXED] - self.rows[:, FIXED])
 
     @property
     def nbytes(self) -> int:

@@ -27,9 +27,6 @@ DENSE, SPARSE = 0.1, 2.0
 WORTH, ZEROS = 1_000_000, 0.25
 """Multiplications of a dense run, and part of the factors' entries that is zero, below which none is looked for."""
 
-FIXED, END_FIXED = 4, 5
-"""Columns of a program's rows: where a factor's findings begin and end."""
-
 USES = 200
 """How often a question is asked before a sparse program is looked for: making one takes as long as many runs."""
 
@@ -196,8 +193,8 @@ def _laid_out(
 
 def _findings(question: Question) -> Ints:
     """What findings add to the places of factors: rows of factor, finding and stride."""
-    rows, fixed = question.program.rows, question.program.fixed
-    factor = np.repeat(np.arange(len(rows)), rows[:, END_FIXED] - rows[:, FIXED])
+    counts, fixed = question.program.num_fixed, question.program.fixed
+    factor = np.repeat(np.arange(len(counts)), counts)
     return np.stack([factor, fixed[0], fixed[1]])
 
 

@@ -47,7 +47,6 @@ NO_FINDINGS = Evidence()
 PATIENCE = 2
 """How often an observed set is asked about before a longer search for a cheaper plan."""
 
-
 FEW = 4000
 """Up to this many entries of all factors the one tree is planned before anything else is looked for."""
 
@@ -88,7 +87,8 @@ class Asked:
     """How all marginals are found for one observed set, and how often they were asked for.
 
     Attributes:
-        groups: the targets; and where they are one group, the question that answers for all.
+        uses: how often.
+        found: the targets in groups, and the question that answers for all where there is one.
     """
 
     def __init__(self) -> None:
@@ -173,9 +173,9 @@ class PreparedTables:
         worth a longer look."""
         part = evidence.observed, evidence.weighted, self._states(evidence)
         asked: Asked = self._questions.get(("all", *part), Asked)
-        asked.uses += 1
+        uses = asked.uses = asked.uses + 1  # threads may count one use for two, but none passes the mark unseen
         found = asked.found
-        if found is None or asked.uses == PATIENCE + 1:
+        if found is None or uses == PATIENCE + 1:
             groups = self._look_for_groups(*part, WORTH if found is None else WORTH // 10)
             question = self._question("marginals", evidence, groups[0]) if len(groups) == 1 else None
             if question is None and found is not None:
