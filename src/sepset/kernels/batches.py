@@ -24,7 +24,7 @@ LIMIT = 450.0
 RANGE = 400.0
 
 
-@kernel(reassociate=True)
+@kernel(reassociate=True, borrows=True)
 def _products(
     w: Any, d: int, a: int, b: int, n: int, a1: int, b1: int, d1: int, lanes_a: int, lanes_b: int, lanes: int
 ) -> None:
@@ -49,7 +49,7 @@ def _products(
         to += to1
 
 
-@kernel
+@kernel(borrows=True)
 def _contract(w: Any, op: Any, groups: Any, lanes: int, counter: Any) -> None:
     """Run one instruction: its groups as nested loops, the last one and the lanes innermost."""
     d, a, b, first = op[DST], op[A], op[B], op[FIRST]
@@ -80,7 +80,7 @@ def _contract(w: Any, op: Any, groups: Any, lanes: int, counter: Any) -> None:
             return
 
 
-@kernel
+@kernel(borrows=True)
 def bounds(ops: Any, lows: Any, highs: Any, checks: Any) -> None:
     r"""Which results must be rescaled, from bounds on the powers of two of all nonzero entries.
 
@@ -97,7 +97,7 @@ def bounds(ops: Any, lows: Any, highs: Any, checks: Any) -> None:
             lows[d], highs[d] = -RANGE, 1.0
 
 
-@kernel
+@kernel(borrows=True)
 def _rescale(w: Any, d: int, size: int, exponents: Any, flags: Any, high: Any, low: Any) -> None:
     """Bring each lane's largest entry near one; flag a lane whose range products could not survive."""
     lanes = len(high)
@@ -122,7 +122,7 @@ def _rescale(w: Any, d: int, size: int, exponents: Any, flags: Any, high: Any, l
             w[at + i] *= high[i]
 
 
-@kernel
+@kernel(borrows=True)
 def _load_findings(w: Any, codes: Any, start: int, likelihoods: Any, found: Any) -> None:
     """Write the mask of each observed column: one at the state found, or everywhere where the cell is missing."""
     last = codes.shape[0] - 1
@@ -137,7 +137,7 @@ def _load_findings(w: Any, codes: Any, start: int, likelihoods: Any, found: Any)
                 w[at + i] = 1.0 if found[i] < 0 or found[i] == state else 0.0
 
 
-@kernel
+@kernel(borrows=True)
 def _place(codes: Any, row: int, parts: Any, r: int, fixed: Any) -> Any:
     """Where in the store the part of a factor lies that a row's findings leave."""
     s = parts[r, BASE]
@@ -146,7 +146,7 @@ def _place(codes: Any, row: int, parts: Any, r: int, fixed: Any) -> Any:
     return s
 
 
-@kernel
+@kernel(borrows=True)
 def _load_factors(
     w: Any, store: Any, codes: Any, start: int, parts: Any, groups: Any, fixed: Any, lanes: int, counter: Any
 ) -> None:
@@ -168,7 +168,7 @@ def _load_factors(
                     break
 
 
-@kernel
+@kernel(borrows=True)
 def _next(groups: Any, first: int, outer: int, counter: Any, s: int, d: int) -> Any:
     """The next position of a copy's outer loops; the first is -1 at the end."""
     g = outer - 1
@@ -186,7 +186,7 @@ def _next(groups: Any, first: int, outer: int, counter: Any, s: int, d: int) -> 
     return g, s, d
 
 
-@kernel
+@kernel(borrows=True)
 def _sum_lane(w: Any, offset: int, size: int, varies: int, lane: int, lanes: int) -> float:
     total = 0.0
     for e in range(size):
@@ -194,7 +194,7 @@ def _sum_lane(w: Any, offset: int, size: int, varies: int, lane: int, lanes: int
     return total
 
 
-@kernel
+@kernel(borrows=True)
 def _log_partition(w: Any, roots: Any, exponents: Any, lane: int, lanes: int) -> float:
     total = 0.0
     for r in range(roots.shape[0]):
@@ -205,7 +205,7 @@ def _log_partition(w: Any, roots: Any, exponents: Any, lane: int, lanes: int) ->
     return total
 
 
-@kernel
+@kernel(borrows=True)
 def _read(w: Any, reads: Any, lane: int, lanes: int, out: Any) -> None:
     """Write a row's normalized marginals end to end."""
     for r in range(reads.shape[0]):
@@ -215,7 +215,7 @@ def _read(w: Any, reads: Any, lane: int, lanes: int, out: Any) -> None:
             out[start + e] = (w[offset + e * lanes + lane] if varies == 1 else w[offset + e]) / total
 
 
-@kernel
+@kernel(borrows=True)
 def _part_size(groups: Any, first: int, count: int) -> int:
     size = 1
     for g in range(first, first + count):
@@ -223,7 +223,7 @@ def _part_size(groups: Any, first: int, count: int) -> int:
     return size
 
 
-@kernel(reassociate=True)
+@kernel(reassociate=True, borrows=True)
 def _add_lanes(w: Any, at: int, scale: Any) -> float:
     """The weighted sum of one entry over the rows of a block."""
     total = 0.0
@@ -233,7 +233,7 @@ def _add_lanes(w: Any, at: int, scale: Any) -> float:
     return total
 
 
-@kernel
+@kernel(borrows=True)
 def _scales(w: Any, home: int, size: int, varies: int, weight: Any, scale: Any) -> None:
     """What each row's entries of a tensor are multiplied with: its weight over their sum."""
     lanes = np.uint64(len(scale))
@@ -253,7 +253,7 @@ def _scales(w: Any, home: int, size: int, varies: int, weight: Any, scale: Any) 
         scale[i] = weight[i] / scale[i] if weight[i] > 0.0 else 0.0
 
 
-@kernel
+@kernel(borrows=True)
 def _count_block(w: Any, parts: Any, groups: Any, weight: Any, scale: Any, counter: Any, totals: Any) -> None:
     """Add the factor marginals of a block's rows, for factors whose place does not depend on the row."""
     lanes = len(scale)
@@ -279,7 +279,7 @@ def _count_block(w: Any, parts: Any, groups: Any, weight: Any, scale: Any, count
                 break
 
 
-@kernel
+@kernel(borrows=True)
 def _count(
     w: Any, codes: Any, row: int, weight: float, parts: Any, groups: Any, fixed: Any, lane: int, lanes: int,
     counter: Any, totals: Any,
@@ -343,7 +343,7 @@ def run_rows(
         _count_block(w, counted, copies, weight, high, counter, totals)
 
 
-@kernel
+@kernel(borrows=True)
 def distinct(matrix: Any, only_missing: bool, first: Any, which: Any, table: Any) -> int:
     """Number the different rows in order of appearance, through a hash table whose size is a power of two.
 

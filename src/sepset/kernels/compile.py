@@ -126,18 +126,22 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]  # numba is unt
 @overload
 def kernel(function: F) -> F: ...
 @overload
-def kernel(*, reassociate: bool = False, inline: bool = False) -> Callable[[F], F]: ...
-def kernel(function: F | None = None, *, reassociate: bool = False, inline: bool = False) -> F | Callable[[F], F]:
+def kernel(*, reassociate: bool = False, inline: bool = False, borrows: bool = False) -> Callable[[F], F]: ...
+def kernel(
+    function: F | None = None, *, reassociate: bool = False, inline: bool = False, borrows: bool = False
+) -> F | Callable[[F], F]:
     """Compile `function` on first use: nopython, nogil, cached on disk. Division by zero is inf.
 
     Args:
         reassociate: let the compiler reorder sums, which is what vectorizing a reduction takes; NaN and inf keep their
             meaning.
         inline: write the function out where it is called; one that is called once then compiles faster.
+        borrows: it makes and returns no array; references to those it is given are not counted, which costs more than
+            a short function does.
     """
     if function is None:
-        return lambda f: _compiled(f, {"reassoc", "contract", "nsz"} if reassociate else False, inline)
-    return _compiled(function, False, False)
+        return lambda f: _compiled(f, {"reassoc", "contract", "nsz"} if reassociate else False, inline, borrows)
+    return _compiled(function, False, False, False)
 
 
 def _call_template(original: Callable[..., Any], args: Any, kws: Any) -> Any:
@@ -145,12 +149,13 @@ def _call_template(original: Callable[..., Any], args: Any, kws: Any) -> Any:
     return original([unliteral(a) for a in args], {k: unliteral(a) for k, a in dict(kws).items()})
 
 
-def _compiled(function: F, fastmath: set[str] | bool, inline: bool) -> F:
+def _compiled(function: F, fastmath: set[str] | bool, inline: bool, borrows: bool) -> F:
     if config.DISABLE_JIT:
         return function
-    dispatcher = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath, inline="always" if inline else "never")(
-        function
-    )
+    written_out = "always" if inline else "never"
+    dispatcher = numba.njit(
+        nogil=True, error_model="numpy", fastmath=fastmath, inline=written_out, _nrt=not borrows
+    )(function)
     dispatcher.get_call_template = partial(_call_template, dispatcher.get_call_template)
     if cache_directory() is not None and Path(function.__code__.co_filename).is_file():
         dispatcher._cache = _KernelCache(dispatcher.py_func)

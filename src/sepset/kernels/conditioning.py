@@ -40,7 +40,7 @@ UNIT = 256
 LOW, HIGH = 2.0**-UNIT, 2.0**UNIT
 
 
-@kernel
+@kernel(borrows=True)
 def place_of(entries: Ints, start: int, end: int, assigned: Ints) -> int:
     """The sum of strides at the states assigned to the variables of a range."""
     place = 0
@@ -49,7 +49,7 @@ def place_of(entries: Ints, start: int, end: int, assigned: Ints) -> int:
     return place
 
 
-@kernel
+@kernel(borrows=True)
 def times(weight: float, exponent: int, value: float, more: int) -> Number:
     """The product of two numbers."""
     weight *= value
@@ -61,7 +61,7 @@ def times(weight: float, exponent: int, value: float, more: int) -> Number:
     return weight, exponent
 
 
-@kernel
+@kernel(borrows=True)
 def plus(total: float, above: int, weight: float, exponent: int, maximize: int) -> Number:
     """The sum (or maximum) of two numbers."""
     if total == 0.0:
@@ -81,14 +81,14 @@ def plus(total: float, above: int, weight: float, exponent: int, maximize: int) 
     return (total * LOW, above + 1) if total > HIGH else (total, above)
 
 
-@kernel
+@kernel(borrows=True)
 def locate(node: int, nodes: Ints, factors: Ints, args: Ints, assigned: Ints, places: Ints) -> None:
     """Each factor's place without the node's own variable."""
     for f in range(nodes[node, FACTOR], nodes[node, FACTOR_END]):
         places[f] = factors[f, OFFSET] + place_of(args, factors[f, ARG], factors[f, ARG_END], assigned)
 
 
-@kernel
+@kernel(borrows=True)
 def weigh(
     node: int, state: int, nodes: Ints, factors: Ints, places: Ints, values: Floats, exponents: Exponents
 ) -> Number:
@@ -102,7 +102,7 @@ def weigh(
     return weight, exponent
 
 
-@kernel
+@kernel(borrows=True)
 def run(
     top: int,
     rows: Ints,

@@ -35,7 +35,7 @@ LIMIT, RANGE = 60, 450
 MANTISSA, BIAS = 52, 1023
 
 
-@kernel(reassociate=True)
+@kernel(reassociate=True, borrows=True)
 def _sum_block(
     w: Any,
     d: Any,
@@ -186,7 +186,7 @@ def _unsigned(groups: Any, row: int) -> Any:
     return np.uint64(groups[row, 0]), np.uint64(groups[row, 1]), np.uint64(groups[row, 2]), np.uint64(groups[row, 3])
 
 
-@kernel
+@kernel(borrows=True)
 def _loops(w: Any, d: int, a: int, b: int, groups: Any, first: int, count: int, mode: int, counter: Any) -> None:
     """Run groups `first` to `first + count` as nested loops, to sum, maximize, copy a to d, or write products.
 
@@ -244,7 +244,7 @@ def _product(w: Any, op: Any, groups: Any, maximize: bool, counter: Any) -> None
     _loops(w, d, op[A], op[B], groups, op[FIRST], op[COUNT], mode, counter)
 
 
-@kernel(inline=True)
+@kernel
 def _matrix(w: Any, op: Any, groups: Any, counter: Any) -> None:
     """A batch of matrix products; operands are packed to (batch, m, k) and (batch, k, n) where they are not so, nor
     with the last two transposed (1 says that a is, 2 that b is)."""
@@ -299,7 +299,7 @@ def _rescale(w: Any, bits: Any, d: int, size: int, exponents: Any, tensor: int, 
         exponents[tensor] += top
 
 
-@kernel(inline=True)
+@kernel(borrows=True)
 def _gather(
     w: Any, store: Any, rows: Any, copies: Any, fixed: Any, codes: Any, old: Any, dirty: Any, counter: Any
 ) -> None:
@@ -337,7 +337,7 @@ def _gather(
                 break
 
 
-@kernel(inline=True)
+@kernel(borrows=True)
 def _read(w: Any, reads: Any, codes: Any, out: Any) -> None:
     """Distributions end to end, each summing to one where it has any mass; findings are point masses."""
     for i in range(reads.shape[0]):
@@ -353,6 +353,49 @@ def _read(w: Any, reads: Any, codes: Any, out: Any) -> None:
         scale = 1.0 / total if total > 0.0 else 1.0
         for k in range(size):
             out[first + k] = w[source + k] * scale
+
+
+@kernel(borrows=True)
+def _execute(
+    w: Any,
+    bits: Any,
+    ops: Any,
+    groups: Any,
+    dirty: Any,
+    exponents: Any,
+    flags: Any,
+    maximize: Any,
+    cancel: Any,
+    counter: Any,
+) -> bool:
+    """Run the instructions whose operands have changed; whether nobody cancelled."""
+    for r in range(ops.shape[0]):
+        if cancel[0] != 0:
+            return False
+        op = ops[r]
+        if dirty[op[TENSOR_A]] == 0 and dirty[op[TENSOR_B]] == 0:
+            dirty[op[TENSOR_D]] = 0
+            continue
+        dirty[op[TENSOR_D]] = 1
+        exponents[op[TENSOR_D]] = exponents[op[TENSOR_A]] + exponents[op[TENSOR_B]]
+        if op[KIND] == MATRIX and not maximize:
+            _matrix(w, op, groups, counter)
+        else:
+            _product(w, op, groups, maximize, counter)
+        _rescale(w, bits, op[DST], op[SIZE], exponents, op[TENSOR_D], flags)
+    return True
+
+
+@kernel(borrows=True)
+def _log_total(w: Any, exponents: Any, roots: Any) -> float:
+    """The logarithm of the product of the roots' sums."""
+    total = 0.0
+    for i in range(roots.shape[0]):
+        mass = 0.0
+        for k in range(roots[i, 1], roots[i, 1] + roots[i, 2]):
+            mass += w[k]
+        total += np.log(mass) + exponents[roots[i, 0]] * np.log(2.0)
+    return float(total)
 
 
 @kernel
@@ -388,29 +431,9 @@ def run(
         reads: from where in the workspace, to where in `out`, and how many; a finding is minus one minus its number.
     """
     counter = np.zeros(64, np.int64)
-    bits = w.view(np.int64)
     _gather(w, store, rows, copies, fixed, codes, old, dirty, counter)
-    for r in range(ops.shape[0]):
-        if cancel[0] != 0:
-            flags[1] = 1
-            return 0.0
-        op = ops[r]
-        if dirty[op[TENSOR_A]] == 0 and dirty[op[TENSOR_B]] == 0:
-            dirty[op[TENSOR_D]] = 0
-            continue
-        dirty[op[TENSOR_D]] = 1
-        d, size = op[DST], op[SIZE]
-        exponents[op[TENSOR_D]] = exponents[op[TENSOR_A]] + exponents[op[TENSOR_B]]
-        if op[KIND] == MATRIX and not maximize:
-            _matrix(w, op, groups, counter)
-        else:
-            _product(w, op, groups, maximize, counter)
-        _rescale(w, bits, d, size, exponents, op[TENSOR_D], flags)
+    if not _execute(w, w.view(np.int64), ops, groups, dirty, exponents, flags, maximize, cancel, counter):
+        flags[1] = 1
+        return 0.0
     _read(w, reads, codes, out)
-    total = 0.0
-    for i in range(roots.shape[0]):
-        mass = 0.0
-        for k in range(roots[i, 1], roots[i, 1] + roots[i, 2]):
-            mass += w[k]
-        total += np.log(mass) + exponents[roots[i, 0]] * np.log(2.0)
-    return total
+    return _log_total(w, exponents, roots)

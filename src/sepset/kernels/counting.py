@@ -23,7 +23,7 @@ LANES = 4
 """Tables that take turns: row `i` goes to table `i % LANES`, wherever the rows were cut."""
 
 
-@kernel
+@kernel(borrows=True)
 def places(codes: Codes, start: int, size: int, columns: Ints, strides: Ints, offset: int, out: Places) -> None:
     """The cell of each of `size` rows from `start` on, in `out`."""
     for i in range(size):
@@ -34,7 +34,7 @@ def places(codes: Codes, start: int, size: int, columns: Ints, strides: Ints, of
             out[i] += np.uint32(np.int32(part[i]) * stride)
 
 
-@kernel
+@kernel(borrows=True)
 def spare_missing(codes: Codes, start: int, size: int, columns: Ints, spare: int, out: Places) -> None:
     """Send rows with a missing code to the spare cell."""
     for c in range(len(columns)):
@@ -63,7 +63,7 @@ def count_rows(
             add_ones(place, size, counts)
 
 
-@kernel
+@kernel(borrows=True)
 def add_ones(place: Places, size: int, counts: Ints) -> None:
     """Add one to the cell of each row."""
     whole = size - size % LANES if len(counts) == LANES else 0
@@ -100,7 +100,7 @@ def weigh_rows(
             add_weights(place, size, weights[start : start + size], counts)
 
 
-@kernel
+@kernel(borrows=True)
 def add_weights(place: Places, size: int, weights: Floats, counts: Floats) -> None:
     """Add each row's weight to its cell."""
     whole = size - size % LANES if len(counts) == LANES else 0

@@ -17,7 +17,7 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """The golden ratio in 64 bits: multiplying by it spreads neighbouring words (Knuth, volume 3, section 6.4)."""
 
 
-@kernel
+@kernel(borrows=True)
 def hashed(words: Words, row: int) -> np.uint64:
     """A hash of one row of words."""
     found = np.uint64(0)
@@ -27,7 +27,7 @@ def hashed(words: Words, row: int) -> np.uint64:
     return found
 
 
-@kernel
+@kernel(borrows=True)
 def same(words: Words, one: int, other: int) -> bool:
     """Whether two rows are equal."""
     for w in range(words.shape[1]):

@@ -94,7 +94,7 @@ class Desk(NamedTuple):
     axes: Longs
 
 
-@kernel
+@kernel(borrows=True)
 def _set_strides(book: Tensors, tensor: int, row: Longs, on: bool) -> None:
     step = 1
     for k in range(book.start[tensor + 1] - 1, book.start[tensor] - 1, -1):
@@ -103,7 +103,7 @@ def _set_strides(book: Tensors, tensor: int, row: Longs, on: bool) -> None:
         step *= int(book.cards[r])
 
 
-@kernel
+@kernel(borrows=True)
 def _add_group(desk: Desk, first: int, size: int, a: int, b: int, d: int) -> None:
     """Append an axis to the groups from `first` on, or to the last of them where all operands step through as one."""
     top = desk.tally[NUM_GROUPS]
@@ -117,7 +117,7 @@ def _add_group(desk: Desk, first: int, size: int, a: int, b: int, d: int) -> Non
     desk.tally[NUM_GROUPS] = top + 1
 
 
-@kernel
+@kernel(borrows=True)
 def _pad(desk: Desk, first: int) -> int:
     """Make the groups from `first` on two at least, by neutral ones in front; how many they are."""
     while desk.tally[NUM_GROUPS] - first < 2:
@@ -151,7 +151,7 @@ def _union(book: Tensors, a: int, b: int, axes: Longs) -> int:
     return num
 
 
-@kernel
+@kernel(borrows=True)
 def _reach(stride: int) -> float:
     """Nanoseconds to step an operand by a stride: a neighbor, within a cache line, or further."""
     if stride <= 1:
@@ -159,7 +159,7 @@ def _reach(stride: int) -> float:
     return NEAR if stride <= LINE else FAR
 
 
-@kernel
+@kernel(borrows=True)
 def _inner_cost(group: Longs) -> float:
     """Nanoseconds a product where this group runs innermost."""
     return float(PRODUCT + _reach(group[1]) + _reach(group[2]) + _reach(group[3]) + INNER / group[0])
@@ -227,7 +227,7 @@ def _roles(desk: Desk, num: int, part: Longs, book: Tensors) -> bool:
     return True
 
 
-@kernel
+@kernel(borrows=True)
 def _listed(part: Longs, second: int, third: int, axes: Longs) -> tuple[int, bool]:
     """Write batch, then two other roles, one after the other; how many axes, and whether they ascend."""
     num = 0
@@ -240,12 +240,12 @@ def _listed(part: Longs, second: int, third: int, axes: Longs) -> tuple[int, boo
     return num, ascends
 
 
-@kernel
+@kernel(borrows=True)
 def _ascends(part: Longs, second: int, third: int, axes: Longs) -> bool:
     return _listed(part, second, third, axes)[1]
 
 
-@kernel
+@kernel(borrows=True)
 def _copy_groups(book: Tensors, desk: Desk, part: Longs, second: int, third: int, operand: int) -> tuple[int, int]:
     """Groups that copy operand a or b to a contiguous block (batch, second, third), or such a block to d."""
     num, _ = _listed(part, second, third, desk.axes)
@@ -282,10 +282,12 @@ def _unpack_groups(book: Tensors, desk: Desk, num: int, first: int) -> int:
     return _pad(desk, first)
 
 
-@kernel(inline=True)
+@kernel(borrows=True)
 def _emit_matrix(book: Tensors, desk: Desk, op: Longs, part: Longs, work: float, loops: float) -> None:
     """Turn an instruction into a batch of matrix products where that is faster than loops, packing what must be."""
     count, m, k, n = part[0, 1], part[1, 1], part[2, 1], part[3, 1]
+    if GEMM * work + CALL * count >= loops * work:
+        return
     flip_a, flip_b = _ascends(part, 2, 1, desk.axes), _ascends(part, 3, 2, desk.axes)
     flip_a = flip_a and not _ascends(part, 1, 2, desk.axes)
     flip_b = flip_b and not flip_a and not _ascends(part, 2, 3, desk.axes)
@@ -306,7 +308,7 @@ def _emit_matrix(book: Tensors, desk: Desk, op: Longs, part: Longs, work: float,
     desk.tally[ROOM] = max(desk.tally[ROOM], room)
 
 
-@kernel(inline=True)
+@kernel(borrows=True)
 def _emit(book: Tensors, desk: Desk, offsets: Longs, s: int, op: Longs, part: Longs) -> float:
     """Write one instruction; its multiplications."""
     d, a, b = book.steps[s, 0], book.steps[s, 1], book.steps[s, 2]
@@ -325,14 +327,24 @@ def _emit(book: Tensors, desk: Desk, offsets: Longs, s: int, op: Longs, part: Lo
     loops = _order_loops(desk, first, op[COUNT])
     if max(book.sizes[a], book.sizes[b], book.sizes[d]) > CACHE:
         _stream(desk, first, op[COUNT], book.sizes[a] > CACHE, book.sizes[b] > CACHE, book.sizes[d] > CACHE)
-    if b != ONE and _roles(desk, num, part, book):
+    if b != ONE and GEMM * work + CALL < loops * work and _roles(desk, num, part, book):
         _emit_matrix(book, desk, op, part, work, loops)
     for row, t in ((0, a), (1, b), (2, d)):
         _set_strides(book, t, desk.strides[row], False)
     return work
 
 
-@kernel(inline=True)
+@kernel(borrows=True)
+def _emit_all(book: Tensors, desk: Desk, offsets: Longs, size: int, ops: Longs, part: Longs) -> float:
+    """Write every instruction; their multiplications."""
+    work = 0.0
+    for s in range(len(ops)):
+        work += _emit(book, desk, offsets, s, ops[s], part)
+        ops[s, SCRATCH] = size
+    return work
+
+
+@kernel(borrows=True)
 def _gather_rows(
     book: Tensors,
     desk: Desk,
@@ -344,10 +356,10 @@ def _gather_rows(
     numbers: Longs,
     rank: Longs,
     seen: Longs,
+    rows: Longs,
     fixed: Longs,
-) -> Longs:
-    """How factors are copied from the store: a row each, with what findings add to its place written to `fixed`."""
-    rows = np.empty((len(numbers), 6), np.int64)
+) -> None:
+    """Write how factors are copied from the store: a row each, with what findings add to its place in `fixed`."""
     top = 0
     for i in range(len(numbers)):
         first, begin = desk.tally[NUM_GROUPS], top
@@ -367,7 +379,6 @@ def _gather_rows(
             _add_group(desk, first, 1, 0, 0, 0)
         rows[i, TO], rows[i, COPIES], rows[i, NUM_COPIES] = offsets[i + 1], first, desk.tally[NUM_GROUPS] - first
         rows[i, FROM], rows[i, FIXED], rows[i, END_FIXED] = places[numbers[i]], begin, top
-    return rows
 
 
 @kernel
@@ -424,8 +435,8 @@ def assemble(
         np.zeros((3, len(cards)), np.int64),
         np.empty(2 * widest + 2, np.int64),
     )
-    fixed = np.empty((2, total), np.int64)
-    rows = _gather_rows(book, desk, offsets, start, members, strides, places, numbers, rank, seen, fixed)
+    rows, fixed = np.empty((len(numbers), 6), np.int64), np.empty((2, total), np.int64)
+    _gather_rows(book, desk, offsets, start, members, strides, places, numbers, rank, seen, rows, fixed)
     copies = desk.groups[: desk.tally[NUM_GROUPS]].copy()
     fixed = fixed[:, : rows[-1, END_FIXED] if len(rows) > 0 else 0].copy()
     desk.tally[NUM_GROUPS] = 0
@@ -433,10 +444,7 @@ def assemble(
         desk.strides[0, i] = desk.strides[2, i] = 0
     part = np.empty((4, widest + 2), np.int64)
     ops = np.zeros((num_steps, WIDTH), np.int64)
-    work = 0.0
-    for s in range(num_steps):
-        work += _emit(book, desk, offsets, s, ops[s], part)
-        ops[s, SCRATCH] = size
+    work = _emit_all(book, desk, offsets, size, ops, part)
     groups = desk.groups[: desk.tally[NUM_GROUPS]].copy()
     ends = np.empty((len(roots), 3), np.int64)
     for i in range(len(roots)):

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
 
-@kernel
+@kernel(borrows=True)
 def _fold(w: Floats, sums: Floats, op: Longs, groups: Longs, add: bool, counter: Longs) -> None:
     """Keep the largest $\\log a + \\log b$ of each result in `w`; or add up what lies below it, in `sums`."""
     a, b, d, base = op[A], op[B], op[DST], op[DST]

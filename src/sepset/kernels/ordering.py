@@ -125,7 +125,7 @@ def _copy_rows(indptr: Longs, indices: Ints, rows: Longs) -> Ints:
     return pool
 
 
-@kernel
+@kernel(borrows=True)
 def _link(pool: Ints, rows: Longs, a: int, b: int) -> None:
     """Put a and b at the ends of each other's rows, which have room."""
     i, j = rows[1, a], rows[1, b]
@@ -215,7 +215,7 @@ def _start_tree(sums: Floats, group: Longs, mix: Floats, bias: Floats, tie: Floa
         tree[i] = _winner(tree[2 * i], tree[2 * i + 1], rank)
 
 
-@kernel
+@kernel(borrows=True)
 def _winner(a: int, b: int, rank: Floats) -> int:
     if a < 0 or b < 0:
         return max(a, b)
@@ -225,7 +225,7 @@ def _winner(a: int, b: int, rank: Floats) -> int:
     return min(a, b)
 
 
-@kernel
+@kernel(borrows=True)
 def _replay(tree: Longs, leaf: int, rank: Floats) -> None:
     i = leaf // 2
     while i > 0:
@@ -272,7 +272,7 @@ def _detach(
     return stamp
 
 
-@kernel
+@kernel(borrows=True)
 def _unlink(pool: Ints, rows: Longs, u: int, place: int) -> None:
     """Close the gap at a place in row u by its last entry."""
     last = rows[1, u] - 1

@@ -25,7 +25,7 @@ UNIT = 1.0 / 9007199254740992.0
 """Turns the upper 53 bits of a random word into a number in [0, 1)."""
 
 
-@kernel
+@kernel(borrows=True)
 def fill_uniform(state: NDArray[np.uint64], out: Floats, size: int) -> None:
     """The next `size` uniform numbers of the generator `state`, which moves on."""
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
@@ -43,7 +43,7 @@ def fill_uniform(state: NDArray[np.uint64], out: Floats, size: int) -> None:
     state[0], state[1], state[2], state[3] = s0, s1, s2, s3
 
 
-@kernel
+@kernel(borrows=True)
 def search(cumulative: Floats, start: int, size: int, u: float) -> int:
     """How many of `size` ascending thresholds from `start` on are at most `u`."""
     low, high = 0, size

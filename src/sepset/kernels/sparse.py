@@ -146,7 +146,7 @@ def _mark_supported(
             return
 
 
-@kernel
+@kernel(borrows=True)
 def _next_allowed(allowed: Bytes, s: int, end: int) -> int:
     while s < end and allowed[s] == 0:
         s += 1

@@ -44,7 +44,7 @@ class Ledger(NamedTuple):
     scope: Longs
 
 
-@kernel
+@kernel(borrows=True)
 def _add_step(book: Ledger, first: int, second: int, length: int) -> int:
     """The tensor over the first `length` of `scope` that sums the product of two; no step where one is that already."""
     start, scope = book.start, book.scope
@@ -66,25 +66,25 @@ def _add_step(book: Ledger, first: int, second: int, length: int) -> int:
     return int(t)
 
 
-@kernel
+@kernel(borrows=True)
 def _stamp(book: Ledger, ranks: Longs, first: int, end: int) -> None:
     for k in range(first, end):
         book.stamps[ranks[k]] = book.made[STAMP]
 
 
-@kernel
+@kernel(borrows=True)
 def _count(book: Ledger, tensor: int, by: int) -> None:
     for k in range(book.start[tensor], book.start[tensor + 1]):
         book.counts[book.pool[k]] += by
 
 
-@kernel
+@kernel(borrows=True)
 def _is_needed(book: Ledger, r: int, shared: int) -> bool:
     """Whether a variable outlives the product of tensors of which `shared` mention it: it is stamped or others do."""
     return bool(book.stamps[r] == book.made[STAMP] or book.counts[r] > shared)
 
 
-@kernel
+@kernel(borrows=True)
 def _restrict(book: Ledger, tensor: int, shared: int) -> int:
     """Put the needed variables of one tensor into `scope`; how many they are."""
     length = 0
@@ -95,7 +95,7 @@ def _restrict(book: Ledger, tensor: int, shared: int) -> int:
     return length
 
 
-@kernel
+@kernel(borrows=True)
 def _join(book: Ledger, a: int, b: int) -> tuple[int, float, float]:
     """Put the needed variables of a product into `scope`: how many, their entries, and the multiplications."""
     pool = book.pool
@@ -121,7 +121,7 @@ def _join(book: Ledger, a: int, b: int) -> tuple[int, float, float]:
     return length, size, union
 
 
-@kernel
+@kernel(borrows=True)
 def _multiply(book: Ledger, work: Longs, i: int, j: int) -> None:
     """Put the product of two tensors at hand in the place of the first; the second's is left as it is."""
     a, b = work[i], work[j]
@@ -133,7 +133,7 @@ def _multiply(book: Ledger, work: Longs, i: int, j: int) -> None:
     work[i] = result
 
 
-@kernel
+@kernel(borrows=True)
 def _is_same_scope(book: Ledger, a: int, b: int) -> bool:
     first, second = book.start[a], book.start[b]
     length = book.start[a + 1] - first
@@ -162,7 +162,7 @@ def _merge_equal(book: Ledger, work: Longs, num: int) -> int:
     return num
 
 
-@kernel
+@kernel(borrows=True)
 def _rate(book: Ledger, work: Longs, i: int, j: int, growth: Floats, union: Floats) -> None:
     """Note by how much the product of two tensors at hand outgrows them, and its multiplications."""
     _, size, total = _join(book, work[i], work[j])
@@ -171,7 +171,7 @@ def _rate(book: Ledger, work: Longs, i: int, j: int, growth: Floats, union: Floa
     union[low, high] = total
 
 
-@kernel(inline=True)
+@kernel
 def _merge_pairs(book: Ledger, work: Longs, num: int) -> None:
     """Multiply pair by pair until one is left, always the pair whose product grows least over its operands; less work
     breaks ties. What a pair would grow does not change when others are multiplied."""
@@ -198,7 +198,7 @@ def _merge_pairs(book: Ledger, work: Longs, num: int) -> None:
                 _rate(book, work, k, best_i, growth, union)
 
 
-@kernel(inline=True)
+@kernel(borrows=True)
 def _combine(book: Ledger, work: Longs, num: int) -> int:
     """One tensor over the stamped variables from several, pair by pair; private variables are summed at once."""
     if num == 0:
@@ -219,7 +219,7 @@ def _combine(book: Ledger, work: Longs, num: int) -> int:
     return _add_step(book, work[0], ONE, _restrict(book, work[0], 0))
 
 
-@kernel(inline=True)
+@kernel(borrows=True)
 def _send(
     book: Ledger, group: Longs, last: int, message: int, tensor: int, head: Longs, tail: Longs, behind: Longs
 ) -> None:
@@ -321,7 +321,7 @@ def _differentiate(book: Ledger, wanted: Longs, roots: Longs) -> Longs:
     return adjoints
 
 
-@kernel(inline=True)
+@kernel(borrows=True)
 def _add_read(book: Ledger, t: int, adjoint: int, target: int) -> int:
     """Append the product of a tensor and its adjoint, summed to one rank, or where that is -1 to the tensor's scope."""
     length = 1

@@ -47,7 +47,7 @@ def has_width(neighbors: Longs, k: int, seen: NDArray[np.uint8], cancel: NDArray
     return 0
 
 
-@kernel
+@kernel(borrows=True)
 def _eliminate(before: Longs, after: Longs, bit: int) -> None:
     v = 0
     while (bit >> v) != 1:
@@ -59,7 +59,7 @@ def _eliminate(before: Longs, after: Longs, bit: int) -> None:
             after[u] = before[u]
 
 
-@kernel
+@kernel(borrows=True)
 def _choices(rows: Longs, gone: int, k: int) -> int:
     """The nodes of degree at most k as a mask; only one where it is simplicial or almost so, for that one is safe."""
     found = 0
@@ -78,7 +78,7 @@ def _choices(rows: Longs, gone: int, k: int) -> int:
     return found
 
 
-@kernel
+@kernel(borrows=True)
 def _almost_simplicial(rows: Longs, v: int) -> bool:
     """Whether the neighbors of v, but for one at most, are a clique: that one is the first found to miss an edge, or is
     the only one it misses."""
@@ -95,7 +95,7 @@ def _almost_simplicial(rows: Longs, v: int) -> bool:
     )
 
 
-@kernel
+@kernel(borrows=True)
 def _clique_without(rows: Longs, members: int) -> bool:
     for u in range(len(rows)):
         if (members >> u) & 1 and members & ~rows[u] & ~(1 << u):

@@ -155,7 +155,7 @@ def _rescale(w: Floats, first: int, end: int) -> tuple[int, bool]:
     return top, wide
 
 
-@kernel
+@kernel(borrows=True)
 def run_triples(
     w: Floats,
     g: Floats,
