@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
-from sepset.graphs.ordering import OrderingMethod, Portfolio
+from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
 from sepset.inference.cliquetree import CliqueTree
 from sepset.inference.method import Method, Prepared
 from sepset.inference.result import Guarantees
@@ -22,7 +22,7 @@ class Auto:
     'CliqueTree'
     """
 
-    order: OrderingMethod = field(default_factory=Portfolio)
+    order: OrderingMethod = DEFAULT_ORDER
     memory: int = 8 * 2**30
 
     def select(self, task: Task) -> Method:

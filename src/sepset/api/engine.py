@@ -44,7 +44,7 @@ from sepset.inference.rowwise import Workers, answer_rows
 from sepset.inference.soft import resolve_soft
 from sepset.inference.tabletree import PreparedTables
 from sepset.lazy import lazy
-from sepset.models.model import MODEL_MEMBERS, Model, offers
+from sepset.models.model import MODEL_MEMBERS, Model, NamedModel, offers
 from sepset.variables import Discrete, State, VariableLike, Vector
 
 
@@ -58,7 +58,7 @@ class Engine:
     """
 
     def __init__(self, model: Model, method: Method) -> None:
-        if not (_have(type(model), MODEL_MEMBERS) or offers(model, *MODEL_MEMBERS)):
+        if not (isinstance(model, NamedModel) or offers(model, *MODEL_MEMBERS)):
             raise ModelError(
                 f"Questions are asked of a model; found {model!r}. Build one, or read a file: ss.read(path)."
             )

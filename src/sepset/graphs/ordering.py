@@ -27,6 +27,7 @@ __all__ = [
     "MinFill",
     "MinNeighbors",
     "MinWeight",
+    "DEFAULT_ORDER",
     "Names",
     "OrderingMethod",
     "OrderingTask",
@@ -90,7 +91,7 @@ class OrderingTask:
     @property
     def logs(self) -> Floats:
         """log2 of the number of states, rounded so that sums are exact and equal costs tie."""
-        return np.round(np.log2(self.cards) * 2.0**20) / 2.0**20
+        return np.asarray(np.rint(np.log2(self.cards) * 2.0**20) / 2.0**20)
 
 
 class OrderingMethod(Protocol):
@@ -241,7 +242,7 @@ class Portfolio:
 
     def arrange(self, task: OrderingTask) -> Sequence[int] | Longs:
         """The node numbers, first eliminated first."""
-        if len(task) <= _SMALL and self == _DEFAULT:
+        if len(task) <= _SMALL and self == DEFAULT_ORDER:
             order, total, work = _run(task, task.cards, task.logs, _FILL, np.zeros(len(task)), _index(task), math.inf)
             if _spent(work, 1) >= _worth(total):
                 return order
@@ -292,7 +293,8 @@ _NOISES = (0.0, 0.3, 0.1, 0.6)
 _SPREADS = (1.0, 0.3, 0.1)
 
 
-_DEFAULT = Portfolio()
+DEFAULT_ORDER = Portfolio()
+"""What orders where nobody says how."""
 # Up to this many nodes one order is tried first, simplicial nodes and all.
 _SMALL = 100
 _FILL = np.array([1.0, 0.0])
@@ -382,7 +384,7 @@ def elimination_order(
     # Kernels get writable arrays, so that each is compiled once.
     indptr, indices = graph.neighbor_csr
     weights = np.array([min(card, 2**1000) for card in found], dtype=np.float64)
-    ids = (method or Portfolio()).arrange(OrderingTask(graph.nodes, indptr.copy(), indices.copy(), weights, group))
+    ids = (method or DEFAULT_ORDER).arrange(OrderingTask(graph.nodes, indptr.copy(), indices.copy(), weights, group))
     return eliminate_graph(graph, [graph.nodes[i] for i in ids], cards)
 
 

@@ -38,13 +38,14 @@ class SymbolicElimination:
         absorbed: for each rank that of a maximal clique that contains its clique.
         rounded: the number of table entries of each clique; exact below 2**53.
         ranked_cards: the number of states by rank.
+        rounded_total: the entries of all maximal cliques together; exact below 2**50.
 
     Reference: Koller & Friedman, section 9.4.2.
     """
 
     nodes: Sequence[str] = field(repr=False)
     rows: tuple[Longs, Longs] = field(repr=False)
-    cards: tuple[int, ...] = field(repr=False)
+    cards: Sequence[int] | Longs = field(repr=False)
     order: Longs
     start: Longs = field(repr=False)
     scopes: Longs = field(repr=False)
@@ -52,13 +53,14 @@ class SymbolicElimination:
     absorbed: Longs = field(repr=False)
     rounded: Floats = field(repr=False)
     ranked_cards: Floats = field(repr=False)
+    rounded_total: float = field(repr=False)
 
     @lazy
     def sizes(self) -> Sequence[int]:
         """The exact number of table entries of each elimination clique."""
         if len(self.order) and self.rounded.max() < EXACT:
             return self.rounded.astype(np.int64).tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
-        cards = [self.cards[i] for i in self.order.tolist()]
+        cards = [int(self.cards[i]) for i in self.order.tolist()]
         scopes, start = self.scopes.tolist(), self.start.tolist()
         return [c * math.prod(cards[r] for r in scopes[start[i] : start[i + 1]]) for i, c in enumerate(cards)]
 
@@ -75,9 +77,10 @@ class SymbolicElimination:
     @lazy
     def total_size(self) -> int:
         """The entries of all maximal cliques together."""
-        maximal = self.absorbed == np.arange(len(self.order))
-        total = float(self.rounded[maximal].sum())
-        return int(total) if total < EXACT else sum(self.sizes[i] for i in np.flatnonzero(maximal).tolist())
+        if self.rounded_total < EXACT:
+            return int(self.rounded_total)
+        maximal = np.flatnonzero(self.absorbed == np.arange(len(self.order)))
+        return sum(self.sizes[i] for i in maximal.tolist())
 
     def cost(self, firsts: Longs) -> int:
         """Multiplications of variable elimination, given the first rank of each factor."""
@@ -101,21 +104,21 @@ class SymbolicElimination:
         once = sources < neighbors
         names = tuple(self.nodes)
         graph = UndirectedGraph.from_arrays(names, sources[once], neighbors[once])
-        return eliminate_graph(graph, self.names, dict(zip(names, self.cards, strict=True)))
+        return eliminate_graph(graph, self.names, dict(zip(names, map(int, self.cards), strict=True)))
 
 
-def _floats(cards: tuple[int, ...]) -> Floats:
+def _floats(cards: Sequence[int] | Longs) -> Floats:
     """Numbers of states as floats, those beyond their range cut off."""
     try:
         return np.array(cards, dtype=np.float64)
     except OverflowError:
-        return np.array([min(card, 2**1000) for card in cards], dtype=np.float64)
+        return np.array([min(int(card), 2**1000) for card in cards], dtype=np.float64)
 
 
 def symbolic_elimination(
     nodes: Sequence[str],
     rows: tuple[Longs, Longs],
-    cards: tuple[int, ...],
+    cards: Sequence[int] | Longs,
     group: Longs,
     method: OrderingMethod,
     limit: float = math.inf,

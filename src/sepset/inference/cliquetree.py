@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sepset.errors import NotApplicable, listing, nearest
 from sepset.evidence import Evidence
-from sepset.graphs.ordering import OrderingMethod, Portfolio
+from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
 from sepset.inference.elimination import VariableElimination
 from sepset.inference.joints import JointPlan, TreeJoints
 from sepset.inference.method import Answer, Best
@@ -22,6 +22,8 @@ from sepset.inference.result import Guarantee, Guarantees
 from sepset.inference.tabletree import PreparedTables, Zeros
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
+
+ZEROS = get_args(Zeros)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +39,14 @@ class CliqueTree:
     Reference: Koller & Friedman, chapter 10 and section 14.3.
     """
 
-    order: OrderingMethod = field(default_factory=Portfolio)
+    order: OrderingMethod = DEFAULT_ORDER
     memory: int = 8 * 2**30
     zeros: Zeros = field(default="auto", kw_only=True)
 
     def __post_init__(self) -> None:
-        known = get_args(Zeros)
-        if self.zeros not in known:
-            near = nearest(str(self.zeros), known)
-            raise NotApplicable(f"zeros= is one of {listing(known)}; found {self.zeros!r}.{near}")
+        if self.zeros not in ZEROS:
+            near = nearest(str(self.zeros), ZEROS)
+            raise NotApplicable(f"zeros= is one of {listing(ZEROS)}; found {self.zeros!r}.{near}")
 
     def prepare(self, problem: Problem) -> PreparedTables | PreparedCliqueTree:
         """The method bound to a problem: compiled programs where every variable is discrete."""

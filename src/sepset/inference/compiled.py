@@ -145,7 +145,8 @@ class Question:
     @lazy
     def width(self) -> int:
         """How many numbers a run reads."""
-        return int(self.program.reads[:, 2].sum())
+        reads = self.program.reads
+        return int(reads[-1, 1] + reads[-1, 2]) if len(reads) else 0
 
     @lazy
     def spread(self) -> Spread | None:
@@ -212,8 +213,10 @@ class Question:
             values[self.free] = 1.0
         exponents = np.zeros(program.num_tensors, dtype=np.int64)
         exponents[1 : len(self.numbers) + 1] = store.exponents[self.numbers]
-        dirty = np.ones(program.num_tensors, dtype=np.uint8)
-        codes = np.full(len(self.observed), -1, dtype=np.int64)
+        dirty = np.empty(program.num_tensors, dtype=np.uint8)
+        dirty.fill(1)
+        codes = np.empty(len(self.observed), dtype=np.int64)
+        codes.fill(-1)
         return Workspace(values, exponents, dirty, codes, np.zeros(2, dtype=np.int64))
 
     @property
@@ -291,9 +294,11 @@ def compile_question(
         states: what the tables of the plan and the store range over, where some states are left out.
     """
     ids, numbers = plan.positions, plan.relevant.numbers
-    rank = np.full(len(problem.variables), -1, np.int64)
+    cards = problem.variables.cards if states is None else states.cards
+    rank, seen = np.empty((2, len(cards)), np.int64)
+    rank.fill(-1)
     rank[ids] = np.arange(len(ids))
-    seen = np.full(len(rank), -1, np.int64)
+    seen.fill(-1)
     found = np.array(observed, dtype=np.int64)
     seen[found] = np.arange(len(found))
     tree = tree_groups(plan.symbolic, len(kept))
@@ -310,7 +315,6 @@ def compile_question(
     )
     if memory is not None:
         plan.check(memory, 8 * made.entries)
-    cards = problem.variables.cards if states is None else states.cards
     program = assemble(made, store, numbers, rank, seen, len(targets), cards[found])
     about = tree, program, numbers, targets, tuple(last.tolist()), maximize, states
     return Question(plan, cards, ids, tuple(observed), tuple(touched), *about)

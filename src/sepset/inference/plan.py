@@ -170,7 +170,8 @@ def make_plan(
     from sepset.kernels.planning import scope_graph
 
     cards, kept = problem.variables.cards if cards is None else cards, relevant.places
-    place = np.full(len(cards), -1, np.int64)
+    place = np.empty(len(cards), np.int64)
+    place.fill(-1)
     place[kept] = np.arange(len(kept))
     later = np.array(sorted(last), dtype=np.int64) if last else kept[:0]
     together = place[later] if joint else later[:0]
@@ -183,9 +184,8 @@ def make_plan(
     nodes = Names(name, kept)
     if isinstance(method, GivenOrder):
         method = _within(method, problem, nodes, group)
-    counts = tuple(np.maximum(states, 1).tolist())
     entries = math.inf if limit is None else math.log2(limit / BYTES)
-    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), counts, group, method, entries)
+    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), np.maximum(states, 1), group, method, entries)
     return Plan(
         relevant=relevant,
         symbolic=symbolic,

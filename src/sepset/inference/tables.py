@@ -55,14 +55,19 @@ class FactorStore:
 
     @classmethod
     def _made(cls, problem: Problem) -> FactorStore:
-        tables = [_dense(factor) for factor in _factors(problem)]
-        flat = [t.flat if t.space == "linear" else t.values.reshape(-1) for t in tables]
-        offsets = np.zeros(len(tables) + 1, np.int64)
-        offsets[1:] = list(itertools.accumulate(map(len, flat)))
-        exponents = np.array([t.exponent for t in tables], dtype=np.int64)
+        is_linear = True
+        flat, exponents, offsets = [], [], [0]
+        for factor in _factors(problem):
+            table = factor if type(factor) is Table else _dense(factor)
+            entries = table.flat
+            if table.space == "log":
+                is_linear, entries = False, table.values.reshape(-1)
+            flat.append(entries)
+            exponents.append(table.exponent)
+            offsets.append(offsets[-1] + len(entries))
         values = np.concatenate(flat) if flat else np.zeros(0)
-        made = cls.settled(problem, values, offsets, exponents)
-        return made if all(t.space == "linear" for t in tables) else replace(made, is_safe=False)
+        made = cls.settled(problem, values, np.array(offsets), np.array(exponents, dtype=np.int64))
+        return made if is_linear else replace(made, is_safe=False)
 
     @classmethod
     def settled(cls, problem: Problem, values: Floats, offsets: Ints, exponents: Ints) -> FactorStore:
@@ -72,9 +77,10 @@ class FactorStore:
         start, members = problem.scopes
         cards = problem.variables.cards.copy()
         shifts, strides, is_safe = settle(values, offsets, start, members, cards, NEAR_BITS, SAFE_BITS)
-        if shifts.any():
+        if np.logical_or.reduce(shifts):
             values = np.ldexp(values, -np.repeat(shifts, np.diff(offsets)))
-        return cls(values, offsets, exponents + shifts, (start, members, strides), is_safe)
+            exponents = exponents + shifts
+        return cls(values, offsets, exponents, (start, members, strides), is_safe)
 
     @lazy
     def strides(self) -> tuple[dict[int, int], ...]:
@@ -108,8 +114,6 @@ def near_one(entries: Floats) -> tuple[Floats, int]:
 
 
 def _dense(factor: Factor) -> Table:
-    if type(factor) is Table:
-        return factor
     if isinstance(factor, SparseTable):
         return factor.to_table()
     assert isinstance(factor, Table)

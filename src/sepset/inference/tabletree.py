@@ -208,8 +208,10 @@ class PreparedTables:
         return make_plan(self.problem, relevant, method=MinFill(), cards=cards).total_size
 
     def _hidden(self, observed: tuple[int, ...]) -> tuple[int, ...]:
-        seen = set(observed)
-        return tuple(v for v in range(len(self.problem.variables)) if v not in seen)
+        hidden = list(range(len(self.problem.variables)))
+        for v in reversed(observed):
+            del hidden[v]
+        return tuple(hidden)
 
     @lazy
     def _ancestry(self) -> Ancestry:
@@ -379,7 +381,8 @@ class PreparedTables:
 
     def _question(self, kind: str, evidence: Evidence, targets: tuple[int, ...] = ()) -> Question:
         part = evidence.observed, evidence.weighted, self._states(evidence)
-        return self._questions.get((kind, targets, *part), lambda: self._compile(kind, targets, *part))  # type: ignore[no-any-return]
+        named = () if kind == "marginals" else targets  # there those are all that is not observed
+        return self._questions.get((kind, named, *part), lambda: self._compile(kind, targets, *part))  # type: ignore[no-any-return]
 
     def _plan(
         self, kind: str, targets: Positions, observed: Positions, touched: Positions, states: States | None

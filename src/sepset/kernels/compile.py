@@ -153,9 +153,9 @@ def _compiled(function: F, fastmath: set[str] | bool, inline: bool, borrows: boo
     if config.DISABLE_JIT:
         return function
     written_out = "always" if inline else "never"
-    dispatcher = numba.njit(
-        nogil=True, error_model="numpy", fastmath=fastmath, inline=written_out, _nrt=not borrows
-    )(function)
+    dispatcher = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath, inline=written_out, _nrt=not borrows)(
+        function
+    )
     dispatcher.get_call_template = partial(_call_template, dispatcher.get_call_template)
     if cache_directory() is not None and Path(function.__code__.co_filename).is_file():
         dispatcher._cache = _KernelCache(dispatcher.py_func)

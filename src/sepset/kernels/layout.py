@@ -444,7 +444,7 @@ def assemble(
         desk.strides[0, i] = desk.strides[2, i] = 0
     part = np.empty((4, widest + 2), np.int64)
     ops = np.zeros((num_steps, WIDTH), np.int64)
-    work = _emit_all(book, desk, offsets, size, ops, part)
+    work = _emit_all(book, desk, offsets, int(size), ops, part)
     groups = desk.groups[: desk.tally[NUM_GROUPS]].copy()
     ends = np.empty((len(roots), 3), np.int64)
     for i in range(len(roots)):

@@ -103,9 +103,9 @@ def scope_graph(
 @kernel
 def eliminate(
     start: Longs, neighbors: Longs, order: Longs, cards: Floats
-) -> tuple[Longs, Longs, Longs, Longs, Floats, Floats]:
+) -> tuple[Longs, Longs, Longs, Longs, Floats, Floats, float]:
     """Message scopes as ranks (compressed rows), the rank each message goes to, the clique that absorbs each; the
-    entries of each clique, and the states by rank.
+    entries of each clique, the states by rank, and the entries of all maximal cliques.
 
     A message's scope is the later neighbors with the messages that arrive, without the variable itself; it goes to the
     first of them, -1 where there is none. A clique is part of another exactly where it equals a message that arrives.
@@ -118,7 +118,7 @@ def eliminate(
             rank[order[i]] = i
     for i in range(n):
         if rank[i] < 0 or len(order) != n:
-            return start[:0], start[:0], start[:0], start[:0], cards, cards
+            return start[:0], start[:0], start[:0], start[:0], cards, cards, 0.0
     scope_start = np.zeros(n + 1, np.int64)
     pool = np.empty(4 * len(neighbors) + 16, np.int64)
     parents = np.full(n, -1, np.int64)
@@ -163,7 +163,11 @@ def eliminate(
     for i in range(n):
         for k in range(scope_start[i], scope_start[i + 1]):
             sizes[i] *= ranked[scopes[k]]
-    return scope_start, scopes, parents, _absorbers(scope_start, parents), sizes, ranked
+    absorbed = _absorbers(scope_start, parents)
+    total = 0.0
+    for i in range(n):
+        total += sizes[i] if absorbed[i] == i else 0.0
+    return scope_start, scopes, parents, absorbed, sizes, ranked, total
 
 
 @kernel(inline=True)
