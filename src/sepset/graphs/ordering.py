@@ -22,12 +22,12 @@ from sepset.graphs.elimination import Cards, EliminationOrder, card_list, elimin
 from sepset.graphs.graph import Node, Nodes, UndirectedGraph
 
 __all__ = [
+    "DEFAULT_ORDER",
     "GivenOrder",
     "MaxCardinality",
     "MinFill",
     "MinNeighbors",
     "MinWeight",
-    "DEFAULT_ORDER",
     "Names",
     "OrderingMethod",
     "OrderingTask",
