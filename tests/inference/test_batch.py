@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -56,7 +57,8 @@ def test_random_models(programs, seed):
 
 
 def test_more_rows_than_a_block_and_a_chunk(programs, monkeypatch):
-    monkeypatch.setattr(batch, "CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(batch, "SHORTEST", 0.0)
+    monkeypatch.setattr(batch, "LONGEST", 0.0)
     rng = np.random.default_rng(3)
     case = table_net(rng)
     check(case, random_codes(rng, case.variables, 130), [0])
@@ -136,8 +138,21 @@ def test_row_by_row_agrees_on_a_published_network(programs):
             np.testing.assert_allclose(found.probabilities[v][few], alone.probabilities[v], atol=CLOSE)
 
 
+@pytest.mark.parametrize("num_rows", [1, 31, 32, 33, 1000, 54_321])
+@pytest.mark.parametrize("counted", [False, True])
+def test_tasks_take_every_row_once_and_fewer_and_fewer(num_rows, counted):
+    program = SimpleNamespace(work=100, ops=[0] * 20, lanes=32)
+    parts = list(batch._chunks_of(program, np.arange(num_rows), counted=counted))
+    np.testing.assert_array_equal(np.concatenate(parts), np.arange(num_rows))
+    sizes = [len(part) for part in parts]
+    assert all(size % 32 == 0 for size in sizes[:-1])
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(parts) <= 65
+
+
 def test_answers_do_not_depend_on_threads(programs, monkeypatch):
-    monkeypatch.setattr(batch, "CHUNK_SECONDS", 1e-5)
+    monkeypatch.setattr(batch, "SHORTEST", 1e-5)
+    monkeypatch.setattr(batch, "LONGEST", 1e-5)
     net = ss.datasets.load("asia")
     codes = random_codes(np.random.default_rng(0), net.variables, 700)
     rows = Findings.of(dataset(net.variables, codes), net.variables, without=[0])
@@ -205,7 +220,8 @@ def test_no_rows_and_no_columns():
 
 
 def test_an_interruption_leaves_the_engine_usable(monkeypatch):
-    monkeypatch.setattr(batch, "CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(batch, "SHORTEST", 0.0)
+    monkeypatch.setattr(batch, "LONGEST", 0.0)
     net = ss.datasets.load("asia")
     prepared = CliqueTree().prepare(net.problem())
     codes = random_codes(np.random.default_rng(1), net.variables, 400, missing=0.2)

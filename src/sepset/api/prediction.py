@@ -145,6 +145,8 @@ def column_names(frame: Any) -> tuple[str, ...]:
 
 def findings_of(frame: Any, variables: Variables, *, without: Sequence[int] = ()) -> Findings:
     """The findings in a frame's columns; columns of other names, and of the positions in `without`, are ignored."""
+    if isinstance(frame, Dataset) and len(variables) and frame.variables == variables:
+        return Findings.of(frame, variables, without=without)
     names = column_names(frame)
     known = [name for name in names if name in variables]
     if not known:

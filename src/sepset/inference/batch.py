@@ -7,7 +7,7 @@ which those variables have left; all other rows run through one program in which
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -22,7 +22,7 @@ from sepset.inference.compiled import Question, compile_question
 from sepset.inference.factormarginals import ExpectedCounts
 from sepset.inference.findings import Findings
 from sepset.inference.method import Prepared
-from sepset.inference.plan import make_plan
+from sepset.inference.plan import PlanCache, make_plan
 from sepset.inference.rowprogram import LANES, LoadedRows, RowProgram, row_program
 from sepset.inference.rowwise import RowAnswers, Workers, row_by_row
 from sepset.inference.tables import FactorStore
@@ -37,7 +37,9 @@ PLAN_SECONDS = 5e-5
 """What planning is taken to cost for each variable; multiplications and instructions of a block run in these times."""
 WORK_SECONDS = 4e-10
 STEP_SECONDS = 3e-8
-CHUNK_SECONDS = 5e-4
+SHORTEST, LONGEST = 2e-4, 0.25
+"""Seconds a task; between these it takes one in `SHARE` of the rows that are left."""
+SHARE = 8
 CHUNKS_OF_COUNTS = 64
 
 
@@ -74,6 +76,7 @@ class RowTables:
     memory: int
     single: Prepared
     factor_marginals: Callable[[Evidence], Floats]
+    _loaded: PlanCache[LoadedRows] = field(default_factory=lambda: PlanCache(16), repr=False)
 
     def answers(self, findings: Findings, targets: Sequence[int], workers: Workers) -> RowAnswers:
         """The posterior of each target and the log partition, for every row."""
@@ -133,19 +136,18 @@ class RowTables:
         self, rows: Findings, targets: tuple[int, ...], weights: Floats | None
     ) -> Iterator[Callable[[Cancel], Chunk]]:
         for program, members in self._programs(rows, targets, weights is not None):
-            loaded = None if program is None else LoadedRows.of(program, self.store)
+            loaded = None if program is None else self._loaded.get(program, partial(LoadedRows.of, program, self.store))
             if loaded is None or not loaded.is_safe:
                 yield partial(_left, self, targets, members)
                 continue
-            size = _chunk_rows(loaded.program, 0 if weights is None else len(members))
-            for start in range(0, len(members), size):
-                yield partial(_run, loaded, rows, targets, weights, members[start : start + size])
+            for part in _chunks_of(loaded.program, members, counted=weights is not None):
+                yield partial(_run, loaded, rows, targets, weights, part)
 
     def _programs(
         self, rows: Findings, targets: tuple[int, ...], counted: bool
     ) -> Iterator[tuple[RowProgram | None, Ints]]:
         """A program for each set of observed variables that deserves one, and one for all other rows."""
-        first, which = rows.patterns()
+        first, which = rows.patterns
         counts = np.bincount(which)
         make = partial(self._program, rows.positions, targets, counted)
         own = np.arange(len(first))
@@ -252,10 +254,19 @@ def _row_seconds(program: RowProgram) -> float:
     return program.work * WORK_SECONDS + (len(program.ops) + 1) * STEP_SECONDS / program.lanes
 
 
-def _chunk_rows(program: RowProgram, counted: int) -> int:
-    """Rows a task: enough to be worth a thread, and for counts few enough tasks that their totals fit in memory."""
-    wanted = max(CHUNK_SECONDS / _row_seconds(program), counted / CHUNKS_OF_COUNTS)
-    return program.lanes * max(1, round(wanted / program.lanes))
+def _chunks_of(program: RowProgram, members: Ints, *, counted: bool) -> Iterator[Ints]:
+    """Rows task by task, fewer and fewer, so that no thread waits long for the last; but enough to be worth a thread,
+    for counts enough that their totals are made few times, and not so many that progress stands still.
+
+    The tasks do not depend on the threads, and so neither does the order in which counts are added.
+    """
+    seconds, start = _row_seconds(program), 0
+    least = max(SHORTEST / seconds, len(members) / CHUNKS_OF_COUNTS if counted else 0)
+    while start < len(members):
+        wanted = max(least, min((len(members) - start) / SHARE, LONGEST / seconds))
+        size = program.lanes * max(1, round(wanted / program.lanes))
+        yield members[start : start + size]
+        start += size
 
 
 def _deserving(plan: float, counts: Ints, common: RowProgram, make: Callable[[int], RowProgram | None]) -> Ints:

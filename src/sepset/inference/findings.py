@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset, side_by_side
 from sepset.evidence import Evidence
+from sepset.lazy import lazy
 from sepset.universe import Variables
 from sepset.variables import Discrete
 
@@ -21,7 +22,7 @@ SAMPLE = 1024
 """How many of a large number of rows are looked at before all are compared."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Findings:
     """Codes and numbers found in each row, by variable position.
 
@@ -47,11 +48,13 @@ class Findings:
         known = {name: i for i, name in enumerate(variables.names)}
         parts = [(known.get(v.name, -1), v, c) for v, c in zip(dataset.variables, dataset.columns, strict=True)]
         used = [part for part in parts if part[0] >= 0 and part[0] not in skipped]
-        discrete = [(i, c) for i, v, c in used if isinstance(v, Discrete) and (c >= 0).any()]
+        discrete = [(i, c) for i, v, c in used if isinstance(v, Discrete) and c.max(initial=-1) >= 0]
         real = [(i, c) for i, v, c in used if not isinstance(v, Discrete) and not np.isnan(c).all()]
-        codes = side_by_side([c for _, c in discrete], dataset.num_rows, np.int32)
+        columns = np.empty((len(discrete), dataset.num_rows), np.int32)
+        for place, (_, column) in enumerate(discrete):
+            columns[place] = column
         reals = side_by_side([c for _, c in real], dataset.num_rows, np.float64)
-        return cls(tuple(i for i, _ in discrete), codes, tuple(i for i, _ in real), reals)
+        return cls(tuple(i for i, _ in discrete), columns.T, tuple(i for i, _ in real), reals)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -68,10 +71,14 @@ class Findings:
 
     def distinct(self) -> tuple[Findings, Ints]:
         """Each different row once, and for every row which of them it is."""
+        first, which = self.patterns
+        if len(first) == len(self):
+            return self, which
         bits = np.ascontiguousarray(np.where(np.isnan(self.reals), np.nan, self.reals)).view(np.int32)
         first, which = distinct_rows(np.concatenate([self.codes, bits], axis=1) if bits.size else self.codes)
         return self if len(first) == len(self) else self.take(first), which
 
+    @lazy
     def patterns(self) -> tuple[Ints, Ints]:
         """The first row with each set of observed discrete variables, and for every row which set it has."""
         return distinct_rows(self.codes, only_missing=True)

@@ -188,9 +188,10 @@ class LoadedRows:
         out = np.full((len(codes), p.width), np.nan)
         totals = np.zeros(len(self.store.values) if len(p.counted) else 0)
         wide = np.zeros(len(codes), dtype=np.uint8)
+        columns = np.ascontiguousarray(codes.T)
         workspace, exponents = self._idle.pop() if self._idle else self._fresh()
         batches.run_rows(
-            workspace, p.ops, p.groups, self.checks, exponents, self.store.values, codes, p.likelihoods, p.moving,
+            workspace, p.ops, p.groups, self.checks, exponents, self.store.values, columns, p.likelihoods, p.moving,
             p.copies, p.fixed, p.roots, p.reads, p.counted, weights, log_partition, out, totals, wide, cancel,
         )  # fmt: skip
         self._idle.append((workspace, exponents))

@@ -125,12 +125,12 @@ def _rescale(w: Any, d: int, size: int, exponents: Any, flags: Any, high: Any, l
 @kernel(borrows=True)
 def _load_findings(w: Any, codes: Any, start: int, likelihoods: Any, found: Any) -> None:
     """Write the mask of each observed column: one at the state found, or everywhere where the cell is missing."""
-    last = codes.shape[0] - 1
+    last = codes.shape[1] - 1
     lanes = len(found)
     for r in range(likelihoods.shape[0]):
         column, offset = likelihoods[r, 0], likelihoods[r, 1]
         for i in range(lanes):
-            found[i] = codes[min(start + i, last), column]
+            found[i] = codes[column, min(start + i, last)]
         for state in range(likelihoods[r, 2]):
             at = np.uint64(offset + state * lanes)
             for i in range(np.uint64(lanes)):
@@ -142,7 +142,7 @@ def _place(codes: Any, row: int, parts: Any, r: int, fixed: Any) -> Any:
     """Where in the store the part of a factor lies that a row's findings leave."""
     s = parts[r, BASE]
     for k in range(parts[r, START], parts[r, STOP]):
-        s += codes[row, fixed[k, 0]] * fixed[k, 1]
+        s += codes[fixed[k, 0], row] * fixed[k, 1]
     return s
 
 
@@ -151,7 +151,7 @@ def _load_factors(
     w: Any, store: Any, codes: Any, start: int, parts: Any, groups: Any, fixed: Any, lanes: int, counter: Any
 ) -> None:
     """Copy each reduced factor from the store, every lane from its own place."""
-    last = codes.shape[0] - 1
+    last = codes.shape[1] - 1
     for r in range(parts.shape[0]):
         first, outer = parts[r, GROUP], parts[r, GROUPS] - 1
         n, s1, d1 = groups[first + outer, 0], groups[first + outer, 1], groups[first + outer, 3]
@@ -311,12 +311,15 @@ def run_rows(
     copies: Any, fixed: Any, roots: Any, reads: Any, counted: Any, weights: Any, log_partition: Any, out: Any,
     totals: Any, wide: Any, cancel: Any,
 ) -> None:  # fmt: skip
-    """Answer rows block by block; rows whose numbers need logarithms are marked in `wide` and left alone."""
+    """Answer rows block by block; rows whose numbers need logarithms are marked in `wide` and left alone.
+
+    `codes` has one row for each observed column, so that the cells of a block lie together.
+    """
     lanes = exponents.shape[1]
     counter = np.zeros(64, np.int64)
     flags, found = np.zeros(lanes, np.uint8), np.zeros(lanes, np.int64)
     high, low, weight = np.zeros(lanes), np.zeros(lanes), np.zeros(lanes)
-    for start in range(0, codes.shape[0], lanes):
+    for start in range(0, codes.shape[1], lanes):
         if cancel[0] != 0:
             return
         flags[:] = 0
@@ -331,7 +334,7 @@ def run_rows(
             if checks[r] == 1:
                 _rescale(w, op[DST], op[SIZE], exponents[d], flags, high, low)
         weight[:] = 0.0
-        for i in range(min(lanes, codes.shape[0] - start)):
+        for i in range(min(lanes, codes.shape[1] - start)):
             row = start + i
             log_partition[row] = _log_partition(w, roots, exponents, i, lanes)
             if flags[i] == 1:
