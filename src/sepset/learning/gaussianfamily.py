@@ -18,7 +18,8 @@ from sepset.factors.algebra import Columns
 from sepset.factors.canonical import LOG_2PI
 from sepset.factors.coordinates import matrix, places
 from sepset.learning.families import WeightPrior, weight_penalty, weight_prior
-from sepset.learning.lines import conjugate_for, is_conjugate, mode_of, posterior_of
+from sepset.learning.linepriors import conjugate_for, is_conjugate, posterior_of
+from sepset.learning.lines import mode_of
 from sepset.variables import Discrete, Vector
 
 Array: TypeAlias = NDArray[np.float64]

@@ -20,7 +20,8 @@ from sepset.cpds.priors import CellPrior, Dirichlet, DirichletMixture, FamilyPri
 from sepset.cpds.scatters import Scatters
 from sepset.errors import DataError, ModelError, NotApplicable, listing, nearest
 from sepset.factors.coordinates import states_of
-from sepset.learning.lines import is_conjugate, mode_of, posterior_of
+from sepset.learning.linepriors import is_conjugate, posterior_of
+from sepset.learning.lines import mode_of
 from sepset.learning.statistics import realigned
 
 Array: TypeAlias = NDArray[np.float64]
@@ -210,6 +211,8 @@ def _lines(
 
 
 def _plain_lines(first: LinearGaussian, stats: Scatters, prior: Any, unseen: object) -> LinearGaussian:
+    if not (stats.counts == 0).any():
+        return first.from_statistics(stats, prior, unseen="keep")
     unseen = unseen if isinstance(unseen, str) else prior_for(unseen, [first])
     if unseen == "marginal":
         stats = Scatters.stacked(s if s.count > 0 else stats.pooled for s in stats.contexts)

@@ -20,7 +20,7 @@ from sepset.factors.coordinates import states_of
 from sepset.inference.result import Guarantee
 from sepset.learning.fit import Fit
 from sepset.learning.fragmentation import Fragmentation
-from sepset.learning.lines import is_conjugate
+from sepset.learning.linepriors import is_conjugate
 from sepset.learning.maximization import (
     Parameterization,
     check_parameterization,
