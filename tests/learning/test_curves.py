@@ -114,8 +114,10 @@ def test_curves_have_pictures_and_tables():
 def test_bad_settings_are_refused():
     with pytest.raises(ScopeError, match="Sizes"):
         learning_curve({"one": smoothed(1.0)}, TRUTH, [])
-    with pytest.raises(ScopeError, match="no procedure"):
+    with pytest.raises(ScopeError, match="come by name"):
         learning_curve({}, TRUTH, [10])
+    with pytest.raises(ScopeError, match="come by name"):
+        learning_curve(smoothed(1.0), TRUTH, [10])
 
 
 def test_one_repeat_has_no_spread():

@@ -246,6 +246,9 @@ def test_lines_without_data():
         maximize_block([cpd], stats, unseen="uniform")
     assert maximize_block([cpd], stats, unseen="keep")[0].intercept[:, 0].tolist() == [2.5, 6.0]
     assert maximize_block([cpd], stats, unseen="marginal")[0].intercept[:, 0].tolist() == [2.5, 2.5]
+    both = cpd.statistics({A: np.array([0, 0, 1, 1]), Z: np.array([1.0, 2.0, 3.0, 4.0])})
+    for policy in ("uniform", Dirichlet(1.0)):  # about tables of the same network: nothing to fill here
+        assert maximize_block([cpd], both, unseen=policy)[0].intercept[:, 0].tolist() == [1.5, 3.5]
     filled = maximize_block([cpd], stats, unseen=NormalGamma(9.0, 1.0, 2.0, 1.0))[0]
     assert filled.intercept[:, 0].tolist() == [2.5, 9.0]
     assert filled.covariance[1, 0, 0] == pytest.approx(1.0 / 2.5)

@@ -79,7 +79,7 @@ def opened_frame(frame: Any) -> Any:
     except TypeError:
         raise DataError(
             f"A frame was expected; found {type(frame).__name__}. Give a pandas, polars, Arrow or DuckDB frame, "
-            "or a mapping from names to columns."
+            "a mapping from names to columns, or the path of a file."
         ) from None
     except nw.exceptions.NarwhalsError as error:
         raise DataError(f"The frame cannot be opened: {error}") from error

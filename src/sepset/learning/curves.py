@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
 from sepset.errors import DataError, ScopeError, nearest, require
 from sepset.inference.progress import Bar
 from sepset.learning.divergence import DivergenceFrom
 from sepset.learning.losses import LogLoss, Loss, evaluate
 from sepset.learning.splits import Holdout
-from sepset.learning.validation import Procedure, as_dataset, learned
+from sepset.learning.validation import Procedure, learned, named
 from sepset.models.bayesnet import BayesNet
 
 if TYPE_CHECKING:
@@ -133,8 +134,7 @@ def learning_curve(
     True
     """
     wanted = _checked_sizes(sizes)
-    if not procedures:
-        raise ScopeError("There is no procedure to learn with. Name at least one.")
+    named(procedures)
     values = {name: np.empty((repeats, len(wanted))) for name in procedures}
     rng = np.random.default_rng(seed)
     with Bar(progress, "sizes") as bar:

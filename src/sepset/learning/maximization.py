@@ -16,12 +16,22 @@ from sepset.cpds.estimation import unseen_message
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.multinomials import Multinomials, multinomials
-from sepset.cpds.priors import CellPrior, Dirichlet, DirichletMixture, FamilyPrior, Laplace, Normal, pseudo_counts_of
+from sepset.cpds.priors import (
+    CellPrior,
+    Dirichlet,
+    DirichletMixture,
+    FamilyPrior,
+    Laplace,
+    Normal,
+    RowPrior,
+    pseudo_counts_of,
+)
 from sepset.cpds.scatters import Scatters
 from sepset.errors import DataError, ModelError, NotApplicable, listing, nearest
 from sepset.factors.coordinates import states_of
+from sepset.learning.families import check_rows_join
 from sepset.learning.linepriors import is_conjugate, posterior_of
-from sepset.learning.lines import mode_of
+from sepset.learning.lines import at_variances, mode_of
 from sepset.learning.statistics import realigned
 
 Array: TypeAlias = NDArray[np.float64]
@@ -118,7 +128,7 @@ def is_prior_of(prior: object, cpd: CPD) -> bool:
     """Whether a prior is about the parameters of this kind of CPD."""
     if multinomials(cpd) is not None:
         return isinstance(prior, CellPrior | FamilyPrior | DirichletMixture)
-    if getattr(prior, "takes_any", False):
+    if isinstance(prior, RowPrior):
         return True
     if isinstance(cpd, LinearGaussian | LogisticCPD):
         return isinstance(prior, Normal | Laplace) or (isinstance(cpd, LinearGaussian) and is_conjugate(prior))
@@ -170,8 +180,9 @@ def _numeric(
     cpds: Sequence[CPD], total: Any, prior: Any, parameterization: Parameterization, unseen: object
 ) -> tuple[CPD, ...]:
     """Noisy-or, noisy-max and logistic CPDs: their own search."""
-    if getattr(prior, "takes_any", False):
-        total, prior = total + realigned(prior.hyperparameters(cpds), cpds[0]), None
+    if isinstance(prior, RowPrior):
+        check_rows_join(prior, cpds[0], parameterization == "theta")
+        total, prior = total + prior.hyperparameters(cpds), None
     if isinstance(prior, CellPrior):
         k = cpds[0].child.num_states  # type: ignore[union-attr]  # discrete, as it takes pseudo-counts
         prior = Dirichlet.improper(_shifted(prior.pseudo_counts((1, k))[0], prior, parameterization, cpds[0]))
@@ -200,9 +211,11 @@ def _lines(
     unseen: object,
 ) -> tuple[CPD, ...]:
     stats = first.centered(total)
-    if getattr(prior, "takes_any", False):
-        stats, prior = stats + first.centered(prior.hyperparameters(cpds)), None
-    if is_conjugate(prior):
+    if isinstance(prior, RowPrior):
+        stats = stats + first.centered(prior.hyperparameters(cpds))
+        made = _plain_lines(first, stats, None, unseen)
+        made = at_variances(made, stats.counts) if parameterization == "theta" else made
+    elif is_conjugate(prior):
         made = mode_of(first, posterior_of(first, prior, stats), parameterization)
     else:
         made = _plain_lines(first, stats, prior, unseen)

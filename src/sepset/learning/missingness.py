@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
 from sepset.variables import VariableLike
 
 if TYPE_CHECKING:
@@ -160,9 +161,3 @@ def members(which: Ints, count: int) -> list[Ints]:
     """
     ends = np.cumsum(np.bincount(which, minlength=count))
     return np.split(np.argsort(which, kind="stable"), ends[:-1]) if count else []
-
-
-def as_dataset(data: object, variables: Iterable[VariableLike] | None = None) -> Dataset:
-    """The data as a dataset, with only some of its columns where they are named."""
-    rows = data if isinstance(data, Dataset) else Dataset(data)
-    return rows if variables is None else rows.select(variables)

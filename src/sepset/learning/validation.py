@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
 from sepset.errors import ModelError, ScopeError, nearest
 from sepset.graphs.graph import DAG
 from sepset.inference.progress import Bar
@@ -54,6 +55,10 @@ class Learner:
 
 def learned(procedure: Procedure, data: Dataset) -> Model:
     """The model that a procedure makes of these rows, whether it gives the model or a fit that holds it."""
+    if not callable(procedure):
+        raise ModelError(
+            f"A procedure makes a model from a dataset, as Learner(dag, method) does; found {procedure!r}."
+        )
     found = procedure(data)
     model = getattr(found, "model", found)
     if not isinstance(model, Model):
@@ -208,7 +213,7 @@ def cross_validate(
     tested: list[Evaluation] = []
     trained: list[Evaluation] = []
     places: list[NDArray[np.int64]] = []
-    chosen = KFold() if split is None else split
+    chosen = KFold() if split is None else _checked(split)
     with Bar(progress, "rounds") as bar:
         for mask in chosen.rounds(rows, rng):
             train = rows.take(~mask)
@@ -225,9 +230,17 @@ def _over_rounds(name: str, tested: Sequence[Evaluation], trained: Sequence[Eval
     return ValidatedRisk(name, tuple(e[name] for e in tested), tuple(e[name] for e in trained))
 
 
-def as_dataset(data: object) -> Dataset:
-    """The dataset itself, or the rows of a frame."""
-    return data if isinstance(data, Dataset) else Dataset(data)
+def _checked(split: Splitter) -> Splitter:
+    if not isinstance(split, Splitter):
+        raise ScopeError(f"split is a value such as KFold(5), Holdout(0.25) or LeaveOneOut(); found {split!r}.")
+    return split
+
+
+def named(procedures: Mapping[str, Procedure]) -> Mapping[str, Procedure]:
+    """The procedures, which come by name, at least one of them."""
+    if not isinstance(procedures, Mapping) or not procedures:
+        raise ScopeError(f"Procedures come by name, as {{'mine': Learner(dag, method)}}; found {procedures!r}.")
+    return procedures
 
 
 def train_and_test(procedure: Procedure, train: object, test: object, *losses: Loss) -> Evaluation:
@@ -346,8 +359,7 @@ def select_learner(
     >>> select_learner({"only": Learner(DAG.parse("coin"))}, {"coin": [0, 1] * 5}).name
     'only'
     """
-    if not candidates:
-        raise ScopeError("There is nothing to select from. Name at least one candidate.")
+    named(candidates)
     rows = as_dataset(data)
     asked = LogLoss() if loss is None else loss
     rounds = KFold(5) if split is None else split
@@ -386,6 +398,19 @@ class NestedValidation:
     def inner_score(self) -> float:
         """The mean of the chosen candidates' own scores: optimistic, to be compared with `risk`."""
         return float(np.mean([s.score for s in self.selections]))
+
+    def __repr__(self) -> str:
+        return f"NestedValidation({self.risk!r}, chosen: {', '.join(self.choices)})"
+
+    def __rich__(self) -> RichTable:
+        from rich.table import Table
+
+        table = Table("round", "chosen", "its own score", "risk on rows that neither saw", title=self.risk.name)
+        scores = zip(self.selections, self.risk.tested, strict=True)
+        for place, (selection, tested) in enumerate(scores):
+            table.add_row(str(place + 1), selection.name, f"{selection.score:.6g}", f"{tested.mean:.6g}")
+        table.add_row("all", "", f"{self.inner_score:.6g}", f"{self.risk.pooled_mean:.6g}", style="bold")
+        return table
 
 
 def nested_cross_validate(
