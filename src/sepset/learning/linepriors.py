@@ -86,6 +86,11 @@ def imagined(cpd: LinearGaussian, stats: Scatters) -> tuple[Conjugate, ...]:
     return tuple(made if size > 1 else map(_as_gamma, made))
 
 
+def flat_prior(cpd: LinearGaussian) -> LinearNormalGamma:
+    r"""The improper prior of a real child that is flat in its line and its log variance: shape $-p/2$ and rate 0."""
+    return _as_gamma(LinearNormalInverseWishart.flat(1 + width(cpd.given)))
+
+
 def _is_prior(scatter: Scatter, num: int, size: int) -> bool:
     """Whether these rows leave something over in every direction of the child, and know every coefficient."""
     squares = np.diagonal(scatter.products)[-size:]

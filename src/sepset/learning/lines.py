@@ -23,6 +23,7 @@ from sepset.cpds.estimation import joint_codes
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.lineroots import log_det, spreads
 from sepset.cpds.matrixpriors import LinearNormalInverseWishart
+from sepset.cpds.priors import RowPrior
 from sepset.cpds.scatters import Scatters
 from sepset.errors import ModelError, ScopeError, listing, nearest
 from sepset.factors.algebra import Columns, find
@@ -60,8 +61,8 @@ class Lines:
         """
         first: LinearGaussian = cpds[0]  # type: ignore[assignment]  # as the caller checked
         known = first.centered(stats)
-        if getattr(prior, "takes_any", False):
-            priors = imagined(first, first.centered(prior.hyperparameters(cpds)))  # type: ignore[attr-defined]
+        if isinstance(prior, RowPrior):
+            priors = imagined(first, first.centered(prior.hyperparameters(cpds)))
         else:
             priors = (conjugate_for(first, prior),) * len(known.counts)
         return cls(tuple(cpds), priors, known)  # type: ignore[arg-type]
@@ -204,6 +205,17 @@ def mode_of(cpd: LinearGaussian, posts: Sequence[Conjugate], parameterization: s
     """
     general = [LinearNormalInverseWishart.of(post) for post in posts]
     return _with(cpd, [(post.mean, _mode(post, parameterization == "theta")) for post in general])
+
+
+def at_variances(cpd: LinearGaussian, counts: Array) -> LinearGaussian:
+    r"""From the mode in logarithms of variances to that in variances, where the prior is flat in the former.
+
+    $$C_d \leftarrow \frac{M_d}{M_d + k + 1} C_d$$
+
+    with $k$ coordinates; contexts of no weight stay.
+    """
+    share = np.where(counts > 0, counts / (counts + cpd.child.size + 1.0), 1.0)
+    return cpd.with_parameters(cpd.intercept, cpd.coefficients, cpd.covariance * share[:, None, None])
 
 
 def _alike(keys: NDArray[np.int64]) -> list[NDArray[np.int64]]:
