@@ -53,7 +53,8 @@ def scanned(file: Path, *, delimiter: str | None = None, missing: Sequence[str] 
     kind = file_format(file)
     if not file.is_file():
         found = "not a regular file" if file.exists() else "no such file"
-        raise FileFormatError(f"{found}. Give several files as duckdb.read_parquet([...]).", file=str(file))
+        several = " Give several files as duckdb.read_parquet([...])." if file.is_dir() or "*" in file.name else ""
+        raise FileFormatError(f"{found}.{several}", file=str(file))
     with connected(file) as connection:
         if kind == ".parquet":
             yield _parquet(connection, file)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,18 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from sepset.errors import DataError, ScopeError, require
 from sepset.learning.losses import row_weights
 from sepset.learning.predictor import Names, Predictor, most_probable, true_codes
+from sepset.learning.tabulated import Shown, Tabulated
 from sepset.models.model import Model
 from sepset.variables import Discrete, State
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 Floats: TypeAlias = NDArray[np.float64]
 Bins: TypeAlias = Literal["uniform", "quantile"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calibration:
+class Calibration(Tabulated):
     r"""Predicted probabilities in bins, beside how often they came true.
 
     Attributes:
@@ -76,14 +74,12 @@ class Calibration:
             axes.legend()
         return axes
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table
-
-        table = Table("predicted", "observed", "rows", title=f"expected calibration error {self.expected_error:.4f}")
-        table.caption = f"{self.left_out} rows with impossible features are left out" if self.left_out else None
-        for p, y, w in zip(self.predicted, self.observed, self.weights, strict=True):
-            table.add_row(f"{p:.4f}", f"{y:.4f}", f"{w:g}")
-        return table
+    def _shown(self) -> Shown:
+        bins = zip(self.predicted, self.observed, self.weights, strict=True)
+        rows = [(f"{p:.4f}", f"{y:.4f}", f"{w:g}") for p, y, w in bins]
+        left_out = f"; {self.left_out} rows with impossible features are left out" if self.left_out else ""
+        caption = f"expected calibration error {self.expected_error:.4f}{left_out}"
+        return Shown(("predicted", "observed", "rows"), rows, self.what, caption)
 
 
 def calibration(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,9 @@ from sepset.inference.progress import Bar
 from sepset.learning.divergence import DivergenceFrom
 from sepset.learning.losses import LogLoss, Loss, evaluate
 from sepset.learning.splits import Holdout
+from sepset.learning.tabulated import Shown, Tabulated
 from sepset.learning.validation import Procedure, learned, named
 from sepset.models.bayesnet import BayesNet
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 Floats: TypeAlias = NDArray[np.float64]
 Measure: TypeAlias = Callable[[Any], float]
@@ -28,7 +26,7 @@ Measure: TypeAlias = Callable[[Any], float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LearningCurve:
+class LearningCurve(Tabulated):
     """A measure of what each procedure learned, for each number of rows and each repeat.
 
     Attributes:
@@ -88,13 +86,10 @@ class LearningCurve:
         axes.legend()
         return axes
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table
-
-        table = Table("rows", *self.values, title=self.measure)
-        for place, size in enumerate(self.sizes):
-            table.add_row(f"{size:,}", *(f"{self.mean(name)[place]:.4g}" for name in self.values))
-        return table
+    def _shown(self) -> Shown:
+        means = [self.mean(name) for name in self.values]
+        rows = [(f"{size:,}", *(f"{mean[k]:.4g}" for mean in means)) for k, size in enumerate(self.sizes)]
+        return Shown(("rows", *self.values), rows, self.measure)
 
 
 def learning_curve(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,10 @@ from sepset.learning.divergence import conditional_table
 from sepset.learning.losses import LogLoss, evaluate, row_weights
 from sepset.learning.predictor import Predictor, absent
 from sepset.learning.resampling import check_draws
+from sepset.learning.tabulated import Shown, Tabulated
 from sepset.learning.validation import Procedure, learned
 from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 Floats: TypeAlias = NDArray[np.float64]
 Statistic: TypeAlias = Callable[[Any, Dataset], float]
@@ -34,7 +32,7 @@ Statistic: TypeAlias = Callable[[Any, Dataset], float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GoodnessOfFit:
+class GoodnessOfFit(Tabulated):
     """A figure of the data, and the same figure on datasets that the model drew.
 
     Attributes:
@@ -74,15 +72,14 @@ class GoodnessOfFit:
         axes.legend()
         return axes
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table
-
-        table = Table("figure", "value", title="Goodness of fit")
+    def _shown(self) -> Shown:
         low, high = np.quantile(self.draws, [0.025, 0.975]).tolist()
-        table.add_row("statistic", f"{self.statistic:.6g}")
-        table.add_row("simulated, middle 95%", f"{low:.6g} to {high:.6g}")
-        table.add_row("two-sided p-value", f"{self.p_value:.4g}")
-        return table
+        rows = [
+            ("statistic", f"{self.statistic:.6g}"),
+            ("simulated, middle 95%", f"{low:.6g} to {high:.6g}"),
+            ("two-sided p-value", f"{self.p_value:.4g}"),
+        ]
+        return Shown(("figure", "value"), rows, "Goodness of fit")
 
 
 def goodness_of_fit(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,9 @@ from sepset.inference.progress import Bar
 from sepset.learning.fit import LearningMethod, fit
 from sepset.learning.losses import Evaluation, LogLoss, Loss, Risk, evaluate, weighted_mean
 from sepset.learning.splits import Holdout, KFold, LeaveOneOut, Splitter
+from sepset.learning.tabulated import Shown, Tabulated
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 Floats: TypeAlias = NDArray[np.float64]
 Procedure: TypeAlias = Callable[[Dataset], Any]
@@ -134,7 +132,7 @@ class ValidatedRisk:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Validation(Mapping[str, ValidatedRisk]):
+class Validation(Mapping[str, ValidatedRisk], Tabulated):
     """The risks of a procedure on rows it was not trained on, by loss.
 
     Attributes:
@@ -166,16 +164,14 @@ class Validation(Mapping[str, ValidatedRisk]):
     def __len__(self) -> int:
         return len(self.risks)
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table
-
+    def _shown(self) -> Shown:
         trained = ["training mean"] if self.risk.trained else []
-        table = Table("loss", "pooled mean", "standard error", "mean of folds", "spread of folds", *trained)
+        rows: list[tuple[str, ...]] = []
         for name, risk in self.risks.items():
             numbers = [risk.pooled_mean, risk.pooled.standard_error, risk.mean_of_folds, risk.spread]
             numbers += [risk.training_mean] if trained else []
-            table.add_row(name, *(f"{number:.6g}" for number in numbers))
-        return table
+            rows.append((name, *(f"{number:.6g}" for number in numbers)))
+        return Shown(("loss", "pooled mean", "standard error", "mean of folds", "spread of folds", *trained), rows)
 
 
 def cross_validate(
@@ -303,7 +299,7 @@ def leave_one_out(procedure: Procedure, data: object, *losses: Loss) -> Validati
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Selection:
+class Selection(Tabulated):
     """The procedure that did best in validation, and its model of all rows.
 
     The best score is optimistic, since it was chosen for being the best: `nested_cross_validate` says what to expect.
@@ -328,13 +324,10 @@ class Selection:
         """The pooled risk of the best candidate: optimistic."""
         return self.validations[self.name].risk.pooled_mean
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table
-
-        table = Table("candidate", "pooled risk", "standard error", title=f"best: {self.name}")
-        for name, found in self.validations.items():
-            table.add_row(name, f"{found.risk.pooled_mean:.6g}", f"{found.risk.pooled.standard_error:.2g}")
-        return table
+    def _shown(self) -> Shown:
+        risks = {name: found.risk for name, found in self.validations.items()}
+        rows = [(n, f"{r.pooled_mean:.6g}", f"{r.pooled.standard_error:.2g}") for n, r in risks.items()]
+        return Shown(("candidate", "pooled risk", "standard error"), rows, f"best: {self.name}")
 
 
 def select_learner(
@@ -369,7 +362,7 @@ def select_learner(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NestedValidation:
+class NestedValidation(Tabulated):
     """The risk of choosing among candidates and fitting the choice, on rows that neither saw.
 
     Attributes:
@@ -402,15 +395,11 @@ class NestedValidation:
     def __repr__(self) -> str:
         return f"NestedValidation({self.risk!r}, chosen: {', '.join(self.choices)})"
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table
-
-        table = Table("round", "chosen", "its own score", "risk on rows that neither saw", title=self.risk.name)
-        scores = zip(self.selections, self.risk.tested, strict=True)
-        for place, (selection, tested) in enumerate(scores):
-            table.add_row(str(place + 1), selection.name, f"{selection.score:.6g}", f"{tested.mean:.6g}")
-        table.add_row("all", "", f"{self.inner_score:.6g}", f"{self.risk.pooled_mean:.6g}", style="bold")
-        return table
+    def _shown(self) -> Shown:
+        rounds = zip(self.selections, self.risk.tested, strict=True)
+        rows = [(str(k), s.name, f"{s.score:.6g}", f"{t.mean:.6g}") for k, (s, t) in enumerate(rounds, start=1)]
+        rows.append(("all", "", f"{self.inner_score:.6g}", f"{self.risk.pooled_mean:.6g}"))
+        return Shown(("round", "chosen", "its own score", "risk on rows that neither saw"), rows, self.risk.name)
 
 
 def nested_cross_validate(
