@@ -176,7 +176,7 @@ def test_an_interruption_is_raised_when_the_kernel_is_done(tmp_path):
                 found.append("finished")
             except BaseException as error:
                 found.append(type(error).__name__)
-        print(*found, loops.slow(0)[0])
+        print(*found, loops.slow(0)[0][0])
     """
     loops = """
         import numpy as np
@@ -188,7 +188,7 @@ def test_an_interruption_is_raised_when_the_kernel_is_done(tmp_path):
             for i in range(n):
                 x = (x * 1103515245 + 12345) % 2147483648
             out[0] = x
-            return out
+            return out, out + 1.0
     """
     (tmp_path / "loops.py").write_text(textwrap.dedent(loops))
     done = subprocess.run(
