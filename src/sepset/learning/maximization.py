@@ -5,12 +5,14 @@ Every estimator that maximizes ends here: maximum likelihood, MAP, and the M-ste
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.cpds.configurations import Configurations
 from sepset.cpds.cpd import CPD
 from sepset.cpds.estimation import unseen_message
 from sepset.cpds.linear import LinearGaussian
@@ -29,7 +31,7 @@ from sepset.cpds.priors import (
 from sepset.cpds.scatters import Scatters
 from sepset.errors import DataError, ModelError, NotApplicable, listing, nearest
 from sepset.factors.coordinates import states_of
-from sepset.learning.families import check_rows_join
+from sepset.learning.families import check_rows_join, contributing, contributions
 from sepset.learning.linepriors import is_conjugate, posterior_of
 from sepset.learning.lines import at_variances, mode_of
 from sepset.learning.statistics import realigned
@@ -61,7 +63,7 @@ def maximize_block(
         prior: one prior, several of which the first that applies counts, or a mapping by name of block or child.
         parameterization: where the mode is taken; it matters, since modes move with the parameterization.
         unseen: contexts that neither data nor prior speak of: "raise" an error, "uniform", the child's "marginal",
-            "keep" the parameters as they are, or a prior to fill them with.
+            "keep" the parameters as they are, or a prior to fill them with; or a mapping by name, as `prior` may be.
 
     Reference: Koller & Friedman, sections 17.2.3 and 17.4.4 and box 17.D.
 
@@ -74,6 +76,7 @@ def maximize_block(
     check_policy(unseen)
     check_parameterization(parameterization)
     chosen = prior_for(prior, cpds)
+    unseen = prior_for(unseen, cpds) if isinstance(unseen, Mapping) else unseen
     if isinstance(chosen, DirichletMixture):
         raise NotApplicable(f"{chosen!r} has several modes. Use Bayes, which averages over them.")
     if cpds[0].num_parameters == 0 and not isinstance(cpds[0], LinearGaussian):
@@ -98,6 +101,8 @@ def check_policy(unseen: object) -> None:
     """Refuse what is neither a policy nor a prior."""
     if isinstance(unseen, str) and unseen not in POLICIES:
         raise NotApplicable(f"unseen is {listing(POLICIES)} or a prior; found {unseen!r}.{nearest(unseen, POLICIES)}")
+    for own in unseen.values() if isinstance(unseen, Mapping) else ():
+        check_policy(own)
     if unseen is None or isinstance(unseen, type | int | float):
         raise NotApplicable(f"unseen is {listing(POLICIES)} or a prior such as Dirichlet(1); found {unseen!r}.")
 
@@ -155,8 +160,7 @@ def _filled(
     if not empty.any():
         return counts
     if unseen == "raise":
-        first = cells.describe_group(int(empty.argmax()))
-        raise DataError(unseen_message(cpds[0], int(empty.sum()), len(empty), first))
+        raise DataError(unseen_message(cpds[0], np.flatnonzero(empty), len(empty), cells.describe_group))
     return np.where(empty[groups], _filling(cpds, cells, counts, unseen), counts)
 
 
@@ -186,8 +190,24 @@ def _numeric(
     if isinstance(prior, CellPrior):
         k = cpds[0].child.num_states  # type: ignore[union-attr]  # discrete, as it takes pseudo-counts
         prior = Dirichlet.improper(_shifted(prior.pseudo_counts((1, k))[0], prior, parameterization, cpds[0]))
-    fallback = _two_policies(unseen, cpds[0])
-    return tuple(_estimated(cpd, realigned(total, cpd), prior, fallback) for cpd in cpds)
+    speaks = prior is not None and not (isinstance(prior, Dirichlet) and not prior.alpha.any())
+    fallback = "uniform" if speaks or unseen == "keep" else _two_policies(unseen, cpds[0])
+    made = tuple(_estimated(cpd, realigned(total, cpd), prior, fallback) for cpd in cpds)
+    return tuple(map(_kept, made, cpds, itertools.repeat(total))) if unseen == "keep" and not speaks else made
+
+
+def _kept(made: Any, cpd: Any, total: Configurations) -> CPD:
+    """An estimate that keeps what the CPD says of parents' states that never occur."""
+    silent = [total.state_counts(axis) == 0 for axis in range(len(cpd.parents))]
+    if isinstance(made, LogisticCPD):
+        odds = [w - w[:, :1] for w in cpd.weights]
+        rows = [np.where(s[:, None], o - o[:1], w) for s, o, w in zip(silent, odds, made.weights, strict=True)]
+        return LogisticCPD(cpd.child, dict(zip(cpd.parents, rows, strict=True)), made.bias, block=cpd.block)
+    leak, *tables = contributions(made)
+    before = contributions(cpd)[1:]
+    return contributing(
+        cpd, [leak, *(np.where(s[:, None], b, t) for s, b, t in zip(silent, before, tables, strict=True))]
+    )
 
 
 def _estimated(cpd: Any, total: Any, prior: object, unseen: str) -> CPD:
@@ -195,11 +215,10 @@ def _estimated(cpd: Any, total: Any, prior: object, unseen: str) -> CPD:
 
 
 def _two_policies(unseen: object, cpd: object) -> str:
-    if unseen == "keep":
-        return "uniform"
-    if unseen not in ("raise", "uniform"):
-        raise NotApplicable(f"{cpd!r} has no separate contexts; there unseen= is 'raise' or 'uniform', not {unseen!r}.")
-    return str(unseen)
+    if unseen in ("raise", "uniform"):
+        return str(unseen)
+    others = "'raise', 'uniform' or 'keep'" if multinomials(cpd) is None else "'raise' or 'uniform'"
+    raise NotApplicable(f"{cpd!r} has no separate contexts; there unseen= is {others}, not {unseen!r}.")
 
 
 def _lines(
@@ -235,9 +254,10 @@ def _plain_lines(first: LinearGaussian, stats: Scatters, prior: Any, unseen: obj
         raise NotApplicable(f"{first!r}: no line is uniform; there unseen= is 'raise', 'marginal', 'keep' or a prior.")
     silent = np.flatnonzero(stats.counts == 0)
     if silent.size and unseen != "keep":
-        where = f"({states_of(first.by, int(silent[0]))})"
         remedy = "Give a prior such as NormalGamma(0, 1, 2, 1), or unseen='marginal'."
-        raise DataError(unseen_message(first, len(silent), len(stats.counts), where, remedy))
+        raise DataError(
+            unseen_message(first, silent, len(stats.counts), lambda e: f"({states_of(first.by, e)})", remedy)
+        )
     return first.from_statistics(stats, prior, unseen="keep")
 
 

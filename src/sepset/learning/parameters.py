@@ -49,7 +49,8 @@ class MLE:
 
     Args:
         unseen: contexts without data: "raise" an error (the default), "uniform", the child's "marginal", "keep" what
-            the network had, or a prior to fill them with. `Fit.fragmentation` lists them.
+            the network had, or a prior to fill them with; or a mapping from names of variables or blocks to these, with
+            `...` for all others. `Fit.fragmentation` lists them.
         floor: the least probability of a cell; rows are divided by their sums after raising. None by default.
         min_variance: the least variance of a linear Gaussian. Without it a variance of zero (a constant child, or a
             perfect fit) is an error, since the likelihood is unbounded there.
