@@ -14,7 +14,7 @@ from sepset.evidence import Evidence
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.elimination import VariableElimination
 from sepset.inference.joints import JointPlan, TreeJoints
-from sepset.inference.method import Answer, Best
+from sepset.inference.method import Answer, Best, check_settings
 from sepset.inference.pairwise import PairwiseMarginals
 from sepset.inference.passes import Calibration, calibrate, is_hybrid, plan_tree, tree_factors
 from sepset.inference.plan import Plan
@@ -42,6 +42,7 @@ class CliqueTree:
     zeros: Zeros = field(default="auto", kw_only=True)
 
     def __post_init__(self) -> None:
+        check_settings(self.order, self.memory)
         known = get_args(Zeros)
         if self.zeros not in known:
             near = nearest(str(self.zeros), known)
