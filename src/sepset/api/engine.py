@@ -18,6 +18,7 @@ from sepset.api.prediction import (
     OnImpossible,
     Prediction,
     Source,
+    check_action,
     check_impossible,
     default_targets,
     discrete_targets,
@@ -181,6 +182,7 @@ class Engine:
 
         Cost: one collect pass a row for one target, two for several, in blocks of rows; equal rows are done once.
         """
+        check_action(on_impossible)
         variables = self.model.variables
         positions = default_targets(variables, frame) if targets is None else self._positions(targets)
         asked = discrete_targets(variables, positions)
