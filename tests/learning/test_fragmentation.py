@@ -7,18 +7,20 @@ import itertools
 import numpy as np
 import pytest
 
-from sepset.cpds.causal import NoisyOr
+from sepset.cpds.causal import NoisyMax, NoisyOr
+from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.structured import DeterministicCPD
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, ScopeError
 from sepset.graphs.graph import DAG
+from sepset.learning.em import EM
 from sepset.learning.fit import fit
 from sepset.learning.fragmentation import FEW, fragmentation
 from sepset.learning.parameters import MLE
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete
+from sepset.variables import Discrete, Real
 
 STATES = {"a": 2, "b": 3, "c": 3}
 
@@ -100,3 +102,27 @@ def test_a_fit_names_the_first_contexts_without_rows():
     assert shown == "c (big=2), c (big=3), c (big=4) and 1 more, all in fragmentation.unseen"
     assert shown in found._repr_html_()
     assert "without rows" not in fit(DAG.parse("c"), rows)._repr_html_()
+
+
+def test_expected_rows_of_every_kind():
+    """Without holes EM reports what counting reports; with holes, the posterior's share of each row."""
+    a, c, d, e, x = Discrete("a", 3), Discrete("c"), Discrete("d"), Discrete("e", 3), Real("x")
+    net = BayesNet(
+        TableCPD(a, [0.2, 0.3, 0.5]),
+        TableCPD(c, np.full((3, 2), 0.5), given=a),
+        LogisticCPD(d, {a: [0.0, 0.0, 0.0]}),
+        NoisyMax(e, {a: np.full((3, 3), 1 / 3)}, leak=[0.8, 0.1, 0.1]),
+        LinearGaussian(x, covariance=[1.0, 1.0, 1.0], by=a),
+    )
+    rng = np.random.default_rng(0)
+    rows = {v.name: rng.integers(2, size=20) for v in (a, c, d, e)} | {"x": rng.normal(size=20)}
+    found = fit(net, rows, EM(), until=3).fragmentation
+    counted = fragmentation(net, rows)
+    assert [b.name for b in found] == [b.name for b in counted]
+    for mine, theirs in zip(found, counted, strict=True):
+        np.testing.assert_allclose(mine.context_counts, theirs.context_counts, atol=1e-9)
+    assert found.unseen == dict.fromkeys("cdex", ("(a=2)",))
+    coin = fit(DAG.parse("b -> y"), {"b": [0, 1, None], "y": [0, 1, 1]}, EM())
+    joint = coin.model.cpd("b").values * coin.model.cpd("y").values[:, 1]
+    share = joint[1] / joint.sum()
+    np.testing.assert_allclose(coin.fragmentation["y"].context_counts, [2 - share, 1 + share], atol=1e-3)

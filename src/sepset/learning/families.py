@@ -64,6 +64,9 @@ class Estimated(Protocol):
     def complete(self, cpd: Any, columns: Any, weights: Array) -> Array:
         """The statistics of complete rows."""
 
+    def spread(self, cpd: Any, stats: Array) -> Any:
+        """How the rows spread over contexts, as `Fragmentation` takes it; None where there are no contexts."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImaginedRows:
@@ -188,6 +191,9 @@ class Fixed:
         """Nothing: what it says of completed rows never changes."""
         return 0.0
 
+    def spread(self, cpd: CPD, stats: Array) -> None:
+        """Nothing."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
@@ -238,6 +244,10 @@ class Cells:
     def score(self, cpd: Any, stats: Array) -> float:
         r"""$\sum_c \bar M[c] \log \theta_c$."""
         return _score(cpd.parameters, stats)
+
+    def spread(self, cpd: Any, stats: Array) -> Array:
+        """The counts of the cells."""
+        return stats
 
     def estimate(self, cpd: Any, stats: Array, alpha: Array | None) -> CPD:
         """Ratios of counts; contexts without any are uniform. Overlapping rules keep what no search improves."""
@@ -293,6 +303,12 @@ class JointStates:
     def score(self, cpd: DiscreteCPD, stats: Array) -> float:
         r"""$\sum \bar M[x, \mathbf u] \log P(x \mid \mathbf u)$."""
         return _score(cpd.to_table().values.reshape(-1), stats)
+
+    def spread(self, cpd: DiscreteCPD, stats: Array) -> tuple[Array, ...]:
+        """The counts of each parent's states."""
+        counts = stats.reshape([v.num_states for v in cpd.scope])
+        axes = range(counts.ndim)
+        return tuple(counts.sum(axis=tuple(a for a in axes if a != axis)) for axis in axes[:-1])
 
     def estimate(self, cpd: DiscreteCPD, stats: Array, alpha: object) -> CPD:
         """The better of the maximization and of what there was: a generalized M-step."""
@@ -366,6 +382,12 @@ class Contributions:
     def score(self, cpd: Any, stats: Array) -> float:
         r"""$\sum \bar M[Z_i = z, u_i] \log P(z \mid u_i)$."""
         return _score(_flat(contributions(cpd)), stats)
+
+    def spread(self, cpd: Any, stats: Array) -> tuple[Array, ...]:
+        """The counts of each parent's states."""
+        tables = contributions(cpd)
+        parts = np.split(stats, np.cumsum([t.size for t in tables])[:-1])
+        return tuple(p.reshape(t.shape).sum(axis=1) for p, t in zip(parts[1:], tables[1:], strict=True))
 
     def estimate(self, cpd: Any, stats: Array, alpha: Array | ImaginedRows | None) -> CPD:
         """Ratios of counts in the rows that can be learned; rows without any stay."""

@@ -3,7 +3,7 @@ r"""How data spread over contexts: rows for each joint state of the parents shri
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -22,6 +22,7 @@ from sepset.errors import NotApplicable, ScopeError, nearest
 from sepset.factors.algebra import AnyVariable
 from sepset.factors.coordinates import states_of
 from sepset.graphs.graph import DAG
+from sepset.learning.reestimation import Reestimation
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task, template_of
 from sepset.models.bayesnet import BayesNet
@@ -105,12 +106,17 @@ class Fragmentation:
     @classmethod
     def of(cls, stats: Statistics) -> Fragmentation:
         """The report of some statistics; CPDs without contexts of their own are left out."""
-        return cls.of_totals((block.name, pool.cpds, pool.total) for block, pool in stats.blocks.items())
+        found = (_report(block.name, pool.cpds, pool.total) for block, pool in stats.blocks.items())
+        return cls(tuple(part for part in found if part is not None))
 
     @classmethod
-    def of_totals(cls, blocks: Iterable[tuple[str, tuple[CPD, ...], Any]]) -> Fragmentation:
-        """The report of blocks, each a name, its CPDs and their pooled statistics, observed or expected."""
-        return cls(tuple(part for block in blocks if (part := _report(*block)) is not None))
+    def expected(cls, blocks: Reestimation, statistics: Sequence[Array]) -> Fragmentation:
+        """The report of expected statistics: fractions of rows whose contexts are not all known."""
+        cpds = [tuple(blocks.template.cpds[i] for i in members) for members in blocks.members]
+        families = [blocks.families[members[0]] for members in blocks.members]
+        rows = zip(cpds, families, statistics, strict=True)
+        found = (_report(own[0].block.name, own, family.spread(own[0], stats)) for own, family, stats in rows)
+        return cls(tuple(part for part in found if part is not None))
 
     def __getitem__(self, name: str) -> BlockFragmentation:
         for block in self.blocks:
@@ -200,9 +206,10 @@ def _report(name: str, cpds: tuple[CPD, ...], total: Any) -> BlockFragmentation 
     if isinstance(total, Scatters):
         return BlockFragmentation(name, cpds, total.counts, 0)
     if isinstance(total, Configurations):
-        counts = [total.state_counts(axis) for axis in range(len(cpds[0].parents))]
-        return BlockFragmentation(name, cpds, np.concatenate([np.zeros(0), *counts]), 0)
+        total = tuple(total.state_counts(axis) for axis in range(len(cpds[0].parents)))
     cells = multinomials(cpds[0])
+    if cells is None and isinstance(total, tuple):
+        return BlockFragmentation(name, cpds, np.concatenate([np.zeros(0), *total]), 0)
     if cells is None:
         return None
     try:

@@ -109,6 +109,10 @@ class GaussianFamily:
         numbers = Numbers(columns, nothing, nothing, (), np.zeros(len(weights), np.int64), np.zeros((1, 0, 0)))
         return self.expected(cpd, numbers, weights)
 
+    def spread(self, cpd: LinearGaussian, stats: Array) -> Scatters:
+        """The moments of each context."""
+        return self.scatters(stats)
+
     def estimate(self, cpd: LinearGaussian, stats: Array, alpha: LinePrior | None) -> LinearGaussian:
         """Least squares on expected moments, or the mode under a prior; contexts without mass keep their line."""
         stats, rest = joined(self, cpd, stats, alpha)
