@@ -139,7 +139,7 @@ def test_deterministic_and_pictured():
     first, second = (goodness_of_fit(TRUTH, TRUTH.sample(20, seed=1), num_draws=19, seed=3) for _ in range(2))
     np.testing.assert_array_equal(first.draws, second.draws)
     axes = first.plot(plt.figure().gca())
-    assert axes.get_xlabel() == "statistic"
+    assert axes.get_xlabel() == "mean log-loss (nats)"
     plt.close("all")
     from rich.console import Console
 

@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sepset.errors import DataError, ScopeError, require
+from sepset.errors import DataError, ScopeError
+from sepset.learning.axes import axes_of
 from sepset.learning.losses import row_weights
 from sepset.learning.predictor import Names, Predictor, most_probable, true_codes
 from sepset.learning.tabulated import Shown, Tabulated
@@ -65,7 +66,7 @@ class Calibration(Tabulated):
             ax: the axes to draw on; the current ones by default.
             label: what the legend calls it.
         """
-        axes = require("matplotlib.pyplot", "plot", "Plotting").gca() if ax is None else ax
+        axes = axes_of(ax)
         axes.axline((0.0, 0.0), slope=1.0, color="0.7", linestyle="--")
         axes.plot(self.predicted, self.observed, marker="o", label=label)
         axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), xlabel="predicted probability", ylabel="share that came true")

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.sources import Weights
-from sepset.errors import NotApplicable, require
+from sepset.errors import NotApplicable
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import was_interrupted
 from sepset.inference.result import Guarantee, Guarantees, Result
+from sepset.learning.axes import axes_of, count_steps
 from sepset.learning.tabulated import Shown, Tabulated
 from sepset.learning.task import Task, template_of
 from sepset.models.bayesnet import BayesNet
@@ -69,14 +70,14 @@ class Fit(Tabulated, Result):
         """The matplotlib axes with the objective after each iteration.
 
         Args:
-            ax: the axes to draw on; new ones by default.
+            ax: the axes to draw on; the current ones by default.
         """
-        plt = require("matplotlib.pyplot", "plot", "Fit.plot")
-        axes = plt.subplots()[1] if ax is None else ax
+        axes = axes_of(ax)
         axes.plot(np.arange(1, len(self.trace) + 1), self.trace, marker="." if len(self.trace) < 50 else "")
-        axes.set_xlabel("iteration")
-        axes.set_ylabel("objective")
-        axes.set_title(f"{type(self.method).__name__}: {self.status.value}")
+        axes.set(
+            xlabel="iteration", ylabel="objective (nats)", title=f"{type(self.method).__name__}: {self.status.value}"
+        )
+        count_steps(axes)
         return axes
 
     def _facts(self) -> Iterator[tuple[str, str]]:

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, require
+from sepset.errors import DataError
 from sepset.inference.cliquetree import CliqueTree
+from sepset.learning.axes import axes_of
 from sepset.learning.divergence import conditional_table
 from sepset.learning.losses import LogLoss, evaluate, row_weights
 from sepset.learning.predictor import Predictor, absent
@@ -40,6 +41,7 @@ class GoodnessOfFit(Tabulated):
         draws: on each simulated dataset.
         expected: the exact mean under the model, where it is known; else NaN.
         deviation: the exact standard deviation under the model, where it is known; else NaN.
+        what: the name of the figure.
 
     >>> GoodnessOfFit(2.0, np.array([1.0, 2.5, 3.0])).p_value
     1.0
@@ -49,6 +51,7 @@ class GoodnessOfFit(Tabulated):
     draws: Floats = field(repr=False)
     expected: float = float("nan")
     deviation: float = float("nan")
+    what: str = "statistic"
 
     @property
     def p_value(self) -> float:
@@ -65,17 +68,17 @@ class GoodnessOfFit(Tabulated):
 
     def plot(self, ax: Any = None) -> Any:
         """The simulated figures as a histogram, and that of the data as a line, on matplotlib axes."""
-        axes = require("matplotlib.pyplot", "plot", "Plotting").gca() if ax is None else ax
+        axes = axes_of(ax)
         axes.hist(self.draws, bins="auto", color="0.8", label="simulated")
         axes.axvline(self.statistic, color="C3", label=f"data (p = {self.p_value:.3g})")
-        axes.set(xlabel="statistic", ylabel="datasets")
+        axes.set(xlabel=self.what, ylabel="datasets")
         axes.legend()
         return axes
 
     def _shown(self) -> Shown:
         low, high = np.quantile(self.draws, [0.025, 0.975]).tolist()
         rows = [
-            ("statistic", f"{self.statistic:.6g}"),
+            (self.what, f"{self.statistic:.6g}"),
             ("simulated, middle 95%", f"{low:.6g} to {high:.6g}"),
             ("two-sided p-value", f"{self.p_value:.4g}"),
         ]
@@ -127,7 +130,8 @@ def goodness_of_fit(
     exact = statistic is None and refit is None and rows.is_complete and rows.weights is None
     moments = log_probability_moments(model) if exact and _is_discrete(model) else LogMoments(math.nan, math.nan)
     deviation = math.sqrt(moments.variance / max(rows.num_rows, 1))
-    return GoodnessOfFit(float(figure(model, rows)), draws, 0.0 - moments.mean, deviation)
+    what = "mean log-loss (nats)" if statistic is None else getattr(statistic, "__name__", "statistic")
+    return GoodnessOfFit(float(figure(model, rows)), draws, 0.0 - moments.mean, deviation, what)
 
 
 def mean_log_loss(model: Any, data: Dataset) -> float:
