@@ -263,6 +263,12 @@ def test_trees_from_cells_that_are_there():
     assert len(best_tree(constant).edges) == 1
 
 
+def test_no_rows_are_refused():
+    rows = frame(3)[:0]
+    with pytest.raises(ValueError, match="0 sample"):
+        BayesNetClassifier().fit(rows.drop(columns="lung"), rows["lung"])
+
+
 def test_columns_without_any_value_are_refused():
     X = np.array([[1.0, np.nan], [2.0, np.nan]])
     with pytest.raises(ss.DataError, match="'x1'"):

@@ -14,18 +14,10 @@ import numpy as np
 
 from sepset.errors import FileFormatError, require
 from sepset.graphs.graph import DAG
+from sepset.learning.axes import axes_of
 from sepset.learning.calibration import Calibration
 from sepset.learning.fit import Fit
 from sepset.models.bayesnet import BayesNet
-
-
-def axes_of(ax: Any = None) -> Any:
-    """The axes given, or the current ones.
-
-    >>> axes_of("these")
-    'these'
-    """
-    return require("matplotlib.pyplot", "plot", "Plotting").gca() if ax is None else ax
 
 
 def save(draw: Callable[[Any], Any], path: str | os.PathLike[str], *, size: tuple[float, float] = (6.0, 4.5)) -> None:

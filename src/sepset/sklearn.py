@@ -381,6 +381,8 @@ def _weights(sample_weight: Any, num_rows: int) -> Floats:
 
 def _check_lengths(columns: Mapping[str, Any], labels: NDArray[Any]) -> None:
     checks.check_consistent_length(next(iter(columns.values()), labels), labels)
+    if not len(labels):
+        raise ValueError("Found array with 0 sample(s): a minimum of 1 row is required.")
 
 
 def _refuse_missing_labels(labels: NDArray[Any]) -> None:

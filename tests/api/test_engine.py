@@ -45,6 +45,21 @@ def test_no_target_gives_the_constant_one(engine):
     assert answer.log_partition == pytest.approx(np.log(0.18 + 0.12))
 
 
+def test_a_joint_across_cliques_has_a_plan():
+    engine = ss.prepare(ss.datasets.load("asia"))
+    apart = engine.joint_plan(["asia", "smoke", "xray"])
+    assert apart.targets == ("asia", "smoke", "xray")
+    assert (apart.route, apart.cost) == ("merging", apart.reading + apart.merging.cost)
+    assert apart.cost < apart.elimination.cost
+    assert "lung, smoke, bronc + lung, either, bronc -> lung, either, smoke: 16" in str(apart)
+    assert engine.joint_plan(["lung", "smoke"]).route == "clique"
+    assert engine.joint_plan(["asia", "smoke"], {"smoke": "yes"}).targets == ("asia",)
+    with pytest.raises(ss.ScopeError, match="Did you mean 'smoke'"):
+        engine.joint_plan(["smok"])
+    with pytest.raises(ss.NotApplicable, match="VariableElimination has none here"):
+        ss.prepare(NET, method=ss.VariableElimination()).joint_plan("grade")
+
+
 def test_names_and_variables_are_the_same_thing(engine):
     by_name = engine.query(["level"], {"grade": "A"}).values
     np.testing.assert_array_equal(engine.query(LEVEL, {GRADE: "A"}).values, by_name)

@@ -118,6 +118,14 @@ def test_candidates_can_be_named(engine):
     assert len(engine.value_of_information("lung", "xray")) == 1
     with pytest.raises(ss.ScopeError, match="Did you mean 'smoke'"):
         found["smok"]
+    assert ("smoke" in found, "smok" in found, found.get("smok")) == (True, False, None)
+
+
+def test_chances_below_the_range_of_floats_tell_nothing():
+    a, b = ss.Discrete("a", 2), ss.Discrete("b", 2)
+    net = ss.BayesNet(ss.TableCPD(a, [1.0, 1e-200]), ss.TableCPD(b, [[1.0, 0.0], [1.0, 1e-200]], given=a))
+    assert ss.prepare(net).value_of_information("a")["b"] == pytest.approx(0.0, abs=1e-190)
+    assert ss.prepare(net).value_of_information("b")["a"] == pytest.approx(0.0, abs=1e-190)
 
 
 def test_views(engine):

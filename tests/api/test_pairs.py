@@ -35,6 +35,20 @@ def test_bad_pairs_are_refused():
         pairs["xray", "xray"]
     with pytest.raises(ScopeError, match="Did you mean 'lung'"):
         pairs["lungs", "smoke"]
+    with pytest.raises(ScopeError, match="Did you mean 'lung'"):
+        pairs["xray", "lungs"]
+    for wrong in ("lung", ("lung", "smoke", "asia"), ("lung", 3), 3):
+        with pytest.raises(ScopeError, match="A pair of variables was expected"):
+            pairs[wrong]
+
+
+@pytest.mark.parametrize("given", [{}, {"xray": "yes"}])
+def test_what_is_no_pair_is_absent(given):
+    pairs = ss.prepare(ss.datasets.load("asia")).pairwise_marginals(given=given)
+    assert ("smoke", "xray") in pairs
+    for absent in (("lungs", "smoke"), ("xray", "lungs"), ("xray", "xray"), "lung"):
+        assert absent not in pairs
+        assert pairs.get(absent) is None
 
 
 def test_methods_without_a_tree_say_so():

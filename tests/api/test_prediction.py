@@ -107,7 +107,13 @@ def test_impossible_rows_are_left_empty(kind):
 
 def test_wrong_questions_are_refused(engine):
     with pytest.raises(ss.ScopeError, match="on_impossible is 'raise' or 'null'; found 'drop'"):
-        engine.predict(ROWS, targets="sat", on_impossible="drop")
+        engine.predict(None, targets="sat", on_impossible="drop")
+    with pytest.raises(ss.DataError, match=r"columns are 'grad', variables .*\. Did you mean 'grade'\?"):
+        engine.predict(pd.DataFrame({"grad": ["A"]}), targets="sat")
+    with pytest.raises(ss.DataError, match=r"columns are none, variables 'difficulty'"):
+        engine.predict(pd.DataFrame(index=[0, 1]), targets="sat")
+    with pytest.raises(ss.DataError, match=r"'grade' 2 times Rename or drop some"):
+        engine.predict(pd.DataFrame([["A", "B"]], columns=["grade", "grade"]), targets="sat")
     with pytest.raises(ss.DataError, match="No column is a variable of the model"):
         engine.predict({"x": [1]}, targets="sat")
     with pytest.raises(ss.DataError, match="A frame of findings was expected; found int"):

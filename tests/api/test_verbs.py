@@ -53,6 +53,10 @@ def test_a_model_that_samples_itself_does_so_without_evidence(asia):
     share = np.mean([row["smoke"] == "yes" for row in rows])
     assert abs(share - 0.5) < STANDARD_ERRORS * 0.5 / np.sqrt(8000)
     assert len(ss.sample(asia, 4, given={"smoke": None, "xray": None})) == 4
+    for wrong in (-1, 1.5, "3", True):
+        for given in (None, {"smoke": "yes"}):
+            with pytest.raises(ss.ScopeError, match="num_rows is a whole number of at least 0"):
+                ss.sample(asia, wrong, given=given)
 
 
 def test_log_probability_divides_by_the_partition_function():

@@ -229,7 +229,7 @@ def test_unseen_parent_states_follow_the_policy():
     cpd = NoisyOr(FEVER, {FLU: 0.9, COLD: 0.3}, leak=0.1)
     stats = cpd.statistics({FLU: np.zeros(4, np.int64), COLD: np.array([0, 1, 0, 1]), FEVER: np.array([0, 1, 1, 0])})
     assert cpd.from_statistics(stats).effects[FLU].tolist() == [0.0, 0.5]
-    with pytest.raises(DataError, match="first: flu=True"):
+    with pytest.raises(DataError, match="in the data: flu=True"):
         cpd.from_statistics(stats, unseen="raise")
 
 

@@ -127,7 +127,7 @@ def test_unseen_states_follow_the_policy():
     cpd = LogisticCPD(X, {B: [0.0, 1.0, 2.0]})
     stats = cpd.statistics({B: np.array([0, 0, 1, 1]), X: np.array([0, 1, 0, 1])})
     assert cpd.from_statistics(stats).weights[0][2].tolist() == [0.0, 0.0]
-    with pytest.raises(DataError, match="first: b=2"):
+    with pytest.raises(DataError, match="in the data: b=2"):
         cpd.from_statistics(stats, unseen="raise")
     with pytest.raises(NotApplicable, match="Normal or Laplace prior"):
         cpd.from_statistics(stats, Dirichlet(1.0))

@@ -37,6 +37,12 @@ def test_html_is_escaped():
     assert "<b>" not in html
 
 
+def test_names_and_states_are_no_markup():
+    x, y = Discrete("x[t]", ("[/b]", "low")), Discrete("y[t]", ("[a]", "b"))
+    text = printed(TableCPD(y, [[0.5, 0.5], [0.25, 0.75]], given=x))
+    assert all(part in text for part in ("x[t]", "[/b]", "y[t]=[a]", "y[t][2] | x[t][2]"))
+
+
 def test_frames_of_each_kind():
     for kind in ("pandas", "polars", "pyarrow"):
         frame = CPD.to_frame(kind)

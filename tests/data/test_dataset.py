@@ -204,6 +204,23 @@ def test_rebinding_to_other_variables(rows):
         Dataset(rows, [Discrete("grade", ("A", "C"))])
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_files_by_their_path(tmp_path, suffix):
+    frame = pd.DataFrame({"coin": ["head", "tail", None], "score": [0.5, 1.5, 2.5], "times": [1.0, 2.0, 0.5]})
+    path = tmp_path / f"rows.{suffix}"
+    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+    variables = [Discrete("coin", ("tail", "head")), Real("score")]
+    assert Dataset(path).equals(Dataset(frame))
+    assert Dataset(str(path), variables).equals(Dataset(frame, variables))
+    for chosen in (None, variables):
+        weighed = Dataset(path, chosen, weights="times")
+        assert weighed.weights.tolist() == [1.0, 2.0, 0.5]
+        assert weighed.variables.names[:2] == ("coin", "score")
+    with pytest.raises(DataError, match=r"rows\.\w+: No column for variable 'absent'"):
+        Dataset(path, [Discrete("absent")])
+    assert Dataset(path, [Discrete("absent")], missing_columns="allow").num_missing == {"absent": 3}
+
+
 def test_absent_columns_only_when_allowed():
     with pytest.raises(DataError, match="No column for variable 'honest'"):
         Dataset({"grade": ["A"]}, [grade, honest])

@@ -112,6 +112,15 @@ def test_empty_frames():
         assert (frame.num_rows, decoded(frame.read("a"))) == (0, [])
 
 
+def test_columns_of_a_mapping_that_nobody_wants_are_not_looked_at():
+    columns = {"a": ["x", "y"], "strange": [[1], object()], "longer": [1, 2, 3]}
+    frame = open_frame(columns, ["a", "absent"])
+    assert (frame.names, frame.num_rows, decoded(frame.read("a"))) == (("a", "strange", "longer"), 2, ["x", "y"])
+    assert open_frame(columns, ["absent"]).num_rows == 2
+    with pytest.raises(DataError, match="'strange'"):
+        open_frame(columns)
+
+
 @pytest.mark.parametrize("frame", [42, "text.csv", None, [1, 2], np.zeros((2, 2))], ids=repr)
 def test_other_objects_are_refused(frame):
     with pytest.raises(DataError, match="A frame was expected"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import pickle
 from fractions import Fraction
 
@@ -10,9 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from sepset.cpds.linear import LinearGaussian
 from sepset.data.dataset import Dataset
 from sepset.data.moments import Moments
 from sepset.errors import DataError, ScopeError
+from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete, Real, Vector
 
 X, Y, Z = Real("x"), Real("y"), Real("z")
@@ -260,3 +263,16 @@ def test_refusals_on_every_engine():
         if name != "frame":
             with pytest.raises(DataError, match="unknown state 'c'"):
                 Moments.of(source, [Real("w")], Discrete("k", ("a", "b")))
+
+
+def test_equal_moments_give_equal_likelihood_at_any_parameters():
+    """Definition 17.1 for a Gaussian, with the statistic (1, x, x^2): rows that differ cannot be told apart."""
+    one, other = np.array([-3.0, -1.0, 1.0, 3.0]), math.sqrt(5.0) * np.array([-1.0, -1.0, 1.0, 1.0])
+    moments = [Moments.of({"x": x}, ["x"]) for x in (one, other)]
+    np.testing.assert_allclose(moments[0].mean, moments[1].mean, atol=1e-15)
+    np.testing.assert_allclose(moments[0].covariance, moments[1].covariance, rtol=1e-14)
+    rng = np.random.default_rng(0)
+    for mean, variance in zip(rng.normal(size=5), rng.gamma(2.0, size=5), strict=True):
+        net = BayesNet(LinearGaussian(Real("x"), mean, covariance=variance))
+        logs = [net.log_probability({"x": x}).sum() for x in (one, other)]
+        assert logs[0] == pytest.approx(logs[1], rel=1e-12)

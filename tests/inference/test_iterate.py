@@ -9,7 +9,8 @@ import zlib
 import numpy as np
 import pytest
 
-from sepset.errors import DataError, ScopeError
+from sepset.errors import DataError, NotApplicable, ScopeError
+from sepset.inference import checkpoint
 from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, iterate
 from sepset.inference.result import Status
 
@@ -181,16 +182,122 @@ def test_any_changed_byte_is_found(tmp_path):
 def test_checkpoints_of_newer_versions_are_refused(tmp_path):
     file = tmp_path / "run.bin"
     walk(2, checkpoint=file)
-    file.write_bytes(file.read_bytes().replace(b"checkpoint 1 ", b"checkpoint 2 "))
-    with pytest.raises(DataError, match="has format 2, and this version of sepset reads 1"):
+    file.write_bytes(file.read_bytes().replace(b"checkpoint 2 ", b"checkpoint 3 "))
+    with pytest.raises(DataError, match="has format 3, and this version of sepset reads 2"):
         walk(3, checkpoint=file)
 
 
-def test_states_of_classes_that_are_gone_are_refused(tmp_path):
-    file, body = tmp_path / "run.bin", b"csepset.inference.iterate\nNoLongerThere\n."
+def test_pickled_checkpoints_are_refused_and_not_run(tmp_path):
+    """The first format was a pickle behind the same kind of line; a file of it is not even opened as one."""
+    file, proof = tmp_path / "run.bin", tmp_path / "proof"
+    body = b"cpathlib\nPath.touch\n(cpathlib\nPath\n(V%s\ntRtR." % str(proof).encode()
     file.write_bytes(b"sepset checkpoint 1 %08x\n" % zlib.crc32(body) + body)
+    with pytest.raises(DataError, match="format 1, a pickle"):
+        walk(2, checkpoint=file)
+    assert not proof.exists()
+
+
+GOOD = {
+    "about": "",
+    "status": "interrupted",
+    "trace": np.zeros(1),
+    "seconds": 1.0,
+    "generator": np.random.default_rng(0).bit_generator.state,
+    "is_begun": True,
+    "info": (0.0, 1.0, False, "converged"),
+    "state": (1, 2.5),
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"trace": "abc"},
+        {"trace": np.zeros((2, 2))},
+        {"status": "dancing"},
+        {"seconds": "long"},
+        {"generator": {"bit_generator": "default_rng"}},
+        {"generator": {**np.random.default_rng(0).bit_generator.state, "state": {}}},
+        {"generator": 3},
+        {"info": (1.0,)},
+        {"info": 7},
+        {"about": 3},
+    ],
+)
+def test_whole_files_of_the_wrong_content_are_refused(tmp_path, change):
+    """The checksum agrees, as it does where somebody writes such a file on purpose."""
+    file = tmp_path / "run.bin"
+    checkpoint.save(GOOD, file)
+    assert Run.load(file).state == (1, 2.5)
+    checkpoint.save({**GOOD, **change}, file)
+    with pytest.raises(DataError, match=r"run\.bin"):
+        walk(3, checkpoint=file)
+
+
+@pytest.mark.parametrize("missing", sorted(GOOD))
+def test_files_that_lack_something_are_refused(tmp_path, missing):
+    file = tmp_path / "run.bin"
+    checkpoint.save({key: value for key, value in GOOD.items() if key != missing}, file)
     with pytest.raises(DataError, match="another version"):
         walk(3, checkpoint=file)
+    checkpoint.save([1, 2], file)
+    with pytest.raises(DataError, match=r"run.bin"):
+        walk(3, checkpoint=file, about="walk")
+
+
+def test_states_that_cannot_be_kept_are_refused_before_the_first_step(tmp_path):
+    class Odd(Halving):
+        def init(self, task, rng):
+            return object()
+
+        def step(self, task, state, rng):
+            raise AssertionError
+
+    with pytest.raises(NotApplicable, match="codec="):
+        iterate(Odd(), 1.0, checkpoint=tmp_path / "run.bin")
+    assert not list(tmp_path.iterdir())
+
+
+def test_codecs_keep_what_is_not_plain(tmp_path):
+    class Text:
+        def pack(self, state):
+            return str(state)
+
+        def unpack(self, content):
+            return complex(content)
+
+    class Turning(Halving):
+        def init(self, task, rng):
+            return 1 + 2j
+
+        def step(self, task, state, rng):
+            return state * 1j, Info(0.0, 1.0)
+
+    file, rule = tmp_path / "run.bin", [Until(steps=n, tolerance=None) for n in (1, 3)]
+    for until in rule:
+        found = iterate(Turning(), 0, until=until, checkpoint=file, codec=Text())
+    assert found.state == (1 + 2j) * 1j**3
+    with pytest.raises(DataError, match="another version"):
+        Run.load(file, codec=type("Bad", (Text,), {"unpack": lambda self, content: int(content)})())
+
+
+def test_a_stricter_rule_goes_on_from_where_a_looser_one_stopped(tmp_path):
+    file = tmp_path / "run.bin"
+    assert iterate(Halving(), 8, until=Until(tolerance=0.5), checkpoint=file).state == 0.5
+    again = iterate(Halving(), 8, until=Until(tolerance=0.125), checkpoint=file)
+    whole = iterate(Halving(), 8, until=Until(tolerance=0.125))
+    assert (again.state, again.status, again.trace.tolist()) == (whole.state, whole.status, whole.trace.tolist())
+
+
+def test_other_kinds_of_generators(tmp_path):
+    file, rule = tmp_path / "run.bin", Until(steps=5, tolerance=None)
+    for kind in (np.random.MT19937, np.random.Philox, np.random.SFC64, np.random.PCG64DXSM):
+        whole = iterate(Walk(), 1.0, rng=np.random.Generator(kind(3)), until=rule)
+        iterate(Walk(), 1.0, rng=np.random.Generator(kind(3)), until=Until(steps=2, tolerance=None), checkpoint=file)
+        assert iterate(Walk(), 1.0, rng=np.random.Generator(kind(9)), until=rule, checkpoint=file).state == whole.state
+        with pytest.raises(DataError, match="generator; found PCG64"):
+            iterate(Walk(), 1.0, rng=np.random.default_rng(3), until=rule, checkpoint=file)
+        file.unlink()
 
 
 def test_checkpoints_need_a_place_before_work_is_done(tmp_path):
@@ -201,18 +308,30 @@ def test_checkpoints_need_a_place_before_work_is_done(tmp_path):
         assert not steps
 
 
-class Begun(Halving):
-    """Interrupted while it begins, with a state in hand."""
+class Begun(Walk):
+    """Interrupted while it begins, with a state in hand; later beginnings are whole."""
+
+    def __init__(self):
+        super().__init__()
+        self.times = 0
 
     def init(self, task, rng):
-        raise Interrupted(4.0)
+        self.times += 1
+        first = rng.random()
+        if self.times == 1:
+            raise Interrupted((0, -1.0))
+        return (0, first)
 
 
-def test_an_interrupted_beginning_can_be_gone_on_from(tmp_path):
-    file = tmp_path / "run.bin"
-    cut = iterate(Begun(), 8.0, checkpoint=file)
-    assert (cut.status, cut.state, cut.num_steps) == (Status.INTERRUPTED, 4.0, 0)
-    assert iterate(Begun(), 8.0, until=Until(steps=2, tolerance=None), checkpoint=file).state == 1.0
+def test_an_interrupted_beginning_is_made_anew(tmp_path):
+    """The best so far is what one gets; who resumes gets what one run would have given."""
+    file, rule = tmp_path / "run.bin", Until(steps=2, tolerance=None)
+    method = Begun()
+    cut = iterate(method, 8.0, checkpoint=file, until=rule)
+    assert (cut.status, cut.state, cut.num_steps) == (Status.INTERRUPTED, (0, -1.0), 0)
+    resumed = iterate(method, 8.0, until=rule, checkpoint=file)
+    method.times = 1
+    assert resumed.state == iterate(method, 8.0, until=rule).state
 
 
 class Entering(Halving):

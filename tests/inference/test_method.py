@@ -50,3 +50,24 @@ def test_methods_are_frozen_values_that_meet_the_protocol(method):
     with pytest.raises(AttributeError):
         setattr(method, next(iter(type(method).__dataclass_fields__)), 1)
     assert set(method.promises(problem)) == {"log_partition", "marginals", "moments", "assignment"}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ss.CliqueTree,
+        ss.VariableElimination,
+        ss.BeliefUpdate,
+        ss.ShaferShenoy,
+        ss.RecursiveConditioning,
+        ss.CutsetConditioning,
+    ],
+)
+def test_settings_are_checked_when_a_method_is_made(kind):
+    for memory in (-1, "1GB", None, True, float("nan")):
+        with pytest.raises(ss.NotApplicable, match=r"memory= is a number of bytes"):
+            kind(memory=memory)
+    for order in ("minfill", ss.MinFill, ["a"], None):
+        with pytest.raises(ss.NotApplicable, match=r"as MinFill\(\) or GivenOrder"):
+            kind(order=order)
+    assert kind(memory=8e9, order=ss.MinFill()).memory == 8e9

@@ -62,6 +62,9 @@ def test_marginals_are_read_when_asked_and_once():
     assert answers.status is Status.COMPLETED
     with pytest.raises(ss.ScopeError, match=r"There is no marginal of 'bb'. Did you mean 'b'"):
         answers["bb"]
+    with pytest.raises(ss.ScopeError, match=r"no marginal of 7\. There are those of 'a', 'b'\."):
+        answers[7]
+    assert (answers.get("bb"), answers.get("bb", "none"), answers.get(B)) == (None, "none", "B")
 
 
 def test_log_probabilities_are_numbers_with_bounds():

@@ -87,13 +87,21 @@ def test_a_certain_finding_is_hard_evidence():
 
 def test_findings_that_cannot_be_met_are_refused_by_name():
     copy = ss.BayesNet(ss.TableCPD(A, [0.5, 0.5]), ss.TableCPD(C, np.eye(2), given=A))
-    with pytest.raises(ss.ImpossibleEvidence, match=r"c=1 a positive probability, but the other evidence rules it out"):
+    with pytest.raises(ss.ImpossibleEvidence, match=r"c=1 a positive probability, but the model or the other"):
         ss.query(copy, "a", given={"a": "x", "c": ss.Soft([0.5, 0.5])})
     with pytest.raises(ss.ImpossibleEvidence, match=r"Soft evidence on 'a', 'c' cannot be met together"):
         ss.query(copy, "a", given={"a": ss.Soft([0.5, 0.5]), "c": ss.Soft([0.4, 0.6])})
     impossible = ss.BayesNet(ss.TableCPD(A, [1, 0]), ss.TableCPD(C, [0.5, 0.5]))
-    with pytest.raises(ss.ImpossibleEvidence, match="soft evidence on c contradicts the rest"):
+    with pytest.raises(ss.ImpossibleEvidence, match="probability zero: a='y' is impossible under the model"):
         ss.query(impossible, "c", given={"a": "y", "c": ss.Soft([0.5, 0.5])})
+
+
+def test_a_state_beyond_the_reach_of_likelihoods_is_not_called_impossible():
+    weights = ss.MarkovNet(ss.Table.from_log((A,), [0.0, -1000.0]), ss.Table((A, C), [[1, 2], [2, 1]]))
+    with pytest.raises(ss.ImpossibleEvidence, match=r"a='y' a positive .* its probability is below 2e-308"):
+        ss.query(weights, "c", given={"a": ss.Soft([0.5, 0.5])})
+    answer = ss.query(weights, "c", given={"a": ss.Soft([1.0, 0.0])})
+    np.testing.assert_allclose(answer.values, [1 / 3, 2 / 3], atol=EXACT)
 
 
 def test_soft_evidence_has_no_probability_of_its_own():

@@ -88,6 +88,32 @@ def test_large_and_small_numbers():
     assert prepared.with_values([[0.0, 0.0]]).log_partition(Evidence()) == -np.inf
 
 
+@pytest.mark.parametrize("zeros", ["dense", "sparse"])
+@pytest.mark.parametrize("logs", [(-2000.0, -2001.0), (2000.0, 2001.0), (-2000.0, 0.0), (0.0, -2000.0)])
+def test_factors_beyond_the_range_of_floats_keep_their_numbers(logs, zeros):
+    a, b = ss.Discrete("a", 2), ss.Discrete("b", 2)
+    net = ss.MarkovNet(ss.Table.from_log((a,), logs), ss.Table((a, b), [[1.0, 2.0], [3.0, 4.0]]))
+    changed = CliqueTree(zeros=zeros).prepare(net.problem()).with_values({1: [[1.0, 2.0], [0.0, 0.0]]})
+    assert changed.log_partition(Evidence()) == pytest.approx(np.log(3.0) + logs[0], abs=CLOSE)
+    np.testing.assert_allclose(changed.query([1], Evidence()).distribution.values, [1 / 3, 2 / 3], atol=CLOSE)
+    again = changed.with_values({1: [[0.0, 0.0], [1.0, 4.0]]})
+    assert again.log_partition(Evidence()) == pytest.approx(np.log(5.0) + logs[1], abs=CLOSE)
+    assert again.best(Evidence(), [0, 1]).values == {0: 1, 1: 1}
+    assert changed.with_values({0: [0.5, 1.0]}).log_partition(Evidence()) == pytest.approx(np.log(1.5), abs=CLOSE)
+
+
+def test_factors_of_a_block_that_are_not_named_keep_their_numbers():
+    pixels = [ss.Discrete(f"p{i}", 2) for i in range(4)]
+    block = ss.FactorBlock([[0, 1], [1, 2], [2, 3]], (2, 2), [[1.0, 2.0, 3.0, 4.0]])
+    prepared = CliqueTree().prepare(ss.MarkovNet(block, variables=pixels).problem())
+    old, new = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 1.0], [1.0, 0.0]])
+    expected = (old @ new @ old).sum()
+    changed = prepared.with_values({1: new})
+    assert np.exp(changed.log_partition(Evidence())) == pytest.approx(expected)
+    assert changed._fallback.log_partition(Evidence()) == pytest.approx(np.log(expected))
+    assert np.exp(prepared.log_partition(Evidence())) == pytest.approx((old @ old @ old).sum())
+
+
 def test_wrong_numbers_are_refused():
     net = ss.datasets.load("student")
     prepared = CliqueTree().prepare(net.problem())
@@ -97,6 +123,8 @@ def test_wrong_numbers_are_refused():
         prepared.with_values({0: [0.2, 0.3, 0.5]})
     with pytest.raises(ss.ModelError, match="no factor 9"):
         prepared.with_values({9: [1.0]})
+    with pytest.raises(ss.ModelError, match="no factor 'grade'"):
+        prepared.with_values({"grade": [1.0]})
     with pytest.raises(ss.ModelError, match="One array a factor was expected: 5; found 1"):
         prepared.with_values([[0.5, 0.5]])
     with pytest.raises(ss.StateError, match="at least zero"):

@@ -160,6 +160,47 @@ def test_a_forked_child_can_use_kernels(tmp_path):
     assert done.stdout.strip() == "fine", done.stderr
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no timers here")
+def test_an_interruption_is_raised_when_the_kernel_is_done(tmp_path):
+    script = """
+        import signal, sys
+        sys.path.insert(0, {folder!r})
+        import loops
+        loops.slow(1)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        found = []
+        for _ in range(3):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.02)
+                loops.slow(200_000_000)
+                found.append("finished")
+            except BaseException as error:
+                found.append(type(error).__name__)
+        print(*found, loops.slow(0)[0][0])
+    """
+    loops = """
+        import numpy as np
+        from sepset.kernels.compile import kernel
+
+        @kernel
+        def slow(n):
+            out, x = np.zeros(1), 1
+            for i in range(n):
+                x = (x * 1103515245 + 12345) % 2147483648
+            out[0] = x
+            return out, out + 1.0
+    """
+    (tmp_path / "loops.py").write_text(textwrap.dedent(loops))
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script).format(folder=str(tmp_path))],
+        env=os.environ | {"SEPSET_CACHE_DIR": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout.split() == ["KeyboardInterrupt"] * 3 + ["1.0"], done.stderr
+
+
 def test_division_by_zero_is_infinite():
     with np.errstate(all="ignore"):
         assert ratio(np.float64(1.0), np.float64(0.0)) == np.inf

@@ -1,21 +1,20 @@
-"""Starting points, short runs, checkpoints' names, and results."""
+"""Starting points, short runs, and results."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.errors import ImpossibleEvidence
 from sepset.graphs.graph import DAG
 from sepset.inference.result import Guarantee, Status
-from sepset.learning.ascent import SHORT_RUN, Ascent, about
+from sepset.learning.ascent import SHORT_RUN, Ascent
 from sepset.learning.em import EM
 from sepset.learning.fit import fit
 from sepset.learning.task import Task, template_of
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete, Real
+from sepset.variables import Discrete
 
 ROWS = {"a": [0, 0, 1, 1, 1, 0], "b": [0, 1, 1, 1, 0, 0]}
 HIDDEN = [Discrete("h")]
@@ -57,40 +56,6 @@ def test_starting_points_that_fail_are_passed_over():
     with pytest.raises(ImpossibleEvidence):
         task.begin(EM(start="model"), np.random.default_rng(0))
     assert task.begin(EM(start="model", restarts=2), np.random.default_rng(0)).objective > -np.inf
-
-
-def test_marks_of_checkpoints_depend_on_rows_weights_and_settings():
-    net = template_of(DAG.parse("a -> b"), ROWS)
-    marks = {
-        about(EM(), Task(net, ROWS)),
-        about(EM(restarts=2), Task(net, ROWS)),
-        about(EM(), Task(net, {**ROWS, "a": [1, 0, 1, 1, 1, 0]})),
-        about(EM(), Task(net, ROWS, np.arange(6.0))),
-    }
-    assert len(marks) == 4
-    assert about(EM(), Task(net, ROWS)) in marks
-
-
-def test_marks_of_checkpoints_depend_on_the_graph_and_its_numbers():
-    """Networks that print alike: another graph, other parameters, other states, a shared block."""
-    a, b, c = (Discrete(n) for n in "abc")
-    rows = {"a": [0, 1], "b": [1, None], "c": [0, 1]}
-    pair = [[0.2, 0.8], [0.6, 0.4]]
-    roots = [TableCPD(a, [0.5, 0.5]), TableCPD(b, pair, given=a)]
-    nets = [
-        BayesNet(*roots, TableCPD(c, pair, given=b)),
-        BayesNet(*roots, TableCPD(c, pair, given=a)),
-        BayesNet(*roots, TableCPD(c, [[0.2, 0.8], [0.5, 0.5]], given=b)),
-        BayesNet(*roots, TableCPD(c, pair, given=b, block="other")),
-    ]
-    assert len({repr(net) for net in nets}) == 1
-    assert len({about(EM(), Task(net, rows)) for net in nets}) == len(nets)
-
-
-def test_marks_of_checkpoints_depend_on_lines():
-    x = Real("x")
-    nets = [BayesNet(LinearGaussian(x, mean, covariance=1.0)) for mean in (0.0, 1.0)]
-    assert len({about(EM(), Task(net, {"x": [0.5, 2.0]})) for net in nets}) == 2
 
 
 @pytest.mark.parametrize("steps", [0, 3, SHORT_RUN + 4])

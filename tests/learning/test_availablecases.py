@@ -110,3 +110,22 @@ def test_what_is_refused():
     with pytest.raises(ss.DataError):
         estimate(partly, AvailableCases())
     assert estimate(partly, AvailableCases(unseen="uniform")).cpd("b").values[1] == pytest.approx([0.5, 0.5])
+    with pytest.raises(ss.NotApplicable, match="Did you mean 'uniform'"):
+        AvailableCases(unseen="unform")
+
+
+def test_contexts_without_cases_follow_every_policy():
+    partly = ss.Dataset.from_codes([A, B], np.array([[0, 1], [0, 1], [0, 0], [1, -1]]))
+    marginal = estimate(partly, AvailableCases(unseen="marginal")).cpd("b").values
+    np.testing.assert_allclose(marginal, [[1 / 3, 2 / 3], [1 / 3, 2 / 3]])
+    smooth = estimate(partly, AvailableCases(prior=ss.BDeu(4))).cpd("b").values
+    np.testing.assert_allclose(smooth, [[2 / 5, 3 / 5], [1 / 2, 1 / 2]])
+
+
+def test_mixed_networks_take_one_prior_a_kind():
+    rows = {"k": ["p", "p", "q", None], "x": [1.0, 3.0, 5.0, 7.0]}
+    several = [ss.Dirichlet(1), ss.NormalGamma(0.0, 1.0, 2.0, 1.0)]
+    found = fit(ss.DAG.parse("k -> x"), rows, AvailableCases(prior=several)).model
+    np.testing.assert_allclose(found.cpd("k").values, [3 / 5, 2 / 5])
+    np.testing.assert_allclose(found.cpd("x").intercept[:, 0], [4 / 3, 5 / 2])  # (0 + 1 + 3) / 3, (0 + 5) / 2
+    assert repr(AvailableCases(given="k")) == "AvailableCases(given=('k',))"

@@ -101,6 +101,14 @@ def test_curves_have_pictures_and_tables():
     axes = curve.plot(plt.figure().gca())
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["a", "never (infinite)"]
     assert axes.get_xscale() == axes.get_yscale() == "log"
+    for narrow in (
+        [[2.0, 1.9], [2.2, 1.7]],
+        [[-3.0, -1.0], [-2.0, 1.0]],
+    ):  # a factor of five is not spanned; below zero
+        axes = LearningCurve((10, 100), {"a": np.array(narrow)}, "log-loss").plot(plt.figure().gca())
+        assert axes.get_yscale() == "linear"
+        assert axes.lines[0].get_ydata().tolist() == np.mean(narrow, axis=0).tolist()
+    LearningCurve((10, 100), {"never": np.full((2, 2), np.inf)}).plot(plt.figure().gca())
     plt.close("all")
     from rich.console import Console
 
@@ -114,8 +122,10 @@ def test_curves_have_pictures_and_tables():
 def test_bad_settings_are_refused():
     with pytest.raises(ScopeError, match="Sizes"):
         learning_curve({"one": smoothed(1.0)}, TRUTH, [])
-    with pytest.raises(ScopeError, match="no procedure"):
+    with pytest.raises(ScopeError, match="come by name"):
         learning_curve({}, TRUTH, [10])
+    with pytest.raises(ScopeError, match="come by name"):
+        learning_curve(smoothed(1.0), TRUTH, [10])
 
 
 def test_one_repeat_has_no_spread():

@@ -141,6 +141,8 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(ScopeError, match="differ in 'a', 'b', 'x'"):
         divergence(net, BayesNet(LinearGaussian(Real("x"), covariance=1.0)))
     with pytest.raises(NotApplicable, match="'x' are continuous"):
+        parameter_distance(net, BayesNet(*net.cpds, LinearGaussian(Real("x"), covariance=1.0)))
+    with pytest.raises(ScopeError, match="differ in 'x'"):
         divergence(net, BayesNet(*net.cpds, LinearGaussian(Real("x"), covariance=1.0)))
     with pytest.raises(NotApplicable, match="to_bayes_net"):
         divergence(net, "net")

@@ -41,6 +41,26 @@ def test_no_distribution_has_a_larger_likelihood():
     assert fit(DAG.parse("a -> b; c"), rows).log_likelihood <= found.log_likelihood
 
 
+@pytest.mark.parametrize("graph", ["a; b; c", "a -> b; c", "a -> b -> c", "b -> a; b -> c; a -> c"])
+def test_maximum_likelihood_is_the_projection_of_it(graph):
+    """Theorem 17.1, and the log-likelihood as -M (H + D): of the joints, written out cell by cell."""
+    rows = BayesNet.random(DAG.parse("a -> b; a -> c; b -> c"), states=2, seed=5).sample(200, seed=0)
+    cells = list(itertools.product(range(2), repeat=3))
+    share = np.array([(rows.select(["a", "b", "c"]).matrix() == cell).all(axis=1).mean() for cell in cells])
+    seen = share > 0
+    entropy = -float(share[seen] @ np.log(share[seen]))
+
+    def divergence(net):
+        logs = np.array([net.log_probability(dict(zip("abc", cell, strict=True)))[0] for cell in cells])
+        return float(share[seen] @ (np.log(share[seen]) - logs[seen]))
+
+    found = fit(DAG.parse(graph), rows)
+    assert found.log_likelihood == pytest.approx(-200 * (entropy + divergence(found.model)), rel=1e-12)
+    assert Empirical(rows).entropy == pytest.approx(entropy, rel=1e-12)
+    for seed in range(20):
+        assert divergence(found.model) <= divergence(BayesNet.random(DAG.parse(graph), states=2, seed=seed)) + 1e-12
+
+
 def test_a_hundred_binary_variables():
     codes = np.random.default_rng(0).integers(0, 2, (1000, 100))
     found = Empirical(Dataset.from_codes([ss.Discrete(f"x{k}") for k in range(100)], codes))

@@ -78,6 +78,27 @@ def test_their_ratios_are_a_step_of_em():
     assert counts["y"][1, 1] / counts["y"][1].sum() == pytest.approx(299 / 651, abs=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_over_a_probability_they_are_the_slope_of_the_likelihood(seed):
+    """Lemma 19.1: dP(o) / dP(x | u) = P(x, u, o) / P(x | u), by differences of a joint that is written out."""
+    rng = np.random.default_rng(seed)
+    a, b, c = (Discrete(n) for n in "abc")
+    tables = [rng.dirichlet(np.ones(2)), rng.dirichlet(np.ones(2), 2), rng.dirichlet(np.ones(2), 2)]
+    net = BayesNet(TableCPD(a, tables[0]), TableCPD(b, tables[1], given=a), TableCPD(c, tables[2], given=b))
+
+    def probability(at_b):
+        """P(c = 1), a polynomial in every entry, whether or not they sum to one."""
+        return float(np.einsum("a,ab,b->", tables[0], at_b, tables[2][:, 1]))
+
+    found = expected_counts(net, {"c": [1]})["b"] / tables[1] * probability(tables[1])
+    h = 1e-5
+    for cell in itertools.product(range(2), repeat=2):
+        step = np.zeros((2, 2))
+        step[cell] = h
+        rise = probability(tables[1] + step) - probability(tables[1] - step)
+        assert found[cell] == pytest.approx(rise / (2 * h), rel=1e-8)
+
+
 def test_undirected_models_and_hidden_columns():
     a, b = Discrete("a"), Discrete("b", 3)
     net = MarkovNet(Table((a, b), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))

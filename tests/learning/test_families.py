@@ -147,7 +147,7 @@ def test_no_step_lowers_the_log_posterior(form, prior):
 
 def test_priors_of_the_wrong_kind_are_refused():
     net = network("logistic")
-    with pytest.raises(NotApplicable, match="Normal or Laplace"):
+    with pytest.raises(NotApplicable, match="Normal, Laplace or ImaginaryData"):
         fit(net, masked_codes(net), EM(prior=Dirichlet(1.0), start="model"))
     assert weight_penalty(Normal(2.0), np.array([2.0])) == -0.5
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 import oracle
 import sepset as ss
+from every_form import discrete_forms, network
 from random_models import table_net
 from sepset.cpds.tree import Split, TreeCPD
 from sepset.learning.freeparameters import FreeParameters
@@ -73,13 +74,35 @@ def test_zero_probabilities_have_derivatives_too():
     assert slope == pytest.approx([0.8, 0.0, 1.0])
 
 
-def test_steps_outside_are_none_and_other_cpds_refused():
+@pytest.mark.parametrize("form", sorted(discrete_forms(np.random.default_rng(0))))
+def test_every_form_has_the_parameters_it_says(form):
+    rng = np.random.default_rng(7)
+    net = network(discrete_forms(rng)[form], rng)
+    point = FreeParameters(net)
+    assert len(point) == net.num_parameters == len(point.values) == len(set(point.names))
+    codes = some_codes(rng, net)
+    _, slope = point.gradient(codes)
+    for i in range(len(point)):
+        step = np.zeros(len(point))
+        step[i] = 1e-6
+        ends = [probability(point.moved(sign * step), codes) for sign in (1, -1)]
+        assert slope[i] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-8)
+        assert FreeParameters(point.moved(step)).values - point.values == pytest.approx(step, abs=1e-12)
+
+
+def test_steps_outside_are_none():
     coin = ss.Discrete("coin")
     assert FreeParameters(ss.BayesNet(ss.TableCPD(coin, [0.5, 0.5]))).moved(np.array([0.6])) is None
-    child = ss.Discrete("child", (False, True))
-    net = ss.BayesNet(
-        ss.TableCPD(ss.Discrete("cause", (False, True)), [0.5, 0.5]),
-        ss.NoisyOr(child, {ss.Discrete("cause", (False, True)): 0.5}),
-    )
-    with pytest.raises(ss.NotApplicable, match="to_table"):
-        FreeParameters(net)
+    cause = ss.Discrete("cause", (False, True))
+    noisy = ss.NoisyOr(ss.Discrete("child", (False, True)), {cause: 0.5})
+    point = FreeParameters(ss.BayesNet(ss.TableCPD(cause, [0.5, 0.5]), noisy))
+    assert point.names == ("P(cause=False)", "P(child=True by cause=True)")
+    assert point.moved(np.array([0.0, -0.6])) is None
+    assert point.moved(np.array([0.0, 0.1])).cpd("child").effects[cause][1] == pytest.approx(0.6)
+    fixed = FreeParameters(ss.BayesNet(ss.DeterministicCPD(coin, lambda: 1)))
+    assert fixed.moved(np.zeros(0)).cpds == fixed.model.cpds
+
+
+def test_lines_are_refused():
+    with pytest.raises(ss.NotApplicable, match="free parameters"):
+        FreeParameters(ss.BayesNet(ss.LinearGaussian(ss.Real("x"), covariance=1.0)))

@@ -71,21 +71,40 @@ def test_simulated_figures_have_the_exact_mean_and_deviation():
     assert found.draws.std(ddof=1) == pytest.approx(found.deviation, rel=5 / math.sqrt(800))
 
 
-def test_a_model_of_its_own_data_needs_refitting():
-    """A table fitted to few rows has a log-loss below what it expects of new ones; refitting restores fairness."""
+def frequencies(data: Dataset) -> BayesNet:
+    counts = np.bincount(data.codes("x"), minlength=4) + 0.0
+    return BayesNet(TableCPD(Discrete("x", 4), counts / counts.sum()))
 
-    def learn(data: Dataset) -> BayesNet:
-        counts = np.bincount(data.codes("x"), minlength=30) + 1e-3
-        return BayesNet(TableCPD(Discrete("x", 30), counts / counts.sum()))
 
-    truth = BayesNet(TableCPD(Discrete("x", 30), np.full(30, 1 / 30)))
-    plain, refitted = [], []
-    for s in range(40):
-        data = truth.sample(30, seed=s)
-        plain.append(goodness_of_fit(learn(data), data, num_draws=39, seed=s).p_value)
-        refitted.append(goodness_of_fit(learn(data), data, num_draws=39, seed=s, refit=learn).statistic)
-    assert np.mean(plain) > 0.6
-    assert np.isfinite(refitted).all()
+def entropy_of_rows(data: Dataset) -> float:
+    """The log-loss of frequencies on the rows they were counted from."""
+    p = np.bincount(data.codes("x"), minlength=4) / len(data)
+    return -float(p[p > 0] @ np.log(p[p > 0]))
+
+
+def test_refitting_judges_each_simulation_by_its_own_model():
+    drawn = []
+
+    def figure(model, data):
+        drawn.append(data)
+        return mean_log_loss(model, data)
+
+    rows = BayesNet(TableCPD(Discrete("x", 4), [0.1, 0.2, 0.3, 0.4])).sample(25, seed=0)
+    found = goodness_of_fit(frequencies(rows), rows, statistic=figure, num_draws=30, refit=frequencies)
+    np.testing.assert_allclose([*found.draws, found.statistic], [entropy_of_rows(data) for data in drawn])
+    without = goodness_of_fit(frequencies(rows), rows, num_draws=30)
+    assert without.draws.mean() > found.draws.mean()  # models of other rows do worse than those of their own
+    assert without.z_score == pytest.approx(0.0, abs=1e-9)  # on its own rows the loss is the entropy: no test at all
+
+
+def test_refitted_models_of_the_right_form_are_seldom_refused():
+    truth = BayesNet(TableCPD(Discrete("x", 4), [0.1, 0.2, 0.3, 0.4]))
+    p = []
+    for seed in range(40):
+        data = truth.sample(60, seed=seed)
+        found = goodness_of_fit(frequencies(data), data, num_draws=19, seed=seed, refit=frequencies)
+        p.append(found.p_value)
+    assert np.mean(np.array(p) <= 0.1) < 0.1 + 5 * math.sqrt(0.09 / 40)
 
 
 def test_missing_cells_are_missing_in_simulations():
@@ -120,7 +139,7 @@ def test_deterministic_and_pictured():
     first, second = (goodness_of_fit(TRUTH, TRUTH.sample(20, seed=1), num_draws=19, seed=3) for _ in range(2))
     np.testing.assert_array_equal(first.draws, second.draws)
     axes = first.plot(plt.figure().gca())
-    assert axes.get_xlabel() == "statistic"
+    assert axes.get_xlabel() == "mean log-loss (nats)"
     plt.close("all")
     from rich.console import Console
 

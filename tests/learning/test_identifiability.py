@@ -167,3 +167,119 @@ def test_displays_and_refusals():
         identifiability(net, ["x9"])
     with pytest.raises(ss.NotApplicable, match="'random'"):
         identifiability(net, ["x0"], at="here")
+
+
+H, G = ss.Discrete("h"), ss.Discrete("g")
+SEEN = [ss.Discrete(n) for n in "xyz"]
+
+
+def logistic(x, values):
+    return ss.LogisticCPD(x, {H: values[1] * 4 - 2, G: values[2] * 4 - 2}, bias=values[0] * 2 - 1)
+
+
+def split(x, values):
+    leaves = [[v, 1 - v] for v in values]
+    return ss.TreeCPD(x, ss.Split(H, {0: leaves[0], 1: ss.Split(G, {0: leaves[1], 1: leaves[2]})}))
+
+
+def by_rules(x, values):
+    """x ignores g where h=0, and is a fair coin where both are 1."""
+    a, b, _ = values
+    rules = [({H: 0, x: 0}, a), ({H: 0, x: 1}, 1 - a), ({H: 1, G: 0, x: 0}, b), ({H: 1, G: 0, x: 1}, 1 - b)]
+    return ss.RuleCPD(x, [*rules, ({H: 1, G: 1}, 0.5)], given=(H, G))
+
+
+def noisy(x, values):
+    return ss.NoisyOr(x, {H: values[1], G: values[2]}, leak=values[0])
+
+
+def graded(x, values):
+    rows = [[1 - v, 0.6 * v, 0.4 * v] for v in values]
+    wide = ss.Discrete(x.name, 3)
+    return ss.NoisyMax(wide, {H: [[1, 0, 0], rows[1]], G: [[1, 0, 0], rows[2]]}, leak=rows[0])
+
+
+FORMS = {
+    "logistic": (logistic, 3),
+    "tree": (split, 3),
+    "rules": (by_rules, 2),
+    "noisy-or": (noisy, 3),
+}
+
+
+def made(form, values, children):
+    """A network of two hidden causes, from a flat vector of parameters."""
+    build, size = FORMS[form]
+    values = list(values)
+    cpds = [ss.TableCPD(H, [values[0], 1 - values[0]]), ss.TableCPD(G, [values[1], 1 - values[1]])]
+    for i, x in enumerate(SEEN[:children]):
+        own = values[2 + size * i : 2 + size * (i + 1)]
+        cpds.append(build(x, [*own, 0.5][:3] if size == 2 else own))
+    return ss.BayesNet(*cpds)
+
+
+def observed_distribution(net):
+    """P of what is seen: a product of tables, the hidden causes summed out."""
+    tables = [cpd.to_table().values for cpd in net.cpds]
+    joint = np.einsum("h,g->hg", tables[0], tables[1])
+    for table in tables[2:]:
+        joint = joint[..., None] * np.expand_dims(table, tuple(range(2, joint.ndim)))
+    return joint.sum(axis=(0, 1)).reshape(-1)
+
+
+@pytest.mark.parametrize("children", [1, 2, 3])
+@pytest.mark.parametrize("form", sorted(FORMS))
+def test_ranks_of_every_form_are_those_of_differences(form, children):
+    """The Jacobian by central differences of enumerated distributions, of networks built number by number."""
+    size = 2 + FORMS[form][1] * children
+    rng = np.random.default_rng(children)
+    values = rng.uniform(0.2, 0.8, size)
+    net = made(form, values, children)
+    columns = []
+    for i in range(size):
+        step = 1e-5 * np.eye(size)[i]
+        ends = [observed_distribution(made(form, values + sign * step, children)) for sign in (1, -1)]
+        columns.append((ends[0] - ends[1]) / 2e-5)
+    singular = np.linalg.svd(np.array(columns), compute_uv=False)
+    rank = int((singular > 1e-7 * singular[0]).sum())
+    for found in (identifiability(net, SEEN[:children], at="model"), identifiability(net, SEEN[:children])):
+        assert found.num_parameters == size
+        assert found.effective_dimension == rank
+        assert found.hidden == ("h", "g")
+
+
+def test_noisy_or_is_identified_where_a_table_is_not():
+    """Two hidden causes of three effects: fewer parameters than a table, and all of them are told."""
+    net = made("noisy-or", np.linspace(0.2, 0.8, 11), 3)
+    tables = ss.BayesNet(*(cpd.to_table() for cpd in net.cpds))
+    assert identifiability(tables, SEEN).deficiency > 0
+    assert identifiability(tables, SEEN).effective_dimension == 7
+    assert identifiability(net, SEEN).effective_dimension == 7
+    complete = identifiability(net, net.variables)
+    assert complete.is_locally_identifiable
+    assert complete.num_parameters == 11
+
+
+def test_labels_that_noisy_causes_tell_apart():
+    """Off is off: the states of a hidden cause of a noisy-or cannot change places; those of a logistic one can."""
+    assert identifiability(made("noisy-or", np.full(11, 0.4), 3), SEEN).label_switching == 1
+    assert identifiability(made("logistic", np.full(11, 0.4), 3), SEEN).label_switching == 4
+    assert identifiability(made("tree", np.full(11, 0.4), 3), SEEN).label_switching == 1
+    both = ss.NoisyOr(SEEN[0], {H: [0.2, 0.7]}, leak=0.1)
+    assert identifiability(ss.BayesNet(ss.TableCPD(H, [0.4, 0.6]), both), [SEEN[0]]).label_switching == 2
+
+
+def test_graded_effects():
+    cpds = [ss.TableCPD(H, [0.4, 0.6]), ss.TableCPD(G, [0.3, 0.7]), graded(SEEN[0], [0.2, 0.5, 0.6])]
+    found = identifiability(ss.BayesNet(*cpds), ["x"])
+    assert found.num_parameters == 2 + 3 * 2
+    assert found.effective_dimension == 2
+    assert "P(x=1 by h=1)" in found.unidentified
+
+
+def test_neighbors_of_noisy_networks_look_the_same():
+    net = made("noisy-or", np.linspace(0.3, 0.7, 8), 2)
+    other = equivalent_neighbor(net, SEEN[:2], distance=0.02)
+    assert observed_distribution(other) == pytest.approx(observed_distribution(net), abs=1e-12)
+    assert isinstance(other.cpd("x"), ss.NoisyOr)
+    assert abs(other.cpd("x").leak - net.cpd("x").leak) + abs(other.cpd("y").leak - net.cpd("y").leak) > 1e-5

@@ -26,7 +26,8 @@ def test_parameters_of_letter_recognition():
     tables = [ss.TableCPD(p, np.full((26, 2), 0.5), letter) for p in pixels]
     assert sum(cpd.num_parameters for cpd in tables) == 6656
     assert BayesNet(ss.TableCPD(letter, np.full(26, 1 / 26)), *tables).num_parameters == 6681
-    assert 25 * (256 + 1) == 6425  # a softmax with a bias, one class fixed
+    softmax = LogisticCPD(letter, dict.fromkeys(pixels, np.zeros((2, 26))))
+    assert softmax.num_parameters == 6425  # 25 x (256 + 1): a weight a pixel and a bias, one class fixed
 
 
 def test_the_cost_of_ignoring_a_hidden_variable():

@@ -13,7 +13,8 @@ from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.multivariatepriors import LinearNormalGamma, NormalInverseWishart
 from sepset.cpds.priors import Dirichlet
 from sepset.errors import ModelError, NotApplicable, ScopeError
-from sepset.learning.lines import Lines, conjugate_for
+from sepset.learning.linepriors import conjugate_for
+from sepset.learning.lines import Lines
 from sepset.variables import Discrete, Real, Vector
 from tolerances import STANDARD_ERRORS
 
@@ -173,7 +174,10 @@ def test_vectors_take_normal_inverse_wishart():
         float(np.ravel(after.predictive().log_density([[0.5, 0.5]]))[0])
     )
     assert post.sampled_cpds(np.random.default_rng(0))[0].covariance.shape == (1, 2, 2)
-    with pytest.raises(NotApplicable, match="vector of parameters"):
+    k = after.degrees - 1
+    t = stats.t(k, after.mean[1], np.sqrt(after.scale[1, 1] / (k * after.strength)))
+    np.testing.assert_allclose(post.interval("intercept[1]", 0.9, {}), t.interval(0.9))
+    with pytest.raises(ScopeError, match=r"no parameter 'intercept': 'intercept\[0\]', 'intercept\[1\]'"):
         post.tail("intercept", 0.0, {})
     with pytest.raises(NotApplicable, match="NormalInverseWishart over 2"):
         conjugate_for(cpd, NormalGamma(0, 1, 2, 1))

@@ -46,12 +46,72 @@ def test_contexts_without_data(unseen, row):
 
 
 def test_contexts_without_data_are_an_error_by_default():
-    with pytest.raises(DataError, match=r"1 of 2 contexts never occur in the data \(first: \(a=1\)\)"):
+    with pytest.raises(DataError, match=r"1 of 2 contexts never occur in the data: \(a=1\)\. Give"):
         maximize_block([TABLE], COUNTS)
     with pytest.raises(DataError, match="no data at all"):
         maximize_block([TABLE], np.zeros(6), unseen="marginal")
     with pytest.raises(NotApplicable, match=r"found 'unifrom'. Did you mean 'uniform'"):
         maximize_block([TABLE], COUNTS, unseen="unifrom")
+
+
+def test_errors_name_the_first_contexts_and_where_all_are():
+    big = Discrete("big", 9)
+    cpd = TableCPD(X, np.full((9, 3), 1 / 3), given=big)
+    counts = np.zeros(27)
+    counts[12] = 1.0
+    with pytest.raises(DataError) as caught:
+        maximize_block([cpd], counts)
+    text = str(caught.value)
+    assert "8 of 9 contexts never occur in the data: (big=0), (big=1), (big=2) and 5 more." in text
+    assert text.endswith("fragmentation(structure, data).unseen lists them all.")
+    with pytest.raises(DataError, match="there are no rows"):
+        maximize_block([cpd], np.zeros(27))
+
+
+def test_policies_by_name():
+    line = LinearGaussian(Real("y"), covariance=[1.0, 1.0], by=A)
+    stats = line.scatters({A: np.zeros(4, np.int64), line.child: np.arange(4.0)})
+    policies = {"y": "marginal", ...: "uniform"}
+    np.testing.assert_allclose(maximize_block([TABLE], COUNTS, unseen=policies)[0].values[1], 1 / 3)
+    assert maximize_block([line], stats, unseen=policies)[0].intercept[:, 0].tolist() == [1.5, 1.5]
+    with pytest.raises(NotApplicable, match="Did you mean 'uniform'"):
+        maximize_block([TABLE], COUNTS, unseen={"x": "unifrom"})
+
+
+def test_a_prior_speaks_of_states_that_never_occur():
+    """A penalized weight is zero and a pseudo-counted row its pseudo-counts, where there are no rows."""
+    b = Discrete("b", 3)
+    logistic = LogisticCPD(A, {b: [0.0, 1.0, -2.0]})
+    noisy = NoisyMax(X, {b: np.full((3, 3), 1 / 3)}, leak=[0.8, 0.1, 0.1])
+    rng = np.random.default_rng(0)
+    rows = {b: rng.integers(2, size=30), A: rng.integers(2, size=30), X: rng.integers(3, size=30)}
+    for prior in (Normal(1.0), Laplace(1.0)):
+        assert maximize_block([logistic], logistic.statistics(rows), prior)[0].weights[0][2].tolist() == [0.0, 0.0]
+    (found,) = maximize_block([noisy], noisy.statistics(rows), Dirichlet([1.0, 2.0, 5.0]))
+    np.testing.assert_allclose(found.effects[b][2], [1 / 8, 2 / 8, 5 / 8], atol=1e-5)
+    with pytest.raises(DataError, match=r"b=2\. Give a prior such as Normal"):
+        maximize_block([logistic], logistic.statistics(rows))
+    with pytest.raises(DataError, match=r"b=2\. Give a prior such as Dirichlet"):
+        maximize_block([noisy], noisy.statistics(rows), Dirichlet(1.0), parameterization="theta")
+
+
+def test_keep_keeps_what_is_said_of_states_that_never_occur():
+    b = Discrete("b", 3)
+    logistic = LogisticCPD(A, {b: [0.5, 1.0, -2.0]}, 0.3)
+    noisy = NoisyMax(X, {b: [[1, 0, 0], [0.2, 0.3, 0.5], [0.5, 0.4, 0.1]]}, leak=[0.8, 0.1, 0.1])
+    either = NoisyOr(A, {b: [0.0, 0.4, 0.7]}, leak=0.2)
+    rng = np.random.default_rng(0)
+    rows = {b: rng.integers(2, size=30), A: rng.integers(2, size=30), X: rng.integers(3, size=30)}
+    for cpd in (logistic, noisy, either):
+        (kept,) = maximize_block([cpd], cpd.statistics(rows), unseen="keep")
+        (plain,) = maximize_block([cpd], cpd.statistics(rows), unseen="uniform")
+        np.testing.assert_allclose(kept.to_table().values[:2], plain.to_table().values[:2], atol=1e-9)
+    (kept,) = maximize_block([logistic], logistic.statistics(rows), unseen="keep")
+    assert kept.weights[0][2].tolist() == [0.0, -2.5]
+    (kept,) = maximize_block([noisy], noisy.statistics(rows), unseen="keep")
+    np.testing.assert_allclose(kept.effects[b][2], [0.5, 0.4, 0.1])
+    (kept,) = maximize_block([either], either.statistics(rows), unseen="keep")
+    assert kept.effects[b][2] == pytest.approx(0.7)
 
 
 def test_keep_keeps_the_numbers():
@@ -246,6 +306,9 @@ def test_lines_without_data():
         maximize_block([cpd], stats, unseen="uniform")
     assert maximize_block([cpd], stats, unseen="keep")[0].intercept[:, 0].tolist() == [2.5, 6.0]
     assert maximize_block([cpd], stats, unseen="marginal")[0].intercept[:, 0].tolist() == [2.5, 2.5]
+    both = cpd.statistics({A: np.array([0, 0, 1, 1]), Z: np.array([1.0, 2.0, 3.0, 4.0])})
+    for policy in ("uniform", Dirichlet(1.0)):  # about tables of the same network: nothing to fill here
+        assert maximize_block([cpd], both, unseen=policy)[0].intercept[:, 0].tolist() == [1.5, 3.5]
     filled = maximize_block([cpd], stats, unseen=NormalGamma(9.0, 1.0, 2.0, 1.0))[0]
     assert filled.intercept[:, 0].tolist() == [2.5, 9.0]
     assert filled.covariance[1, 0, 0] == pytest.approx(1.0 / 2.5)

@@ -12,6 +12,7 @@ from sepset.learning.availablecases import observed_log_likelihood
 from sepset.learning.em import EM
 from sepset.learning.fit import fit
 from sepset.learning.mechanisms import MAR, MCAR, MNAR, Hiding, mask
+from tolerances import printed
 
 ROWS = 30_000
 SICK, COMPLAINT, XRAY = (ss.Discrete(n, (False, True)) for n in ("sick", "complaint", "xray"))
@@ -96,3 +97,62 @@ def test_the_likelihood_does_not_decompose():
     assert mixed(codes) == pytest.approx(0.0, abs=1e-12)
     holes = np.concatenate([codes, [[-1, 1]] * 4])
     assert abs(mixed(holes)) > 0.1
+
+
+PAIR = ss.DAG.parse("x -> y")
+COUNTS = {(1, 1): 13, (1, 0): 16, (0, 1): 10, (0, 0): 4}
+
+
+def paired_rows(counts):
+    """Rows in these numbers; None is a missing cell."""
+    cells = [cell for cell, count in counts.items() for _ in range(count)]
+    return {"x": [x for x, _ in cells], "y": [y for _, y in cells]}
+
+
+def test_the_worked_pair_without_holes():
+    """Equation 19.1: exponents 29, 14, 10, 4, 13 and 16."""
+    rows = paired_rows(COUNTS)
+    found = fit(PAIR, rows)
+    assert ss.Counts.of(rows, ["x", ("y", ("x",))])["x"].tolist() == [14.0, 29.0]
+    assert ss.Counts.of(rows, [("y", ("x",))])["y"].tolist() == [[4.0, 10.0], [16.0, 13.0]]
+    np.testing.assert_allclose(found.model.cpd("x").values[1], 29 / 43)
+    np.testing.assert_allclose(found.model.cpd("y").values[:, 1], [10 / 14, 13 / 29])
+    np.testing.assert_allclose([29 / 43, 10 / 14, 13 / 29], [0.674419, 0.714286, 0.448276], atol=printed(6))
+    assert found.log_likelihood == pytest.approx(-55.454815, abs=printed(6))
+
+
+def test_the_worked_pair_with_a_hole_and_both_ways_to_fill_it():
+    """Equation 19.2: a sum over the completions, also of the evidence; the missing x is 1 with probability 45/76."""
+    rest = COUNTS | {(0, 1): 9}
+    filled = [paired_rows(rest | {cell: rest[cell] + 1}) for cell in ((0, 1), (1, 1))]
+    assert ss.Counts.of(filled[1], ["x", ("y", ("x",))]).table(["x", "y"]).tolist() == [[4.0, 9.0], [16.0, 14.0]]
+    evidence = [fit(PAIR, rows, ss.Bayes(ss.K2())).posterior.log_marginal_likelihood for rows in filled]
+    np.testing.assert_allclose(evidence, [-59.920028, -59.547353], atol=printed(6))
+    total = np.logaddexp(*evidence)
+    assert total == pytest.approx(-59.023282, abs=printed(6))
+    assert np.exp(evidence[1] - total) == pytest.approx(45 / 76, rel=1e-12)
+    holes = fit(PAIR, paired_rows(rest | {(None, 1): 1}), EM(), until=ss.Until(steps=60, tolerance=None))
+    bic = holes.log_likelihood - 0.5 * holes.model.num_parameters * np.log(43)
+    assert bic == pytest.approx(-60.234012, abs=printed(6))
+    joint = np.logaddexp(*(holes.model.log_probability(rows).sum() for rows in filled))
+    assert joint == pytest.approx(holes.log_likelihood, rel=1e-12)  # the factored sum
+
+
+def test_the_hidden_tosses_of_a_thumbtack():
+    """Examples 19.3 and 19.4: 30 heads, 20 tails and 50 unseen, hidden at random or only because they were tails."""
+    unseen = {"toss": ["heads"] * 30 + ["tails"] * 20 + [None] * 50}
+    at_random = fit(ss.DAG.parse("toss"), unseen, EM(), until=ss.Until(steps=60, tolerance=None))
+    tails = fit(ss.DAG.parse("toss"), {"toss": ["heads"] * 30 + ["tails"] * 70})
+    found = [float(f.model.cpd("toss").values[0]) for f in (at_random, tails)]
+    np.testing.assert_allclose(found, [0.6, 0.3], atol=1e-9)
+
+
+@pytest.mark.parametrize("theta", [(0.5, 0.5, 0.5), (0.5, 0.8, 0.2)])
+def test_parameters_that_no_data_tell_apart(theta):
+    """Example 19.6: a hidden coin that chooses between two others; whatever is tossed, both say the same."""
+    h, x = ss.Discrete("h"), ss.Discrete("x")
+    t, one, zero = theta
+    net = ss.BayesNet(ss.TableCPD(h, [1 - t, t]), ss.TableCPD(x, [[1 - zero, zero], [1 - one, one]], given=h))
+    assert ss.query(net, "x")[1] == pytest.approx(0.5, rel=1e-12)
+    data = ss.Dataset.from_codes([x], {"x": [0, 1, 1, 1]})
+    assert observed_log_likelihood(net, data) == pytest.approx(4 * np.log(0.5), rel=1e-12)

@@ -133,6 +133,11 @@ def test_bad_questions_are_refused():
         true_codes(rows, [net["b"]])
     with pytest.raises(ModelError, match="fitted model"):
         Predictor("net")
+    with pytest.raises(DataError, match="No column is a variable of the model: columns are 'A'"):
+        predictor.log_probability({"A": [0, 1]})
+    with pytest.raises(DataError, match="No column is a variable"):
+        predictor.log_probability(Dataset({"A": [0, 1]}))
+    assert Predictor(BayesNet()).log_probability({"A": [0, 1]}).tolist() == [0.0, 0.0]
 
 
 def test_ties_go_to_the_first_state():

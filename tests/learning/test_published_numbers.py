@@ -307,6 +307,8 @@ def test_the_alarm_network_has_509_parameters():
     assert sum(math.prod(v.num_states for v in cpd.scope) for cpd in net.cpds) == 752
     assert sum(math.prod(v.num_states for v in cpd.parents) for cpd in net.cpds) == 243
     assert net.num_parameters == 509
+    zeros = {cpd.child.name: int((cpd.to_table().values == 0).sum()) for cpd in net.cpds}
+    assert {name: count for name, count in zeros.items() if count} == {"PVSAT": 5}
 
 
 def test_pooled_counts_of_a_tree_by_enumeration():

@@ -112,6 +112,31 @@ def test_random_signs_agree_with_scipy():
     assert ours.mean == pytest.approx((a - b).mean())
 
 
+def test_memory_does_not_grow_with_the_number_of_signs():
+    """Two thousand random subsets of 20,000 rows are not drawn at once: a quarter of their memory is more than enough."""
+    import tracemalloc
+
+    d = np.random.default_rng(0).normal(0.0, 1.0, 20_000)
+    tracemalloc.start()
+    found = paired_comparison(d, np.zeros(len(d)), num_draws=2000)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2000 * len(d) * 8 / 4
+    sums = found.subset_means * len(d) / 2  # subsets have about half of the rows
+    assert sums.std() == pytest.approx(math.sqrt((d**2).sum()) / 2, rel=0.1)
+
+
+def test_frames_will_do():
+    rows = {"x": [0, 1, 1, 0, 1], "y": [0, 1, 1, 0, 0]}
+    data = Dataset(rows)
+    assert (
+        bootstrap(rows, agreement, num_draws=20).draws.tolist()
+        == bootstrap(data, agreement, num_draws=20).draws.tolist()
+    )
+    frame = permutation_test(rows, "y", agreement, num_draws=20)
+    assert frame.draws.tolist() == permutation_test(data, "y", agreement, num_draws=20).draws.tolist()
+
+
 def agreement(rows: Dataset) -> float:
     return float((rows.codes("x") == rows.codes("y")).mean())
 

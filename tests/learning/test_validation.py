@@ -191,7 +191,7 @@ def test_candidates_are_given_the_same_rounds_and_ties_go_to_the_first():
     assert found.name == "b"
     for one, other in zip(found.validations["a"].rows, found.validations["b"].rows, strict=True):
         np.testing.assert_array_equal(one, other)
-    with pytest.raises(ScopeError, match="nothing to select"):
+    with pytest.raises(ScopeError, match="come by name"):
         select_learner({}, numbered(4))
 
 
@@ -217,6 +217,27 @@ def test_validations_print_and_name_their_losses():
     with pytest.raises(ScopeError, match="Did you mean"):
         found["0/1 loss of coins"]
     assert "mean of folds" in repr(found.risk)
+
+
+def test_nested_rounds_are_shown_with_what_was_chosen():
+    from rich.console import Console
+
+    nested = nested_cross_validate({"only": smoothed}, numbered(40), outer=KFold(2), inner=KFold(2))
+    assert "chosen: only, only" in repr(nested)
+    console = Console(record=True, width=120)
+    console.print(nested)
+    text = console.export_text()
+    assert f"{nested.inner_score:.6g}" in text
+    assert f"{nested.risk.pooled_mean:.6g}" in text
+
+
+def test_what_is_no_split_and_no_procedure_is_refused():
+    with pytest.raises(ScopeError, match=r"KFold\(5\).*found 5"):
+        cross_validate(smoothed, numbered(10), split=5)
+    with pytest.raises(ModelError, match=r"Learner\(dag, method\)"):
+        cross_validate(DAG.parse("coin"), numbered(10))
+    with pytest.raises(ScopeError, match="come by name"):
+        select_learner(smoothed, numbered(10))
 
 
 def test_bars_on_request(capsys):

@@ -22,7 +22,7 @@ from sepset.variables import VariableLike
 
 
 def kl_divergence(p: BayesNet, q: BayesNet) -> float:
-    r"""$KL(P \| Q)$ of two discrete (or linear Gaussian) networks over the same variables, by their families.
+    r"""$KL(P \| Q)$ of two networks of discrete CPDs and linear Gaussians over the same variables, by their families.
 
     $$KL(P \| Q) = \sum_i E_P[\log P(x_i \mid \mathrm{pa}^P_i)] - \sum_i E_P[\log Q(x_i \mid \mathrm{pa}^Q_i)]$$
 

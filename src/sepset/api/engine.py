@@ -18,6 +18,7 @@ from sepset.api.prediction import (
     OnImpossible,
     Prediction,
     Source,
+    check_action,
     check_impossible,
     default_targets,
     discrete_targets,
@@ -34,6 +35,7 @@ from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
 from sepset.inference.derivatives import Derivatives
 from sepset.inference.findings import Findings
+from sepset.inference.joints import JointPlan
 from sepset.inference.kbest import k_best
 from sepset.inference.method import Best, Method, dense
 from sepset.inference.plan import Plan, PlanCache
@@ -181,6 +183,7 @@ class Engine:
 
         Cost: one collect pass a row for one target, two for several, in blocks of rows; equal rows are done once.
         """
+        check_action(on_impossible)
         variables = self.model.variables
         positions = default_targets(variables, frame) if targets is None else self._positions(targets)
         asked = discrete_targets(variables, positions)
@@ -219,7 +222,7 @@ class Engine:
         self, given: Given = None, *, over: VariableLike | Iterable[VariableLike] | None = None, k: int = 1
     ) -> MapResult:
         """The most probable assignment of `over` (every unobserved variable by default), the rest summed out."""
-        _check_count(k, "k", 1)
+        check_count(k, "k", 1)
         evidence = self._evidence(given)
         observed = set(evidence.observed)
         asked = range(len(self.model.variables)) if over is None else self._positions(over)
@@ -260,7 +263,7 @@ class Engine:
         self, num_rows: int, given: Given = None, *, seed: int | np.random.Generator = 0
     ) -> dict[str, NDArray[Any]]:
         """The same draws as arrays by name: codes of discrete variables, values of reals, `[rows, size]` of vectors."""
-        _check_count(num_rows, "num_rows", 0)
+        check_count(num_rows, "num_rows", 0)
         evidence = self._evidence(given)
         if self.prepared.log_partition(evidence) == -np.inf:
             raise impossible(self.prepared, evidence)
@@ -279,6 +282,27 @@ class Engine:
             observed = tuple(sorted(self._positions(given)))
         positions = [v for v in self._positions(targets) if v not in set(observed)]
         return self.prepared.plan(positions, observed)
+
+    def joint_plan(self, targets: VariableLike | Iterable[VariableLike], given: Given = None) -> JointPlan:
+        """How a tree calibrated for this evidence answers a joint: which cliques merge in which order, at what cost.
+
+        The tree is calibrated; the joint is not computed. Where a fresh elimination is cheaper, the plan says so.
+
+        Reference: El-Hay (2001), chapter 4.
+
+        >>> import sepset as ss
+        >>> plan = ss.prepare(ss.datasets.load("student")).joint_plan(["letter", "sat"], given={"grade": "B"})
+        >>> plan.route, plan.cost
+        ('merging', 10)
+        """
+        evidence = self._evidence(given)
+        positions = [v for v in self._positions(targets) if v not in set(evidence.observed)]
+        if not isinstance(self.prepared, PreparedTables):
+            raise NotApplicable(
+                "Joints are planned on the clique tree of a discrete model; "
+                f"{type(self.method).__name__} has none here. Use plan(...) for what a query costs."
+            )
+        return self.prepared.joint_plan(positions, evidence)
 
     def observe(self, given: Given) -> Observed:
         """The engine with these findings: an immutable view, calibrated when first asked, that can be observed further.
@@ -475,7 +499,8 @@ def _have(kind: type, members: tuple[str, ...]) -> bool:
     return kind is not type and all(hasattr(kind, member) for member in members)
 
 
-def _check_count(number: object, what: str, least: int) -> None:
+def check_count(number: object, what: str, least: int) -> None:
+    """Refuse what is no whole number of at least so many."""
     if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
         raise ScopeError(f"{what} is a whole number of at least {least}; found {number!r}.")
 

@@ -15,7 +15,7 @@ from sepset.evidence import Evidence, Given
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
 from sepset.inference.method import dense
-from sepset.inference.result import Result
+from sepset.inference.result import Answers, Result
 from sepset.variables import Discrete, VariableLike, Vector
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class InformationValues(Result, Mapping[str, float]):
+class InformationValues(Result, Answers[str, float]):
     r"""How much each candidate is expected to tell about the target, in nats, most informative first.
 
     $$I(T; C \mid \mathbf e) = H(T \mid \mathbf e) - \sum_c P(c \mid \mathbf e)\, H(T \mid c, \mathbf e)$$
@@ -172,9 +172,10 @@ def _given_each_state(
 
 def _information(weights: Floats, rows: Floats) -> float:
     r"""$\sum_t P(t)\, KL(P(C \mid t) \,\|\, P(C))$, which rounding leaves just below zero at worst."""
-    mixture = weights @ rows
-    ratio = np.divide(rows, mixture, out=np.ones_like(rows), where=rows > 0)
-    return max(0.0, float(weights @ (rows * np.log(ratio)).sum(axis=1)))
+    joint = weights[:, None] * rows
+    mixture = np.broadcast_to(joint.sum(axis=0), joint.shape)
+    found = joint > 0.0  # what falls below the smallest number adds nothing
+    return max(0.0, float(joint[found] @ (np.log(rows[found]) - np.log(mixture[found]))))
 
 
 def _entropy(weights: Floats) -> float:

@@ -107,7 +107,7 @@ class Observed:
     def __repr__(self) -> str:
         findings = ", ".join(f"{name}={finding!r}" for name, finding in list(self.given.items())[:6])
         more = f", ... {len(self.given)} findings" if len(self.given) > 6 else ""
-        return f"Observed({self.engine.model!r}; {findings}{more})"
+        return f"Observed({self.engine.model!r}; {findings or 'nothing'}{more})"
 
     def __reduce__(self) -> tuple[object, ...]:
         return Observed, (self.engine, dict(self.given))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from sepset.errors import ScopeError
 from sepset.factors.table import Table
-from sepset.inference.pairwise import PairwiseMarginals
-from sepset.inference.result import Marginals
+from sepset.inference.pairwise import PairwiseMarginals, two_names
+from sepset.inference.result import Answers, Marginals
 from sepset.variables import VariableLike
 
 
-class Pairs(Mapping[tuple[str, str], Table]):
+class Pairs(Answers[tuple[str, str], Table]):
     """From two names (or variables) to their joint; a table is made when it is read.
 
     >>> import sepset as ss
@@ -30,7 +30,7 @@ class Pairs(Mapping[tuple[str, str], Table]):
         self._observed = observed
 
     def __getitem__(self, pair: tuple[VariableLike, VariableLike]) -> Table:
-        first, second = (v if isinstance(v, str) else v.name for v in pair)
+        first, second = two_names(pair)
         if first not in self._observed and second not in self._observed:
             return self._free[first, second]
         if first == second:

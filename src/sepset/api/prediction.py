@@ -141,6 +141,8 @@ def column_names(frame: Any) -> tuple[str, ...]:
             f"A frame of findings was expected; found {type(frame).__name__}. Give a pandas, polars, Arrow or DuckDB "
             "frame, a mapping from names to columns, or a Dataset."
         ) from None
+    except nw.exceptions.NarwhalsError as error:
+        raise DataError(f"The frame's columns cannot be told apart: {error} Rename or drop some.") from None
 
 
 def findings_of(frame: Any, variables: Variables, *, without: Sequence[int] = ()) -> Findings:
@@ -150,8 +152,10 @@ def findings_of(frame: Any, variables: Variables, *, without: Sequence[int] = ()
     names = column_names(frame)
     known = [name for name in names if name in variables]
     if not known:
+        near = next((near for name in names if (near := nearest(name, variables.names))), "")
         raise DataError(
-            f"No column is a variable of the model: columns are {listing(names)}, variables {listing(variables.names)}."
+            f"No column is a variable of the model: columns are {listing(names) or 'none'}, "
+            f"variables {listing(variables.names)}.{near}"
         )
     skipped = {variables[v].name for v in without}
     wanted = [variables[name] for name in known if name not in skipped]
@@ -181,10 +185,14 @@ def default_targets(variables: Variables, frame: Any) -> list[int]:
     return absent
 
 
-def check_impossible(prepared: Prepared, findings: Findings, log_probability: Floats, action: OnImpossible) -> None:
-    """Raise an error that names the impossible rows, and what is wrong in the first of them."""
+def check_action(action: OnImpossible) -> None:
+    """Refuse an action that is none, before the work."""
     if action not in ("raise", "null"):
         raise ScopeError(f"on_impossible is 'raise' or 'null'; found {action!r}.")
+
+
+def check_impossible(prepared: Prepared, findings: Findings, log_probability: Floats, action: OnImpossible) -> None:
+    """Raise an error that names the impossible rows, and what is wrong in the first of them."""
     rows = np.flatnonzero(log_probability == -np.inf)
     if action == "null" or not len(rows):
         return

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from sepset.api.auto import Auto
-from sepset.api.engine import Engine
+from sepset.api.engine import Engine, check_count
 from sepset.api.shared import engine_for
 from sepset.data.dataset import Dataset
 from sepset.errors import NotApplicable
@@ -137,6 +137,7 @@ def sample(
     >>> len(ss.sample(ss.datasets.load("student"), 1000, given={"grade": "A"}, seed=1))
     1000
     """
+    check_count(num_rows, "num_rows", 0)
     if not given and method is None and isinstance(model, Samples):
         return model.sample(num_rows, seed)
     return engine_for(model, "sample", method).sample(num_rows, given, seed=seed)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sepset.cpds.configurations import Configurations, checked_configurations
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows
-from sepset.cpds.estimation import Unseen, check_unseen, column, pseudo_counts, unseen_message
+from sepset.cpds.estimation import Unseen, check_unseen, column, pseudo_counts, states_of, unseen_message
 from sepset.cpds.influences import Influences
 from sepset.cpds.likelihood import maximize
 from sepset.errors import DataError, ModelError
@@ -287,8 +287,7 @@ def _learned(
     for axis, parent in enumerate(cpd.parents):
         silent = np.flatnonzero((known.state_counts(axis) == 0) & free[axis + 1])
         if silent.size and unseen == "raise":
-            where = f"{parent.name}={parent.states[int(silent[0])]!r}"
-            raise DataError(unseen_message(cpd, len(silent), parent.num_states, where))
+            raise DataError(unseen_message(cpd, silent, parent.num_states, states_of(parent)))
     k = cpd.child.num_states
     alphas = [pseudo_counts(prior, (1, k), cpd) * rows[:, None] for rows in free]
     level_of = np.argsort(influences.order)

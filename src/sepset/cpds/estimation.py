@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -18,6 +18,9 @@ Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]
 Unseen: TypeAlias = Literal["uniform", "raise"]
 """What to do where neither data nor prior say anything of a row: the uniform distribution, or an error."""
+
+SHOWN = 3
+"""How many contexts without rows an error names."""
 
 
 def column(rows: Columns, variable: Discrete, num_rows: int, owner: object) -> Codes:
@@ -118,7 +121,7 @@ def estimate(counts: Array, prior: object, unseen: Unseen, owner: object, name: 
     sums = total.sum(axis=1, keepdims=True)
     empty = np.flatnonzero(sums[:, 0] == 0)
     if empty.size and unseen == "raise":
-        raise DataError(unseen_message(owner, len(empty), len(counts), name(int(empty[0]))))
+        raise DataError(unseen_message(owner, empty, len(counts), name))
     uniform = np.full(total.shape, 1.0 / total.shape[1])
     return np.asarray(np.divide(total, sums, out=uniform, where=sums > 0))
 
@@ -129,14 +132,32 @@ def check_unseen(unseen: str) -> None:
         raise NotApplicable(f"unseen is 'uniform' or 'raise'; found {unseen!r}.")
 
 
+def states_of(variable: Discrete) -> Callable[[int], str]:
+    """Describes the states of a parent.
+
+    >>> states_of(Discrete("light", ["red", "green"]))(1)
+    "light='green'"
+    """
+    return lambda code: f"{variable.name}={variable.states[code]!r}"
+
+
 def unseen_message(
     owner: object,
-    num_empty: int,
+    silent: Iterable[int],
     num_contexts: int,
-    first: str,
+    name: Callable[[int], str],
     remedy: str = "Give a prior such as Dirichlet(1), or unseen='uniform'.",
 ) -> str:
-    """What to say where data are silent."""
-    if num_empty == num_contexts:
+    """What to say where data are silent: how many contexts, the first few, what to do, and where the others are listed.
+
+    Args:
+        silent: the contexts without rows, of which there are `num_contexts` in all.
+        name: describes one of them.
+    """
+    empty = [int(context) for context in silent]
+    if len(empty) == num_contexts:
         return f"{owner!r}: there are no rows, or all weigh nothing. {remedy}"
-    return f"{owner!r}: {num_empty} of {num_contexts} contexts never occur in the data (first: {first}). {remedy}"
+    rest = len(empty) - SHOWN
+    named = ", ".join(map(name, empty[:SHOWN])) + (f" and {rest} more" if rest > 0 else "")
+    where = " fragmentation(structure, data).unseen lists them all." if rest > 0 else ""
+    return f"{owner!r}: {len(empty)} of {num_contexts} contexts never occur in the data: {named}. {remedy}{where}"

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sepset.cpds.configurations import Configurations, checked_configurations
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD
-from sepset.cpds.estimation import Unseen, check_unseen, column, unseen_message
+from sepset.cpds.estimation import Unseen, check_unseen, column, states_of, unseen_message
 from sepset.cpds.likelihood import minimize, minimize_sparse, softmax
 from sepset.cpds.priors import Laplace, Normal
 from sepset.errors import DataError, ModelError, NotApplicable
@@ -25,6 +25,10 @@ Codes: TypeAlias = NDArray[np.int64]
 
 MAX_SUMS = 2**16
 """The most distinct partial sums of weights that the chain of factors may have at one place."""
+
+
+REMEDY = "Give a prior such as Normal(1), or unseen='uniform'."
+"""What to do where a parent's state never occurs."""
 
 
 class LogisticCPD(DiscreteCPD):
@@ -203,8 +207,7 @@ def _refuse_unseen(cpd: LogisticCPD, known: Configurations) -> None:
     for axis, parent in enumerate(cpd.parents):
         silent = np.flatnonzero(known.state_counts(axis) == 0)
         if silent.size:
-            where = f"{parent.name}={parent.states[int(silent[0])]!r}"
-            raise DataError(unseen_message(cpd, len(silent), parent.num_states, where))
+            raise DataError(unseen_message(cpd, silent, parent.num_states, states_of(parent), REMEDY))
 
 
 def _bias(cpd: LogisticCPD, bias: ArrayLike) -> Array:

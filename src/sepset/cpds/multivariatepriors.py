@@ -6,14 +6,14 @@ They answer what `ConjugatePrior` asks, as the priors of one mean and one precis
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepset.cpds.gaussianpriors import LOG_2PI, Data, Seed, check_positive, log_gamma_ratio, summary
-from sepset.cpds.regression import least_squares
+from sepset.cpds.lineroots import absorbed, log_det, precisions_of, root_of, spreads
 from sepset.cpds.studentt import StudentT
 from sepset.errors import DataError, ModelError
 from sepset.factors.moments import freeze
@@ -51,11 +51,15 @@ class NormalInverseWishart:
     def __init__(self, mean: ArrayLike, strength: float, degrees: float, scale: ArrayLike) -> None:
         center = np.array(mean, dtype=np.float64).reshape(-1)
         size = len(center)
-        matrix = np.array(scale, dtype=np.float64).reshape(size, size)
+        matrix = np.array(scale, dtype=np.float64)
+        if matrix.size != size**2:
+            raise ModelError(f"A mean of {size} coordinates needs a scale of shape {(size, size)}; got {matrix.shape}.")
         check_positive("NormalInverseWishart", strength=strength, degrees=degrees)
         if not degrees > size - 1:
             raise ModelError(f"NormalInverseWishart over {size} coordinates needs degrees > {size - 1}; got {degrees}.")
-        _check_definite("NormalInverseWishart", center, matrix)
+        _check_finite("NormalInverseWishart", center)
+        matrix = matrix.reshape(size, size)
+        root_of("NormalInverseWishart", matrix)
         matrix = 0.5 * (matrix + matrix.T)
         freeze(self, mean=center, strength=float(strength), degrees=float(degrees), scale=matrix)
 
@@ -93,16 +97,9 @@ class NormalInverseWishart:
         )
 
     def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Array, Array]:
-        """Independent draws of the mean `[n, d]` and of the covariance `[n, d, d]`.
-
-        A Wishart precision is made of normals and chi-squares (Bartlett's decomposition) and inverted.
-        """
+        """Independent draws of the mean `[n, d]` and of the covariance `[n, d, d]`."""
         rng, size = np.random.default_rng(seed), len(self.mean)
-        root = np.linalg.cholesky(np.linalg.inv(self.scale))
-        lower = np.tril(rng.standard_normal((num_rows, size, size)), -1)
-        squares = rng.chisquare(self.degrees - np.arange(size), size=(num_rows, size))
-        lower[:, range(size), range(size)] = np.sqrt(squares)
-        factor = np.linalg.inv(root @ lower)
+        factor = wishart_roots(self.scale, self.degrees, num_rows, rng)
         covariances = np.swapaxes(factor, 1, 2) @ factor
         noise = np.einsum("nji,nj->ni", factor, rng.standard_normal((num_rows, size)))
         return self.mean + noise / math.sqrt(self.strength), covariances
@@ -140,47 +137,47 @@ class LinearNormalGamma:
     precision: Array
     shape: float
     rate: float
+    root: Array = field(repr=False)
 
     def __init__(self, mean: ArrayLike, precision: ArrayLike, shape: float, rate: float) -> None:
         center = np.array(mean, dtype=np.float64).reshape(-1)
-        found = np.array(precision, dtype=np.float64)
-        matrix = found if found.ndim == 2 else np.diag(np.broadcast_to(found, center.shape))
         check_positive("LinearNormalGamma", shape=shape, rate=rate)
-        if matrix.shape != (len(center), len(center)):
-            raise ModelError(f"{len(center)} coefficients need as many rows of precisions; found {matrix.shape}.")
-        _check_definite("LinearNormalGamma", center, matrix)
-        matrix = 0.5 * (matrix + matrix.T)
-        freeze(self, mean=center, precision=matrix, shape=float(shape), rate=float(rate))
+        _check_finite("LinearNormalGamma", center)
+        matrix = precisions_of("LinearNormalGamma", precision, len(center))
+        root = root_of("LinearNormalGamma", matrix)
+        freeze(self, mean=center, precision=0.5 * (matrix + matrix.T), shape=float(shape), rate=float(rate), root=root)
 
     def update(self, data: Data) -> LinearNormalGamma:
         r"""The posterior after these rows $(\mathbf u, x)$.
 
-        The rate is $b + \frac12(\text{RSS} + d^\top G\Lambda^{-1}\Lambda_0 d)$ with $G = Z^\top Z$ and $d = \hat\beta -
-        m_0$ from any least-squares $\hat\beta$: the printed form is a difference of large numbers.
+        Both precision and rate come from roots (see `absorbed`): the printed forms are differences of large numbers.
         """
         seen = summary(data, len(self.mean))
         if seen.count == 0.0:
             return self
-        line = least_squares(seen.mean, seen.products)
-        z = np.concatenate([[1.0], seen.mean[:-1]])
-        gram = seen.count * np.outer(z, z)
-        gram[1:, 1:] += seen.products[:-1, :-1]
-        precision, apart = self.precision + gram, np.concatenate([line.intercept, line.slope[0]]) - self.mean
-        step = np.linalg.solve(precision, gram @ apart)
-        rate = self.rate + 0.5 * (float(line.residue[0, 0]) + max(float(step @ self.precision @ apart), 0.0))
-        return LinearNormalGamma(self.mean + step, precision, self.shape + 0.5 * seen.count, rate)
+        root, mean, squares = absorbed(self.root, self.mean[:, None], seen)
+        rate = self.rate + 0.5 * float(squares[0, 0])
+        return LinearNormalGamma.from_root(mean[:, 0], root, self.shape + 0.5 * seen.count, rate)
+
+    @classmethod
+    def from_root(cls, mean: Array, root: Array, shape: float, rate: float) -> LinearNormalGamma:
+        r"""The prior of precision $R^\top R$, which the root holds where the product would lose its digits."""
+        made = cls.__new__(cls)
+        freeze(made, mean=mean.copy(), precision=root.T @ root, shape=shape, rate=rate, root=root.copy())
+        return made
 
     def predictive(self, parents: ArrayLike = ()) -> StudentT:
         r"""The child at these parents: Student t, $2a$ degrees, squared scale $(b/a)(1 + z^\top\Lambda^{-1}z)$."""
         z = np.concatenate([[1.0], np.asarray(parents, dtype=np.float64).reshape(-1)])
         if z.shape != self.mean.shape:
             raise DataError(f"The line has {len(self.mean) - 1} parents; found {len(z) - 1} values.")
-        spread = float(z @ np.linalg.solve(self.precision, z))
+        spread = float(spreads(self.root, z[None])[0, 0])
         return StudentT(2.0 * self.shape, float(z @ self.mean), self.rate / self.shape * (1.0 + spread))
 
     def coefficients(self) -> StudentT:
         r"""The line alone: Student t, $2a$ degrees, dispersion $(b/a)\Lambda^{-1}$."""
-        return StudentT(2.0 * self.shape, self.mean, self.rate / self.shape * np.linalg.inv(self.precision))
+        inverse = spreads(self.root, np.eye(len(self.mean)))
+        return StudentT(2.0 * self.shape, self.mean, self.rate / self.shape * inverse)
 
     @property
     def expected_precision(self) -> float:
@@ -196,26 +193,38 @@ class LinearNormalGamma:
         """The log density of the child's values given the parents', line and noise integrated out."""
         after, count = self.update(data), summary(data, len(self.mean)).count
         ratio = log_gamma_ratio(self.shape, self.rate, after.shape, after.rate)
-        return ratio + 0.5 * (_log_det(self.precision) - _log_det(after.precision) - count * LOG_2PI)
+        return ratio + 0.5 * (log_det(self.root) - log_det(after.root) - count * LOG_2PI)
 
     def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Array, Array]:
         """Independent draws of the line `[n, 1 + parents]` and of the precision."""
         rng = np.random.default_rng(seed)
         precisions = rng.gamma(self.shape, 1.0 / self.rate, size=num_rows)
-        root = np.linalg.inv(np.linalg.cholesky(self.precision))
-        noise = rng.standard_normal((num_rows, len(self.mean))) @ root
+        noise = np.linalg.solve(self.root, rng.standard_normal((num_rows, len(self.mean))).T).T
         return self.mean + noise / np.sqrt(precisions)[:, None], precisions
 
     def __repr__(self) -> str:
         return f"LinearNormalGamma(mean={self.mean.tolist()}, shape={self.shape:g}, rate={self.rate:g})"
 
 
-def _check_definite(owner: str, mean: Array, matrix: Array) -> None:
-    if not (np.isfinite(mean).all() and np.isfinite(matrix).all() and np.allclose(matrix, matrix.T, rtol=1e-9, atol=0)):
-        raise ModelError(f"{owner} needs a finite mean and a finite symmetric matrix.")
-    lowest = float(np.linalg.eigvalsh(matrix).min(initial=math.inf))
-    if not lowest > 0:
-        raise ModelError(f"{owner} needs a positive definite matrix; its smallest eigenvalue is {lowest:.3g}.")
+def wishart_roots(scale: Array, degrees: float, num_rows: int, rng: np.random.Generator) -> Array:
+    r"""Roots $F$ of independent draws $\Sigma = F^\top F$ from an inverse Wishart, `[n, d, d]`.
+
+    A Wishart precision is made of normals and chi-squares (Bartlett's decomposition) and inverted.
+
+    >>> wishart_roots(np.eye(2), 3.0, 5, np.random.default_rng(0)).shape
+    (5, 2, 2)
+    """
+    size = len(scale)
+    root = np.linalg.cholesky(np.linalg.inv(scale))
+    lower = np.tril(rng.standard_normal((num_rows, size, size)), -1)
+    squares = rng.chisquare(degrees - np.arange(size), size=(num_rows, size))
+    lower[:, range(size), range(size)] = np.sqrt(squares)
+    return np.asarray(np.linalg.inv(root @ lower))
+
+
+def _check_finite(owner: str, mean: Array) -> None:
+    if not np.isfinite(mean).all():
+        raise ModelError(f"{owner} needs a finite mean; found {mean.tolist()}.")
 
 
 def _log_det(matrix: Array) -> float:

@@ -48,13 +48,14 @@ def _note(cpd: DiscreteCPD) -> str:
 
 def rich_table(cpd: DiscreteCPD) -> RichTable:
     """The first rows as a Rich table."""
+    from rich.markup import escape
     from rich.table import Table as RichTable
 
-    result = RichTable(title=short(cpd), title_justify="left", caption=_note(cpd) or None)
+    result = RichTable(title=escape(short(cpd)), title_justify="left", caption=_note(cpd) or None)
     for place, title in enumerate(head(cpd)):
-        result.add_column(title, justify="left" if place < len(cpd.parents) else "right")
+        result.add_column(escape(title), justify="left" if place < len(cpd.parents) else "right")
     for states, values in grid(cpd, MAX_ROWS):
-        result.add_row(*map(str, states), *(f"{value:.6g}" for value in values))
+        result.add_row(*(escape(str(state)) for state in states), *(f"{value:.6g}" for value in values))
     return result
 
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sepset.cpds.multinomials import Multinomials, multinomials
 from sepset.errors import ModelError, NotApplicable
-from sepset.factors.algebra import num_entries
+from sepset.factors.algebra import Columns, num_entries
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -44,6 +44,18 @@ class FamilyPrior(Protocol):
 
     def hyperparameters(self, cpds: Sequence[Any]) -> Any:
         """What to add to the block's statistics."""
+
+
+@runtime_checkable
+class RowPrior(FamilyPrior, Protocol):
+    """A prior in the form of rows, which join those of the data whatever the CPD.
+
+    >>> isinstance(BDeu(10), RowPrior)
+    False
+    """
+
+    def rows(self, cpds: Sequence[Any]) -> tuple[Columns, Array]:
+        """The rows of a block, as columns of its first CPD's variables, and the weight of each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -39,7 +39,7 @@ def estimate(
     total = counts + pseudo_counts(prior, (1, len(counts)), owner)[0]
     silent = total[rule_of].sum(axis=1) == 0
     if silent.any() and unseen == "raise":
-        raise DataError(unseen_message(owner, int(silent.sum()), len(silent), name(int(silent.argmax()))))
+        raise DataError(unseen_message(owner, np.flatnonzero(silent), len(silent), name))
     table = multiplicities(rule_of, len(counts))
     # The uniform distribution meets every sum to one, so it starts the search and fills silent groups.
     result = np.full(len(counts), 1.0 / rule_of.shape[1])

@@ -161,4 +161,5 @@ def absent_message(absent: Sequence[str], names: Iterable[str]) -> str:
     """What to say of variables without a column."""
     known = list(names)
     more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
-    return f"No column for variable {absent[0]!r}{more}; columns are {listing(known)}.{nearest(absent[0], known)}"
+    found = f"columns are {listing(known)}" if known else "the frame has no columns"
+    return f"No column for variable {absent[0]!r}{more}; {found}.{nearest(absent[0], known)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -17,7 +18,7 @@ from sepset.data.frames import open_frame
 from sepset.data.weights import checked_weights
 from sepset.errors import DataError, ScopeError, listing
 from sepset.universe import Variables
-from sepset.variables import Discrete, State, VariableLike, Vector
+from sepset.variables import Discrete, Real, State, VariableLike, Vector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +38,8 @@ class Dataset:
     not 1, and 1.0 is 1. Rows count from 0. The data is copied: later changes to the frame do not reach the dataset.
 
     Args:
-        frame: a pandas, polars, Arrow or DuckDB frame, eager or lazy, a mapping from names to columns, or a dataset.
+        frame: a pandas, polars, Arrow or DuckDB frame, eager or lazy, a mapping from names to columns, the path of a
+            CSV, TSV or Parquet file (see `read_dataset`), or a dataset.
         variables: what the columns mean, bound by name; other columns are ignored. Without them, boolean,
             integer, text and categorical columns become `Discrete` and float columns `Real`.
         missing_columns: "allow" leaves variables without a column wholly missing.
@@ -66,8 +68,10 @@ class Dataset:
         weights: ArrayLike | str | None = None,
     ) -> None:
         scope = None if variables is None else _scope(variables)
-        source = frame._plain_columns() if isinstance(frame, Dataset) else frame
         by_name = weights if isinstance(weights, str) else None
+        if isinstance(frame, str | os.PathLike):
+            frame = _read(frame, scope, by_name, missing_columns)
+        source = frame._plain_columns() if isinstance(frame, Dataset) else frame
         opened = open_frame(source, None if scope is None else (*scope.names, *filter(None, [by_name])))
         num_rows = frame.num_rows if isinstance(frame, Dataset) else opened.num_rows
         bound, columns = bind_frame(opened.without(by_name), scope, missing_columns)
@@ -447,6 +451,20 @@ def _rebuild(parts: tuple[Any, ...], columns: tuple[Any, ...], num_rows: int, we
 
 def _scope(variables: Iterable[Discrete | Vector | VariableArray]) -> Variables:
     return variables if isinstance(variables, Variables) else Variables(variables)
+
+
+def _read(
+    path: str | os.PathLike[str],
+    scope: Variables | None,
+    weights: str | None,
+    missing_columns: Literal["refuse", "allow"],
+) -> Dataset:
+    """The rows of a file, with the column that holds weights."""
+    from sepset.data.files import read_dataset
+
+    if scope is None or weights is None or weights in scope.names:
+        return read_dataset(path, scope, missing_columns=missing_columns)
+    return read_dataset(path, [*scope, Real(weights)], missing_columns=missing_columns)
 
 
 def _object_array(items: Sequence[object]) -> NDArray[np.object_]:

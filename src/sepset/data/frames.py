@@ -56,10 +56,10 @@ def open_frame(frame: Any, wanted: Iterable[str] | None = None) -> Frame:
 
     Args:
         frame: eager or lazy; a lazy one is collected.
-        wanted: the only columns that will be read, so that a lazy frame computes nothing else.
+        wanted: the only columns that will be read, so that nothing else is computed or coded.
     """
     if isinstance(frame, Mapping):
-        return _mapping_frame(frame)
+        return _mapping_frame(frame, wanted)
     import narwhals.stable.v2 as nw
 
     opened = opened_frame(frame)
@@ -79,7 +79,7 @@ def opened_frame(frame: Any) -> Any:
     except TypeError:
         raise DataError(
             f"A frame was expected; found {type(frame).__name__}. Give a pandas, polars, Arrow or DuckDB frame, "
-            "or a mapping from names to columns."
+            "a mapping from names to columns, or the path of a file."
         ) from None
     except nw.exceptions.NarwhalsError as error:
         raise DataError(f"The frame cannot be opened: {error}") from error
@@ -138,9 +138,11 @@ def _names(names: Iterable[object]) -> tuple[str, ...]:
     return given  # type: ignore[return-value]  # strings, as checked
 
 
-def _mapping_frame(columns: Mapping[Any, object]) -> Frame:
+def _mapping_frame(columns: Mapping[Any, object], wanted: Iterable[str] | None = None) -> Frame:
     names = _names(columns)
-    plain = {name: _checked_column(name, columns[name]) for name in names}
+    known = None if wanted is None else set(wanted)
+    asked = [name for name in names if known is None or name in known] or names[:1]  # one tells how many rows
+    plain = {name: _checked_column(name, columns[name]) for name in asked}
     sizes = {name: len(column) for name, column in plain.items()}
     if len(set(sizes.values())) > 1:
         found = ", ".join(f"{name!r}: {size}" for name, size in list(sizes.items())[:8])

@@ -52,7 +52,9 @@ def scanned(file: Path, *, delimiter: str | None = None, missing: Sequence[str] 
     """
     kind = file_format(file)
     if not file.is_file():
-        raise FileFormatError("no such file." if not file.exists() else "not a regular file.", file=str(file))
+        found = "not a regular file" if file.exists() else "no such file"
+        several = " Give several files as duckdb.read_parquet([...])." if file.is_dir() or "*" in file.name else ""
+        raise FileFormatError(f"{found}.{several}", file=str(file))
     with connected(file) as connection:
         if kind == ".parquet":
             yield _parquet(connection, file)

@@ -22,6 +22,16 @@ Weights = ArrayLike | str | None
 """Row weights: numbers, the name of a column, or none."""
 
 
+def as_dataset(data: object, variables: Iterable[VariableLike] | None = None) -> Dataset:
+    """The dataset itself, or the rows of a frame or file; with only some of its columns where they are named.
+
+    >>> as_dataset({"coin": ["head", "tail"], "tries": [1, 2]}, ["coin"])
+    Dataset(2 rows, 1 variable: 'coin')
+    """
+    rows = data if isinstance(data, Dataset) else Dataset(data)
+    return rows if variables is None else rows.select(variables)
+
+
 @contextmanager
 def rows_of(data: object, variables: Iterable[VariableLike], weights: Weights = None) -> Iterator[Dataset | LazyRows]:
     """The rows as a dataset, or, where the data is lazy or a file, as something that answers group-bys.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sepset.graphs.ordering import OrderingMethod, Portfolio
+from sepset.inference.method import check_settings
 from sepset.inference.passes import PreparedPasses, calibrate, is_hybrid
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.problem import Problem
@@ -28,6 +29,9 @@ class BeliefUpdate:
 
     order: OrderingMethod = field(default_factory=Portfolio)
     memory: int = 8 * 2**30
+
+    def __post_init__(self) -> None:
+        check_settings(self.order, self.memory)
 
     def prepare(self, problem: Problem) -> PreparedPasses:
         """The method bound to a problem."""

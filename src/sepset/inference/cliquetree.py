@@ -14,7 +14,7 @@ from sepset.evidence import Evidence
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
 from sepset.inference.elimination import VariableElimination
 from sepset.inference.joints import JointPlan, TreeJoints
-from sepset.inference.method import Answer, Best
+from sepset.inference.method import Answer, Best, check_settings
 from sepset.inference.pairwise import PairwiseMarginals
 from sepset.inference.passes import Calibration, calibrate, is_hybrid, plan_tree, tree_factors
 from sepset.inference.plan import Plan
@@ -44,6 +44,7 @@ class CliqueTree:
     zeros: Zeros = field(default="auto", kw_only=True)
 
     def __post_init__(self) -> None:
+        check_settings(self.order, self.memory)
         if self.zeros not in ZEROS:
             near = nearest(str(self.zeros), ZEROS)
             raise NotApplicable(f"zeros= is one of {listing(ZEROS)}; found {self.zeros!r}.{near}")

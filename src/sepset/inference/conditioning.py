@@ -32,7 +32,7 @@ from sepset.inference.decomposition import (
     useful,
 )
 from sepset.inference.elimination import product
-from sepset.inference.method import Answer, Best, dense
+from sepset.inference.method import Answer, Best, check_settings, dense
 from sepset.inference.plan import Plan, PlanCache, make_plan, readable
 from sepset.inference.recursion import Ints, Recursion
 from sepset.inference.reduction import reduced_factors
@@ -136,6 +136,9 @@ class RecursiveConditioning:
     memory: int = 2**30
     order: OrderingMethod = field(default_factory=Portfolio)
     steps: float = 1e12
+
+    def __post_init__(self) -> None:
+        check_settings(self.order, self.memory)
 
     def prepare(self, problem: Problem) -> PreparedConditioning:
         """The method bound to a problem; continuous variables are refused."""

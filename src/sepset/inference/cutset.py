@@ -23,7 +23,7 @@ from sepset.graphs.elimination import EliminationOrder
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.cliquetree import CliqueTree
 from sepset.inference.conditioning import check_discrete
-from sepset.inference.method import Answer, Best, dense
+from sepset.inference.method import Answer, Best, check_settings, dense
 from sepset.inference.plan import BYTES, Plan, PlanCache, make_plan, readable
 from sepset.inference.reduction import observed_states
 from sepset.inference.result import Guarantee, Guarantees
@@ -87,6 +87,9 @@ class CutsetConditioning:
     memory: int = 2**30
     order: OrderingMethod = field(default_factory=Portfolio)
     steps: float = 1e12
+
+    def __post_init__(self) -> None:
+        check_settings(self.order, self.memory)
 
     def prepare(self, problem: Problem) -> PreparedCutset:
         """The method bound to a problem; continuous variables are refused."""

@@ -21,7 +21,7 @@ from sepset.evidence import Evidence
 from sepset.factors.algebra import AnyVariable, Columns, Conditional, Factor
 from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod, Portfolio
-from sepset.inference.method import Answer, Best
+from sepset.inference.method import Answer, Best, check_settings
 from sepset.inference.plan import Plan, PlanCache, make_plan
 from sepset.inference.reduction import reduced_factors
 from sepset.inference.result import Guarantee, Guarantees
@@ -132,6 +132,9 @@ class VariableElimination:
     order: OrderingMethod = field(default_factory=Portfolio)
     memory: int = 8 * 2**30
     prune: bool = True
+
+    def __post_init__(self) -> None:
+        check_settings(self.order, self.memory)
 
     def prepare(self, problem: Problem) -> PreparedElimination:
         """The method bound to a problem; plans are made once per question and kept."""

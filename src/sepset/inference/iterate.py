@@ -7,9 +7,7 @@ every iterative method stops, reports and resumes alike.
 from __future__ import annotations
 
 import os
-import pickle
 import time
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +16,9 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.errors import DataError, ScopeError
+from sepset.errors import DataError, ScopeError, SepsetError
+from sepset.inference import checkpoint as files
+from sepset.inference.checkpoint import Codec, Plain
 from sepset.inference.progress import Bar
 from sepset.inference.result import Status
 
@@ -28,9 +28,6 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 CHECKPOINT_SECONDS = 5.0
 """How long the driver waits between two writes of a checkpoint; it always writes the last state."""
-
-MARK, FORMAT = b"sepset checkpoint", 1
-"""How a checkpoint begins, and the version of what follows."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -120,7 +117,10 @@ def as_until(until: object, default: Until | None = None) -> Until:
 
 
 class Iterative(Protocol[T_contra, S]):
-    """A method that improves a state step by step; states can be pickled."""
+    """A method that improves a state step by step; a codec says how states that are not plain values are kept.
+
+    What it draws, it draws from `rng`: spawned generators would not be resumed.
+    """
 
     def init(self, task: T_contra, rng: np.random.Generator) -> S:
         """The state before the first step."""
@@ -140,6 +140,9 @@ class Run(Generic[S]):
         seconds: how long the steps took.
         generator: the state of the source of randomness.
         about: which method and task it belongs to.
+        codec: how the state is kept in a file.
+        is_begun: whether the beginning was whole; one that was interrupted is made anew from the same generator.
+        info: what the last step achieved, by which a stricter rule may go on.
     """
 
     state: S = field(repr=False)
@@ -148,6 +151,9 @@ class Run(Generic[S]):
     seconds: float
     generator: Any = field(repr=False)
     about: str = ""
+    codec: Codec[S] = field(default=Plain(), repr=False)
+    is_begun: bool = field(default=True, repr=False)
+    info: Info | None = field(default=None, repr=False)
 
     @property
     def num_steps(self) -> int:
@@ -156,56 +162,54 @@ class Run(Generic[S]):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file, whole or not at all."""
-        target, body = Path(path), pickle.dumps(self)
-        draft = target.with_name(target.name + ".part")
-        draft.write_bytes(b"%s %d %08x\n" % (MARK, FORMAT, zlib.crc32(body)) + body)
-        draft.replace(target)
+        files.save(self._packed(), path)
+
+    def _packed(self) -> dict[str, object]:
+        return {
+            "about": self.about,
+            "status": self.status.value,
+            "trace": self.trace,
+            "seconds": self.seconds,
+            "generator": self.generator,
+            "is_begun": self.is_begun,
+            "info": None if self.info is None else (*self.info[:3], self.info.status.value),
+            "state": self.codec.pack(self.state),
+        }
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], about: str = "") -> Run[Any]:
-        """The run that a file holds; one of another method or task is refused. Only load files that you wrote."""
+    def load(cls, path: str | os.PathLike[str], about: str = "", codec: Codec[Any] | None = None) -> Run[Any]:
+        """The run that a file holds; one of another method or task is refused. Nothing in a file is ever run."""
         name = os.fspath(path)
+        content = files.load(Path(path).read_bytes(), name)
+        found = content.get("about") if isinstance(content, dict) else None
+        if about and found != about:
+            raise DataError(f"The checkpoint {name!r} belongs to {found}, not to {about}. Remove it to start anew.")
         try:
-            found = pickle.loads(_body(Path(path).read_bytes(), name))
-        except (OSError, DataError):
-            raise
-        except Exception as error:  # whatever classes that have changed since may raise
+            return _unpacked(content, Plain() if codec is None else codec)
+        except (SepsetError, ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError) as error:
             raise DataError(
-                f"The checkpoint {name!r} was written by another version of sepset or of what it needs, and cannot be "
-                f"read ({type(error).__name__}: {error}). Name another file, or remove it."
+                f"The checkpoint {name!r} was written by another version of sepset, or changed since: {error} "
+                f"{files.ADVICE}"
             ) from error
-        if not isinstance(found, Run):
-            raise DataError(f"{name!r} holds no checkpoint. Name another file, or remove it.")
-        if about and found.about != about:
-            raise DataError(
-                f"The checkpoint {name!r} belongs to {found.about}, not to {about}. Remove it to start anew."
-            )
-        return found
 
 
-def _body(content: bytes, name: str) -> bytes:
-    """What a checkpoint holds after its first line, once that line agrees with it."""
-    head, _, body = content.partition(b"\n")
-    words = head.split(b" ")
-    if not head.startswith(MARK + b" ") or len(words) != 4:
-        raise DataError(f"{name!r} holds no checkpoint. Name another file, or remove it.")
-    if words[2] != b"%d" % FORMAT:
-        raise DataError(
-            f"The checkpoint {name!r} has format {words[2].decode(errors='replace')}, and this version of sepset reads "
-            f"{FORMAT}. Go on with the version that wrote it, or remove it."
-        )
-    if words[3] != b"%08x" % zlib.crc32(body):
-        raise DataError(f"The checkpoint {name!r} is damaged or was cut short. Name another file, or remove it.")
-    return body
+def _unpacked(content: Any, codec: Codec[Any]) -> Run[Any]:
+    trace = np.array(content["trace"], dtype=np.float64)
+    if trace.ndim != 1 or not isinstance(content["about"], str):
+        raise ValueError("its trace is no row of numbers.")
+    trace.setflags(write=False)
+    generator, seconds = content["generator"], float(content["seconds"])
+    getattr(np.random, _known_generator(generator["bit_generator"]))().state = generator
+    state, is_begun, last = codec.unpack(content["state"]), bool(content["is_begun"]), content["info"]
+    info = None if last is None else Info(float(last[0]), float(last[1]), bool(last[2]), Status(last[3]))
+    return Run(state, Status(content["status"]), trace, seconds, generator, content["about"], codec, is_begun, info)
 
 
-def _require_place(path: str | os.PathLike[str]) -> None:
-    """Refuse a checkpoint that could not be written, before any work is done."""
-    target = Path(path)
-    if target.is_dir():
-        raise DataError(f"A checkpoint is a file; {os.fspath(path)!r} is a directory.")
-    if not target.parent.is_dir():
-        raise DataError(f"There is no directory {str(target.parent)!r} to keep the checkpoint {target.name!r} in.")
+def _known_generator(name: object) -> str:
+    """The name of one of NumPy's bit generators."""
+    if name not in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"):
+        raise ValueError(f"{name!r} is no bit generator.")
+    return str(name)
 
 
 Callback = Callable[[int, Info, Any], object]
@@ -223,11 +227,12 @@ def iterate(
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     about: str = "",
+    codec: Codec[S] | None = None,
 ) -> Run[S]:
     """The run of an iterative method on a task, from its beginning or from where another stopped.
 
-    Ctrl-C ends it with the last whole state and the status "interrupted". A checkpoint that exists is resumed, and
-    the steps and seconds it took count against the budget.
+    Ctrl-C ends it with the last whole state and the status "interrupted". A checkpoint that exists is resumed to the
+    bit, and the steps and seconds it took count against the budget; a beginning that was interrupted is made anew.
 
     Args:
         method: what to iterate.
@@ -239,6 +244,7 @@ def iterate(
         progress: True shows a bar, False never, None in a terminal when the work is long.
         checkpoint: a file that the run is kept in.
         about: what a checkpoint must be about to be resumed.
+        codec: how states are kept in a checkpoint, where they are more than numbers, texts, arrays and nests of them.
 
     >>> class Halving:
     ...     def init(self, task, rng):
@@ -251,10 +257,10 @@ def iterate(
     rng = np.random.default_rng(0) if rng is None else rng
     rule = Until() if until is None else until
     if checkpoint is not None:
-        _require_place(checkpoint)
+        files.require_place(checkpoint)
         if start is None and Path(checkpoint).exists():
-            start = Run.load(checkpoint, about)
-    keeper = _Keeper(checkpoint, about, rng, start)
+            start = Run.load(checkpoint, about, codec)
+    keeper = _Keeper(checkpoint, about, rng, start, Plain() if codec is None else codec)
     with Bar(progress, "steps") as bar:
         try:
             keeper.begin(method, task)
@@ -266,7 +272,7 @@ def iterate(
         except (KeyboardInterrupt, SystemError) as error:
             if not was_interrupted(error):
                 raise
-            if not keeper.is_begun:
+            if not keeper.has_state:
                 raise KeyboardInterrupt from error
             keeper.status = Status.INTERRUPTED
     return keeper.finish()
@@ -281,23 +287,38 @@ def was_interrupted(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt)
 
 
+def _set_generator(rng: np.random.Generator, state: Any) -> None:
+    """Give a generator the state of another of its kind."""
+    own = rng.bit_generator.state["bit_generator"]
+    if state["bit_generator"] != own:
+        raise DataError(f"The run drew from a {state['bit_generator']} generator; found {own}. Go on with the former.")
+    rng.bit_generator.state = state
+
+
 class _Keeper(Generic[S]):
     """The moving parts of one run."""
 
     def __init__(
-        self, path: str | os.PathLike[str] | None, about: str, rng: np.random.Generator, start: Run[S] | None
+        self,
+        path: str | os.PathLike[str] | None,
+        about: str,
+        rng: np.random.Generator,
+        start: Run[S] | None,
+        codec: Codec[S],
     ) -> None:
-        self.path, self.about, self.rng = path, about, rng
+        self.path, self.about, self.rng, self.codec = path, about, rng, codec
         self.status: Status | None = None
         self.info: Info | None = None
         self.trace: list[float] = [] if start is None else start.trace.tolist()
         self.before = 0.0 if start is None else start.seconds
         self.since = self.written = time.monotonic()
-        self.is_begun = start is not None
+        self.is_begun = start is not None and start.is_begun
+        self.has_state = self.is_begun
         if start is not None:
             self.state: S = start.state
-            rng.bit_generator.state = start.generator
-            if start.status in (Status.CONVERGED, Status.DIVERGED, Status.COMPLETED):
+            _set_generator(rng, start.generator)
+            self.info = start.info
+            if start.status is Status.COMPLETED:
                 self.status = start.status
         self.generator = rng.bit_generator.state
 
@@ -313,11 +334,14 @@ class _Keeper(Generic[S]):
         if self.is_begun:
             return
         try:
-            self.state = method.init(task, self.rng)
+            self.state, self.has_state = method.init(task, self.rng), True
         except Interrupted as cut:
-            self.state, self.status = cut.state, Status.INTERRUPTED
+            self.state, self.has_state, self.status = cut.state, True, Status.INTERRUPTED
+            return
         self.generator = self.rng.bit_generator.state
         self.is_begun = True
+        if self.path is not None:
+            self.run(Status.INTERRUPTED).save(self.path)
 
     def goes_on(self, rule: Until) -> bool:
         if self.status is None:
@@ -337,7 +361,8 @@ class _Keeper(Generic[S]):
     def run(self, status: Status) -> Run[S]:
         trace = np.array(self.trace, dtype=np.float64)
         trace.setflags(write=False)
-        return Run(self.state, status, trace, self.seconds, self.generator, self.about)
+        seconds, generator = self.seconds, self.generator
+        return Run(self.state, status, trace, seconds, generator, self.about, self.codec, self.is_begun, self.info)
 
     def finish(self) -> Run[S]:
         made = self.run(self.status or Status.COMPLETED)

@@ -8,12 +8,28 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.errors import NotApplicable
 from sepset.evidence import Evidence
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.table import Table
 from sepset.inference.plan import Plan
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.problem import Problem
+
+
+def check_settings(order: object, memory: object) -> None:
+    """Refuse what is no way to choose an order, or no number of bytes.
+
+    >>> from sepset.graphs.ordering import MinFill
+    >>> check_settings(MinFill(), 4 * 2**30)
+    """
+    if isinstance(order, type) or not hasattr(order, "arrange"):
+        raise NotApplicable(
+            f"order= says how elimination orders are chosen, as MinFill() or GivenOrder([...]) do; found {order!r}."
+        )
+    is_number = isinstance(memory, int | float | np.integer | np.floating) and not isinstance(memory, bool)
+    if not is_number or not memory >= 0:  # type: ignore[operator]  # a number, as checked; NaN is none
+        raise NotApplicable(f"memory= is a number of bytes, as in memory=4 * 2**30; found {memory!r}.")
 
 
 class Answer(NamedTuple):

@@ -12,7 +12,7 @@ for $y$ in the clique and $x, x'$ below different children c, c'. Each pair meet
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,15 +24,16 @@ from sepset.factors.table import Table
 from sepset.graphs.clusters import CliqueTree
 from sepset.inference.method import dense
 from sepset.inference.plan import BYTES, readable
-from sepset.variables import Discrete, VariableLike
+from sepset.inference.result import Answers
+from sepset.variables import Discrete, VariableLike, Vector
 
-__all__ = ["PairSweep", "PairwiseMarginals"]
+__all__ = ["PairSweep", "PairwiseMarginals", "two_names"]
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 
-class PairwiseMarginals(Mapping[tuple[str, str], Table]):
+class PairwiseMarginals(Answers[tuple[str, str], Table]):
     """The joint of every pair of variables, each made a table when it is read.
 
     >>> a, b = Discrete("a"), Discrete("b")
@@ -48,13 +49,12 @@ class PairwiseMarginals(Mapping[tuple[str, str], Table]):
         self._place = _offsets(self.variables)
 
     def __getitem__(self, pair: tuple[VariableLike, VariableLike]) -> Table:
-        (first, left), (second, right) = map(self._find, pair)
+        (first, left), (second, right) = map(self._find, two_names(pair))
         if first == second:
             raise ScopeError(f"{first.name} is asked for twice. A pair has two variables.")
         return Table((first, second), self.matrix[left, right])
 
-    def _find(self, asked: VariableLike) -> tuple[Discrete, slice]:
-        name = asked if isinstance(asked, str) else asked.name
+    def _find(self, name: str) -> tuple[Discrete, slice]:
         if name not in self._place:
             raise ScopeError(f"There is no pair with {name!r}.{nearest(name, self._place)}")
         return self._place[name]
@@ -68,6 +68,19 @@ class PairwiseMarginals(Mapping[tuple[str, str], Table]):
 
     def __repr__(self) -> str:
         return f"PairwiseMarginals({len(self.variables)} variables)"
+
+
+def two_names(pair: object) -> tuple[str, str]:
+    """The names of two variables, each given by itself or by name.
+
+    >>> two_names((Discrete("a"), "b"))
+    ('a', 'b')
+    """
+    if isinstance(pair, tuple) and len(pair) == 2:
+        first, second = (v.name if isinstance(v, Discrete | Vector) else v for v in pair)
+        if isinstance(first, str) and isinstance(second, str):
+            return first, second
+    raise ScopeError(f"A pair of variables was expected, as in pairs['a', 'b']; found {pair!r}.")
 
 
 def _offsets(variables: Sequence[Discrete]) -> dict[str, tuple[Discrete, slice]]:

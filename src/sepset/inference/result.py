@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepset.arrays import VariableArray
-from sepset.errors import ScopeError, nearest
+from sepset.errors import ScopeError, listing, nearest
 from sepset.factors.algebra import Scope
 from sepset.lazy import lazy
 from sepset.variables import Discrete, VariableLike, Vector
@@ -111,7 +111,40 @@ class QueryResult(Result):
         return f"QueryResult({self.distribution!r}; {parts})"
 
 
-class Marginals(Mapping[str, Any]):
+K = TypeVar("K")
+V = TypeVar("V", covariant=True)
+
+
+class Answers(Mapping[K, V]):
+    """A mapping that says what is near when a key is not there; `in` and `get` take that as absence.
+
+    >>> class Weather(Answers[str, int]):
+    ...     def __getitem__(self, key):
+    ...         raise ScopeError(f"There is no {key!r}.")
+    ...     def __iter__(self):
+    ...         return iter(())
+    ...     def __len__(self):
+    ...         return 0
+    >>> "rain" in Weather(), Weather().get("rain", 3)
+    (False, 3)
+    """
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            self[key]  # type: ignore[index]  # of any kind, as for every mapping
+        except ScopeError:
+            return False
+        return True
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The answer, or the default where there is none."""
+        try:
+            return self[key]
+        except ScopeError:
+            return default
+
+
+class Marginals(Answers[str, Any]):
     """The marginal of every variable, computed when read; found by name or variable."""
 
     def __init__(self, place: Mapping[str, int], read: Callable[[int], Any], **about: Any) -> None:
@@ -146,8 +179,9 @@ class Marginals(Mapping[str, Any]):
 
     def _name(self, key: VariableLike) -> str:
         name = key.name if isinstance(key, Discrete | Vector) else key
-        if name not in self._place:
-            raise ScopeError(f"There is no marginal of {name!r}.{nearest(name, self._place)}")
+        if not isinstance(name, str) or name not in self._place:
+            near = nearest(name, self._place)
+            raise ScopeError(f"There is no marginal of {name!r}.{near} There are those of {listing(self._place)}.")
         return name
 
     def __contains__(self, key: object) -> bool:

@@ -16,6 +16,7 @@ from sepset.factors.algebra import Factor
 from sepset.graphs import clusters
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.elimination import product
+from sepset.inference.method import check_settings
 from sepset.inference.passes import PreparedPasses, homes, initial, is_hybrid, log_total, project, smallest_home
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.problem import Problem
@@ -130,6 +131,9 @@ class ShaferShenoy:
 
     order: OrderingMethod = field(default_factory=Portfolio)
     memory: int = 8 * 2**30
+
+    def __post_init__(self) -> None:
+        check_settings(self.order, self.memory)
 
     def prepare(self, problem: Problem) -> PreparedPasses:
         """The method bound to a problem; hybrid ones are refused."""

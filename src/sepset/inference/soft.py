@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sepset.errors import ImpossibleEvidence, listing
 from sepset.evidence import Array, Evidence
+from sepset.inference.conflict import impossible
 from sepset.inference.method import Prepared, dense
 
 
@@ -34,7 +35,8 @@ def resolve_soft(prepared: Prepared, evidence: Evidence, *, tolerance: float = 1
             worst = max(worst, float(np.abs(current - target).max()))
             excluded = (target > 0) & (current == 0)
             if excluded.any():
-                raise _excluded(prepared, variable, excluded) if step == 0 else _unmet(prepared, evidence, worst)
+                given = _hard(evidence, weights)
+                raise _excluded(prepared, given, variable, excluded) if step == 0 else _unmet(prepared, evidence, worst)
             weights[variable] = _scaled(weights[variable], target, current)
         if worst <= tolerance:
             return _hard(evidence, weights)
@@ -50,13 +52,17 @@ def _unmet(prepared: Prepared, evidence: Evidence, worst: float) -> ImpossibleEv
     )
 
 
-def _excluded(prepared: Prepared, variable: int, states: NDArray[np.bool_]) -> ImpossibleEvidence:
-    found = prepared.problem.variables[variable]
-    state = found.states[int(np.flatnonzero(states)[0])]  # type: ignore[union-attr]
-    return ImpossibleEvidence(
-        f"Soft evidence gives {found.name}={state!r} a positive probability, but the other evidence rules it out. "
-        "Change one of them."
-    )
+def _excluded(prepared: Prepared, given: Evidence, variable: int, states: NDArray[np.bool_]) -> ImpossibleEvidence:
+    """A state that cannot be had, or one so improbable that no likelihood in floating point brings it back."""
+    found, code = prepared.problem.variables[variable], int(np.flatnonzero(states)[0])
+    asked = f"Soft evidence gives {found.name}={found.states[code]!r} a positive probability, but"  # type: ignore[union-attr]
+    others = {v: row for v, row in given.weights.items() if v != variable}
+    if prepared.log_partition(Evidence({**given.codes, variable: code}, others, {}, given.reals)) > -np.inf:
+        return ImpossibleEvidence(
+            f"{asked} given the rest its probability is below {np.finfo(float).tiny:.1g}, which no likelihood "
+            "makes up for. Give it zero, or observe it."
+        )
+    return ImpossibleEvidence(f"{asked} the model or the other evidence rules it out. Change one of them.")
 
 
 def _hard(evidence: Evidence, weights: dict[int, Array]) -> Evidence:
@@ -66,8 +72,9 @@ def _hard(evidence: Evidence, weights: dict[int, Array]) -> Evidence:
 def _current(prepared: Prepared, evidence: Evidence, weights: dict[int, Array], variable: int) -> Array:
     answer = prepared.query([variable], _hard(evidence, weights))
     if answer.log_partition == -np.inf:
-        name = prepared.problem.variables[variable].name
-        raise ImpossibleEvidence(f"The soft evidence on {name} contradicts the rest of the evidence.")
+        rest = _hard(evidence, {})
+        is_soft = prepared.log_partition(rest) > -np.inf
+        raise _unmet(prepared, evidence, 1.0) if is_soft else impossible(prepared, rest)
     return np.asarray(dense(answer.distribution).values)
 
 

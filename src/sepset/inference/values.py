@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepset.errors import ModelError, StateError
 from sepset.factors.algebra import Factor
+from sepset.factors.block import Single
 from sepset.factors.table import Table
 from sepset.inference.tables import FactorStore
-from sepset.problem import Problem
+from sepset.problem import Block, Problem
 from sepset.universe import Variables
 
 Floats = NDArray[np.float64]
@@ -50,22 +51,51 @@ def split(problem: Problem, store: FactorStore, flat: Floats) -> tuple[Floats, .
 
 def with_values(problem: Problem, store: FactorStore, values: Values) -> tuple[Problem, FactorStore]:
     """The problem and its store with new numbers; conditionals must stay conditionals."""
-    current = np.ldexp(store.values, np.repeat(store.exponents, np.diff(store.offsets)))
-    named = values if isinstance(values, Mapping) else dict(enumerate(values))
-    if not isinstance(values, Mapping) and len(named) != store.num_factors:
-        raise ModelError(f"One array a factor was expected: {store.num_factors}; found {len(named)}.")
+    named = _named(store, values)
+    flat, exponents = store.values.copy(), store.exponents.copy()
     for number, array in named.items():
-        if not 0 <= number < store.num_factors:
-            raise ModelError(f"There are {store.num_factors} factors, counted from 0; no factor {number}.")
         start, stop = int(store.offsets[number]), int(store.offsets[number + 1])
-        current[start:stop] = _checked(problem, store, number, array)
-    _check_conditionals(problem, split(problem, store, current))
-    blocks = [
-        Valued(np.array([list(strides)], dtype=np.int64).reshape(1, -1), part)
-        for strides, part in zip(store.strides, split(problem, store, current), strict=True)
-    ]
-    made = Problem(problem.variables, tuple(blocks), problem.conditionals, problem.num_visible)
-    return made, FactorStore.settled(problem, current, store.offsets, np.zeros_like(store.exponents))
+        flat[start:stop] = _checked(problem, store, number, array)
+        exponents[number] = 0
+    parts = split(problem, store, flat)
+    _check_conditionals(problem, named, parts)
+    made = Problem(problem.variables, _blocks(problem, named, parts), problem.conditionals, problem.num_visible)
+    settled = FactorStore.settled(problem, flat, store.offsets, exponents)
+    if store.is_safe or len(named) == store.num_factors:
+        return made, settled
+    kept = (problem.factor(number) for number in range(store.num_factors) if number not in named)
+    # Factors in log space have numbers that the store does not hold, and cannot judge.
+    return made, replace(settled, is_safe=settled.is_safe and all(_is_linear(factor) for factor in kept))
+
+
+def _is_linear(factor: Factor) -> bool:
+    return not isinstance(factor, Table) or factor.space == "linear"
+
+
+def _named(store: FactorStore, values: Values) -> Mapping[int, ArrayLike]:
+    """The arrays by factor number."""
+    if not isinstance(values, Mapping):
+        if len(values) != store.num_factors:
+            raise ModelError(f"One array a factor was expected: {store.num_factors}; found {len(values)}.")
+        return dict(enumerate(values))
+    for number in values:
+        is_number = isinstance(number, int | np.integer) and not isinstance(number, bool)
+        if not is_number or not 0 <= number < store.num_factors:
+            raise ModelError(f"There are {store.num_factors} factors, counted from 0; no factor {number!r}.")
+    return values
+
+
+def _blocks(problem: Problem, named: Mapping[int, ArrayLike], parts: Sequence[Floats]) -> tuple[Block, ...]:
+    """Every factor by itself: those named with their new numbers, the others as they were."""
+    blocks: list[Block] = []
+    for block in problem.blocks:
+        for i, scope in enumerate(np.asarray(block.scopes, dtype=np.int64)):
+            number = len(blocks)
+            if number in named:
+                blocks.append(Valued(scope.reshape(1, -1), parts[number]))
+            else:
+                blocks.append(block if len(block) == 1 else Single(block.factor(i, problem.variables), scope))
+    return tuple(blocks)
 
 
 def _checked(problem: Problem, store: FactorStore, number: int, array: ArrayLike) -> Floats:
@@ -78,10 +108,10 @@ def _checked(problem: Problem, store: FactorStore, number: int, array: ArrayLike
     return given.reshape(-1)
 
 
-def _check_conditionals(problem: Problem, values: Sequence[Floats]) -> None:
-    """Pruning counts on conditionals that sum to one; those of a single factor are checked."""
+def _check_conditionals(problem: Problem, named: Mapping[int, ArrayLike], values: Sequence[Floats]) -> None:
+    """Pruning counts on conditionals that sum to one; new ones of a single factor are checked."""
     for group in problem.conditionals:
-        if len(group.factors) != 1 or group.auxiliaries:
+        if len(group.factors) != 1 or group.auxiliaries or group.factors[0] not in named:
             continue
         table = values[group.factors[0]]
         sums = table.sum(axis=problem.scope(group.factors[0]).index(group.child))

@@ -20,10 +20,23 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import numba
-from numba.core import caching, config
+from numba.core import caching, config, serialize
 from numba.core.types.misc import unliteral
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _look_up_quietly() -> None:
+    """Let Numba find the types of results without running Python.
+
+    It asks a Python function for the type of every array that a kernel returns. A Ctrl-C that came while the kernel ran
+    would be raised in there, and leave the kernel as a SystemError; from a table it is raised when the kernel is done.
+    """
+    if hasattr(serialize, "_numba_unpickle"):
+        serialize._numba_unpickle = cache(serialize._numba_unpickle)
+
+
+_look_up_quietly()
 
 
 @cache

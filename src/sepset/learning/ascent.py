@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.cpds.cpd import CPD
-from sepset.cpds.linear import LinearGaussian
-from sepset.cpds.multinomials import multinomials
 from sepset.errors import ImpossibleEvidence, NotApplicable, NotClosed
 from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, iterate
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.expectation import Expectation, expectation_of
 from sepset.learning.fit import Fit
+from sepset.learning.marks import about
 from sepset.learning.reestimation import Statistics
 from sepset.learning.starts import Start, start_model
 from sepset.learning.task import Task
@@ -204,6 +201,8 @@ def _brief(value: object) -> str:
 
 def climb(method: Climber, task: Task) -> Fit:
     """The fit of a task by an EM algorithm."""
+    from sepset.learning.pointcodec import PointCodec
+
     ascent = Ascent.of(task, method.prior, method.parameterization, getattr(method, "threads", None))
     try:
         run = iterate(
@@ -213,7 +212,8 @@ def climb(method: Climber, task: Task) -> Fit:
             until=as_until(task.until, Until(steps=1000, tolerance=1e-8)),
             progress=task.progress,
             checkpoint=task.checkpoint,
-            about=about(method, task),
+            about=about(method, task, ascent.alphas),
+            codec=PointCodec(ascent.expectation.blocks),
         )
     except (NotClosed, np.linalg.LinAlgError) as error:
         raise NotClosed(f"{method!r} cannot go on: {error}") from error
@@ -254,29 +254,6 @@ class Watched:
             return self.rows.expect(model).log_likelihood
         except ImpossibleEvidence:
             return -np.inf
-
-
-def about(method: object, task: Task) -> str:
-    """What a checkpoint is about: the settings, the network with its parameters, and the rows."""
-    mark = 0
-    for cpd in task.template.cpds:
-        mark = zlib.crc32(f"{type(cpd).__name__} {cpd.child!r} {cpd.parents!r} {cpd.block!r}".encode(), mark)
-        for numbers in _numbers(cpd):
-            mark = zlib.crc32(np.ascontiguousarray(numbers).tobytes(), mark)
-    data = task.dataset
-    for variable in data.variables:
-        mark = zlib.crc32(np.ascontiguousarray(data.column(variable)).tobytes(), mark)
-    if task.row_weights is not None:
-        mark = zlib.crc32(np.ascontiguousarray(task.row_weights).tobytes(), mark)
-    return f"{method!r} of {task.template!r} on {data.num_rows} rows (mark {mark:08x})"
-
-
-def _numbers(cpd: CPD) -> tuple[Array, ...]:
-    """The parameters that an iteration may begin at, as far as they are multinomials or lines."""
-    if isinstance(cpd, LinearGaussian):
-        return cpd.intercept, cpd.coefficients, cpd.covariance
-    known = multinomials(cpd)
-    return () if known is None else (known.parameters,)
 
 
 def result(method: Climber, ascent: Ascent, run: Run[Point]) -> Fit:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepset.cpds.cpd import CPD
 from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
 from sepset.errors import DataError
 from sepset.inference.cliquetree import CliqueTree
 from sepset.inference.findings import Findings
 from sepset.inference.result import Guarantee
 from sepset.inference.rowwise import Workers, answer_rows
 from sepset.learning.fit import Fit
+from sepset.learning.maximization import check_policy, maximize_block
+from sepset.learning.parameters import shown
 from sepset.learning.sharing import blocks_of
-from sepset.learning.statistics import pooled, realigned
+from sepset.learning.statistics import pooled
 from sepset.learning.task import Task, bind
 from sepset.learning.weighting import Form, inverse_probability_weights, listed
 from sepset.models.bayesnet import BayesNet
@@ -27,7 +30,7 @@ from sepset.variables import VariableLike
 Array: TypeAlias = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class AvailableCases:
     r"""Each family estimated from the rows in which all of its variables are observed.
 
@@ -38,8 +41,8 @@ class AvailableCases:
     Args:
         given: columns $\mathbf V$ without missing cells that missingness may depend on.
         form: how the probability of being observed depends on them: "table" or "logistic".
-        prior: what the CPDs take beside their statistics.
-        unseen: contexts without data "raise" an error or, in tables, become "uniform".
+        prior: as in `MAP`; without one, likelihoods are maximized.
+        unseen: contexts without data, as in `MLE`.
 
     Reference: Little & Rubin (2019), sections 3.2 to 3.4.
 
@@ -55,7 +58,7 @@ class AvailableCases:
     given: tuple[VariableLike, ...] = ()
     form: Form | None = None
     prior: object = None
-    unseen: Literal["raise", "uniform"] = "raise"
+    unseen: object = "raise"
 
     def __init__(
         self,
@@ -63,10 +66,14 @@ class AvailableCases:
         *,
         form: Form | None = None,
         prior: object = None,
-        unseen: Literal["raise", "uniform"] = "raise",
+        unseen: object = "raise",
     ) -> None:
+        check_policy(unseen)
         for name, value in (("given", tuple(listed(given))), ("form", form), ("prior", prior), ("unseen", unseen)):
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return shown(self)
 
     def fit(self, task: Task) -> Fit:
         """The network made of the families' estimates."""
@@ -75,8 +82,7 @@ class AvailableCases:
         used: dict[str, int] = {}
         for cpds in blocks_of(task.template).values():
             parts = [self._statistics(cpd, data, task.source, used) for cpd in cpds]
-            total = pooled(cpds, parts)
-            made += [self._estimated(cpd, realigned(total, cpd)) for cpd in cpds]
+            made += maximize_block(cpds, pooled(cpds, parts), self.prior, unseen=self.unseen)
         model = task.template.with_cpds(*made)
         likelihood = observed_log_likelihood(model, data)
         return Fit(
@@ -88,9 +94,6 @@ class AvailableCases:
             info={"rows used, fewest": min(used.values(), default=0)},
             guarantees={"parameters": Guarantee.ESTIMATE},
         )
-
-    def _estimated(self, cpd: CPD, stats: Any) -> CPD:
-        return cpd.from_statistics(stats, self.prior, unseen=self.unseen)  # type: ignore[call-arg]  # all of ours do
 
     def _statistics(self, cpd: CPD, data: Dataset, source: object, used: dict[str, int]) -> Any:
         names = [v.name for v in cpd.scope]
@@ -117,8 +120,7 @@ def _beside(data: Dataset, source: object, given: Iterable[VariableLike]) -> Dat
     absent = [name for name in names if name not in data.variables]
     if not absent:
         return data
-    whole = source if isinstance(source, Dataset) else Dataset(source)
-    extra = whole.select(absent)
+    extra = as_dataset(source, absent)
     columns = {v.name: part.column(v) for part in (data, extra) for v in part.variables}
     return Dataset.from_codes([*data.variables, *extra.variables], columns, weights=data.weights)
 

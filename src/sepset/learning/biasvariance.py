@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
 from sepset.errors import DataError, ScopeError
 from sepset.learning.predictor import Names, Predictor, true_codes
-from sepset.learning.validation import Procedure, as_dataset, learned
+from sepset.learning.validation import Procedure, learned
 from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete
 

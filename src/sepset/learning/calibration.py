@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sepset.errors import DataError, ScopeError, require
+from sepset.errors import DataError, ScopeError
+from sepset.learning.axes import axes_of
 from sepset.learning.losses import row_weights
 from sepset.learning.predictor import Names, Predictor, most_probable, true_codes
+from sepset.learning.tabulated import Shown, Tabulated
 from sepset.models.model import Model
 from sepset.variables import Discrete, State
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 Floats: TypeAlias = NDArray[np.float64]
 Bins: TypeAlias = Literal["uniform", "quantile"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calibration:
+class Calibration(Tabulated):
     r"""Predicted probabilities in bins, beside how often they came true.
 
     Attributes:
@@ -67,7 +66,7 @@ class Calibration:
             ax: the axes to draw on; the current ones by default.
             label: what the legend calls it.
         """
-        axes = require("matplotlib.pyplot", "plot", "Plotting").gca() if ax is None else ax
+        axes = axes_of(ax)
         axes.axline((0.0, 0.0), slope=1.0, color="0.7", linestyle="--")
         axes.plot(self.predicted, self.observed, marker="o", label=label)
         axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), xlabel="predicted probability", ylabel="share that came true")
@@ -76,14 +75,12 @@ class Calibration:
             axes.legend()
         return axes
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table
-
-        table = Table("predicted", "observed", "rows", title=f"expected calibration error {self.expected_error:.4f}")
-        table.caption = f"{self.left_out} rows with impossible features are left out" if self.left_out else None
-        for p, y, w in zip(self.predicted, self.observed, self.weights, strict=True):
-            table.add_row(f"{p:.4f}", f"{y:.4f}", f"{w:g}")
-        return table
+    def _shown(self) -> Shown:
+        bins = zip(self.predicted, self.observed, self.weights, strict=True)
+        rows = [(f"{p:.4f}", f"{y:.4f}", f"{w:g}") for p, y, w in bins]
+        left_out = f"; {self.left_out} rows with impossible features are left out" if self.left_out else ""
+        caption = f"expected calibration error {self.expected_error:.4f}{left_out}"
+        return Shown(("predicted", "observed", "rows"), rows, self.what, caption)
 
 
 def calibration(

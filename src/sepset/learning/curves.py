@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, ScopeError, nearest, require
+from sepset.data.sources import as_dataset
+from sepset.errors import DataError, ScopeError, nearest
 from sepset.inference.progress import Bar
+from sepset.learning.axes import axes_of, mark_sizes
 from sepset.learning.divergence import DivergenceFrom
 from sepset.learning.losses import LogLoss, Loss, evaluate
 from sepset.learning.splits import Holdout
-from sepset.learning.validation import Procedure, as_dataset, learned
+from sepset.learning.tabulated import Shown, Tabulated
+from sepset.learning.validation import Procedure, learned, named
 from sepset.models.bayesnet import BayesNet
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 Floats: TypeAlias = NDArray[np.float64]
 Measure: TypeAlias = Callable[[Any], float]
 """A number from a model: the smaller, the better."""
 
 
+WIDE = 5.0
+"""Means whose largest is this many times the smallest are drawn on a logarithmic scale."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class LearningCurve:
+class LearningCurve(Tabulated):
     """A measure of what each procedure learned, for each number of rows and each repeat.
 
     Attributes:
@@ -70,30 +74,35 @@ class LearningCurve:
         return self.values[name]
 
     def plot(self, ax: Any = None) -> Any:
-        """The mean of each procedure on logarithmic matplotlib axes, with one standard deviation either side.
+        """The mean of each procedure on matplotlib axes, with one standard deviation either side.
 
-        Sizes at which a mean is infinite have no point; a curve without any point says so in the legend.
+        Numbers of rows are on a logarithmic scale; so are means that are positive and span a factor of five. Sizes at
+        which a mean is infinite have no point; a curve without any point says so in the legend.
+
+        Args:
+            ax: the axes to draw on; the current ones by default.
         """
-        axes = require("matplotlib.pyplot", "plot", "Plotting").gca() if ax is None else ax
+        axes = axes_of(ax)
         sizes = np.array(self.sizes)
+        seen = np.concatenate([mean[np.isfinite(mean)] for mean in map(self.mean, self.values)])
+        is_wide = bool(len(seen) and seen.min() > 0 and seen.max() > WIDE * seen.min())
         for name in self.values:
             mean, spread = self.mean(name), np.nan_to_num(self.spread(name))
             finite = np.isfinite(mean)
             label = name if finite.any() else f"{name} (infinite)"
             (line,) = axes.plot(sizes[finite], mean[finite], marker="o", label=label)
-            low, high = np.maximum(mean - spread, mean / 10)[finite], (mean + spread)[finite]
-            axes.fill_between(sizes[finite], low, high, color=line.get_color(), alpha=0.15)
-        axes.set(xscale="log", yscale="log", xlabel="rows", ylabel=self.measure)
+            low = np.maximum(mean - spread, mean / 10) if is_wide else mean - spread
+            band = low[finite], (mean + spread)[finite]
+            axes.fill_between(sizes[finite], *band, color=line.get_color(), alpha=0.15)
+        axes.set(yscale="log" if is_wide else "linear", xlabel="rows", ylabel=self.measure)
+        mark_sizes(axes, self.sizes)
         axes.legend()
         return axes
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table
-
-        table = Table("rows", *self.values, title=self.measure)
-        for place, size in enumerate(self.sizes):
-            table.add_row(f"{size:,}", *(f"{self.mean(name)[place]:.4g}" for name in self.values))
-        return table
+    def _shown(self) -> Shown:
+        means = [self.mean(name) for name in self.values]
+        rows = [(f"{size:,}", *(f"{mean[k]:.4g}" for mean in means)) for k, size in enumerate(self.sizes)]
+        return Shown(("rows", *self.values), rows, self.measure)
 
 
 def learning_curve(
@@ -133,8 +142,7 @@ def learning_curve(
     True
     """
     wanted = _checked_sizes(sizes)
-    if not procedures:
-        raise ScopeError("There is no procedure to learn with. Name at least one.")
+    named(procedures)
     values = {name: np.empty((repeats, len(wanted))) for name in procedures}
     rng = np.random.default_rng(seed)
     with Bar(progress, "sizes") as bar:

@@ -23,6 +23,7 @@ from sepset.cpds.regression import least_squares
 from sepset.cpds.scatter import Scatter
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
 from sepset.errors import DataError, NotApplicable, ScopeError, listing
 from sepset.learning.task import checked_row_weights, refuse_missing
 from sepset.models.bayesnet import BayesNet
@@ -62,7 +63,7 @@ def discriminant_analysis(
     """
     if covariance not in ("shared", "own"):
         raise NotApplicable(f"covariance is 'shared' or 'own'; found {covariance!r}.")
-    rows = data if isinstance(data, Dataset) else Dataset(data)
+    rows = as_dataset(data)
     root, reals = _variables(rows, target, features)
     refuse_missing(rows.select([root, *reals]), "Discriminant analysis")
     share = rows.weights if weights is None else checked_row_weights(weights, rows.num_rows)

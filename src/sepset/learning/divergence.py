@@ -4,7 +4,8 @@ $$KL(P \| Q) = \sum_i \left[ H_P(X_i \mid \mathbf U^Q_i) - H_P(X_i \mid \mathbf 
 + \sum_i \sum_{\mathbf u, x} P(\mathbf u, x) \log \frac{P(x \mid \mathbf u)}{Q(x \mid \mathbf u)}$$
 
 The first sum is what the graph of $Q$ cannot express, whatever its parameters; the second what its parameters lose.
-Discrete networks, and linear Gaussian ones, whose terms have a closed form.
+Networks of discrete variables, of linear Gaussians, and of both: every term has a closed form. For real variables the
+graph's part is about lines: what no lines over that graph can express.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.cpds.discrete import DiscreteCPD
+from sepset.cpds.linear import LinearGaussian
 from sepset.errors import ModelError, NotApplicable, ScopeError, listing
 from sepset.evidence import Evidence
 from sepset.inference.cliquetree import CliqueTree
 from sepset.inference.method import dense
-from sepset.learning.gaussiandivergence import GaussianTruth, is_linear_gaussian
+from sepset.inference.result import Guarantee
+from sepset.learning.gaussiandivergence import GaussianTruth
 from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete
 
@@ -46,6 +50,11 @@ class Divergence:
 
     structure: float
     families: Mapping[str, float]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Exact, up to rounding."""
+        return Guarantee.EXACT
 
     @property
     def parameters(self) -> float:
@@ -81,9 +90,11 @@ class DivergenceFrom:
     Only marginals of families are needed, so the joint is never built. Infinite where $Q$ excludes what $P$ allows.
 
     Args:
-        truth: the network $P$: all variables discrete, or all CPDs linear Gaussians.
+        truth: the network $P$, of discrete CPDs and linear Gaussians.
 
-    Reference: Koller & Friedman, section 8.4.2 and box 17.C.
+    Cost: exact inference about each family of discrete variables, once; for a real one, the moments of the reals above
+    it in each joint state of the discrete variables that they depend on, which is refused where it is too large.
+    Reference: Koller & Friedman, sections 8.4.2 and 8.5.2, and box 17.C.
 
     >>> from sepset.cpds.table import TableCPD
     >>> a = Discrete("a")
@@ -95,8 +106,9 @@ class DivergenceFrom:
     def __init__(self, truth: BayesNet) -> None:
         _require_kind(truth)
         self.truth = truth
-        self._real = GaussianTruth(truth) if is_linear_gaussian(truth) else None
-        self._known: dict[tuple[str, ...], Floats] = {}
+        self._states = BayesNet(*(cpd for cpd in truth.cpds if isinstance(cpd.child, Discrete)))
+        self._real = GaussianTruth(truth, self._joint)
+        self._known: dict[tuple[str, ...], Floats] = {(): np.ones(())}
 
     def __call__(self, model: BayesNet) -> float:
         """The divergence in nats."""
@@ -111,13 +123,12 @@ class DivergenceFrom:
 
     @property
     def entropy(self) -> float:
-        r"""$H(P) = \sum_i H_P(X_i \mid \mathbf U_i)$ in nats; the differential entropy of a Gaussian network."""
-        if self._real is not None:
-            return self._real.entropy
-        return math.fsum(self._conditional_entropy(v.name, self.truth) for v in self.truth.variables)
+        r"""$H(P) = \sum_i H_P(X_i \mid \mathbf U_i)$ in nats; differential where variables are real."""
+        states = math.fsum(self._conditional_entropy(v.name, self.truth) for v in self._states.variables)
+        return states + self._real.entropy
 
     def _graph_gap(self, child: str, model: BayesNet) -> float:
-        if self._real is not None:
+        if child not in self._states.variables:
             return self._real.graph_gap(model, child)
         if set(model.parents(child)) == set(self.truth.parents(child)):
             return 0.0
@@ -131,7 +142,7 @@ class DivergenceFrom:
         return -float((rows * np.log(ratios)).sum())
 
     def _parameter_gap(self, child: str, model: BayesNet) -> float:
-        if self._real is not None:
+        if child not in self._states.variables:
             return self._real.parameter_gap(model, child)
         scope = (*model.parents(child), child)
         joint = self._joint(scope)
@@ -144,16 +155,16 @@ class DivergenceFrom:
         return max(float(_relative_terms(rows, ours, theirs).sum()), 0.0)
 
     def _joint(self, scope: Sequence[str]) -> Floats:
-        """The marginal over a family, with its axes in the order asked."""
+        """The marginal over discrete variables, with its axes in the order asked."""
         key = tuple(sorted(scope))
         if key not in self._known:
-            positions = [self.truth.variables.id(name) for name in key]
+            positions = [self._states.variables.id(name) for name in key]
             self._known[key] = np.asarray(dense(self._prepared.query(positions, Evidence()).distribution).values)
         return self._known[key].transpose([key.index(name) for name in scope])
 
     @cached_property
     def _prepared(self) -> Any:
-        return CliqueTree().prepare(self.truth.problem())
+        return CliqueTree().prepare(self._states.problem())
 
 
 def _relative_terms(weights: Floats, ours: Floats, theirs: Floats) -> Floats:
@@ -164,13 +175,16 @@ def _relative_terms(weights: Floats, ours: Floats, theirs: Floats) -> Floats:
 
 
 def divergence(p: BayesNet, q: BayesNet) -> Divergence:
-    r"""$KL(P \| Q)$ of two discrete or linear Gaussian networks over the same variables, by graph and families.
+    r"""$KL(P \| Q)$ of two networks over the same variables, by graph and families.
+
+    Exact for networks of discrete CPDs and linear Gaussians, mixed or not. Where the moments of a mixed one would take
+    too much memory it is refused; `sampled_divergence` then has an estimate with its standard error.
 
     Args:
         p: the reference, usually the truth.
         q: the network whose quality is asked.
 
-    Reference: Koller & Friedman, section 8.4.2 and box 17.C.
+    Reference: Koller & Friedman, sections 8.4.2 and 8.5.2, and box 17.C.
 
     >>> from sepset.graphs.graph import DAG
     >>> net = BayesNet.random(DAG.parse("a -> b <- c"), seed=1)
@@ -258,19 +272,25 @@ def _require_same(p: BayesNet, q: BayesNet, require_kind: Callable[[BayesNet], N
 
 
 def _require_kind(model: BayesNet) -> None:
-    """Refuse what is neither a discrete nor a linear Gaussian network."""
-    if not isinstance(model, BayesNet) or not is_linear_gaussian(model):
-        _require_discrete(model)
+    """Refuse what is no network of discrete CPDs and lines."""
+    _require_network(model)
+    others = [cpd for cpd in model.cpds if not isinstance(cpd, DiscreteCPD | LinearGaussian)]
+    if others:
+        raise NotApplicable(
+            f"The divergence has a closed form for discrete CPDs and linear Gaussians; found {others[0]!r}. "
+            "Use sampled_divergence, an estimate."
+        )
 
 
-def _require_discrete(model: BayesNet) -> None:
+def _require_network(model: BayesNet) -> None:
     if not isinstance(model, BayesNet):
         raise NotApplicable(
             f"The divergence by families is for Bayesian networks; found {model!r}. Convert it with to_bayes_net."
         )
+
+
+def _require_discrete(model: BayesNet) -> None:
+    _require_network(model)
     continuous = [v.name for v in model.variables if not isinstance(v, Discrete)]
     if continuous:
-        raise NotApplicable(
-            f"This is for discrete networks (the divergence also for linear Gaussian ones); {listing(continuous)} are "
-            "continuous. Compare mixed networks by their log-loss on rows drawn from the truth, with evaluate."
-        )
+        raise NotApplicable(f"This is for discrete networks; {listing(continuous)} are continuous. Use divergence.")

@@ -25,10 +25,10 @@ from sepset.cpds.discrete import DiscreteCPD, decode
 from sepset.cpds.estimation import count, pseudo_counts
 from sepset.cpds.influences import Influences
 from sepset.cpds.multinomials import Multinomials, multinomials
-from sepset.cpds.priors import Laplace, Normal, pseudo_counts_of
+from sepset.cpds.priors import Laplace, Normal, RowPrior, pseudo_counts_of
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable, TooLarge
-from sepset.factors.algebra import num_entries
+from sepset.factors.algebra import Columns, num_entries
 
 Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]
@@ -61,6 +61,48 @@ class Estimated(Protocol):
     def score(self, cpd: Any, stats: Array) -> float:
         """The expected log-likelihood of completed rows with these statistics; linear in them."""
 
+    def complete(self, cpd: Any, columns: Any, weights: Array) -> Array:
+        """The statistics of complete rows."""
+
+    def spread(self, cpd: Any, stats: Array) -> Any:
+        """How the rows spread over contexts, as `Fragmentation` takes it; None where there are no contexts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImaginedRows:
+    """Imaginary rows of a block, which count beside the data at any parameters.
+
+    Attributes:
+        columns: of the variables of the block's first CPD.
+        weights: one a row.
+        rest: what else the prior is about.
+    """
+
+    columns: Columns
+    weights: Array
+    rest: Any = None
+
+    def log_probability(self, cpd: CPD) -> float:
+        """The log probability of the imaginary rows."""
+        counted = self.weights > 0
+        logs = cpd.log_probability({v: self.columns[u] for v, u in zip(cpd.scope, self.columns, strict=True)})
+        return float(logs[counted] @ self.weights[counted])
+
+
+def joined(family: Estimated, cpd: CPD, stats: Array, alpha: Any) -> tuple[Array, Any]:
+    """The statistics with those of imaginary rows at these parameters, and what is left of the prior.
+
+    >>> from sepset.variables import Discrete
+    >>> coin = TableCPD(Discrete("coin"), [0.5, 0.5])
+    >>> rows = ImaginedRows({coin.child: np.array([0, 0, 1])}, np.ones(3))
+    >>> joined(Cells(None), coin, np.array([1.0, 0.0]), rows)
+    (array([3., 1.]), None)
+    """
+    if not isinstance(alpha, ImaginedRows):
+        return stats, alpha
+    columns = {v: alpha.columns[u] for v, u in zip(cpd.scope, alpha.columns, strict=True)}
+    return stats + family.complete(cpd, columns, alpha.weights), alpha.rest
+
 
 class Family(Estimated, Protocol):
     """A discrete CPD during EM."""
@@ -73,9 +115,6 @@ class Family(Estimated, Protocol):
 
     def statistics(self, cpd: Any, marginals: Sequence[Array]) -> Array:
         """The expected statistics, flat, from the summed marginals over its factors' scopes."""
-
-    def complete(self, cpd: Any, columns: Any, weights: Array) -> Array:
-        """The statistics of complete rows, flat."""
 
 
 def family_of(cpd: CPD) -> Family:
@@ -152,6 +191,9 @@ class Fixed:
         """Nothing: what it says of completed rows never changes."""
         return 0.0
 
+    def spread(self, cpd: CPD, stats: Array) -> None:
+        """Nothing."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
@@ -203,6 +245,10 @@ class Cells:
         r"""$\sum_c \bar M[c] \log \theta_c$."""
         return _score(cpd.parameters, stats)
 
+    def spread(self, cpd: Any, stats: Array) -> Array:
+        """The counts of the cells."""
+        return stats
+
     def estimate(self, cpd: Any, stats: Array, alpha: Array | None) -> CPD:
         """Ratios of counts; contexts without any are uniform. Overlapping rules keep what no search improves."""
         total = stats if alpha is None else stats + alpha
@@ -242,13 +288,15 @@ class JointStates:
         return np.zeros(num_entries(cpd.scope))
 
     def alpha(self, cpds: Sequence[Any], prior: object, is_theta: bool) -> Any:
-        """The prior, where it is about weights."""
-        return weight_prior(cpds[0], prior)
+        """The prior, where it is about weights, or its rows."""
+        return ImaginedRows(*prior.rows(cpds)) if isinstance(prior, RowPrior) else weight_prior(cpds[0], prior)
 
     def log_prior(self, cpd: Any, alpha: Any) -> float:
-        """The penalty of the weights, first states held at zero."""
+        """The penalty of the weights, first states held at zero, or the log probability of imaginary rows."""
         if alpha is None:
             return 0.0
+        if isinstance(alpha, ImaginedRows):
+            return alpha.log_probability(cpd)
         odds = [w - w[:, :1] for w in cpd.weights]
         return sum(weight_penalty(alpha, o - o[:1]) for o in odds)
 
@@ -256,8 +304,15 @@ class JointStates:
         r"""$\sum \bar M[x, \mathbf u] \log P(x \mid \mathbf u)$."""
         return _score(cpd.to_table().values.reshape(-1), stats)
 
+    def spread(self, cpd: DiscreteCPD, stats: Array) -> tuple[Array, ...]:
+        """The counts of each parent's states."""
+        counts = stats.reshape([v.num_states for v in cpd.scope])
+        axes = range(counts.ndim)
+        return tuple(counts.sum(axis=tuple(a for a in axes if a != axis)) for axis in axes[:-1])
+
     def estimate(self, cpd: DiscreteCPD, stats: Array, alpha: object) -> CPD:
         """The better of the maximization and of what there was: a generalized M-step."""
+        stats, alpha = joined(self, cpd, stats, alpha)  # type: ignore[arg-type]  # discrete CPDs are CPDs
         seen = np.flatnonzero(stats > 0)
         codes = np.column_stack([*decode(seen, cpd.scope).values()]) if len(seen) else np.zeros((0, len(cpd.scope)))
         counts = Configurations(cpd.scope, codes.astype(np.int64), stats[seen])
@@ -308,25 +363,37 @@ class Contributions:
         """Zeros."""
         return np.zeros(sum(t.size for t in contributions(cpd)))
 
-    def alpha(self, cpds: Sequence[Any], prior: object, is_theta: bool) -> Array:
-        """The pseudo-counts of the rows that can be learned."""
+    def alpha(self, cpds: Sequence[Any], prior: object, is_theta: bool) -> Array | ImaginedRows:
+        """The pseudo-counts of the rows that can be learned, or imaginary rows."""
         cpd = cpds[0]
+        if isinstance(prior, RowPrior):
+            check_rows_join(prior, cpd, is_theta)
+            return ImaginedRows(*prior.rows(cpds))
         k = cpd.child.num_states
         row = _exponents(pseudo_counts(prior, (1, k), cpd), is_theta, cpd)
         return _flat([np.where(free[:, None], row, 0.0) for free in cpd._free()])
 
-    def log_prior(self, cpd: Any, alpha: Array | None) -> float:
-        """The log density of the rows that can be learned."""
+    def log_prior(self, cpd: Any, alpha: Array | ImaginedRows | None) -> float:
+        """The log density of the rows that can be learned, or the log probability of imaginary rows."""
+        if isinstance(alpha, ImaginedRows):
+            return alpha.log_probability(cpd)
         return 0.0 if alpha is None else _score(_flat(contributions(cpd)), alpha)
 
     def score(self, cpd: Any, stats: Array) -> float:
         r"""$\sum \bar M[Z_i = z, u_i] \log P(z \mid u_i)$."""
         return _score(_flat(contributions(cpd)), stats)
 
-    def estimate(self, cpd: Any, stats: Array, alpha: Array | None) -> CPD:
+    def spread(self, cpd: Any, stats: Array) -> tuple[Array, ...]:
+        """The counts of each parent's states."""
+        tables = contributions(cpd)
+        parts = np.split(stats, np.cumsum([t.size for t in tables])[:-1])
+        return tuple(p.reshape(t.shape).sum(axis=1) for p, t in zip(parts[1:], tables[1:], strict=True))
+
+    def estimate(self, cpd: Any, stats: Array, alpha: Array | ImaginedRows | None) -> CPD:
         """Ratios of counts in the rows that can be learned; rows without any stay."""
         tables = contributions(cpd)
-        total = stats if alpha is None else stats + alpha
+        stats, counts = joined(self, cpd, stats, alpha)
+        total = stats if counts is None else stats + counts
         parts = np.split(total, np.cumsum([t.size for t in tables])[:-1])
         made = [_learned(t, p.reshape(t.shape), f) for t, p, f in zip(tables, parts, cpd._free(), strict=True)]
         return contributing(cpd, made)
@@ -350,12 +417,21 @@ def dense_values(cpd: CPD) -> Sequence[Array]:
     return tuple(f.values if hasattr(f, "values") else f.to_table().values for f in cpd.factors())  # type: ignore[attr-defined]
 
 
+def check_rows_join(prior: object, cpd: CPD, is_theta: bool) -> None:
+    """Refuse imaginary rows of noisy-or and noisy-max where the mode of probabilities is asked."""
+    if is_theta and isinstance(cpd, NoisyOr | NoisyMax):
+        raise NotApplicable(
+            f"{cpd!r}: with parameterization='theta' {prior!r} has no mode, since its rows count no contribution by "
+            "itself. Use parameterization='softmax', or a Dirichlet prior."
+        )
+
+
 def weight_prior(cpd: CPD, prior: object) -> WeightPrior:
     """A prior on weights; any other is refused."""
     if isinstance(prior, Normal | Laplace):
         return prior
-    others = "" if cpd.child.is_discrete else " (or NormalGamma, LinearNormalGamma)"
-    raise NotApplicable(f"{cpd!r} has weights, and takes a Normal or Laplace prior{others}; found {prior!r}.")
+    others = "" if cpd.child.is_discrete else " NormalGamma, LinearNormalGamma,"
+    raise NotApplicable(f"{cpd!r} has weights, and takes{others} Normal, Laplace or ImaginaryData; found {prior!r}.")
 
 
 def weight_penalty(prior: WeightPrior, weights: Array) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -12,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.sources import Weights
-from sepset.errors import NotApplicable, require
+from sepset.errors import NotApplicable
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import was_interrupted
 from sepset.inference.result import Guarantee, Guarantees, Result
+from sepset.learning.axes import axes_of, count_steps
+from sepset.learning.tabulated import Shown, Tabulated
 from sepset.learning.task import Task, template_of
 from sepset.models.bayesnet import BayesNet
 
 if TYPE_CHECKING:
-    from rich.table import Table as RichTable
-
     from sepset.learning.fragmentation import Fragmentation
     from sepset.learning.posterior import Posterior
 
@@ -30,7 +29,7 @@ Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit(Result):
+class Fit(Tabulated, Result):
     r"""A fitted network, how well it fits, and how it was found.
 
     Attributes:
@@ -71,14 +70,14 @@ class Fit(Result):
         """The matplotlib axes with the objective after each iteration.
 
         Args:
-            ax: the axes to draw on; new ones by default.
+            ax: the axes to draw on; the current ones by default.
         """
-        plt = require("matplotlib.pyplot", "plot", "Fit.plot")
-        axes = plt.subplots()[1] if ax is None else ax
+        axes = axes_of(ax)
         axes.plot(np.arange(1, len(self.trace) + 1), self.trace, marker="." if len(self.trace) < 50 else "")
-        axes.set_xlabel("iteration")
-        axes.set_ylabel("objective")
-        axes.set_title(f"{type(self.method).__name__}: {self.status.value}")
+        axes.set(
+            xlabel="iteration", ylabel="objective (nats)", title=f"{type(self.method).__name__}: {self.status.value}"
+        )
+        count_steps(axes)
         return axes
 
     def _facts(self) -> Iterator[tuple[str, str]]:
@@ -99,25 +98,16 @@ class Fit(Result):
             yield "predictions of one row", "exact" if exact else "approximate; posterior.log_predictive is exact"
         if self.fragmentation is not None:
             yield "data", self.fragmentation.headline
+            if self.fragmentation.unseen:
+                yield "without rows", self.fragmentation.shown_unseen
         for what, value in self.info.items():
             yield what, str(value)
 
     def __repr__(self) -> str:
         return f"Fit({self.model!r}; {self.method!r}; log-likelihood {self.log_likelihood:.7g}; {self.status.value})"
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table as RichTable
-
-        table = RichTable(title="Fit", show_header=False)
-        table.add_column(style="bold")
-        table.add_column()
-        for what, value in self._facts():
-            table.add_row(what, value)
-        return table
-
-    def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{html.escape(w)}</th><td>{html.escape(v)}</td></tr>" for w, v in self._facts())
-        return f"<table><caption>Fit</caption><tbody>{rows}</tbody></table>"
+    def _shown(self) -> Shown:
+        return Shown((), list(self._facts()), "Fit")
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@ r"""How data spread over contexts: rows for each joint state of the parents shri
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -11,13 +11,21 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.cpds.configurations import Configurations
 from sepset.cpds.cpd import CPD
+from sepset.cpds.estimation import SHOWN
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.multinomials import multinomials
 from sepset.cpds.scatters import Scatters
+from sepset.data.sources import Weights
 from sepset.errors import NotApplicable, ScopeError, nearest
+from sepset.factors.algebra import AnyVariable
 from sepset.factors.coordinates import states_of
+from sepset.graphs.graph import DAG
+from sepset.learning.reestimation import Reestimation
 from sepset.learning.statistics import Statistics
+from sepset.learning.task import Task, template_of
+from sepset.models.bayesnet import BayesNet
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -74,17 +82,19 @@ class BlockFragmentation:
         first: Any = self.cpds[0]
         if isinstance(first, LinearGaussian):
             return f"({states_of(first.by, context)})"
-        return str(first.describe_group(context))
+        if multinomials(first) is not None:
+            return str(first.describe_group(context))
+        return [f"({p.name}={state!r})" for p in first.parents for state in p.states][context]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fragmentation:
     r"""How many rows each context $\mathbf u$ of each CPD has, and which cells have none.
 
+    The contexts of noisy-or, noisy-max and logistic CPDs are the states of each of their parents, one by one.
+
     Reference: Koller & Friedman, section 17.2.3.
 
-    >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.task import Task, template_of
     >>> rows = {"a": [0, 0, 0, 1], "b": [0, 1, 1, 0]}
     >>> report = Fragmentation.of(Statistics.of(Task(template_of(DAG.parse("a -> b"), rows), rows), "MLE"))
     >>> report, report["b"].context_counts.tolist()
@@ -97,6 +107,15 @@ class Fragmentation:
     def of(cls, stats: Statistics) -> Fragmentation:
         """The report of some statistics; CPDs without contexts of their own are left out."""
         found = (_report(block.name, pool.cpds, pool.total) for block, pool in stats.blocks.items())
+        return cls(tuple(part for part in found if part is not None))
+
+    @classmethod
+    def expected(cls, blocks: Reestimation, statistics: Sequence[Array]) -> Fragmentation:
+        """The report of expected statistics: fractions of rows whose contexts are not all known."""
+        cpds = [tuple(blocks.template.cpds[i] for i in members) for members in blocks.members]
+        families = [blocks.families[members[0]] for members in blocks.members]
+        rows = zip(cpds, families, statistics, strict=True)
+        found = (_report(own[0].block.name, own, family.spread(own[0], stats)) for own, family, stats in rows)
         return cls(tuple(part for part in found if part is not None))
 
     def __getitem__(self, name: str) -> BlockFragmentation:
@@ -115,6 +134,14 @@ class Fragmentation:
     def unseen(self) -> dict[str, tuple[str, ...]]:
         """For each block with such, the contexts without a row."""
         return {b.name: b.unseen for b in self.blocks if b.num_unseen}
+
+    @property
+    def shown_unseen(self) -> str:
+        """The first contexts without a row, and where all are listed; nothing where there are none."""
+        firsts = [f"{name} {context}" for name, contexts in self.unseen.items() for context in contexts[:SHOWN]][:SHOWN]
+        rest = sum(b.num_unseen for b in self.blocks) - len(firsts)
+        more = f" and {rest} more, all in fragmentation.unseen" if rest > 0 else ""
+        return ", ".join(firsts) + more
 
     @cached_property
     def headline(self) -> str:
@@ -152,10 +179,37 @@ class Fragmentation:
 HEAD = ("parameters", "contexts", "unseen", "thin", "zero cells", "fewest rows", "median rows")
 
 
+def fragmentation(
+    structure: DAG | BayesNet,
+    data: object,
+    *,
+    weights: Weights = None,
+    variables: Iterable[AnyVariable] | None = None,
+) -> Fragmentation:
+    r"""How many rows of the data each context $\mathbf u$ of each CPD has, before anything is fitted.
+
+    Args:
+        structure, data, weights, variables: as in `fit`. Rows are complete.
+
+    Reference: Koller & Friedman, section 17.2.3.
+
+    >>> rows = {"a": [0, 0, 0], "b": [0, 1, 1]}
+    >>> from sepset.variables import Discrete
+    >>> fragmentation(DAG.parse("a -> b"), rows, variables=[Discrete("a")]).unseen
+    {'b': ('(a=1)',)}
+    """
+    task = Task(template_of(structure, data, variables), data, weights)
+    return Fragmentation.of(Statistics.of(task, "fragmentation"))
+
+
 def _report(name: str, cpds: tuple[CPD, ...], total: Any) -> BlockFragmentation | None:
     if isinstance(total, Scatters):
         return BlockFragmentation(name, cpds, total.counts, 0)
+    if isinstance(total, Configurations):
+        total = tuple(total.state_counts(axis) for axis in range(len(cpds[0].parents)))
     cells = multinomials(cpds[0])
+    if cells is None and isinstance(total, tuple):
+        return BlockFragmentation(name, cpds, np.concatenate([np.zeros(0), *total]), 0)
     if cells is None:
         return None
     try:

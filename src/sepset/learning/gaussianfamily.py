@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from sepset.cpds.estimation import joint_codes
 from sepset.cpds.linear import LinearGaussian, joint_gaussian
+from sepset.cpds.priors import RowPrior
 from sepset.cpds.scatter import Scatter
 from sepset.cpds.scatters import Scatters
 from sepset.errors import NotClosed
 from sepset.factors.algebra import Columns
 from sepset.factors.canonical import LOG_2PI
 from sepset.factors.coordinates import matrix, places
-from sepset.learning.families import WeightPrior, weight_penalty, weight_prior
-from sepset.learning.lines import conjugate_for, is_conjugate, mode_of, posterior_of
+from sepset.learning.families import ImaginedRows, WeightPrior, joined, weight_penalty, weight_prior
+from sepset.learning.linepriors import conjugate_for, flat_prior, is_conjugate, posterior_of
+from sepset.learning.lines import at_variances, mode_of
 from sepset.variables import Discrete, Vector
 
 Array: TypeAlias = NDArray[np.float64]
@@ -101,26 +103,43 @@ class GaussianFamily:
         parts = [Scatter.from_sums(total) for total in stats]
         return Scatters.stacked(Scatter(p.count, p.mean + self.center, p.products) for p in parts)
 
-    def estimate(self, cpd: LinearGaussian, stats: Array, alpha: WeightPrior | ConjugatePrior | None) -> LinearGaussian:
+    def complete(self, cpd: Any, columns: Columns, weights: Array) -> Array:
+        """The statistics of complete rows."""
+        nothing = np.zeros(len(weights))
+        numbers = Numbers(columns, nothing, nothing, (), np.zeros(len(weights), np.int64), np.zeros((1, 0, 0)))
+        return self.expected(cpd, numbers, weights)
+
+    def spread(self, cpd: LinearGaussian, stats: Array) -> Scatters:
+        """The moments of each context."""
+        return self.scatters(stats)
+
+    def estimate(self, cpd: LinearGaussian, stats: Array, alpha: LinePrior | None) -> LinearGaussian:
         """Least squares on expected moments, or the mode under a prior; contexts without mass keep their line."""
+        stats, rest = joined(self, cpd, stats, alpha)
         known = self.scatters(stats)
-        if isinstance(alpha, ConjugatePrior):
-            return mode_of(cpd, posterior_of(cpd, alpha.prior, known), "theta" if alpha.is_theta else "softmax")
-        made = cpd.from_statistics(known, alpha, unseen="keep")
+        if not isinstance(rest, ConjugatePrior):
+            made = cpd.from_statistics(known, rest, unseen="keep")
+        elif rest.is_flat:
+            made = at_variances(cpd.from_statistics(known, unseen="keep"), known.counts)
+        else:
+            return mode_of(cpd, posterior_of(cpd, rest.prior, known), "theta" if rest.is_theta else "softmax")
         if made.covariance.min() <= self.smallest:
             raise NotClosed(f"{cpd!r} fits some rows exactly; {collapse_advice()}")
         return made
 
-    def alpha(self, cpds: Sequence[Any], prior: object, is_theta: bool) -> WeightPrior | ConjugatePrior:
-        """The prior: on coefficients, or conjugate."""
-        return (
-            ConjugatePrior(conjugate_for(cpds[0], prior), is_theta)
-            if is_conjugate(prior)
-            else weight_prior(cpds[0], prior)
-        )
+    def alpha(self, cpds: Sequence[Any], prior: object, is_theta: bool) -> LinePrior:
+        """The prior: on coefficients, conjugate, or imaginary rows."""
+        if isinstance(prior, RowPrior):
+            rest = ConjugatePrior(flat_prior(cpds[0]), is_theta) if is_theta else None
+            return ImaginedRows(*prior.rows(cpds), rest)
+        if is_conjugate(prior):
+            return ConjugatePrior(conjugate_for(cpds[0], prior), is_theta)
+        return weight_prior(cpds[0], prior)
 
-    def log_prior(self, cpd: LinearGaussian, alpha: WeightPrior | ConjugatePrior | None) -> float:
+    def log_prior(self, cpd: LinearGaussian, alpha: LinePrior | None) -> float:
         """The log density of the line in every context, up to a constant; zero without a prior."""
+        if isinstance(alpha, ImaginedRows):
+            return alpha.log_probability(cpd) + self.log_prior(cpd, alpha.rest)
         if isinstance(alpha, ConjugatePrior):
             lines = zip(cpd.intercept, cpd.coefficients, cpd.covariance, strict=True)
             return sum(alpha.log_density(np.concatenate([a, B[0]]), float(C[0, 0])) for a, B, C in lines)
@@ -143,6 +162,11 @@ class ConjugatePrior:
     prior: Any
     is_theta: bool
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether it is flat in lines and logarithms of variances: no distribution, a start for imaginary rows."""
+        return bool(self.prior.shape <= 0)
+
     def log_density(self, line: Array, variance: float) -> float:
         r"""$(a + p/2 + t)\log\tau - \tau\,(b + \frac12 d^\top \Lambda d)$, with $t = 1$ for the variance itself."""
         apart = line - self.prior.mean
@@ -150,6 +174,10 @@ class ConjugatePrior:
         return float(
             -power * np.log(variance) - (self.prior.rate + 0.5 * apart @ self.prior.precision @ apart) / variance
         )
+
+
+LinePrior: TypeAlias = WeightPrior | ConjugatePrior | ImaginedRows
+"""What a prior amounts to for a linear Gaussian."""
 
 
 def conditional_numbers(

@@ -9,24 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, require
+from sepset.errors import DataError
 from sepset.inference.cliquetree import CliqueTree
+from sepset.learning.axes import axes_of
 from sepset.learning.divergence import conditional_table
 from sepset.learning.losses import LogLoss, evaluate, row_weights
 from sepset.learning.predictor import Predictor, absent
 from sepset.learning.resampling import check_draws
+from sepset.learning.tabulated import Shown, Tabulated
 from sepset.learning.validation import Procedure, learned
 from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 Floats: TypeAlias = NDArray[np.float64]
 Statistic: TypeAlias = Callable[[Any, Dataset], float]
@@ -34,7 +33,7 @@ Statistic: TypeAlias = Callable[[Any, Dataset], float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GoodnessOfFit:
+class GoodnessOfFit(Tabulated):
     """A figure of the data, and the same figure on datasets that the model drew.
 
     Attributes:
@@ -42,6 +41,7 @@ class GoodnessOfFit:
         draws: on each simulated dataset.
         expected: the exact mean under the model, where it is known; else NaN.
         deviation: the exact standard deviation under the model, where it is known; else NaN.
+        what: the name of the figure.
 
     >>> GoodnessOfFit(2.0, np.array([1.0, 2.5, 3.0])).p_value
     1.0
@@ -51,6 +51,7 @@ class GoodnessOfFit:
     draws: Floats = field(repr=False)
     expected: float = float("nan")
     deviation: float = float("nan")
+    what: str = "statistic"
 
     @property
     def p_value(self) -> float:
@@ -67,22 +68,21 @@ class GoodnessOfFit:
 
     def plot(self, ax: Any = None) -> Any:
         """The simulated figures as a histogram, and that of the data as a line, on matplotlib axes."""
-        axes = require("matplotlib.pyplot", "plot", "Plotting").gca() if ax is None else ax
+        axes = axes_of(ax)
         axes.hist(self.draws, bins="auto", color="0.8", label="simulated")
         axes.axvline(self.statistic, color="C3", label=f"data (p = {self.p_value:.3g})")
-        axes.set(xlabel="statistic", ylabel="datasets")
+        axes.set(xlabel=self.what, ylabel="datasets")
         axes.legend()
         return axes
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table
-
-        table = Table("figure", "value", title="Goodness of fit")
+    def _shown(self) -> Shown:
         low, high = np.quantile(self.draws, [0.025, 0.975]).tolist()
-        table.add_row("statistic", f"{self.statistic:.6g}")
-        table.add_row("simulated, middle 95%", f"{low:.6g} to {high:.6g}")
-        table.add_row("two-sided p-value", f"{self.p_value:.4g}")
-        return table
+        rows = [
+            (self.what, f"{self.statistic:.6g}"),
+            ("simulated, middle 95%", f"{low:.6g} to {high:.6g}"),
+            ("two-sided p-value", f"{self.p_value:.4g}"),
+        ]
+        return Shown(("figure", "value"), rows, "Goodness of fit")
 
 
 def goodness_of_fit(
@@ -130,7 +130,8 @@ def goodness_of_fit(
     exact = statistic is None and refit is None and rows.is_complete and rows.weights is None
     moments = log_probability_moments(model) if exact and _is_discrete(model) else LogMoments(math.nan, math.nan)
     deviation = math.sqrt(moments.variance / max(rows.num_rows, 1))
-    return GoodnessOfFit(float(figure(model, rows)), draws, 0.0 - moments.mean, deviation)
+    what = "mean log-loss (nats)" if statistic is None else getattr(statistic, "__name__", "statistic")
+    return GoodnessOfFit(float(figure(model, rows)), draws, 0.0 - moments.mean, deviation, what)
 
 
 def mean_log_loss(model: Any, data: Dataset) -> float:

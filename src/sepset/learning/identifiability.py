@@ -21,6 +21,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.cpds.causal import NoisyMax, NoisyOr
+from sepset.cpds.cpd import CPD
+from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable, listing
 from sepset.learning.freeparameters import FreeParameters
@@ -132,7 +135,8 @@ def identifiability(
     r"""Which parameters can be learned when only some variables are observed.
 
     Args:
-        model: tables, trees and rules (deterministic CPDs have no parameters); tied parameters count once.
+        model: any discrete CPDs, each with the parameters it really has (functions have none): cells of tables, trees
+            and rules, contributions of noisy-or and noisy-max, weights of logistic CPDs; tied ones count once.
         observed: the variables that are observed; several sets, where rows observe different ones; or the table of
             missingness patterns of data.
         at: "random" parameters, where the rank is that of almost all; or those of the "model", where it can be less.
@@ -252,7 +256,18 @@ def _rank(jacobian: Array) -> tuple[Array, Array]:
 
 
 def _can_switch(model: BayesNet, name: str) -> bool:
-    """Whether the states of a hidden variable can be renamed in all tables that mention them."""
+    """Whether the states of a hidden variable can be renamed in all CPDs that mention them."""
     cpds = [model.cpd(name), *(model.cpd(child) for child in model.children(name))]
     blocks = [cpd.block for cpd in model.cpds]
-    return all(isinstance(cpd, TableCPD) and blocks.count(cpd.block) == 1 for cpd in cpds)
+    return all(_renames(cpd, name) and blocks.count(cpd.block) == 1 for cpd in cpds)
+
+
+def _renames(cpd: CPD, name: str) -> bool:
+    """Whether a CPD of this form is one of the same form after the states of a variable change places.
+
+    Of noisy-or and noisy-max so are the states of a parent that all contribute; levels of the child are ordered.
+    """
+    if isinstance(cpd, NoisyOr | NoisyMax) and cpd.child.name != name:
+        place = [p.name for p in cpd.parents].index(name)
+        return bool(cpd._free()[place + 1].all())
+    return isinstance(cpd, TableCPD | LogisticCPD)

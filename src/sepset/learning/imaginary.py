@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepset.cpds.discrete import decode
-from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.priors import check_size
 from sepset.errors import ModelError, ScopeError, nearest
 from sepset.evidence import Evidence
 from sepset.factors.algebra import Columns, num_entries
 from sepset.inference.cliquetree import CliqueTree, PreparedCliqueTree
 from sepset.inference.tabletree import PreparedTables
-from sepset.learning.statistics import realigned
+from sepset.learning.statistics import counted
 from sepset.learning.task import bind, refuse_missing
 from sepset.models.model import Model
 
@@ -84,8 +82,16 @@ class BDe:
 class ImaginaryData:
     r"""Imaginary rows, added to the data: $\alpha_{x \mid \mathbf u} = M'[x, \mathbf u]$.
 
-    For every kind of CPD the estimate is that of the joined rows. Cells that no imaginary row has get no pseudo-count,
-    so there the prior is improper and the evidence undefined.
+    For every kind of CPD the estimate of `MAP` and `EM` is that of the joined rows: the prior is flat in unconstrained
+    parameters (logits, weights, lines and logarithms of variances) before the imaginary rows are seen.
+
+    - Multinomials: cells that no imaginary row has get no pseudo-count; there the prior is improper, and the evidence
+      undefined.
+    - Linear Gaussians: `Bayes` starts from normal-gamma with shape $(M' - p) / 2$ and rate $\text{RSS}' / 2$ about the
+      imaginary least-squares line of $p$ coefficients, in each context. It needs more imaginary rows than
+      coefficients, parents that are not collinear and no perfect fit; else it is improper, and refused.
+    - Noisy-or, noisy-max and logistic CPDs: the rows join the likelihood, for `MAP` and `EM`; `Bayes` has no closed
+      form.
 
     Args:
         data: the rows, as `fit` takes them, complete.
@@ -101,19 +107,23 @@ class ImaginaryData:
 
     data: object = field(repr=False)
     weight: float = 1.0
-    takes_any = True
 
     def __post_init__(self) -> None:
         check_size("ImaginaryData", "weight", self.weight)
 
     def hyperparameters(self, cpds: Sequence[Any]) -> Any:
         """The statistics of the rows, pooled over a block."""
-        return reduce(add, (realigned(self._statistics(cpd), cpds[0]) for cpd in cpds))
+        return counted(cpds[0], *self.rows(cpds))
 
-    def _statistics(self, cpd: Any) -> Any:
+    def rows(self, cpds: Sequence[Any]) -> tuple[Columns, Array]:
+        """The rows of a block, as columns of its first CPD's variables, and the weight of each."""
+        parts = [self._columns(cpd) for cpd in cpds]
+        columns = {v: np.concatenate([part[axis] for part in parts]) for axis, v in enumerate(cpds[0].scope)}
+        return columns, np.concatenate([part[-1] for part in parts])
+
+    def _columns(self, cpd: Any) -> list[NDArray[Any]]:
+        """The columns of one CPD, in the order of its scope, then the weights."""
         rows = bind(self.data, cpd.scope)
         refuse_missing(rows, "ImaginaryData")
-        columns: Columns = {v: rows.column(v) for v in cpd.scope}
-        weights = np.full(rows.num_rows, float(self.weight))
-        count = cpd.scatters if isinstance(cpd, LinearGaussian) else cpd.statistics
-        return count(columns, weights)
+        own = np.ones(rows.num_rows) if rows.weights is None else rows.weights
+        return [*(np.asarray(rows.column(v)) for v in cpd.scope), self.weight * own]

@@ -26,10 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
 from sepset.errors import DataError, TooLarge
 from sepset.factors.algebra import AnyVariable
 from sepset.learning.incompletegaussian import incomplete_gaussian, pattern_moments, solve
-from sepset.learning.missingness import as_dataset, members, missing_patterns
+from sepset.learning.missingness import members, missing_patterns
 from sepset.variables import Discrete, VariableLike
 
 Array: TypeAlias = NDArray[np.float64]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,9 @@ from sepset.errors import NotApplicable, ScopeError, nearest
 from sepset.inference.progress import Bar
 from sepset.learning.predictor import Names, Predictor, most_probable, refuse_missing, true_codes
 from sepset.learning.resampling import Bootstrap, bootstrap_mean
+from sepset.learning.tabulated import Shown, Tabulated
 from sepset.models.model import Model
 from sepset.variables import Discrete, Vector
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -309,7 +307,7 @@ def weighted_mean(values: Floats, weights: Floats) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evaluation(Mapping[str, Risk]):
+class Evaluation(Mapping[str, Risk], Tabulated):
     """The risk of one model under several losses, by name.
 
     >>> Evaluation({"0/1": Risk("0/1", np.array([1.0, 0.0]), np.ones(2))})["0/1"].mean
@@ -330,13 +328,9 @@ class Evaluation(Mapping[str, Risk]):
     def __len__(self) -> int:
         return len(self.risks)
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table
-
-        table = Table("loss", "mean", "standard error", "rows")
-        for name, risk in self.risks.items():
-            table.add_row(name, f"{risk.mean:.6g}", f"{risk.standard_error:.2g}", str(len(risk.rows)))
-        return table
+    def _shown(self) -> Shown:
+        rows = [(n, f"{r.mean:.6g}", f"{r.standard_error:.2g}", f"{len(r.rows):,}") for n, r in self.risks.items()]
+        return Shown(("loss", "mean", "standard error", "rows"), rows)
 
 
 def evaluate(model: Model | Predictor, data: object, *losses: Loss, progress: bool | None = False) -> Evaluation:

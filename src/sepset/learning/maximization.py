@@ -5,22 +5,35 @@ Every estimator that maximizes ends here: maximum likelihood, MAP, and the M-ste
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.cpds.configurations import Configurations
 from sepset.cpds.cpd import CPD
 from sepset.cpds.estimation import unseen_message
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.multinomials import Multinomials, multinomials
-from sepset.cpds.priors import CellPrior, Dirichlet, DirichletMixture, FamilyPrior, Laplace, Normal, pseudo_counts_of
+from sepset.cpds.priors import (
+    CellPrior,
+    Dirichlet,
+    DirichletMixture,
+    FamilyPrior,
+    Laplace,
+    Normal,
+    RowPrior,
+    pseudo_counts_of,
+)
 from sepset.cpds.scatters import Scatters
 from sepset.errors import DataError, ModelError, NotApplicable, listing, nearest
 from sepset.factors.coordinates import states_of
-from sepset.learning.lines import is_conjugate, mode_of, posterior_of
+from sepset.learning.families import check_rows_join, contributing, contributions
+from sepset.learning.linepriors import is_conjugate, posterior_of
+from sepset.learning.lines import at_variances, mode_of
 from sepset.learning.statistics import realigned
 
 Array: TypeAlias = NDArray[np.float64]
@@ -50,7 +63,7 @@ def maximize_block(
         prior: one prior, several of which the first that applies counts, or a mapping by name of block or child.
         parameterization: where the mode is taken; it matters, since modes move with the parameterization.
         unseen: contexts that neither data nor prior speak of: "raise" an error, "uniform", the child's "marginal",
-            "keep" the parameters as they are, or a prior to fill them with.
+            "keep" the parameters as they are, or a prior to fill them with; or a mapping by name, as `prior` may be.
 
     Reference: Koller & Friedman, sections 17.2.3 and 17.4.4 and box 17.D.
 
@@ -63,6 +76,7 @@ def maximize_block(
     check_policy(unseen)
     check_parameterization(parameterization)
     chosen = prior_for(prior, cpds)
+    unseen = prior_for(unseen, cpds) if isinstance(unseen, Mapping) else unseen
     if isinstance(chosen, DirichletMixture):
         raise NotApplicable(f"{chosen!r} has several modes. Use Bayes, which averages over them.")
     if cpds[0].num_parameters == 0 and not isinstance(cpds[0], LinearGaussian):
@@ -87,6 +101,8 @@ def check_policy(unseen: object) -> None:
     """Refuse what is neither a policy nor a prior."""
     if isinstance(unseen, str) and unseen not in POLICIES:
         raise NotApplicable(f"unseen is {listing(POLICIES)} or a prior; found {unseen!r}.{nearest(unseen, POLICIES)}")
+    for own in unseen.values() if isinstance(unseen, Mapping) else ():
+        check_policy(own)
     if unseen is None or isinstance(unseen, type | int | float):
         raise NotApplicable(f"unseen is {listing(POLICIES)} or a prior such as Dirichlet(1); found {unseen!r}.")
 
@@ -117,7 +133,7 @@ def is_prior_of(prior: object, cpd: CPD) -> bool:
     """Whether a prior is about the parameters of this kind of CPD."""
     if multinomials(cpd) is not None:
         return isinstance(prior, CellPrior | FamilyPrior | DirichletMixture)
-    if getattr(prior, "takes_any", False):
+    if isinstance(prior, RowPrior):
         return True
     if isinstance(cpd, LinearGaussian | LogisticCPD):
         return isinstance(prior, Normal | Laplace) or (isinstance(cpd, LinearGaussian) and is_conjugate(prior))
@@ -144,8 +160,7 @@ def _filled(
     if not empty.any():
         return counts
     if unseen == "raise":
-        first = cells.describe_group(int(empty.argmax()))
-        raise DataError(unseen_message(cpds[0], int(empty.sum()), len(empty), first))
+        raise DataError(unseen_message(cpds[0], np.flatnonzero(empty), len(empty), cells.describe_group))
     return np.where(empty[groups], _filling(cpds, cells, counts, unseen), counts)
 
 
@@ -169,13 +184,30 @@ def _numeric(
     cpds: Sequence[CPD], total: Any, prior: Any, parameterization: Parameterization, unseen: object
 ) -> tuple[CPD, ...]:
     """Noisy-or, noisy-max and logistic CPDs: their own search."""
-    if getattr(prior, "takes_any", False):
-        total, prior = total + realigned(prior.hyperparameters(cpds), cpds[0]), None
+    if isinstance(prior, RowPrior):
+        check_rows_join(prior, cpds[0], parameterization == "theta")
+        total, prior = total + prior.hyperparameters(cpds), None
     if isinstance(prior, CellPrior):
         k = cpds[0].child.num_states  # type: ignore[union-attr]  # discrete, as it takes pseudo-counts
         prior = Dirichlet.improper(_shifted(prior.pseudo_counts((1, k))[0], prior, parameterization, cpds[0]))
-    fallback = _two_policies(unseen, cpds[0])
-    return tuple(_estimated(cpd, realigned(total, cpd), prior, fallback) for cpd in cpds)
+    speaks = prior is not None and not (isinstance(prior, Dirichlet) and not prior.alpha.any())
+    fallback = "uniform" if speaks or unseen == "keep" else _two_policies(unseen, cpds[0])
+    made = tuple(_estimated(cpd, realigned(total, cpd), prior, fallback) for cpd in cpds)
+    return tuple(map(_kept, made, cpds, itertools.repeat(total))) if unseen == "keep" and not speaks else made
+
+
+def _kept(made: Any, cpd: Any, total: Configurations) -> CPD:
+    """An estimate that keeps what the CPD says of parents' states that never occur."""
+    silent = [total.state_counts(axis) == 0 for axis in range(len(cpd.parents))]
+    if isinstance(made, LogisticCPD):
+        odds = [w - w[:, :1] for w in cpd.weights]
+        rows = [np.where(s[:, None], o - o[:1], w) for s, o, w in zip(silent, odds, made.weights, strict=True)]
+        return LogisticCPD(cpd.child, dict(zip(cpd.parents, rows, strict=True)), made.bias, block=cpd.block)
+    leak, *tables = contributions(made)
+    before = contributions(cpd)[1:]
+    return contributing(
+        cpd, [leak, *(np.where(s[:, None], b, t) for s, b, t in zip(silent, before, tables, strict=True))]
+    )
 
 
 def _estimated(cpd: Any, total: Any, prior: object, unseen: str) -> CPD:
@@ -183,11 +215,10 @@ def _estimated(cpd: Any, total: Any, prior: object, unseen: str) -> CPD:
 
 
 def _two_policies(unseen: object, cpd: object) -> str:
-    if unseen == "keep":
-        return "uniform"
-    if unseen not in ("raise", "uniform"):
-        raise NotApplicable(f"{cpd!r} has no separate contexts; there unseen= is 'raise' or 'uniform', not {unseen!r}.")
-    return str(unseen)
+    if unseen in ("raise", "uniform"):
+        return str(unseen)
+    others = "'raise', 'uniform' or 'keep'" if multinomials(cpd) is None else "'raise' or 'uniform'"
+    raise NotApplicable(f"{cpd!r} has no separate contexts; there unseen= is {others}, not {unseen!r}.")
 
 
 def _lines(
@@ -199,9 +230,11 @@ def _lines(
     unseen: object,
 ) -> tuple[CPD, ...]:
     stats = first.centered(total)
-    if getattr(prior, "takes_any", False):
-        stats, prior = stats + first.centered(prior.hyperparameters(cpds)), None
-    if is_conjugate(prior):
+    if isinstance(prior, RowPrior):
+        stats = stats + first.centered(prior.hyperparameters(cpds))
+        made = _plain_lines(first, stats, None, unseen)
+        made = at_variances(made, stats.counts) if parameterization == "theta" else made
+    elif is_conjugate(prior):
         made = mode_of(first, posterior_of(first, prior, stats), parameterization)
     else:
         made = _plain_lines(first, stats, prior, unseen)
@@ -210,6 +243,8 @@ def _lines(
 
 
 def _plain_lines(first: LinearGaussian, stats: Scatters, prior: Any, unseen: object) -> LinearGaussian:
+    if not (stats.counts == 0).any():
+        return first.from_statistics(stats, prior, unseen="keep")
     unseen = unseen if isinstance(unseen, str) else prior_for(unseen, [first])
     if unseen == "marginal":
         stats = Scatters.stacked(s if s.count > 0 else stats.pooled for s in stats.contexts)
@@ -219,9 +254,10 @@ def _plain_lines(first: LinearGaussian, stats: Scatters, prior: Any, unseen: obj
         raise NotApplicable(f"{first!r}: no line is uniform; there unseen= is 'raise', 'marginal', 'keep' or a prior.")
     silent = np.flatnonzero(stats.counts == 0)
     if silent.size and unseen != "keep":
-        where = f"({states_of(first.by, int(silent[0]))})"
         remedy = "Give a prior such as NormalGamma(0, 1, 2, 1), or unseen='marginal'."
-        raise DataError(unseen_message(first, len(silent), len(stats.counts), where, remedy))
+        raise DataError(
+            unseen_message(first, silent, len(stats.counts), lambda e: f"({states_of(first.by, e)})", remedy)
+        )
     return first.from_statistics(stats, prior, unseen="keep")
 
 

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, listing, nearest
 from sepset.factors.algebra import AnyVariable, Columns
 from sepset.variables import Discrete, VariableLike, Vector
@@ -234,7 +235,7 @@ def mask(data: object, mechanism: Mechanism, *, seed: int | np.random.Generator 
     >>> mask({"coin": ["head", "tail"]}, MCAR(1.0))["coin"].tolist()
     [None, None]
     """
-    rows = _Rows(data if isinstance(data, Dataset) else Dataset(data))
+    rows = _Rows(as_dataset(data))
     rng = np.random.default_rng(seed)
     columns = {v.name: rows.data.column(v) for v in rows.data.variables}
     for name, hiding in mechanism.hidings(rows.data.variables).items():

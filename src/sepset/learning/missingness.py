@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
+from sepset.learning.tabulated import Shown, Tabulated
 from sepset.variables import VariableLike
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 Array: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -26,7 +24,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MissingPatterns:
+class MissingPatterns(Tabulated):
     r"""The sets of cells that are observed together, with how many rows have each; the most frequent first.
 
     Attributes:
@@ -98,21 +96,8 @@ class MissingPatterns:
         marks = np.where(self.observed[:SHOWN], "·", "?")
         return [(f"{n:,}", *row) for n, row in zip(self.num_rows.tolist(), marks.tolist(), strict=False)]
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table as RichTable
-
-        table = RichTable(title=repr(self), caption="? is missing")
-        for title in ("rows", *self.names):
-            table.add_column(title, justify="right" if title == "rows" else "center")
-        for cells in self._cells():
-            table.add_row(*cells)
-        return table
-
-    def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in ("rows", *self.names))
-        body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>" for cells in self._cells())
-        caption = html.escape(repr(self))
-        return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    def _shown(self) -> Shown:
+        return Shown(("rows", *self.names), self._cells(), repr(self), "? is missing")
 
 
 def missing_patterns(data: object, variables: Iterable[VariableLike] | None = None) -> MissingPatterns:
@@ -160,9 +145,3 @@ def members(which: Ints, count: int) -> list[Ints]:
     """
     ends = np.cumsum(np.bincount(which, minlength=count))
     return np.split(np.argsort(which, kind="stable"), ends[:-1]) if count else []
-
-
-def as_dataset(data: object, variables: Iterable[VariableLike] | None = None) -> Dataset:
-    """The data as a dataset, with only some of its columns where they are named."""
-    rows = data if isinstance(data, Dataset) else Dataset(data)
-    return rows if variables is None else rows.select(variables)

@@ -20,7 +20,7 @@ from sepset.factors.coordinates import states_of
 from sepset.inference.result import Guarantee
 from sepset.learning.fit import Fit
 from sepset.learning.fragmentation import Fragmentation
-from sepset.learning.lines import is_conjugate
+from sepset.learning.linepriors import is_conjugate
 from sepset.learning.maximization import (
     Parameterization,
     check_parameterization,
@@ -29,6 +29,7 @@ from sepset.learning.maximization import (
     prior_for,
 )
 from sepset.learning.posterior import Posterior
+from sepset.learning.refinement import EPSILON, TIGHT, is_tight, refined, shares, smallest_variances
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
@@ -48,7 +49,8 @@ class MLE:
 
     Args:
         unseen: contexts without data: "raise" an error (the default), "uniform", the child's "marginal", "keep" what
-            the network had, or a prior to fill them with. `Fit.fragmentation` lists them.
+            the network had, or a prior to fill them with; or a mapping from names of variables or blocks to these, with
+            `...` for all others. `Fit.fragmentation` lists them.
         floor: the least probability of a cell; rows are divided by their sums after raising. None by default.
         min_variance: the least variance of a linear Gaussian. Without it a variance of zero (a constant child, or a
             perfect fit) is an error, since the likelihood is unbounded there.
@@ -75,13 +77,16 @@ class MLE:
     def fit(self, task: Task) -> Fit:
         """The network of largest likelihood."""
         stats = Statistics.of(task, "MLE")
-        model = stats.estimated(self._block)
+        model = stats.estimated(lambda cpds, total: self._block(cpds, total, stats))
         return _fitted(self, stats, model)
 
-    def _block(self, cpds: tuple[CPD, ...], total: Any) -> tuple[CPD, ...]:
-        made = maximize_block(cpds, total, unseen=self.unseen)
+    def _block(self, cpds: tuple[CPD, ...], total: Any, stats: Statistics) -> tuple[CPD, ...]:
+        made: tuple[Any, ...] = maximize_block(cpds, total, unseen=self.unseen)
         if isinstance(made[0], LinearGaussian):
-            return _with_variance(made, made[0].centered(total), self.min_variance)
+            known = made[0].centered(total)
+            has_rows = bool(stats.columns) and is_tight(made[0], known)
+            made = refined(made, known, stats.columns, stats.weights) if has_rows else made
+            return _with_variance(made, known, self.min_variance, has_rows)
         cells = multinomials(made[0])
         if self.floor is None or cells is None:
             return made
@@ -172,7 +177,7 @@ class MAP:
     def _block(self, cpds: tuple[CPD, ...], total: Any) -> tuple[CPD, ...]:
         made = maximize_block(cpds, total, self.prior, parameterization=self.parameterization, unseen=self.unseen)
         if isinstance(made[0], LinearGaussian) and not is_conjugate(prior_for(self.prior, cpds)):
-            return _with_variance(made, made[0].centered(total), None)
+            return _with_variance(made, made[0].centered(total), None, False)
         return made
 
     def __repr__(self) -> str:
@@ -213,7 +218,7 @@ def _fitted(method: object, stats: Statistics, model: BayesNet, posterior: Poste
         fragmentation=Fragmentation.of(stats),
         num_rows=stats.num_rows,
         guarantees={"parameters": _guarantee(model)},
-        info=_ranks(stats),
+        info=_ranks(stats) | _digits(stats, model),
     )
 
 
@@ -239,7 +244,23 @@ def _ranks(stats: Statistics) -> dict[str, object]:
     return found
 
 
-def _with_variance(cpds: tuple[Any, ...], stats: Scatters, least: float | None) -> tuple[CPD, ...]:
+def _digits(stats: Statistics, model: BayesNet) -> dict[str, object]:
+    """The children whose lines leave so little over that sums of squares, without the rows, tell it badly."""
+    found: dict[str, object] = {}
+    for block, pool in stats.blocks.items():
+        cpd = model.cpd(pool.cpds[0].child)
+        if stats.columns or not isinstance(cpd, LinearGaussian):
+            continue
+        least = float(shares(cpd, cpd.centered(pool.total)).min(initial=1.0))
+        if least < TIGHT:
+            found[f"variance of {block.name}"] = (
+                f"a share of {least:.1e} of the child's: from sums of squares known to about "
+                f"{min(100 * EPSILON / least, 1.0):.1g} of itself; rows in memory tell all digits"
+            )
+    return found
+
+
+def _with_variance(cpds: tuple[Any, ...], stats: Scatters, least: float | None, is_refined: bool) -> tuple[CPD, ...]:
     """The lines, once their variances are positive or raised to the least one asked for."""
     first, seen = cpds[0], stats.counts > 0
     values, vectors = np.linalg.eigh(first.covariance)
@@ -247,7 +268,8 @@ def _with_variance(cpds: tuple[Any, ...], stats: Scatters, least: float | None) 
         raised = (vectors * np.maximum(values, least)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
         covariance = np.where(seen[:, None, None], raised, first.covariance)
         return tuple(cpd.with_parameters(first.intercept, first.coefficients, covariance) for cpd in cpds)
-    flat = seen & (values[:, 0] <= _rounding(stats, first.child.size))
+    limit = smallest_variances(first, stats) if is_refined else _rounding(stats, first.child.size)
+    flat = seen & (values[:, 0] <= limit)
     if flat.any():
         e = int(flat.argmax())
         where = f" where {states_of(first.by, e)}" if first.by else ""

@@ -136,7 +136,8 @@ class Posterior:
 
         Args:
             variable: the child.
-            parameter: a state of a discrete child; "intercept", "variance" or a parent's name for a real one.
+            parameter: a state of a discrete child; "intercept", "variance" or a parent's name for a real one, with
+                coordinates of vectors in brackets, the child's first: "intercept[1]", "u[1, 0]".
             given: the states of all its (discrete) parents.
             level: the probability that the parameter lies inside.
         """
@@ -250,8 +251,10 @@ class Posterior:
     def _rows(self) -> Iterator[tuple[str, str, str]]:
         for block, part in self.blocks.items():
             contexts = len(part.contexts) if isinstance(part, Lines) else len(part.log_weights)
-            kind = "normal-gamma" if isinstance(part, Lines) else "Dirichlet"
-            kind = "mixture of Dirichlets" if isinstance(part, Dirichlets) and len(part.prior) > 1 else kind
+            if isinstance(part, Lines):
+                kind = "normal-gamma" if part.cpds[0].child.size == 1 else "normal-inverse-Wishart"
+            else:
+                kind = "Dirichlet" if len(part.prior) == 1 else "mixture of Dirichlets"
             yield block.name, kind, str(contexts)
 
     def __rich__(self) -> RichTable:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
+from sepset.data.suggestions import column_names
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, listing
 from sepset.evidence import Evidence
 from sepset.inference.cliquetree import CliqueTree
@@ -71,6 +72,12 @@ class Predictor:
         variables = self.model.variables
         if isinstance(data, Dataset) and all(v in data.variables for v in variables):
             return data
+        names = data.variables.names if isinstance(data, Dataset) else column_names(data)
+        if len(variables) and not any(name in variables for name in names):
+            raise DataError(
+                f"No column is a variable of the model: columns are {listing(names)}, variables "
+                f"{listing(variables.names)}."
+            )
         return Dataset(data, variables, missing_columns="allow")
 
     def variables(self, names: Names) -> tuple[Discrete | Vector, ...]:

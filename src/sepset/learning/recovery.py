@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from sepset.errors import ModelError, ScopeError, listing
 from sepset.graphs.equivalence import cpdag, immoralities
 from sepset.graphs.graph import DAG, skeleton
 from sepset.learning.resampling import check_draws
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
+from sepset.learning.tabulated import Shown, Tabulated
 
 
 class Overlap(NamedTuple):
@@ -53,7 +51,7 @@ class Overlap(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(Tabulated):
     """How a learned graph compares with the true one; I-equivalent graphs count as equal.
 
     Attributes:
@@ -70,13 +68,10 @@ class Recovery:
     immoralities: Overlap
     distance: int
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table
-
-        table = Table("part", "precision", "recall", "F1", title=f"structural Hamming distance {self.distance}")
-        for name, part in (("skeleton", self.skeleton), ("immoralities", self.immoralities)):
-            table.add_row(name, *(f"{number:.4f}" for number in (part.precision, part.recall, part.f1)))
-        return table
+    def _shown(self) -> Shown:
+        parts = (("skeleton", self.skeleton), ("immoralities", self.immoralities))
+        rows = [(name, *(f"{x:.4f}" for x in (part.precision, part.recall, part.f1))) for name, part in parts]
+        return Shown(("part", "precision", "recall", "F1"), rows, f"structural Hamming distance {self.distance}")
 
 
 def structure_recovery(truth: DAG, learned: DAG) -> Recovery:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.cpds.cpd import CPD
-from sepset.learning.families import Estimated
+from sepset.learning.families import Estimated, joined
 from sepset.learning.maximization import prior_for
 from sepset.learning.sharing import blocks_of
 from sepset.models.bayesnet import BayesNet
@@ -82,6 +82,14 @@ class Reestimation:
         """The log density of the network's parameters, up to a constant."""
         firsts = [members[0] for members in self.members]
         return float(sum(self.families[i].log_prior(model.cpds[i], a) for i, a in zip(firsts, alphas, strict=True)))
+
+    def joined(
+        self, model: BayesNet, statistics: Statistics, alphas: Sequence[Any]
+    ) -> tuple[Statistics, tuple[Any, ...]]:
+        """The statistics with those of imaginary rows at these parameters, and what is left of the prior."""
+        rows = zip((members[0] for members in self.members), statistics, alphas, strict=True)
+        pairs = [joined(self.families[i], model.cpds[i], s, a) for i, s, a in rows]
+        return tuple(stats for stats, _ in pairs), tuple(alpha for _, alpha in pairs)
 
     def score(self, model: BayesNet, statistics: Statistics) -> float:
         r"""The expected log-likelihood of completed rows, $E_Q[\log P(\mathcal D, \mathcal H \mid \theta)]$."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
 from sepset.errors import DataError, ScopeError
 from sepset.variables import VariableLike
 
@@ -92,7 +93,7 @@ class Bootstrap:
 
 
 def bootstrap(
-    data: Dataset,
+    data: object,
     statistic: Callable[[Dataset], float],
     *,
     num_draws: int = 1000,
@@ -104,7 +105,7 @@ def bootstrap(
     $$\hat\theta^{*b} = \theta(\mathcal D^{*b}), \qquad \mathcal D^{*b} \sim \hat P_{\mathcal D}^M$$
 
     Args:
-        data: the rows.
+        data: a dataset or any frame.
         statistic: a number from a dataset; it may fit a model.
         num_draws: how many resamples.
         seed: a number or a generator.
@@ -118,12 +119,13 @@ def bootstrap(
     (0.75, (0.5, 1.0))
     """
     rng = np.random.default_rng(seed)
-    size = _at_least_one(data.num_rows)
+    rows = as_dataset(data)
+    size = _at_least_one(rows.num_rows)
     check_draws(num_draws)
-    draws = np.array([statistic(data.take(rng.integers(0, size, size))) for _ in range(num_draws)], np.float64)
-    rows = np.arange(size)
-    left = [statistic(data.take(np.delete(rows, m))) for m in range(size)] if jackknife else []
-    return Bootstrap(float(statistic(data)), draws, np.array(left, np.float64))
+    draws = np.array([statistic(rows.take(rng.integers(0, size, size))) for _ in range(num_draws)], np.float64)
+    every = np.arange(size)
+    left = [statistic(rows.take(np.delete(every, m))) for m in range(size)] if jackknife else []
+    return Bootstrap(float(statistic(rows)), draws, np.array(left, np.float64))
 
 
 def bootstrap_mean(
@@ -231,24 +233,32 @@ def paired_comparison(
     if ours.ndim != 1 or ours.shape != theirs.shape or not len(ours) or not np.isfinite([ours, theirs]).all():
         raise DataError(
             "A paired comparison needs two columns of finite losses on the same rows, at least one row; found the "
-            f"shapes {ours.shape} and {theirs.shape}."
+            f"shapes {ours.shape} and {theirs.shape}. Those of an evaluation are evaluation[loss].rows."
         )
     d = ours - theirs
     check_draws(num_draws)
-    flipped = _all_subsets(len(d)) if len(d) <= EXHAUSTIVE else _random_subsets(len(d), num_draws, seed)
-    sums, sizes = flipped @ d, flipped.sum(axis=1)
-    extreme = np.abs(d.sum() - 2.0 * sums) >= abs(d.sum()) * (1.0 - 1e-12)
     exact = len(d) <= EXHAUSTIVE
+    sums, sizes = _all_subsets(d) if exact else _random_subsets(d, num_draws, np.random.default_rng(seed))
+    extreme = np.abs(d.sum() - 2.0 * sums) >= abs(d.sum()) * (1.0 - 1e-12)
     p_value = extreme.mean() if exact else (extreme.sum() + 1.0) / (len(extreme) + 1.0)
     return PairedComparison(d, sums[sizes > 0] / sizes[sizes > 0], float(p_value))
 
 
-def _all_subsets(size: int) -> Floats:
-    return ((np.arange(2**size)[:, None] >> np.arange(size)) & 1).astype(np.float64)
+def _all_subsets(d: Floats) -> tuple[Floats, Floats]:
+    """The sum and the size of every subset of the differences."""
+    chosen = ((np.arange(2 ** len(d))[:, None] >> np.arange(len(d))) & 1).astype(np.float64)
+    return chosen @ d, chosen.sum(axis=1)
 
 
-def _random_subsets(size: int, num_draws: int, seed: int | np.random.Generator) -> Floats:
-    return np.random.default_rng(seed).integers(0, 2, (num_draws, size)).astype(np.float64)
+def _random_subsets(d: Floats, num_draws: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """The sum and the size of random subsets, some at a time, so that memory does not grow with their number."""
+    sums, sizes = np.empty(num_draws), np.empty(num_draws)
+    step = max(1, CHUNK // len(d))
+    for start in range(0, num_draws, step):
+        part = slice(start, min(start + step, num_draws))
+        chosen = rng.integers(0, 2, (part.stop - start, len(d)), np.uint8).astype(np.float64)
+        sums[part], sizes[part] = chosen @ d, chosen.sum(axis=1)
+    return sums, sizes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,7 +290,7 @@ class PermutationTest:
 
 
 def permutation_test(
-    data: Dataset,
+    data: object,
     column: VariableLike,
     statistic: Callable[[Dataset], float],
     *,
@@ -290,7 +300,7 @@ def permutation_test(
     """Whether a figure says that one column depends on the others: against the figure with that column shuffled.
 
     Args:
-        data: the rows.
+        data: a dataset or any frame.
         column: the variable whose cells are shuffled among the rows.
         statistic: a number from a dataset, larger where the dependence is stronger.
         num_draws: how many permutations.
@@ -304,8 +314,9 @@ def permutation_test(
     """
     rng = np.random.default_rng(seed)
     check_draws(num_draws)
-    draws = [statistic(shuffled(data, column, rng)) for _ in range(num_draws)]
-    return PermutationTest(float(statistic(data)), np.array(draws, np.float64))
+    rows = as_dataset(data)
+    draws = [statistic(shuffled(rows, column, rng)) for _ in range(num_draws)]
+    return PermutationTest(float(statistic(rows)), np.array(draws, np.float64))
 
 
 def shuffled(data: Dataset, column: VariableLike, rng: np.random.Generator) -> Dataset:

@@ -18,15 +18,13 @@ from sepset.cpds.structured import DeterministicCPD, MultiplexerCPD
 from sepset.cpds.table import TableCPD
 from sepset.data.counts import Counts
 from sepset.factors.algebra import Columns
+from sepset.learning.refinement import is_tight
 from sepset.learning.sharing import blocks_of
 from sepset.learning.stored import is_countable, stored_statistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 
 Array: TypeAlias = NDArray[np.float64]
-
-TIGHT = 1e-6
-"""The share of a sum of squares below which differences of sums are not trusted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +42,7 @@ class Pooled:
                 squares have lost its digits.
         """
         if isinstance(cpd, LinearGaussian):
-            return None if has_rows and _is_tight(cpd, self.total) else cpd.log_likelihood(self.total)
+            return None if has_rows and is_tight(cpd, cpd.centered(self.total)) else cpd.log_likelihood(self.total)
         if isinstance(cpd, DeterministicCPD | MultiplexerCPD):
             return -math.inf if self.total[1] > 0 else 0.0
         if isinstance(self.total, Configurations):
@@ -124,14 +122,6 @@ class Statistics:
 
     def _summed(self, cpd: CPD) -> float:
         return _weighed(cpd, {v: self.columns[v] for v in cpd.scope}, self.weights)
-
-
-def _is_tight(cpd: LinearGaussian, total: Any) -> bool:
-    """Whether a line leaves less than `TIGHT` of its child's sum of squares in some context."""
-    known, size = cpd.centered(total), cpd.child.size
-    squares = np.einsum("cii->ci", known.products)[:, -size:]
-    left = np.einsum("cii->ci", cpd.covariance) * known.counts[:, None]
-    return bool((left < TIGHT * squares).any())
 
 
 def _weighed(cpd: CPD, columns: Columns, weights: Array | None) -> float:

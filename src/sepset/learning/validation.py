@@ -7,23 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
 from sepset.errors import ModelError, ScopeError, nearest
 from sepset.graphs.graph import DAG
 from sepset.inference.progress import Bar
 from sepset.learning.fit import LearningMethod, fit
 from sepset.learning.losses import Evaluation, LogLoss, Loss, Risk, evaluate, weighted_mean
 from sepset.learning.splits import Holdout, KFold, LeaveOneOut, Splitter
+from sepset.learning.tabulated import Shown, Tabulated
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 Floats: TypeAlias = NDArray[np.float64]
 Procedure: TypeAlias = Callable[[Dataset], Any]
@@ -54,6 +53,10 @@ class Learner:
 
 def learned(procedure: Procedure, data: Dataset) -> Model:
     """The model that a procedure makes of these rows, whether it gives the model or a fit that holds it."""
+    if not callable(procedure):
+        raise ModelError(
+            f"A procedure makes a model from a dataset, as Learner(dag, method) does; found {procedure!r}."
+        )
     found = procedure(data)
     model = getattr(found, "model", found)
     if not isinstance(model, Model):
@@ -129,7 +132,7 @@ class ValidatedRisk:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Validation(Mapping[str, ValidatedRisk]):
+class Validation(Mapping[str, ValidatedRisk], Tabulated):
     """The risks of a procedure on rows it was not trained on, by loss.
 
     Attributes:
@@ -161,16 +164,14 @@ class Validation(Mapping[str, ValidatedRisk]):
     def __len__(self) -> int:
         return len(self.risks)
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table
-
+    def _shown(self) -> Shown:
         trained = ["training mean"] if self.risk.trained else []
-        table = Table("loss", "pooled mean", "standard error", "mean of folds", "spread of folds", *trained)
+        rows: list[tuple[str, ...]] = []
         for name, risk in self.risks.items():
             numbers = [risk.pooled_mean, risk.pooled.standard_error, risk.mean_of_folds, risk.spread]
             numbers += [risk.training_mean] if trained else []
-            table.add_row(name, *(f"{number:.6g}" for number in numbers))
-        return table
+            rows.append((name, *(f"{number:.6g}" for number in numbers)))
+        return Shown(("loss", "pooled mean", "standard error", "mean of folds", "spread of folds", *trained), rows)
 
 
 def cross_validate(
@@ -208,7 +209,7 @@ def cross_validate(
     tested: list[Evaluation] = []
     trained: list[Evaluation] = []
     places: list[NDArray[np.int64]] = []
-    chosen = KFold() if split is None else split
+    chosen = KFold() if split is None else _checked(split)
     with Bar(progress, "rounds") as bar:
         for mask in chosen.rounds(rows, rng):
             train = rows.take(~mask)
@@ -225,9 +226,17 @@ def _over_rounds(name: str, tested: Sequence[Evaluation], trained: Sequence[Eval
     return ValidatedRisk(name, tuple(e[name] for e in tested), tuple(e[name] for e in trained))
 
 
-def as_dataset(data: object) -> Dataset:
-    """The dataset itself, or the rows of a frame."""
-    return data if isinstance(data, Dataset) else Dataset(data)
+def _checked(split: Splitter) -> Splitter:
+    if not isinstance(split, Splitter):
+        raise ScopeError(f"split is a value such as KFold(5), Holdout(0.25) or LeaveOneOut(); found {split!r}.")
+    return split
+
+
+def named(procedures: Mapping[str, Procedure]) -> Mapping[str, Procedure]:
+    """The procedures, which come by name, at least one of them."""
+    if not isinstance(procedures, Mapping) or not procedures:
+        raise ScopeError(f"Procedures come by name, as {{'mine': Learner(dag, method)}}; found {procedures!r}.")
+    return procedures
 
 
 def train_and_test(procedure: Procedure, train: object, test: object, *losses: Loss) -> Evaluation:
@@ -290,7 +299,7 @@ def leave_one_out(procedure: Procedure, data: object, *losses: Loss) -> Validati
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Selection:
+class Selection(Tabulated):
     """The procedure that did best in validation, and its model of all rows.
 
     The best score is optimistic, since it was chosen for being the best: `nested_cross_validate` says what to expect.
@@ -315,13 +324,10 @@ class Selection:
         """The pooled risk of the best candidate: optimistic."""
         return self.validations[self.name].risk.pooled_mean
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table
-
-        table = Table("candidate", "pooled risk", "standard error", title=f"best: {self.name}")
-        for name, found in self.validations.items():
-            table.add_row(name, f"{found.risk.pooled_mean:.6g}", f"{found.risk.pooled.standard_error:.2g}")
-        return table
+    def _shown(self) -> Shown:
+        risks = {name: found.risk for name, found in self.validations.items()}
+        rows = [(n, f"{r.pooled_mean:.6g}", f"{r.pooled.standard_error:.2g}") for n, r in risks.items()]
+        return Shown(("candidate", "pooled risk", "standard error"), rows, f"best: {self.name}")
 
 
 def select_learner(
@@ -346,8 +352,7 @@ def select_learner(
     >>> select_learner({"only": Learner(DAG.parse("coin"))}, {"coin": [0, 1] * 5}).name
     'only'
     """
-    if not candidates:
-        raise ScopeError("There is nothing to select from. Name at least one candidate.")
+    named(candidates)
     rows = as_dataset(data)
     asked = LogLoss() if loss is None else loss
     rounds = KFold(5) if split is None else split
@@ -357,7 +362,7 @@ def select_learner(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NestedValidation:
+class NestedValidation(Tabulated):
     """The risk of choosing among candidates and fitting the choice, on rows that neither saw.
 
     Attributes:
@@ -386,6 +391,15 @@ class NestedValidation:
     def inner_score(self) -> float:
         """The mean of the chosen candidates' own scores: optimistic, to be compared with `risk`."""
         return float(np.mean([s.score for s in self.selections]))
+
+    def __repr__(self) -> str:
+        return f"NestedValidation({self.risk!r}, chosen: {', '.join(self.choices)})"
+
+    def _shown(self) -> Shown:
+        rounds = zip(self.selections, self.risk.tested, strict=True)
+        rows = [(str(k), s.name, f"{s.score:.6g}", f"{t.mean:.6g}") for k, (s, t) in enumerate(rounds, start=1)]
+        rows.append(("all", "", f"{self.inner_score:.6g}", f"{self.risk.pooled_mean:.6g}"))
+        return Shown(("round", "chosen", "its own score", "risk on rows that neither saw"), rows, self.risk.name)
 
 
 def nested_cross_validate(

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
 from sepset.errors import DataError, NotApplicable, listing
 from sepset.factors.algebra import AnyVariable
-from sepset.learning.missingness import as_dataset
 from sepset.variables import Discrete, VariableLike, Vector
 
 Array: TypeAlias = NDArray[np.float64]

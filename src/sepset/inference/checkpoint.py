@@ -1,0 +1,206 @@
+"""Files of unfinished work: plain values and arrays, never code.
+
+A file is one line with the format's version and a checksum, one line of JSON, and the bytes of the arrays one after
+the other. Reading makes numbers, texts, arrays and nests of them, and nothing else: a file from elsewhere can be
+refused or hold wrong numbers, but it runs nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import secrets
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import DataError, NotApplicable
+
+S = TypeVar("S")
+PathLike: TypeAlias = str | os.PathLike[str]
+
+MARK, FORMAT = b"sepset checkpoint", 2
+"""How a checkpoint begins, and the version of what follows."""
+
+DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
+"""The types of numbers that arrays may hold."""
+
+ADVICE = "Name another file, or remove it."
+
+
+class Codec(Protocol[S]):
+    """How the states of a method are kept: as plain values and arrays."""
+
+    def pack(self, state: S) -> object:
+        """The state as None, booleans, numbers, texts and arrays, in tuples, lists and dictionaries by text."""
+
+    def unpack(self, content: Any) -> S:
+        """The state that was packed; what does not fit is refused."""
+
+
+class Plain:
+    """The codec of states that are plain values already.
+
+    >>> Plain().unpack(Plain().pack((1, 2.5)))
+    (1, 2.5)
+    """
+
+    def pack(self, state: Any) -> object:
+        """The state itself."""
+        return state
+
+    def unpack(self, content: Any) -> Any:
+        """The content itself."""
+        return content
+
+
+def dump(content: object) -> bytes:
+    """The bytes of a checkpoint with this content.
+
+    >>> load(dump({"steps": 3, "x": np.array([1.0, 2.0])}), "a file")
+    {'steps': 3, 'x': array([1., 2.])}
+    """
+    arrays: list[NDArray[Any]] = []
+    tree = _encoded(content, arrays)
+    kinds = [[a.dtype.str, list(a.shape), _order(a)] for a in arrays]
+    text = json.dumps([tree, kinds], ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
+    body = b"".join([text, b"\n", *(a.tobytes(order="A") for a in arrays)])
+    return b"%s %d %s\n" % (MARK, FORMAT, _checksum(body)) + body
+
+
+def load(data: bytes, name: str) -> Any:
+    """The content of a checkpoint; arrays are read-only.
+
+    Args:
+        name: what the file is called, for messages.
+    """
+    text, _, numbers = _body(data, name).partition(b"\n")
+    try:
+        tree, kinds = json.loads(text)
+        return _decoded(tree, _arrays(kinds, numbers))
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError) as error:
+        raise DataError(f"The checkpoint {name!r} does not hold what it should ({error}). {ADVICE}") from None
+
+
+def save(content: object, path: PathLike) -> None:
+    """Put a checkpoint in a file, whole or not at all."""
+    data, target = dump(content), Path(os.path.realpath(path))
+    draft = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
+    try:
+        with open(draft, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def require_place(path: PathLike) -> None:
+    """Refuse a checkpoint that could not be written, before any work is done."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise DataError(f"A checkpoint is a file; {os.fspath(path)!r} is a directory.")
+    if not target.parent.is_dir():
+        raise DataError(f"There is no directory {str(target.parent)!r} to keep the checkpoint {target.name!r} in.")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise DataError(f"The directory {str(target.parent)!r} cannot be written to. Keep the checkpoint elsewhere.")
+
+
+def _checksum(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest().encode()
+
+
+def _body(data: bytes, name: str) -> bytes:
+    """What a checkpoint holds after its first line, once that line agrees with it."""
+    head, _, body = data.partition(b"\n")
+    words = head.split(b" ")
+    if not head.startswith(MARK + b" ") or len(words) != 4:
+        raise DataError(f"{name!r} holds no checkpoint. {ADVICE}")
+    if words[2] == b"1":
+        raise DataError(
+            f"The checkpoint {name!r} has format 1, a pickle, which could run code and is no longer read. Remove it to "
+            "start anew."
+        )
+    if words[2] != b"%d" % FORMAT:
+        raise DataError(
+            f"The checkpoint {name!r} has format {words[2].decode(errors='replace')}, and this version of sepset reads "
+            f"{FORMAT}. Go on with the version that wrote it, or remove it."
+        )
+    if words[3] != _checksum(body):
+        raise DataError(f"The checkpoint {name!r} is damaged or was cut short. {ADVICE}")
+    return body
+
+
+def _order(array: NDArray[Any]) -> str:
+    return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+
+
+def _encoded(value: object, arrays: list[NDArray[Any]]) -> Any:
+    """The value as JSON: what JSON cannot say is a list that begins with its kind."""
+    if value is None or isinstance(value, bool | str) or type(value) is int:
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else ["float", repr(value)]
+    if isinstance(value, np.ndarray | np.generic):
+        kind = "array" if isinstance(value, np.ndarray) else "number"
+        return [kind, _numbered(np.asarray(value), arrays)]
+    if type(value) in (tuple, list):
+        return [type(value).__name__, [_encoded(v, arrays) for v in value]]  # type: ignore[attr-defined]
+    if type(value) is dict and all(isinstance(key, str) for key in value):
+        return ["dict", {key: _encoded(v, arrays) for key, v in value.items()}]
+    raise NotApplicable(
+        f"A checkpoint keeps numbers, texts, arrays, and tuples, lists and dictionaries of them; found "
+        f"{type(value).__name__}. Give iterate a codec= that packs such states."
+    )
+
+
+def _numbered(array: NDArray[Any], arrays: list[NDArray[Any]]) -> int:
+    """The number of an array among those to be written."""
+    plain = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    if plain.dtype.str not in DTYPES:
+        raise NotApplicable(f"A checkpoint keeps arrays of numbers; found one of type {array.dtype}.")
+    arrays.append(plain)
+    return len(arrays) - 1
+
+
+def _decoded(tree: Any, arrays: list[NDArray[Any]]) -> Any:
+    if not isinstance(tree, list):
+        if isinstance(tree, dict):
+            raise ValueError("a bare dictionary")
+        return tree
+    kind, content = tree
+    if kind == "array":
+        return arrays[content]
+    if kind == "number":
+        return arrays[content][()]
+    if kind == "float":
+        return {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}[content]
+    if kind == "dict":
+        return {str(key): _decoded(v, arrays) for key, v in content.items()}
+    items = [_decoded(v, arrays) for v in content]
+    return {"tuple": tuple, "list": list}[kind](items)
+
+
+def _arrays(kinds: list[Any], data: bytes) -> list[NDArray[Any]]:
+    """The arrays whose bytes lie one after the other, all of them used."""
+    made, place = [], 0
+    for name, shape, order in kinds:
+        if name not in DTYPES or order not in ("C", "F") or not all(type(n) is int and n >= 0 for n in shape):
+            raise ValueError(f"arrays of {name!r}")
+        count = math.prod(shape)
+        size = count * np.dtype(name).itemsize
+        if place + size > len(data):
+            raise ValueError("arrays beyond the end")
+        array = np.frombuffer(data, name, count, place).reshape(shape, order=order).copy(order="A")
+        array.setflags(write=False)
+        made.append(array.astype(array.dtype.newbyteorder("="), copy=False))
+        place += size
+    if place != len(data):
+        raise ValueError("bytes that belong to no array")
+    return made

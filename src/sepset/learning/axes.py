@@ -1,0 +1,30 @@
+"""Where results are drawn: matplotlib axes that are given, or the current ones; and how their numbers are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sepset.errors import require
+
+
+def axes_of(ax: Any = None) -> Any:
+    """The axes given, or the current ones.
+
+    >>> axes_of("these")
+    'these'
+    """
+    return require("matplotlib.pyplot", "plot", "Plotting").gca() if ax is None else ax
+
+
+def count_steps(axes: Any) -> None:
+    """Write whole numbers below, and whole figures, not differences from one of them, on the left."""
+    axes.xaxis.set_major_locator(require("matplotlib.ticker", "plot", "Plotting").MaxNLocator(integer=True))
+    axes.ticklabel_format(axis="y", style="plain", useOffset=False)
+
+
+def mark_sizes(axes: Any, sizes: Sequence[int]) -> None:
+    """Write these sizes, and no others, below a logarithmic axis."""
+    axes.set_xscale("log")
+    axes.set_xticks(list(sizes), [f"{size:,}" for size in sizes])
+    axes.minorticks_off()
