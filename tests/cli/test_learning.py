@@ -92,7 +92,7 @@ def test_missing_cells_go_to_em(holes, tmp_path, monkeypatch, capsys):
     assert facts["status"] in ("converged", "step limit")
     assert all(after >= before - 1e-9 * abs(before) for before, after in itertools.pairwise(trace))
     assert facts["iterations"] == len(trace) > 1
-    assert "EM" in refused(monkeypatch, capsys, "fit", "asia", str(holes), "-o", str(out))
+    assert "Use --method em" in refused(monkeypatch, capsys, "fit", "asia", str(holes), "-o", str(out))
     assert parsed("fit", "asia", holes, "-o", out, "-m", "hard-em", "-a", "5")["status"] == "converged"
 
 
@@ -216,7 +216,9 @@ def test_bad_input_ends_with_one_line(csv, tmp_path, monkeypatch, capsys):
     assert "no column 'times'" in error("fit", "asia", csv, "-o", out, "--weights", "times")
     assert "numbers" in error("fit", "asia", csv, "-o", out, "--weights", "smoke")
     assert "Did you mean 'dysp'" in error("evaluate", "asia", csv, "-t", "dyps")
-    assert "all the same" in error("impute", "asia", csv, "-o", tmp_path / "x.csv", "--kind", "map", "--copies", "2")
+    for kind in ("map", "mode", "mean"):
+        one = ["impute", "asia", csv, "-o", tmp_path / "x.csv", "--kind", kind, "--copies", "2"]
+        assert f"Copies of a {kind} are all the same. Say --kind draw" in error(*one)
     assert "names no known format" in error("fit", "asia", csv, "-o", tmp_path / "out.xyz")
     assert "no directory" in error("fit", "asia", csv, "-o", tmp_path / "none" / "out.json")
     assert "no directory" in error("impute", "asia", csv, "-o", tmp_path / "none" / "out.csv")
@@ -247,6 +249,62 @@ def test_bad_files_of_rows_end_with_one_line(command, tmp_path, monkeypatch, cap
         refused(monkeypatch, capsys, command, "asia", str(path), *place)
     refused(monkeypatch, capsys, command, "asia", str(tmp_path), *place)
     refused(monkeypatch, capsys, command, "asia", str(tmp_path / "none.csv"), *place)
+
+
+def test_settings_that_would_be_passed_over_are_refused(csv, tmp_path, monkeypatch, capsys):
+    def error(*arguments):
+        return refused(monkeypatch, capsys, *map(str, arguments))
+
+    fits = ["fit", "asia", csv, "-o", tmp_path / "out.json"]
+    assert "mle does not iterate; --steps goes with em" in error(*fits, "--steps", 3)
+    assert "--steps, --checkpoint goes with em" in error(*fits, "-m", "k2", "--steps", 3, "--checkpoint", "x")
+    assert "--unseen goes with mle" in error(*fits, "-m", "em", "--unseen", "uniform")
+    assert "--target names the class" in error(*fits, "-t", "dysp")
+    assert "--states go with a graph" in error(*fits, "--hidden", "k=2")
+    assert "go with --folds" in error("evaluate", "asia", csv, "--unseen", "uniform")
+    assert "go with --folds" in error("evaluate", "asia", csv, "-a", "3")
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_places_are_refused_before_any_work(csv, tmp_path, monkeypatch, capsys):
+    def error(*arguments):
+        return refused(monkeypatch, capsys, *map(str, arguments))
+
+    monkeypatch.setattr("sepset.cli.learning.load", lambda name: pytest.fail("work was done"))
+    for suffix, command in ((".json", ["fit", "asia", csv]), (".csv", ["impute", "asia", csv])):
+        place = tmp_path / f"folder{suffix}"
+        place.mkdir()
+        assert "it is a directory" in error(*command, "-o", place)
+    assert "names no format of rows" in error("impute", "asia", csv, "-o", tmp_path / "x.xlsx")
+    assert "no directory" in error("evaluate", "asia", csv, "-t", "dysp", "--plot", tmp_path / "none" / "p.png")
+
+
+def test_states_of_columns_can_be_said(tmp_path, monkeypatch, capsys):
+    """A column that holds one state only: the message says how to name the others, and that works."""
+    path, out = tmp_path / "rows.csv", tmp_path / "model.json"
+    path.write_text("a,b\nx,u\nx,v\n", encoding="utf-8")
+    told = refused(monkeypatch, capsys, "fit", "a -> b", str(path), "-o", str(out))
+    assert "say --states NAME=STATE,STATE" in told
+    shown("fit", "a -> b", path, "-o", out, "-m", "k2", "--states", "a=x,y")
+    assert ss.read(out).variables["a"].states == ("x", "y")
+    assert "say --states" in refused(monkeypatch, capsys, "fit", "h -> b", str(path), "-o", str(out))
+
+
+def test_rows_can_be_filled_where_they_are(holes, asia):
+    before = ss.read_dataset(holes, asia.variables)
+    shown("impute", "asia", holes, "-o", holes)
+    after = ss.read_dataset(holes, asia.variables)
+    assert after.is_complete
+    assert after.num_rows == before.num_rows
+
+
+def test_fits_go_on_from_checkpoints(holes, tmp_path):
+    common = ["fit", "asia", holes, "-m", "em", "-a", "5"]
+    whole = parsed(*common, "-o", tmp_path / "whole.json")
+    parsed(*common, "-o", tmp_path / "part.json", "--steps", "2", "--checkpoint", tmp_path / "em.state")
+    rest = parsed(*common, "-o", tmp_path / "part.json", "--checkpoint", tmp_path / "em.state")
+    assert rest["trace"] == whole["trace"]
+    assert (tmp_path / "part.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
 
 
 def test_texts_that_mean_nothing(tmp_path):

@@ -244,3 +244,23 @@ def test_help_starts_quickly():
     assert min(times) < 0.5
     for command in ("info", "convert", "query", "map", "sample", "plan"):
         assert command in done.stdout
+
+
+def test_places_are_refused_before_any_work(tmp_path, monkeypatch, capsys):
+    (tmp_path / "folder.bif").mkdir()
+    (tmp_path / "folder.csv").mkdir()
+    monkeypatch.setattr("sepset.cli.questions.load", lambda name: pytest.fail("work was done"))
+    assert "it is a directory" in refused(monkeypatch, capsys, "convert", "asia", str(tmp_path / "folder.bif"))
+    assert "no directory" in refused(monkeypatch, capsys, "convert", "asia", str(tmp_path / "none" / "x.bif"))
+    for place, why in (("folder.csv", "a directory"), ("none/x.csv", "no directory"), ("x.foo", "format of rows")):
+        assert why in refused(monkeypatch, capsys, "sample", "asia", "-o", str(tmp_path / place))
+
+
+def test_more_rows_than_memory_holds_is_one_line(monkeypatch, capsys):
+    assert "more memory than there is" in refused(monkeypatch, capsys, "sample", "asia", "-n", "99999999999999")
+
+
+def test_seeds_below_zero_are_refused():
+    told = run.invoke(cli.app, ["sample", "asia", "-s", "-1"])
+    assert told.exit_code == 2
+    assert "--seed" in told.output

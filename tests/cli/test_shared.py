@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.cli.shared import load, one_line_errors, plain, require_place, show
+from sepset.cli.shared import (
+    load,
+    one_line_errors,
+    plain,
+    require_model_file,
+    require_place,
+    require_rows_file,
+    show,
+)
 
 
 def test_models_by_file_or_by_name(tmp_path):
@@ -41,7 +54,59 @@ def test_errors_are_one_line(capsys):
     assert capsys.readouterr().err == "sepset: interrupted\n"
 
 
-def test_places_are_checked_before_work_is_done(tmp_path):
+def test_too_little_memory_is_one_line(capsys):
+    with pytest.raises(SystemExit) as ended, one_line_errors():
+        raise MemoryError("Unable to allocate 7 TiB")
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "sepset: this takes more memory than there is. Unable to allocate 7 TiB\n"
+
+
+def test_places_are_checked_before_work_is_done(tmp_path, monkeypatch):
     require_place(tmp_path / "model.json")
+    require_model_file(tmp_path / "model.json.gz")
+    require_rows_file(tmp_path / "rows.csv.gz")
     with pytest.raises(ss.FileFormatError, match="no directory"):
         require_place(tmp_path / "none" / "model.json")
+    with pytest.raises(ss.FileFormatError, match="is a directory"):
+        require_place(tmp_path)
+    with pytest.raises(ss.FileFormatError, match="known format"):
+        require_model_file(tmp_path / "model.csv")
+    with pytest.raises(ss.FileFormatError, match="format of rows"):
+        require_rows_file(tmp_path / "rows.json")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(ss.FileFormatError, match="cannot be written to"):
+        require_place(tmp_path / "model.json")
+
+
+COMMAND = [sys.executable, "-m", "sepset.cli"]
+
+
+def test_a_reader_that_has_enough_is_no_error():
+    many = [*COMMAND, "sample", "asia", "-n", "20000", "--json"]
+    with subprocess.Popen(many, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.read(9) == b'{"rows": '
+        process.stdout.close()
+        told = process.stderr.read()
+        process.wait(timeout=60)
+    assert b"Traceback" not in told
+
+
+def test_a_signal_ends_quietly():
+    many = [*COMMAND, "sample", "asia", "-n", "4000000", "--json"]
+    with subprocess.Popen(many, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        told = process.stderr.read()
+        process.wait(timeout=60)
+    assert process.returncode == 130
+    assert told in (b"", b"sepset: interrupted\n")
+
+
+def test_help_is_quick_and_needs_no_engine():
+    text = "import sys; sys.argv = ['sepset', 'fit', '--help']; import sepset.cli as c\n"
+    text += (
+        "try: c.main()\nexcept SystemExit: pass\nprint([m for m in ('numba', 'scipy', 'pandas') if m in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout
+    assert told.splitlines()[-1] == "[]"
+    assert "--checkpoint" in told

@@ -9,8 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from sepset.cli.shared import INTERRUPTED, AsJson, File, MissingText, Seed, Target, app, load, require_place, show
-from sepset.errors import DataError, FileFormatError, NotApplicable, ScopeError, listing, nearest
+from sepset.cli.shared import (
+    INTERRUPTED,
+    AsJson,
+    File,
+    MissingText,
+    Seed,
+    Target,
+    app,
+    load,
+    require_model_file,
+    require_place,
+    require_rows_file,
+    show,
+)
+from sepset.errors import DataError, NotApplicable, ScopeError, listing, nearest
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -61,7 +74,9 @@ SampleSize = Annotated[
     float | None,
     typer.Option("--sample-size", "-a", min=0.0, help="BDeu's equivalent sample size; a prior for em and hard-em."),
 ]
-WhenUnseen = Annotated[Unseen, typer.Option("--unseen", help="What mle does with contexts that have no rows.")]
+WhenUnseen = Annotated[
+    Unseen | None, typer.Option("--unseen", help="What mle does with contexts that have no rows; raise by default.")
+]
 Steps = Annotated[int | None, typer.Option("--steps", min=1, help="The most iterations of em and hard-em.")]
 Bar = Annotated[
     bool | None, typer.Option("--progress/--no-progress", help="A bar; by default in a terminal, when it takes long.")
@@ -81,10 +96,11 @@ def fit(
     out: Annotated[Path, typer.Option("--out", "-o", help="The model file to write; its suffix says the format.")],
     method: Method = Estimator.mle,
     sample_size: SampleSize = None,
-    unseen: WhenUnseen = Unseen.refuse,
+    unseen: WhenUnseen = None,
     target: Annotated[str | None, typer.Option("--target", "-t", help="The class, for naive and tan.")] = None,
     hidden: Annotated[
-        list[str] | None, typer.Option("--hidden", help="NAME=STATES: a variable without a column. Repeatable.")
+        list[str] | None,
+        typer.Option("--hidden", "--states", help="NAME=STATES of a variable, with a column or without. Repeatable."),
     ] = None,
     weights: Annotated[
         str | None, typer.Option("--weights", help="The column that says how often a row counts.")
@@ -102,17 +118,22 @@ def fit(
 
     Ctrl-C stops em and hard-em: the network with the best parameters so far is written, and the exit code is 130.
     """
+    from sepset.graphs.graph import DAG
     from sepset.inference.iterate import Until
     from sepset.inference.result import Status
     from sepset.io.files import write
     from sepset.learning.fit import fit as fitted
     from sepset.learning.task import template_of
 
-    _require_model_file(out)
+    require_model_file(out)
+    _require_settings(method, {"--steps": steps, "--checkpoint": checkpoint}, unseen)
     texts = _texts(missing)
     graph = _structure(structure, data, target, texts)
+    known = [_hidden(text) for text in hidden or ()]
+    if known and not isinstance(graph, DAG):
+        raise ScopeError("A network knows its states; --hidden and --states go with a graph.")
     rows: Any = data if weights is None and missing is None else _loaded(data, graph, weights, texts)
-    template = template_of(graph, rows, [_hidden(text) for text in hidden or ()] or None)
+    template = template_of(graph, rows, known or None)
     found = fitted(
         template,
         rows,
@@ -128,15 +149,13 @@ def fit(
         raise typer.Exit(INTERRUPTED)
 
 
-def _require_model_file(path: Path) -> None:
-    """Refuse a file that no model could be written to, before any work is done."""
-    from sepset.io.files import suffixes
-
-    require_place(path)
-    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    if suffix not in suffixes():
-        known = f"known are {', '.join(suffixes())}, each also with .gz.{nearest(suffix, suffixes())}"
-        raise FileFormatError(f"the suffix {suffix!r} names no known format; {known}", file=str(path))
+def _require_settings(method: Estimator, iterative: dict[str, object], unseen: Unseen | None) -> None:
+    """Refuse settings that the method would pass over."""
+    idle = [name for name, value in iterative.items() if value is not None]
+    if idle and method not in (Estimator.em, Estimator.hard_em):
+        raise ScopeError(f"{method.value} does not iterate; {listing(idle)} goes with em and hard-em.".replace("'", ""))
+    if unseen is not None and method is not Estimator.mle:
+        raise ScopeError(f"--unseen goes with mle; {method.value} has an answer for contexts without rows.")
 
 
 def _texts(missing: list[str] | None) -> tuple[str, ...]:
@@ -151,6 +170,8 @@ def _structure(text: str, data: Path, target: str | None, missing: tuple[str, ..
 
     if text in ("naive", "tan"):
         return _classifier_graph(text, data, target, missing)
+    if target is not None:
+        raise ScopeError(f"--target names the class of naive and tan; {text!r} is a structure of its own.")
     path = Path(text)
     if "->" in text or "<-" in text or ";" in text:
         return DAG.parse(text)
@@ -207,7 +228,7 @@ def _hidden(text: str) -> Discrete:
 
 
 def _method(
-    name: Estimator, sample_size: float | None, unseen: Unseen, template: BayesNet, rows: Path | Dataset
+    name: Estimator, sample_size: float | None, unseen: Unseen | None, template: BayesNet, rows: Path | Dataset
 ) -> LearningMethod:
     """The way to learn; priors of tables come with weak ones of lines, read from the columns."""
     from sepset.cpds.priors import K2, BDeu
@@ -217,7 +238,7 @@ def _method(
     if name is Estimator.mle:
         if sample_size is not None:
             raise ScopeError("mle has no prior; --sample-size goes with bdeu, em and hard-em.")
-        return MLE(unseen=unseen.value)
+        return MLE(unseen=(unseen or Unseen.refuse).value)
     if name is Estimator.k2:
         return Bayes(_with_lines(K2(), template, rows))
     if name is Estimator.bdeu:
@@ -263,7 +284,7 @@ def evaluate(
     ] = None,
     method: Method = Estimator.bdeu,
     sample_size: SampleSize = None,
-    unseen: WhenUnseen = Unseen.refuse,
+    unseen: WhenUnseen = None,
     truth: Annotated[str | None, typer.Option("--truth", help="A true network, for the divergence from it.")] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Where to draw the calibration of the first target (.png .svg .pdf).")
@@ -278,6 +299,12 @@ def evaluate(
 
     if plot is not None and (not target or folds is not None):
         raise ScopeError("--plot draws the calibration of a target: name it by --target, and leave out --folds.")
+    if plot is not None:
+        require_place(plot)
+    if folds is not None:
+        _require_settings(method, {}, unseen)
+    elif unseen is not None or sample_size is not None:
+        raise ScopeError("--unseen and --sample-size go with --folds: without it the model is judged as it is.")
     model = load(file)
     rows = _read(model, data, missing)
     if not rows.num_rows:
@@ -395,7 +422,9 @@ def impute(
     file: File,
     data: Rows,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write: .csv, .tsv or .parquet.")],
-    kind: Annotated[Filling, typer.Option("--kind", help="What is put into empty cells.")] = Filling.mode,
+    kind: Annotated[
+        Filling | None, typer.Option("--kind", help="What is put into empty cells: mode, or draw with --copies.")
+    ] = None,
     copies: Annotated[
         int | None, typer.Option("--copies", "-n", min=1, help="Draw this many files, numbered, from the posterior.")
     ] = None,
@@ -408,14 +437,14 @@ def impute(
     """Fill the empty cells of a file of rows from the model's posterior, and write the rows."""
     from sepset.data.files import write_dataset
 
-    if copies is not None and kind not in (Filling.mode, Filling.draw):
-        raise NotApplicable(f"Copies of a {kind.value} are all the same. Say --kind draw, or leave out --copies.")
-    require_place(out)
+    chosen = kind or (Filling.mode if copies is None else Filling.draw)
+    if copies is not None and chosen is not Filling.draw:
+        raise NotApplicable(f"Copies of a {chosen.value} are all the same. Say --kind draw, or leave out --copies.")
+    require_rows_file(out)
     model = load(file)
     rows = _read(model, data, missing)
     present = [v.name for v in model.variables if hidden or rows.num_missing[v.name] < max(rows.num_rows, 1)]
     files = [out] if copies is None else [_numbered(out, place + 1) for place in range(copies)]
-    chosen = kind if copies is None else Filling.draw
     for path, full in zip(files, _imputed(model, rows, present, chosen, len(files), seed, progress), strict=True):
         write_dataset(full, path)
     filled = sum(rows.num_missing[name] for name in present)

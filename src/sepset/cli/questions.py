@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sepset.cli.shared import AsJson, File, Seed, Target, app, load, show
+from sepset.cli.shared import AsJson, File, Seed, Target, app, load, require_model_file, require_rows_file, show
 from sepset.errors import NotApplicable, ScopeError, StateError, listing
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def convert(
     """Read a model in one format and write it in another."""
     from sepset.io.files import write
 
+    require_model_file(target)
     write(load(source), target)
 
 
@@ -131,6 +132,8 @@ def sample(
     """Independent draws from the model given the evidence."""
     from sepset.api import verbs
 
+    if out is not None:
+        require_rows_file(out)
     model = load(file)
     drawn = verbs.sample(model, rows, given=_evidence(model, given), seed=seed)
     if out is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,7 +35,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")
 MissingText = Annotated[
     list[str] | None, typer.Option("--missing", help="A text that means an empty cell, as NA. Repeatable.")
 ]
-Seed = Annotated[int, typer.Option("--seed", "-s", help="The same seed gives the same rows.")]
+Seed = Annotated[int, typer.Option("--seed", "-s", min=0, help="The same seed gives the same rows.")]
+
+IN_WORDS = {
+    r"(say |give all its states: )?variables=\[Discrete\([^]]*\)\]": "say --states NAME=STATE,STATE",
+    r"\buse EM\b": "use --method em",
+    r"\bUse EM\b": "Use --method em",
+}
+"""How advice to those who write Python reads on the command line."""
 
 
 def load(file: str) -> Model:
@@ -73,8 +82,31 @@ INTERRUPTED = 130
 
 def require_place(path: Path) -> None:
     """Refuse a file that could not be written, before any work is done."""
+    if path.is_dir():
+        raise FileFormatError("it is a directory; name a file in it.", file=str(path))
     if not path.parent.is_dir():
         raise FileFormatError(f"there is no directory {str(path.parent)!r} to write it in.", file=str(path))
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise FileFormatError(f"the directory {str(path.parent)!r} cannot be written to.", file=str(path))
+
+
+def require_model_file(path: Path) -> None:
+    """Refuse a file that no model could be written to, before any work is done."""
+    from sepset.io.files import suffixes
+
+    require_place(path)
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    if suffix not in suffixes():
+        known = f"known are {', '.join(suffixes())}, each also with .gz.{nearest(suffix, suffixes())}"
+        raise FileFormatError(f"the suffix {suffix!r} names no known format; {known}", file=str(path))
+
+
+def require_rows_file(path: Path) -> None:
+    """Refuse a file that no rows could be written to, before any work is done."""
+    from sepset.data.scan import file_format
+
+    require_place(path)
+    file_format(path)
 
 
 @contextmanager
@@ -85,7 +117,16 @@ def one_line_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         print("sepset: interrupted", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
-    except (SepsetError, OSError) as error:
-        text = " ".join(str(error).split())
-        print(f"sepset: {text}", file=sys.stderr)
+    except (SepsetError, OSError, MemoryError) as error:
+        print(f"sepset: {_one_line(error)}", file=sys.stderr)
         raise SystemExit(2) from None
+
+
+def _one_line(error: Exception) -> str:
+    """What went wrong, with advice that one can follow on the command line."""
+    if isinstance(error, MemoryError) and not isinstance(error, SepsetError):
+        return f"this takes more memory than there is. {error}".strip()
+    text = " ".join(str(error).split())
+    for python, words in IN_WORDS.items():
+        text = re.sub(python, words, text)
+    return text

@@ -85,6 +85,24 @@ class LinearGaussian:
         check_finite(B, f"coefficients of {child.name}")
         check_covariances(a, C, f"covariances of {child.name}", states)
 
+    @classmethod
+    def standard(
+        cls, child: Vector, given: Iterable[Vector] | Vector = (), by: Iterable[Discrete] | Discrete = ()
+    ) -> LinearGaussian:
+        """The standard normal distribution whatever the parents: a CPD to be fitted.
+
+        >>> from sepset.variables import Real
+        >>> LinearGaussian.standard(Real("y"), given=Real("x"), by=Discrete("d", 3)).covariance.ravel().tolist()
+        [1.0, 1.0, 1.0]
+        """
+        reals, states = _checked_parents(child, given, by)
+        num, size = num_entries(states), child.size
+        made, covariance = cls.__new__(cls), np.zeros((num, size, size))
+        covariance[:, range(size), range(size)] = 1.0
+        zeros = np.zeros((num, size)), np.zeros((num, size, width(reals)))
+        made._set(child, reals, states, ParameterBlock.of(None, child), *zeros, covariance)
+        return made
+
     def _set(
         self,
         child: Vector,
@@ -176,6 +194,8 @@ class LinearGaussian:
         """
         known, size = self.centered(stats), self.child.size
         count = known.counts
+        if size == 1 and (self.covariance > 0).all():
+            return self._log_likelihood_of_numbers(known)
         chol = self._cholesky("has no density", count > 0)
         W = np.concatenate([-self.coefficients, np.broadcast_to(np.eye(size), self.covariance.shape)], axis=2)
         apart = np.einsum("cij,cj->ci", W, known.means) - self.intercept
@@ -183,6 +203,14 @@ class LinearGaussian:
         residue = inner + count[:, None, None] * apart[:, :, None] * apart[:, None, :]
         squares = np.einsum("cij,cij->c", chol.inverse(), residue)
         return float(-(count @ (chol.half_log_det() + 0.5 * size * LOG_2PI)) - 0.5 * squares.sum())
+
+    def _log_likelihood_of_numbers(self, known: Scatters) -> float:
+        """The same for a `Real` with positive variances, for which no matrix is factored."""
+        W = np.concatenate([-self.coefficients[:, 0], np.ones((len(known.counts), 1))], axis=1)
+        apart = (W * known.means).sum(axis=1) - self.intercept[:, 0]
+        squares = np.einsum("ci,cij,cj->c", W, known.products, W) + known.counts * apart**2
+        variance = self.covariance[:, 0, 0]
+        return float(-0.5 * (known.counts @ (LOG_2PI + np.log(variance)) + (squares / variance).sum()))
 
     def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
         """The discrete parents outside `context` whose state changes no parameter in that context."""
@@ -253,8 +281,11 @@ class LinearGaussian:
         """
         if prior is not None and not isinstance(prior, Normal | Laplace):
             raise NotApplicable(f"{self!r} takes no prior such as {prior!r}. Use Normal or Laplace, or Bayes and MAP.")
+        known = self.centered(stats)
+        if not self.given and (known.counts > 0).all():
+            return self.with_parameters(known.means, self.coefficients, known.products / known.counts[:, None, None])
         a, B, C = self.intercept.copy(), self.coefficients.copy(), self.covariance.copy()
-        for e, scatter in enumerate(self.centered(stats).contexts):
+        for e, scatter in enumerate(known.contexts):
             if scatter.count > 0:
                 line = (
                     least_squares(scatter.mean, scatter.products, self.child.size)

@@ -103,7 +103,19 @@ def centered(
     >>> centered(np.array([[1.0], [3.0], [7.0]]), places=np.array([0, 0, 1]), contexts=2)[1].tolist()
     [[2.0], [7.0]]
     """
+    if places is not None and rows.shape[1] == 1:
+        return _column(np.ascontiguousarray(rows[:, 0]), weights, places, contexts)
     return _summed(lambda start: rows[start : start + _BLOCK], len(rows), rows.shape[1], weights, places, contexts)
+
+
+def _column(column: Values, weights: Values | None, places: NDArray[np.int64], contexts: int) -> Parts:
+    """The moments of one column: many children of one class have one each."""
+    from sepset.kernels.columnmoments import column_moments
+
+    parts = np.zeros(contexts), np.zeros(contexts), np.zeros(contexts)
+    share = np.ones(1) if weights is None else np.ascontiguousarray(weights)
+    column_moments(np.ascontiguousarray(places), column, share, *parts)
+    return parts[0], parts[1][:, None], parts[2][:, None, None]
 
 
 def _summed(

@@ -230,7 +230,9 @@ def _lines(
     unseen: object,
 ) -> tuple[CPD, ...]:
     stats = first.centered(total)
-    if isinstance(prior, RowPrior):
+    if prior is None:
+        made = _plain_lines(first, stats, None, unseen)
+    elif isinstance(prior, RowPrior):
         stats = stats + first.centered(prior.hyperparameters(cpds))
         made = _plain_lines(first, stats, None, unseen)
         made = at_variances(made, stats.counts) if parameterization == "theta" else made

@@ -263,7 +263,10 @@ def _digits(stats: Statistics, model: BayesNet) -> dict[str, object]:
 def _with_variance(cpds: tuple[Any, ...], stats: Scatters, least: float | None, is_refined: bool) -> tuple[CPD, ...]:
     """The lines, once their variances are positive or raised to the least one asked for."""
     first, seen = cpds[0], stats.counts > 0
-    values, vectors = np.linalg.eigh(first.covariance)
+    if first.child.size == 1:
+        values, vectors = first.covariance[:, 0], np.ones_like(first.covariance)
+    else:
+        values, vectors = np.linalg.eigh(first.covariance)
     if least is not None:
         raised = (vectors * np.maximum(values, least)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
         covariance = np.where(seen[:, None, None], raised, first.covariance)

@@ -46,7 +46,7 @@ def shares(cpd: LinearGaussian, stats: Scatters) -> Array:
 
 def is_tight(cpd: LinearGaussian, stats: Scatters) -> bool:
     """Whether a line leaves so little of its child in some context that sums of squares have lost its digits."""
-    return bool((shares(cpd, stats) < TIGHT).any())
+    return bool(cpd.given) and bool((shares(cpd, stats) < TIGHT).any())
 
 
 def refined(

@@ -196,15 +196,7 @@ def default_cpd(child: AnyVariable, parents: Iterable[AnyVariable]) -> CPD:
             )
         check_size((*states, child))
         return TableCPD(child, np.full(num_entries((*states, child)), 1.0 / child.num_states), states)
-    width = sum(r.size for r in reals)
-    shape = tuple(s.num_states for s in states)
-    return LinearGaussian(
-        child,
-        coefficients=np.zeros((*shape, child.size, width)),
-        covariance=np.broadcast_to(np.eye(child.size), (*shape, child.size, child.size)),
-        given=reals,
-        by=states,
-    )
+    return LinearGaussian.standard(child, reals, states)
 
 
 def _variables(dag: DAG, source: object, given: Iterable[AnyVariable]) -> dict[str, AnyVariable]:
