@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sepset.kernels.compile import kernel
+from sepset.kernels.contraction import advance
 
 # Columns of an instruction; offsets are into the workspace, lanes included.
 DST, A, B, SIZE, TENSOR_D, TENSOR_A, TENSOR_B, FIRST, COUNT, LANES_A, LANES_B, GROWTH = range(12)
@@ -62,20 +63,7 @@ def _contract(w: Any, op: Any, groups: Any, lanes: int, counter: Any) -> None:
         counter[g] = 0
     while True:
         _products(w, d, a, b, n, a1, b1, d1, op[LANES_A], op[LANES_B], lanes)
-        g = outer - 1
-        while g >= 0:
-            row = first + g
-            counter[g] += 1
-            a += groups[row, 1]
-            b += groups[row, 2]
-            d += groups[row, 3]
-            if counter[g] < groups[row, 0]:
-                break
-            counter[g] = 0
-            a -= groups[row, 0] * groups[row, 1]
-            b -= groups[row, 0] * groups[row, 2]
-            d -= groups[row, 0] * groups[row, 3]
-            g -= 1
+        g, a, b, d = advance(groups, first, outer, counter, a, b, d)
         if g < 0:
             return
 
@@ -163,27 +151,9 @@ def _load_factors(
             while True:
                 for j in range(n):
                     w[home + (d + j * d1) * lanes] = store[s + j * s1]
-                g, s, d = _next(groups, first, outer, counter, s, d)
+                g, s, _, d = advance(groups, first, outer, counter, s, 0, d)
                 if g < 0:
                     break
-
-
-@kernel(borrows=True)
-def _next(groups: Any, first: int, outer: int, counter: Any, s: int, d: int) -> Any:
-    """The next position of a copy's outer loops; the first is -1 at the end."""
-    g = outer - 1
-    while g >= 0:
-        row = first + g
-        counter[g] += 1
-        s += groups[row, 1]
-        d += groups[row, 3]
-        if counter[g] < groups[row, 0]:
-            break
-        counter[g] = 0
-        s -= groups[row, 0] * groups[row, 1]
-        d -= groups[row, 0] * groups[row, 3]
-        g -= 1
-    return g, s, d
 
 
 @kernel(borrows=True)
@@ -274,7 +244,7 @@ def _count_block(w: Any, parts: Any, groups: Any, weight: Any, scale: Any, count
                     totals[s + j * s1] += _add_lanes(w, home + (d + j * d1) * lanes, scale)
                 else:
                     totals[s + j * s1] += whole * w[home + d + j * d1]
-            g, s, d = _next(groups, first, outer, counter, s, d)
+            g, s, _, d = advance(groups, first, outer, counter, s, 0, d)
             if g < 0:
                 break
 
@@ -300,7 +270,7 @@ def _count(
         while True:
             for j in range(n):
                 totals[s + j * s1] += scale * w[home + (d + j * d1) * step + shift]
-            g, s, d = _next(groups, first, outer, counter, s, d)
+            g, s, _, d = advance(groups, first, outer, counter, s, 0, d)
             if g < 0:
                 break
 

@@ -8,6 +8,7 @@ state of its context. Numbers carry exponents of $2^{256}$, nearly always zero, 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,29 @@ UNIT = 256
 """One step of an exponent, in bits; mantissas stay within a step either way."""
 
 LOW, HIGH = 2.0**-UNIT, 2.0**UNIT
+
+
+class Tree(NamedTuple):
+    """What does not change: nodes, ranges of children, factors, arguments and contexts, and the factors' entries."""
+
+    nodes: Ints
+    children: Ints
+    factors: Ints
+    args: Ints
+    contexts: Ints
+    values: Floats
+    exponents: Exponents
+
+
+class Desk(NamedTuple):
+    """What does: the cache, the states assigned, each factor's place at them, and where every node stands."""
+
+    cache: Floats
+    cache_exponents: Exponents
+    assigned: Ints
+    places: Ints
+    work: Ints
+    sums: Floats
 
 
 @kernel(borrows=True)
@@ -82,24 +106,95 @@ def plus(total: float, above: int, weight: float, exponent: int, maximize: int) 
 
 
 @kernel(borrows=True)
-def locate(node: int, nodes: Ints, factors: Ints, args: Ints, assigned: Ints, places: Ints) -> None:
+def locate(node: int, tree: Tree, desk: Desk) -> None:
     """Each factor's place without the node's own variable."""
-    for f in range(nodes[node, FACTOR], nodes[node, FACTOR_END]):
-        places[f] = factors[f, OFFSET] + place_of(args, factors[f, ARG], factors[f, ARG_END], assigned)
+    factors = tree.factors
+    for f in range(tree.nodes[node, FACTOR], tree.nodes[node, FACTOR_END]):
+        place = place_of(tree.args, factors[f, ARG], factors[f, ARG_END], desk.assigned)
+        desk.places[f] = factors[f, OFFSET] + place
 
 
 @kernel(borrows=True)
-def weigh(
-    node: int, state: int, nodes: Ints, factors: Ints, places: Ints, values: Floats, exponents: Exponents
-) -> Number:
+def weigh(node: int, state: int, tree: Tree, desk: Desk) -> Number:
     """The product of a node's own factors at a state."""
     weight, exponent = 1.0, 0
-    for f in range(nodes[node, FACTOR], nodes[node, FACTOR_END]):
-        place = places[f] + state * factors[f, OWN]
-        weight, exponent = times(weight, exponent, values[place], int(exponents[place]))
+    for f in range(tree.nodes[node, FACTOR], tree.nodes[node, FACTOR_END]):
+        place = desk.places[f] + state * tree.factors[f, OWN]
+        weight, exponent = times(weight, exponent, tree.values[place], int(tree.exponents[place]))
         if weight == 0.0:
             break
     return weight, exponent
+
+
+@kernel(borrows=True)
+def begin(node: int, tree: Tree, desk: Desk) -> None:
+    """Stand before the first state of a node."""
+    locate(node, tree, desk)
+    desk.work[node, STATE] = -1
+    desk.sums[node, 1] = 0.0
+
+
+@kernel(borrows=True)
+def begin_row(top: int, row: Ints, tree: Tree, desk: Desk) -> None:
+    """Assign a row to the context of the top node, and stand before its first state."""
+    start = tree.nodes[top, CONTEXT]
+    for i in range(start, tree.nodes[top, CONTEXT_END]):
+        desk.assigned[tree.contexts[i, 0]] = row[i - start]
+    begin(top, tree, desk)
+
+
+@kernel(borrows=True)
+def is_known(node: int, tree: Tree, desk: Desk) -> bool:
+    """Whether the cache holds a node's value; its place there is noted."""
+    nodes = tree.nodes
+    if nodes[node, CACHE] < 0:
+        return False
+    place = place_of(tree.contexts, nodes[node, CONTEXT], nodes[node, CONTEXT_END], desk.assigned)
+    slot = nodes[node, CACHE] + place
+    desk.work[node, SLOT] = slot
+    return bool(desk.cache_exponents[slot] != EMPTY)
+
+
+@kernel(borrows=True)
+def keep(node: int, value: float, exponent: int, tree: Tree, desk: Desk) -> None:
+    """Put a node's value into the cache where it has a place there."""
+    if tree.nodes[node, CACHE] >= 0:
+        desk.cache[desk.work[node, SLOT]] = value
+        desk.cache_exponents[desk.work[node, SLOT]] = exponent
+
+
+@kernel(borrows=True)
+def sum_leaf(leaf: int, tree: Tree, desk: Desk) -> Number:
+    """The value of a node without children."""
+    locate(leaf, tree, desk)
+    value, exponent = 0.0, 0
+    for state in range(tree.nodes[leaf, CARD]):
+        one, its = weigh(leaf, state, tree, desk)
+        value, exponent = plus(value, exponent, one, its, tree.nodes[leaf, MAXIMIZE])
+    keep(leaf, value, exponent, tree, desk)
+    return value, exponent
+
+
+@kernel(borrows=True)
+def multiply_children(
+    node: int, child: int, weight: float, exponent: int, tree: Tree, desk: Desk
+) -> tuple[float, int, int, int]:
+    """The product with the values of children, from `child` on, up to one that has to be visited: that one's place
+    among them or the end, and the states that leaves summed over."""
+    steps = 0
+    while weight > 0.0 and child < tree.nodes[node, CHILD_END]:
+        below = tree.children[child]
+        if is_known(below, tree, desk):
+            slot = desk.work[below, SLOT]
+            weight, exponent = times(weight, exponent, desk.cache[slot], int(desk.cache_exponents[slot]))
+        elif tree.nodes[below, CHILD] < tree.nodes[below, CHILD_END]:
+            break
+        else:
+            value, more = sum_leaf(below, tree, desk)
+            weight, exponent = times(weight, exponent, value, more)
+            steps += tree.nodes[below, CARD]
+        child += 1
+    return weight, exponent, child, steps
 
 
 @kernel(borrows=True)
@@ -125,24 +220,21 @@ def run(
     limit: int,
 ) -> bool:
     """Go on for about `limit` states; True when `out[row, state]` of node `top` is complete for all rows."""
+    tree = Tree(nodes, children, factors, args, contexts, values, exponents)
+    desk = Desk(cache, cache_exponents, assigned, places, work, sums)
     node, row, steps = machine[NODE], machine[ROW], 0
     while steps < limit:
         if node < 0:
             if row == len(rows):
                 break
-            start = nodes[top, CONTEXT]
-            for i in range(start, nodes[top, CONTEXT_END]):
-                assigned[contexts[i, 0]] = rows[row, i - start]
             node = top
-            locate(node, nodes, factors, args, assigned, places)
-            work[node, STATE] = -1
-            sums[node, 1] = 0.0
+            begin_row(node, rows[row], tree, desk)
         work[node, STATE] += 1
         state = work[node, STATE]
         if state < nodes[node, CARD]:
             steps += 1
-            weight, exponent = weigh(node, state, nodes, factors, places, values, exponents)
             assigned[node] = state
+            weight, exponent = weigh(node, state, tree, desk)
             child = nodes[node, CHILD]
         elif node == top:
             row += 1
@@ -150,45 +242,17 @@ def run(
             continue
         else:
             value, more = sums[node, 1], work[node, TOTAL]
-            if nodes[node, CACHE] >= 0:
-                cache[work[node, SLOT]] = value
-                cache_exponents[work[node, SLOT]] = more
+            keep(node, value, more, tree, desk)
             node = nodes[node, PARENT]
             state = work[node, STATE]
             weight, exponent = times(sums[node, 0], work[node, WEIGHT], value, more)
             child = work[node, NEXT_CHILD] + 1
-        below = -1
-        while weight > 0.0 and child < nodes[node, CHILD_END]:
-            below = children[child]
-            if nodes[below, CACHE] >= 0:
-                slot = nodes[below, CACHE] + place_of(
-                    contexts, nodes[below, CONTEXT], nodes[below, CONTEXT_END], assigned
-                )
-                work[below, SLOT] = slot
-                if cache_exponents[slot] != EMPTY:
-                    weight, exponent = times(weight, exponent, cache[slot], int(cache_exponents[slot]))
-                    below = -1
-                    child += 1
-                    continue
-            locate(below, nodes, factors, args, assigned, places)
-            if nodes[below, CHILD] < nodes[below, CHILD_END]:
-                break
-            value, more = 0.0, 0
-            for leaf in range(nodes[below, CARD]):
-                one, its = weigh(below, leaf, nodes, factors, places, values, exponents)
-                value, more = plus(value, more, one, its, nodes[below, MAXIMIZE])
-            steps += nodes[below, CARD]
-            if nodes[below, CACHE] >= 0:
-                cache[work[below, SLOT]] = value
-                cache_exponents[work[below, SLOT]] = more
-            weight, exponent = times(weight, exponent, value, more)
-            below = -1
-            child += 1
-        if below >= 0 and weight > 0.0:
+        weight, exponent, child, spent = multiply_children(node, child, weight, exponent, tree, desk)
+        steps += spent
+        if weight > 0.0 and child < nodes[node, CHILD_END]:
             sums[node, 0], work[node, WEIGHT], work[node, NEXT_CHILD] = weight, exponent, child
-            node = below
-            work[node, STATE] = -1
-            sums[node, 1] = 0.0
+            node = children[child]
+            begin(node, tree, desk)
             continue
         if node == top:
             out[row, state], out_exponents[row, state] = weight, exponent

@@ -186,6 +186,26 @@ def _unsigned(groups: Any, row: int) -> Any:
     return np.uint64(groups[row, 0]), np.uint64(groups[row, 1]), np.uint64(groups[row, 2]), np.uint64(groups[row, 3])
 
 
+@kernel(inline=True)
+def advance(groups: Any, first: int, outer: int, counter: Any, a: int, b: int, d: int) -> Any:
+    """The next position of the first `outer` of nested loops, like that of an odometer; the first is -1 at the end."""
+    g = outer - 1
+    while g >= 0:
+        row = first + g
+        counter[g] += 1
+        a += groups[row, 1]
+        b += groups[row, 2]
+        d += groups[row, 3]
+        if counter[g] < groups[row, 0]:
+            break
+        counter[g] = 0
+        a -= groups[row, 0] * groups[row, 1]
+        b -= groups[row, 0] * groups[row, 2]
+        d -= groups[row, 0] * groups[row, 3]
+        g -= 1
+    return g, a, b, d
+
+
 @kernel(borrows=True)
 def _loops(w: Any, d: int, a: int, b: int, groups: Any, first: int, count: int, mode: int, counter: Any) -> None:
     """Run groups `first` to `first + count` as nested loops, to sum, maximize, copy a to d, or write products.
@@ -212,20 +232,7 @@ def _loops(w: Any, d: int, a: int, b: int, groups: Any, first: int, count: int, 
             _max_block(w, to, x, y, n3, a3, b3, d3, n2, a2, b2, d2, n1, a1, b1, d1)
         else:
             _copy_block(w, to, x, n3, a3, d3, n2, a2, d2, n1, a1, d1)
-        g = outer - 1
-        while g >= 0:
-            row = first + g
-            counter[g] += 1
-            a += groups[row, 1]
-            b += groups[row, 2]
-            d += groups[row, 3]
-            if counter[g] < groups[row, 0]:
-                break
-            counter[g] = 0
-            a -= groups[row, 0] * groups[row, 1]
-            b -= groups[row, 0] * groups[row, 2]
-            d -= groups[row, 0] * groups[row, 3]
-            g -= 1
+        g, a, b, d = advance(groups, first, outer, counter, a, b, d)
         if g < 0:
             return
 
@@ -321,18 +328,7 @@ def _gather(
         while True:
             for i in range(n):
                 w[d + i * sd] = store[s + i * sa]
-            g = outer - 1
-            while g >= 0:
-                row = first + g
-                counter[g] += 1
-                s += copies[row, 1]
-                d += copies[row, 3]
-                if counter[g] < copies[row, 0]:
-                    break
-                counter[g] = 0
-                s -= copies[row, 0] * copies[row, 1]
-                d -= copies[row, 0] * copies[row, 3]
-                g -= 1
+            g, s, _, d = advance(copies, first, outer, counter, s, 0, d)
             if g < 0:
                 break
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.kernels.compile import kernel
-from sepset.kernels.contraction import COUNT, DST, FIRST, SIZE, A, B
+from sepset.kernels.contraction import COUNT, DST, FIRST, SIZE, A, B, advance
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -35,20 +35,7 @@ def _fold(w: Floats, sums: Floats, op: Longs, groups: Longs, add: bool, counter:
                     sums[d - base + i * sd] += np.exp(value - w[d + i * sd])
             elif value > w[d + i * sd]:
                 w[d + i * sd] = value
-        g = outer - 1
-        while g >= 0:
-            row = first + g
-            counter[g] += 1
-            a += groups[row, 1]
-            b += groups[row, 2]
-            d += groups[row, 3]
-            if counter[g] < groups[row, 0]:
-                break
-            counter[g] = 0
-            a -= groups[row, 0] * groups[row, 1]
-            b -= groups[row, 0] * groups[row, 2]
-            d -= groups[row, 0] * groups[row, 3]
-            g -= 1
+        g, a, b, d = advance(groups, first, outer, counter, a, b, d)
         if g < 0:
             return
 
