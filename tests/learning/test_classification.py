@@ -12,7 +12,7 @@ from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.priors import Dirichlet
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, ImpossibleEvidence, ScopeError
+from sepset.errors import DataError, ImpossibleEvidence, ModelError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.classification import Classifier, class_scores
 from sepset.learning.fit import fit
@@ -208,6 +208,8 @@ def test_what_is_refused():
     model = BayesNet(LinearGaussian(Real("x"), covariance=1.0))
     with pytest.raises(ScopeError, match="discrete"):
         Classifier(model, "x")
+    with pytest.raises(ModelError, match=r"Use its \.model"):
+        Classifier(fit(DAG.parse("c"), {"c": [0, 1]}), "c")
 
 
 def test_scores_of_other_cpds_use_their_own_log_probability():

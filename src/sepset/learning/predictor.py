@@ -39,7 +39,7 @@ class Predictor:
 
     def __init__(self, model: Model) -> None:
         if not isinstance(model, Model):
-            raise ModelError(f"A fitted model is needed here; found {model!r}. Fit one, or read a file.")
+            raise ModelError(f"A fitted model is needed here; found {model!r}. {remedy(model)}")
         self.model = model
         self._workers = Workers()
 
@@ -194,6 +194,11 @@ def absent(data: Dataset, variable: VariableLike) -> NDArray[np.bool_]:
 def is_observed(data: Dataset, variables: Iterable[VariableLike]) -> bool:
     """Whether no cell of these variables is missing."""
     return not any(absent(data, v).any() for v in variables)
+
+
+def remedy(found: object) -> str:
+    """What to do where a model was expected."""
+    return "Use its .model." if isinstance(getattr(found, "model", None), Model) else "Fit one, or read a file."
 
 
 def over(data: object, variables: Iterable[Discrete | Vector]) -> Dataset:
