@@ -100,3 +100,15 @@ def test_plans_and_programs_are_made_once():
     first = made._question(Evidence({0: 0}))
     assert made._question(Evidence({0: 1})) is first
     assert made.plan(range(2, 8)).cost > 0
+
+
+def test_no_memory_is_refused_with_its_figure():
+    problem = ss.datasets.load("asia").problem()
+    with pytest.raises(ss.TooLarge, match="the limit is 0 GiB"):
+        Derivatives(problem, memory=0).gradient(Evidence())
+    engine = ss.prepare(ss.datasets.load("asia"), method=ss.RecursiveConditioning(memory=0))
+    with pytest.raises(ss.TooLarge, match="the limit is 0 GiB"):
+        engine.sensitivity("lung", "yes", {"xray": "yes"})
+    given = {"xray": "yes", "smoke": "no"}
+    expected = ss.query(ss.datasets.load("asia"), "xray", given={"smoke": "no"}).values
+    np.testing.assert_allclose(engine.retracted_marginals(given)["xray"].values, expected, rtol=0, atol=1e-12)

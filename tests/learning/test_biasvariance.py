@@ -97,6 +97,9 @@ def test_bad_settings_are_refused():
     with pytest.raises(ScopeError, match="'brier' or 'log'"):
         bias_variance(learner(1.0), TRUTH, "y", test=test, num_rows=5, loss="squared")
 
+    with pytest.raises(ScopeError, match="repeats is a whole number of at least 2"):
+        bias_variance(learner(1.0), TRUTH, "y", test=test, num_rows=5, repeats=1)
+
     def impossible(data):
         a, b, y = (TRUTH[n] for n in "aby")
         values = np.full((2, 3, 3), 1 / 3)

@@ -12,7 +12,7 @@ from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.priors import Dirichlet
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import ImpossibleEvidence, ScopeError
+from sepset.errors import DataError, ImpossibleEvidence, ModelError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.classification import Classifier, class_scores
 from sepset.learning.fit import fit
@@ -190,7 +190,10 @@ def test_impossible_rows_are_named_or_left_out():
 def test_columns_may_be_few_or_strange():
     model = BayesNet.random(DAG.parse("c -> x; c -> y"), seed=0)
     classify = Classifier(model, "c")
-    np.testing.assert_allclose(classify.probabilities({"other": ["p", "q"]}), [model.cpd("c").values] * 2, atol=EXACT)
+    with pytest.raises(DataError, match="No column is a variable of the model: columns are 'other'"):
+        classify.probabilities({"other": ["p", "q"]})
+    found = classify.probabilities({"x": [None, None], "other": ["p", "q"]})
+    np.testing.assert_allclose(found, [model.cpd("c").values] * 2, atol=EXACT)
     assert classify.probabilities(Dataset.from_codes([Discrete("x")], {"x": [0, 1]})).shape == (2, 2)
     rows = {"x": [0, 1], "y": [1, 1]}
     labelled = classify.probabilities(rows | {"c": ["never", "seen"]})
@@ -205,6 +208,8 @@ def test_what_is_refused():
     model = BayesNet(LinearGaussian(Real("x"), covariance=1.0))
     with pytest.raises(ScopeError, match="discrete"):
         Classifier(model, "x")
+    with pytest.raises(ModelError, match=r"Use its \.model"):
+        Classifier(fit(DAG.parse("c"), {"c": [0, 1]}), "c")
 
 
 def test_scores_of_other_cpds_use_their_own_log_probability():

@@ -126,6 +126,8 @@ def test_bad_settings_are_refused():
         learning_curve({}, TRUTH, [10])
     with pytest.raises(ScopeError, match="come by name"):
         learning_curve(smoothed(1.0), TRUTH, [10])
+    with pytest.raises(ScopeError, match="repeats"):
+        learning_curve({"one": smoothed(1.0)}, TRUTH, [10], repeats=0)
 
 
 def test_one_repeat_has_no_spread():

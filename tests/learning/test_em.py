@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -16,7 +18,7 @@ from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.ascent import Ascent
-from sepset.learning.em import EM, HardEM, IncrementalEM, squarem
+from sepset.learning.em import EM, HardEM, IncrementalEM
 from sepset.learning.fit import fit
 from sepset.learning.parameters import MLE
 from sepset.learning.task import Task, template_of
@@ -24,6 +26,7 @@ from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete
 
 ONE_PART_IN_A_TRILLION = 1e-12
+ACCELERATED = [EM(acceleration=name) for name in ("squarem", "aitken", "conjugate")]
 
 TEXT = [(1, 1)] * 13 + [(1, 0)] * 16 + [(0, 1)] * 9 + [(0, 0)] * 4 + [(None, 1)]
 """The counts of Koller & Friedman, section 19.1.3, with X missing in one row (x0, y1)."""
@@ -42,7 +45,7 @@ def never_falls(trace, before):
 
 @pytest.mark.parametrize(
     "method",
-    [EM(), EM(acceleration="squarem"), EM(start="random"), EM(start="data"), IncrementalEM(3), EM(restarts=4)],
+    [EM(), *ACCELERATED, EM(start="random"), EM(start="data"), IncrementalEM(3), EM(restarts=4)],
 )
 def test_the_text_example_reaches_its_fractions(method):
     found = fit(DAG.parse("x -> y"), text_rows(), method, until=Until(steps=40, tolerance=None))
@@ -55,7 +58,7 @@ def test_the_text_example_reaches_its_fractions(method):
     assert found.status is Status.STEP_LIMIT
 
 
-METHODS = [EM(start="model"), EM(start="model", acceleration="squarem"), IncrementalEM(2, start="model"),
+METHODS = [EM(start="model"), *(replace(m, start="model") for m in ACCELERATED), IncrementalEM(2, start="model"),
            HardEM(start="model")]  # fmt: skip
 
 
@@ -63,7 +66,7 @@ METHODS = [EM(start="model"), EM(start="model", acceleration="squarem"), Increme
 @settings(max_examples=80)
 def test_no_step_lowers_the_objective(case, method, prior):
     net, rows = case
-    chosen = type(method)(**{**{f: getattr(method, f) for f in method.__dataclass_fields__}, "prior": prior})
+    chosen = replace(method, prior=prior)
     ascent = Ascent.of(Task(net, rows), prior, "softmax", 1)
     rng = np.random.default_rng(0)
     point = chosen.init(ascent, rng)
@@ -174,11 +177,12 @@ def test_a_symmetric_start_stays_symmetric():
     assert np.abs(moved.cpd("a").values[0] - moved.cpd("a").values[1]).max() > 0.01
 
 
-def test_acceleration_saves_steps_and_ends_at_the_same_optimum():
+@pytest.mark.parametrize("method", ACCELERATED)
+def test_acceleration_saves_steps_and_ends_at_the_same_optimum(method):
     _, net, rows = latent_rows()
     rule = Until(steps=5000, tolerance=1e-12)
     plain = fit(net, rows, EM(start="model"), until=rule)
-    fast = fit(net, rows, EM(start="model", acceleration="squarem"), until=rule)
+    fast = fit(net, rows, replace(method, start="model"), until=rule)
     assert fast.num_iterations < 0.5 * plain.num_iterations
     assert_allclose(fast.log_likelihood, plain.log_likelihood, rtol=1e-9)
     never_falls(fast.trace[1:], fast.trace[0])
@@ -201,7 +205,7 @@ def test_seeds_reproduce_and_threads_do_not_matter():
     assert values(threads=1) == values(threads=2)
 
 
-@pytest.mark.parametrize("method", [EM(), EM(acceleration="squarem"), IncrementalEM(3), HardEM()])
+@pytest.mark.parametrize("method", [EM(), *ACCELERATED, IncrementalEM(3), HardEM()])
 def test_interrupted_and_resumed_is_the_same_to_the_bit(method, tmp_path, monkeypatch):
     dag, _, rows = latent_rows(200)
     file = tmp_path / "em.bin"
@@ -272,22 +276,15 @@ def test_tied_cpds_pool_their_expected_counts():
 def test_settings_are_checked_and_shown():
     assert repr(EM()) == "EM()"
     assert repr(EM(acceleration="squarem", restarts=3)) == "EM(restarts=3, acceleration='squarem')"
-    for bad in (lambda: EM(acceleration="magic"), lambda: IncrementalEM(0)):
-        with pytest.raises(NotApplicable):
-            bad()
+    with pytest.raises(NotApplicable, match="Did you mean 'squarem'"):
+        EM(acceleration="squaren")
+    with pytest.raises(NotApplicable):
+        IncrementalEM(0)
     for method in (EM(restarts=0), EM(parameterization="other"), EM(start="nowhere")):
         with pytest.raises(NotApplicable):
             fit(DAG.parse("x -> y"), text_rows(), method)
     with pytest.raises(NotApplicable, match="theta"):
         fit(DAG.parse("x -> y"), text_rows(), EM(prior=Dirichlet(0.5), parameterization="theta"))
-
-
-def test_extrapolation_of_a_geometric_path_hits_its_limit():
-    steps = [np.array([3.0 - 2.0 * 0.8**t, 1.0 + 0.8**t]) for t in range(3)]
-    assert_allclose(squarem(*((s,) for s in steps))[0], [3.0, 1.0], rtol=1e-12)
-    assert squarem((np.ones(2),), (np.ones(2),), (np.ones(2),)) is None
-    shrinking = squarem((np.array([1.0]),), (np.array([0.5]),), (np.array([0.2]),))
-    assert shrinking is None or shrinking[0][0] > 0
 
 
 def test_held_out_rows_end_it_early():

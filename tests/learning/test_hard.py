@@ -14,6 +14,8 @@ from sepset.data.dataset import Dataset
 from sepset.errors import ImpossibleEvidence
 from sepset.inference.cliquetree import CliqueTree
 from sepset.inference.findings import Findings
+from sepset.learning.em import EM, HardEM
+from sepset.learning.fit import fit
 from sepset.learning.hard import completed
 from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete
@@ -48,3 +50,22 @@ def test_auxiliaries_are_summed_out_not_maximized():
     _, logs = completed(CliqueTree().prepare(net.problem()), Findings.of(rows, net.variables), net)
     for log, row in zip(logs, rows.rows(), strict=True):
         assert_allclose(np.exp(log), max(p for _, p in completions(net, row)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("rows", [{"a": [0, 1, 0], "b": [0, 0, None]}, {"a": [0, 1, 0], "b": [0, None, None]}])
+def test_impossible_rows_are_named_with_holes_or_without(rows):
+    """Row 1 says what the start excludes; EM refuses it in the same words."""
+    a, b = Discrete("a"), Discrete("b")
+    net = BayesNet(TableCPD(a, [1.0, 0.0]), TableCPD(b, [[0.5, 0.5], [0.5, 0.5]], given=a))
+    messages = []
+    for method in (EM(start="model"), HardEM(start="model")):
+        with pytest.raises(ImpossibleEvidence, match="1 of 3 different rows have probability zero: rows 1,") as caught:
+            fit(net, rows, method)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+def test_rows_of_weight_zero_may_be_impossible():
+    a = Discrete("a")
+    found = fit(BayesNet(TableCPD(a, [1.0, 0.0])), {"a": [0, 1]}, HardEM(start="model"), weights=[1.0, 0.0])
+    assert found.model.cpd("a").values.tolist() == [1.0, 0.0]

@@ -73,6 +73,8 @@ def test_orders_change_nothing_that_is_observed():
 def test_refusals():
     with pytest.raises(ModelError, match="classes"):
         latent_class([x], 0)
+    with pytest.raises(ModelError, match=r"Discrete\('x', ...\)"):
+        latent_class(["x"], 2)
     with pytest.raises(ModelError, match="another name"):
         latent_class([x], 2, name="x")
     h, b = Discrete("h"), Discrete("b")

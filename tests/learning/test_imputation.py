@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import sepset as ss
@@ -17,7 +18,7 @@ NET = ss.BayesNet(ss.TableCPD(RAIN, [0.8, 0.2]), ss.TableCPD(WET, [[0.9, 0.1], [
 FRAME = {"rain": [None, None, True], "wet": [True, False, None]}
 
 
-@pytest.mark.parametrize("make", [dict, pd.DataFrame, pl.DataFrame, lambda f: ss.Dataset(f, [RAIN, WET])])
+@pytest.mark.parametrize("make", [pa.table, dict, pd.DataFrame, pl.DataFrame, lambda f: ss.Dataset(f, [RAIN, WET])])
 def test_any_frame(make):
     found = impute(NET, make(FRAME))
     assert found["rain"].tolist() == [True, False, True]
@@ -87,6 +88,49 @@ def test_multiple_imputation_restores_what_single_imputation_shrinks():
     assert np.nanmean(data.values("y")) < 0.2
     assert np.mean([v.var() for v in values]) == pytest.approx(5.0, rel=0.1)
     assert impute(net, data, kind="mean").values("y").var() < 4.8
+
+
+def test_rows_that_are_wholly_missing_get_the_marginals():
+    data = ss.Dataset.from_codes([RAIN, WET], np.full((20_000, 2), -1))
+    assert set(impute(NET, data[:5])["wet"].tolist()) == {False}
+    drawn = impute(NET, data, kind="draw", seed=3)
+    both = drawn.codes("rain") * 2 + drawn.codes("wet")
+    shares = np.bincount(both, minlength=4) / len(both)
+    assert shares == pytest.approx([0.72, 0.08, 0.04, 0.16], abs=4 * np.sqrt(0.25 / len(both)))
+
+
+def mixed_net():
+    d, x, y = ss.Discrete("d", ("low", "high")), ss.Real("x"), ss.Real("y")
+    return ss.BayesNet(
+        ss.TableCPD(d, [0.25, 0.75]),
+        ss.LinearGaussian(x, [-1.0, 2.0], covariance=[1.0, 0.25], by=d),
+        ss.LinearGaussian(y, 0.5, coefficients=2.0, covariance=1.0, given=x),
+    )
+
+
+def test_wholly_missing_rows_of_mixed_networks():
+    """Modes and means are those of the network: P(high) = 3/4, E x = 5/4, E y = 3."""
+    empty = {"d": [None], "x": [None], "y": [None]}
+    found = impute(mixed_net(), empty, kind="mean")
+    assert found["d"].tolist() == ["high"]
+    assert [*found["x"].tolist(), *found["y"].tolist()] == pytest.approx([1.25, 3.0], rel=1e-12)
+    assert impute(mixed_net(), empty, kind="map")["x"].tolist() == pytest.approx([2.0])
+    drawn = impute(mixed_net(), {name: [None] * 20_000 for name in empty}, kind="draw", seed=1)
+    assert drawn.values("x").mean() == pytest.approx(1.25, abs=0.05)
+    # Var x = E Var + Var E = 0.25 * 1 + 0.75 * 0.25 + 9 * 3/16, and Var y = 4 Var x + 1
+    assert drawn.values("x").var() == pytest.approx(2.125, rel=0.05)
+    assert drawn.values("y").var() == pytest.approx(9.5, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", ["mode", "mean", "map", "draw"])
+def test_impossible_rows_are_named(kind):
+    """A row that the network excludes has no posterior, whatever is asked of it; complete ones need none."""
+    sure = NET.with_cpds(ss.TableCPD(WET, [[1.0, 0.0], [0.0, 1.0]], given=RAIN))
+    cloud = ss.Discrete("cloud")
+    net = ss.BayesNet(*sure.cpds, ss.TableCPD(cloud, [0.5, 0.5]))
+    rows = {"rain": [False, True, False], "wet": [False, False, True], "cloud": [None, 1, None]}
+    with pytest.raises(ss.ImpossibleEvidence, match=r"1 of 3 rows .*rows 2, counted from 0"):
+        impute(net, rows, kind=kind)
 
 
 def test_what_is_refused():

@@ -1,4 +1,4 @@
-"""Quasi-Newton directions and line searches, held to closed forms."""
+"""Quasi-Newton directions, held to closed forms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
-from sepset.learning.lbfgs import Curvature, line_search
+from sepset.learning.lbfgs import Curvature
+from sepset.learning.linesearch import line_search
 
 
 def ascend(value, slope, x, steps):
@@ -45,15 +46,3 @@ def test_pairs_that_tell_of_no_hill_are_left_out_and_old_ones_forgotten():
     for k in range(1, 6):
         many = many.updated(np.array([float(k)]), np.array([1.0]), 3)
     assert [s.item() for s, _ in many.pairs] == [3.0, 4.0, 5.0]
-
-
-def test_searches_shrink_grow_and_give_up():
-    def hill(top):
-        return lambda t: (-((t - top) ** 2), np.array([-2 * (t - top)]))
-
-    one = np.array([1.0])
-    assert 0 < line_search(-0.01, np.array([0.2]), one, hill(0.1)) < 0.2
-    assert line_search(-2500.0, np.array([100.0]), one, hill(50.0)) > 2.0
-    assert line_search(0.0, np.array([-1.0]), one, hill(1.0)) is None
-    assert line_search(0.0, one, one, lambda t: (-np.inf, one)) is None
-    assert line_search(0.0, one, one, lambda t: (t, one)) > 1e6  # a slope without end: as far as it looked

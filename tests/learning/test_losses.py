@@ -189,6 +189,8 @@ def test_bad_losses_are_refused():
         evaluate(small_net(), rows, LogLoss(), LogLoss())
     with pytest.raises(ScopeError, match="'marginals' or 'joint'"):
         Hamming("a", predictor="best")
+    with pytest.raises(DataError, match="needs rows"):
+        evaluate(small_net(), rows[:0])
     found = evaluate(small_net(), rows)
     with pytest.raises(ScopeError, match="Did you mean 'log-loss'"):
         found["logloss"]

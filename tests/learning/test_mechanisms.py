@@ -93,6 +93,9 @@ def test_what_is_refused():
         MAR({"a": Hiding(0.1), "b": Hiding([0.1, 0.2], given=indicator(ss.Discrete("a")))})
     with pytest.raises(ss.ModelError, match="given="):
         Hiding(lambda x: x)
+    for impossible in (1.5, -0.1):
+        with pytest.raises(ss.ModelError, match="between 0 and 1"):
+            mask(two_columns(), MCAR(impossible))
     with pytest.raises(ss.ScopeError, match="Did you mean 'a'"):
         mask(two_columns(), MAR({"b": Hiding([0.1, 0.2], given="A")}))
     with pytest.raises(ss.ScopeError):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+import typing
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 from every_form import discrete_forms, network
+from sepset import learning
 from sepset.cpds.numbers import numbers
 from sepset.cpds.priors import Dirichlet
 from sepset.cpds.table import TableCPD
@@ -15,7 +19,6 @@ from sepset.errors import DataError, NotApplicable
 from sepset.inference import checkpoint
 from sepset.inference.iterate import Until
 from sepset.inference.result import Status
-from sepset.learning import em, gradient
 from sepset.learning.ascent import Ascent, Climbing
 from sepset.learning.em import EM, HardEM, IncrementalEM
 from sepset.learning.fit import fit
@@ -99,13 +102,23 @@ def test_mixtures_resume_to_the_bit(method, tmp_path):
 
 
 def every_method():
-    """Each method of climbing that the library has, with its own settings."""
+    """Each method of climbing that the library has, with each of the choices that its settings name."""
+    for module in pkgutil.iter_modules(learning.__path__, "sepset.learning."):
+        importlib.import_module(module.name)
     found = {}
-    for module in (em, gradient):
-        for name, kind in vars(module).items():
-            if isinstance(kind, type) and issubclass(kind, Climbing) and kind is not Climbing:
-                found[name] = kind()
+    for kind in Climbing.__subclasses__():
+        if kind.__module__.startswith("sepset."):
+            found[kind.__name__] = kind()
+            for name, hint in typing.get_type_hints(kind.__init__).items():
+                for choice in choices(hint) if name not in ("start", "parameterization") else ():
+                    found[f"{kind.__name__}({name}={choice!r})"] = kind(**{name: choice})
     return found
+
+
+def choices(hint):
+    """The texts that a type lists."""
+    parts = typing.get_args(hint)
+    return [c for part in parts for c in ([part] if isinstance(part, str) else choices(part))]
 
 
 @pytest.mark.parametrize("name", sorted(every_method()))

@@ -12,6 +12,7 @@ from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.factors.table import Table
+from sepset.learning.fit import fit
 from sepset.learning.predictor import Predictor, most_probable, refuse_missing, true_codes
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
@@ -133,6 +134,8 @@ def test_bad_questions_are_refused():
         true_codes(rows, [net["b"]])
     with pytest.raises(ModelError, match="fitted model"):
         Predictor("net")
+    with pytest.raises(ModelError, match=r"Use its \.model"):
+        Predictor(fit(net, {"a": [0, 1], "b": [0, 1]}))
     with pytest.raises(DataError, match="No column is a variable of the model: columns are 'A'"):
         predictor.log_probability({"A": [0, 1]})
     with pytest.raises(DataError, match="No column is a variable"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError
+from sepset.errors import DataError, ScopeError
 from sepset.learning.splits import Holdout, KFold, LeaveOneOut, Splitter
 
 
@@ -44,6 +44,17 @@ def test_halves_are_rounded_up_for_training(num, share, trained):
     assert math.floor(num * (1 - share) + 0.5) == trained
     (mask,) = masks(Holdout(share), rows(num))
     assert (~mask).sum() == trained
+
+
+def test_what_is_no_split_is_refused_at_once():
+    for folds in (1, 0, 2.5, True, "5"):
+        with pytest.raises(ScopeError, match="folds is a whole number of at least 2"):
+            KFold(folds)
+    for share in (0.0, 1.0, -0.5, 3):
+        with pytest.raises(ScopeError, match="share of rows to test on"):
+            Holdout(share)
+    with pytest.raises(ScopeError, match="repeats is a whole number of at least 1"):
+        Holdout(0.5, repeats=0)
 
 
 def test_repeats_differ_and_seeds_repeat():

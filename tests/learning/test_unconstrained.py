@@ -14,7 +14,6 @@ from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.priors import Dirichlet, Laplace, Normal
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import NotApplicable
 from sepset.learning.ascent import Ascent
 from sepset.learning.task import Task
 from sepset.learning.unconstrained import Unconstrained
@@ -103,12 +102,32 @@ def test_the_derivative_by_a_probability_is_the_posterior_over_it():
     assert_allclose((values[0] - values[1]) / (2 * h), formula, rtol=1e-6)
 
 
-def test_sharp_priors_have_no_slope():
-    net = network("logistic")
-    ascent = Ascent.of(Task(net, masked_codes(net, 5)), (Laplace(1.0), Dirichlet(1.0)), "softmax", 1)
-    vector = Unconstrained.of(ascent.expectation.blocks)
-    with pytest.raises(NotApplicable, match="no slope"):
-        vector.slope(net, ascent.point(net).statistics, ascent.alphas)
+def test_sharp_priors_are_edges_beside_the_slope():
+    """Off zero the slope less the edge is the derivative; every penalized coordinate has an edge, and no other."""
+    for net, rows in [
+        (network("logistic"), masked_codes(network("logistic"), 30)),
+        (mixed(), mixed_rows(mixed(), 30, 0.2)),
+    ]:
+        ascent = Ascent.of(Task(net, rows), (Laplace(0.5), Dirichlet(1.0)), "softmax", 1)
+        vector = Unconstrained.of(ascent.expectation.blocks)
+        point = ascent.point(net)
+        x, edges = vector.pack(net), vector.edges(ascent.alphas)
+        assert set(edges.tolist()) == {0.0, 2.0}
+        slope = vector.slope(net, point.statistics, ascent.alphas) - edges * np.sign(x)
+        for i in np.flatnonzero(edges):
+            e = np.eye(len(x))[i] * 1e-5
+            rise = ascent.point(vector.unpack(x + e)).objective - ascent.point(vector.unpack(x - e)).objective
+            assert_allclose(slope[i], rise / 2e-5, atol=1e-5 * rows.num_rows, rtol=1e-4)
+    plain = Ascent.of(Task(net, rows), None, "softmax", 1)
+    assert not vector.edges(plain.alphas).any()
+
+
+def test_zeros_stay_zero_wherever_the_vector_is_near():
+    net = BayesNet(TableCPD(Discrete("x", 3), [0.0, 0.25, 0.75]))
+    vector = Unconstrained.of(Ascent.of(Task(net, {"x": [1, 2]}), None, "softmax", 1).expectation.blocks)
+    moved = vector.unpack(vector.pack(net) + np.array([5.0, 1.0, -1.0])).cpd("x").values
+    assert moved[0] == 0.0
+    assert_allclose(moved[1:], np.array([np.e / 4, 3 / np.e / 4]) / (np.e / 4 + 3 / np.e / 4))
 
 
 def test_weights_are_measured_from_first_states():

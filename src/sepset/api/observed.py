@@ -23,9 +23,9 @@ class Observed:
     """A model with findings, calibrated once: each answer is computed when first read, and kept.
 
     `observe` gives a new view and leaves this one as it is. Views share the engine and with it the factors and every
-    compiled program. Where only *values* of the observed variables differ, nothing is planned again and only factors
-    that mention them are read again; then the whole program runs. Where a finding is added or dropped, the plan for the
-    new set of observed variables is made once.
+    compiled program. Where only *values* of the observed variables differ, nothing is planned again, and only what
+    depends on a changed one is computed again. Where a finding is added or dropped, the plan for the new set of
+    observed variables is made once.
 
     >>> import sepset as ss
     >>> seen = ss.prepare(ss.datasets.load("student")).observe({"grade": "C"})

@@ -80,7 +80,8 @@ class Derivatives:
         """What the forward sweep costs with these observed; the reverse sweep about doubles it."""
         observed = tuple(observed)
         relevant = self.problem.relevant((), observed, touched=touched, constants=True, prune=self._prune)
-        return make_plan(self.problem, relevant, method=self.order, observed=observed, limit=self.memory)
+        limit = max(self.memory, 1)  # none at all is a budget too, for methods that keep nothing
+        return make_plan(self.problem, relevant, method=self.order, observed=observed, limit=limit)
 
     def gradient(self, evidence: Evidence) -> Gradient:
         """The derivatives at the evidence, in logarithms where some range is too wide for linear numbers.

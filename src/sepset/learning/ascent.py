@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -13,6 +14,7 @@ from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, it
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.expectation import Expectation, expectation_of
 from sepset.learning.fit import Fit
+from sepset.learning.fragmentation import Fragmentation
 from sepset.learning.marks import about
 from sepset.learning.reestimation import Statistics
 from sepset.learning.starts import Start, start_model
@@ -53,10 +55,10 @@ class Point:
     is_exact: bool = field(default=False, repr=False)
     watched: float = field(default=-np.inf, repr=False)
 
-    def info(self, before: Point) -> Info:
-        """What a step from another point achieved."""
+    def info(self, before: Point, *, is_monotone: bool = True) -> Info:
+        """What a step from another point achieved; a fall is a change, too, where steps are not monotone."""
         change = (self.objective - before.objective) / max(abs(self.objective), 1e-300)
-        return Info(self.objective, change)
+        return Info(self.objective, change if is_monotone else abs(change))
 
 
 class Climber(Protocol):
@@ -78,6 +80,10 @@ class Climber(Protocol):
     def start(self) -> Start | BayesNet:
         """Which parameters to begin at."""
 
+    @property
+    def is_monotone(self) -> bool:
+        """Whether no step lowers the objective."""
+
     def init(self, task: Ascent, rng: np.random.Generator) -> Point:
         """The point to begin at."""
 
@@ -86,6 +92,9 @@ class Climber(Protocol):
 
     def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
         """The next point."""
+
+    def facts(self, task: Ascent, point: Point) -> Mapping[str, object]:
+        """What else a reader of the result may want to know of the last point."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +187,15 @@ class Climbing:
         """The best of the starting points after short runs."""
         return task.begin(self, rng)
 
+    @property
+    def is_monotone(self) -> bool:
+        """Whether no step lowers the objective."""
+        return True
+
+    def facts(self, task: Ascent, point: Point) -> Mapping[str, object]:
+        """Nothing."""
+        return {}
+
 
 def settings(method: Any) -> str:
     """How a method reads: its name, and the settings that are not the default.
@@ -258,22 +276,23 @@ class Watched:
 
 def result(method: Climber, ascent: Ascent, run: Run[Point]) -> Fit:
     """The fit that a run amounts to."""
-    model, weights = run.state.model, ascent.expectation.weights
-    exact = run.state.log_likelihood if run.state.is_exact else ascent.expectation.expect(model).log_likelihood
-    converged = run.status is Status.CONVERGED
+    weights = ascent.expectation.weights
+    last = run.state if run.state.is_exact else ascent.point(run.state.model)
+    is_stationary = run.status is Status.CONVERGED and method.is_monotone
     info: dict[str, object] = {"seconds": round(run.seconds, 3), "different rows": len(weights)}
     if ascent.hidden:
         info["hidden"] = ", ".join(ascent.hidden)
     if ascent.num_starts(method) > 1:
         info["starting points"] = ascent.num_starts(method)
     return Fit(
-        model,
-        exact,
+        last.model,
+        last.log_likelihood,
         method=method,
         status=run.status,
         trace=run.trace,
         state=run,
         num_rows=float(weights.sum()),
-        guarantees={"parameters": Guarantee.STATIONARY if converged else Guarantee.HEURISTIC},
-        info=info,
+        guarantees={"parameters": Guarantee.STATIONARY if is_stationary else Guarantee.HEURISTIC},
+        info={**info, **method.facts(ascent, last)},
+        fragmentation=Fragmentation.expected(ascent.expectation.blocks, last.statistics),
     )

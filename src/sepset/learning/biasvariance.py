@@ -16,6 +16,7 @@ from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError, ScopeError
 from sepset.learning.predictor import Names, Predictor, true_codes
+from sepset.learning.splits import check_repeats
 from sepset.learning.validation import Procedure, learned
 from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete
@@ -75,7 +76,7 @@ def bias_variance(
         num_rows: the size of each training set.
         loss: "brier" or "log".
         given: the features; by default all other variables.
-        repeats: how many training sets.
+        repeats: how many training sets; one alone has no variance.
         seed: a number or a generator.
 
     Reference: Koller & Friedman, section 16.3.1; Geman, Bienenstock & Doursat (1992); Heskes (1998) for the log-loss.
@@ -89,6 +90,7 @@ def bias_variance(
     """
     if loss not in _PARTS:
         raise ScopeError(f"The loss is 'brier' or 'log'; found {loss!r}.")
+    check_repeats(repeats, least=2)
     rng = np.random.default_rng(seed)
     truth = source if isinstance(source, BayesNet) else None
     data = None if truth is not None else as_dataset(source)

@@ -22,12 +22,12 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.linear import LinearGaussian
 from sepset.data.dataset import Dataset
-from sepset.errors import ImpossibleEvidence, ScopeError
+from sepset.errors import ImpossibleEvidence, ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns
 from sepset.factors.canonical import LOG_2PI
 from sepset.factors.coordinates import entries, matrix
 from sepset.learning.decisions import DECLINED, decide
-from sepset.learning.predictor import Predictor
+from sepset.learning.predictor import Predictor, over, remedy
 from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete, VariableLike
 
@@ -65,6 +65,8 @@ class Classifier:
     target: Discrete
 
     def __init__(self, model: BayesNet, target: VariableLike) -> None:
+        if not isinstance(model, BayesNet):
+            raise ModelError(f"A classifier is made of a Bayesian network; found {model!r}. {remedy(model)}")
         found = model.variables[target]
         if not isinstance(found, Discrete):
             raise ScopeError(f"A classifier's target is discrete; {found.name!r} is not.")
@@ -131,10 +133,7 @@ class Classifier:
 
     def _bound(self, frame: object) -> Dataset:
         """The rows over all variables but the class, whose own column is not looked at."""
-        others = [v for v in self.model.variables if v != self.target]
-        if isinstance(frame, Dataset) and all(v in frame.variables for v in others):
-            return frame
-        return Dataset(frame, others, missing_columns="allow")
+        return over(frame, [v for v in self.model.variables if v != self.target])
 
     def _needs_engine(self, absent: dict[AnyVariable, Mask], num_rows: int) -> Mask:
         """The rows where something unobserved has something observed, or the class, below it: it must be summed out."""

@@ -58,14 +58,15 @@ class Completions:
         blocks = Reestimation.of(task.template, lambda cpd, first: _family(cpd, first, columns))
         return cls(blocks, RowChoices.of(columns, places), weights)
 
-    def expect(self, model: BayesNet, rows: Ints | None = None) -> Expected:
+    def expect(self, model: BayesNet, rows: Ints | None = None, weights: Array | None = None) -> Expected:
         """The expected statistics at these parameters, of all rows or of some."""
         total: list[Any] = [0.0] * len(model.cpds)
         log_likelihood = 0.0
+        weight = self._weights(rows, weights)
         for part in self.rows.completed(model, rows):
             share, logs = part.posterior()
-            self._add(model, part.numbers, share * self.weights[part.rows][part.owner], total)
-            log_likelihood += float(self.weights[part.rows] @ logs)
+            self._add(model, part.numbers, share * weight[part.rows][part.owner], total)
+            log_likelihood += float(weight[part.rows] @ logs)
         return Expected(self.blocks.pooled(total, float(self.weights.sum())), log_likelihood)
 
     def complete(self, model: BayesNet) -> Expected:
@@ -77,6 +78,14 @@ class Completions:
             self._add(model, part.numbers.certain(), share * self.weights[part.rows][part.owner], total)
             score += float(self.weights[part.rows] @ logs)
         return Expected(self.blocks.pooled(total, float(self.weights.sum())), score)
+
+    def _weights(self, rows: Ints | None, weights: Array | None) -> Array:
+        """The weight of every row, where some count otherwise."""
+        if weights is None:
+            return self.weights
+        found = np.zeros(len(self.weights))
+        found[slice(None) if rows is None else rows] = weights
+        return found
 
     def _add(self, model: BayesNet, numbers: Numbers, weights: Array, total: list[Any]) -> None:
         for i, (family, cpd) in enumerate(zip(self.blocks.families, model.cpds, strict=True)):

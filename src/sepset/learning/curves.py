@@ -16,7 +16,7 @@ from sepset.inference.progress import Bar
 from sepset.learning.axes import axes_of, mark_sizes
 from sepset.learning.divergence import DivergenceFrom
 from sepset.learning.losses import LogLoss, Loss, evaluate
-from sepset.learning.splits import Holdout
+from sepset.learning.splits import Holdout, check_repeats
 from sepset.learning.tabulated import Shown, Tabulated
 from sepset.learning.validation import Procedure, learned, named
 from sepset.models.bayesnet import BayesNet
@@ -143,6 +143,7 @@ def learning_curve(
     """
     wanted = _checked_sizes(sizes)
     named(procedures)
+    check_repeats(repeats)
     values = {name: np.empty((repeats, len(wanted))) for name in procedures}
     rng = np.random.default_rng(seed)
     with Bar(progress, "sizes") as bar:

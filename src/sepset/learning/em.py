@@ -11,20 +11,19 @@ Reference: Koller & Friedman, section 19.2.2; Dempster, Laird & Rubin (1977).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from sepset.errors import ImpossibleEvidence, NotApplicable, NotClosed
+from sepset.errors import NotApplicable, listing, nearest
 from sepset.inference.iterate import Info
 from sepset.learning.ascent import Ascent, Climbing, Point
 from sepset.learning.maximization import Parameterization
-from sepset.learning.reestimation import Statistics
 from sepset.learning.starts import Start
 from sepset.models.bayesnet import BayesNet
 
-SMALLEST_SHARE = 0.1
-"""How much of an expected count an extrapolation leaves at least."""
+Accelerated: TypeAlias = Literal["squarem", "aitken", "conjugate"]
+"""How EM goes further than its steps."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -38,14 +37,17 @@ class EM(Climbing):
         restarts: how many starting points get a short run before the best goes on; by default one, or five where
             variables have no column and no start is given.
         start: which parameters to begin at: "auto", "model", "data", "random", or a network.
-        acceleration: "squarem" extrapolates every third step, and never accepts a worse point.
+        acceleration: "squarem" and "aitken" extrapolate every third step, along the path of all expected counts or of
+            each by itself; "conjugate" turns each step away from the last and searches along it. None of them accepts
+            a point that rises less than EM is known to.
         holdout: rows to watch: the iteration ends before the step that lowers their log-likelihood.
         threads: how many; one a processor by default. Answers do not depend on it.
 
     Contexts that no row can reach become uniform. The result is a stationary point; more restarts find better ones.
 
     Cost: one pass of exact inference over the different rows a step; nothing is planned again.
-    Reference: Koller & Friedman, section 19.2.2; Varadhan & Roland (2008) for the extrapolation.
+    Reference: Koller & Friedman, section 19.2.2; Varadhan & Roland (2008), Laird, Lange & Stram (1987), Jamshidian &
+    Jennrich (1993) for the accelerations.
 
     >>> from sepset.learning.fit import fit
     >>> from sepset.graphs.graph import DAG
@@ -59,37 +61,30 @@ class EM(Climbing):
     parameterization: Parameterization = "softmax"
     restarts: int | None = None
     start: Start | BayesNet = "auto"
-    acceleration: Literal["squarem"] | None = None
+    acceleration: Accelerated | None = None
     holdout: object = None
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        if self.acceleration not in (None, "squarem"):
-            raise NotApplicable(f"acceleration is 'squarem' or None; found {self.acceleration!r}.")
+        known = get_args(Accelerated)
+        if self.acceleration not in (None, *known):
+            near = nearest(str(self.acceleration), known)
+            raise NotApplicable(f"acceleration is {listing(known)} or None; found {self.acceleration!r}.{near}")
 
     def first(self, task: Ascent, model: BayesNet) -> Point:
         """The point at these parameters."""
         return task.point(model)
 
     def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
-        """The next point: an M-step and the E-step at what it found, or an extrapolation of the last three."""
-        new = self._extrapolated(task, state) if len(state.memory) == 2 else None
-        if new is None:
-            made = task.expectation.blocks.maximize(state.model, state.statistics, task.alphas)
-            before = state.memory if len(state.memory) < 2 else ()
-            new = task.point(made, memory=(*before, state.statistics) if self.acceleration else ())
-        return new, new.info(state)
+        """The next point: an M-step and the E-step at what it found, or something further on."""
+        made = task.expectation.blocks.maximize(state.model, state.statistics, task.alphas)
+        if self.acceleration is None:
+            new = task.point(made)
+        else:
+            from sepset.learning.acceleration import ACCELERATIONS, accelerated
 
-    def _extrapolated(self, task: Ascent, state: Point) -> Point | None:
-        """The point that the last three sets of statistics point at, if it is no worse."""
-        target = squarem(state.memory[0], state.memory[1], state.statistics)
-        if target is None:
-            return None
-        try:
-            found = task.point(task.expectation.blocks.maximize(state.model, target, task.alphas))
-        except (ImpossibleEvidence, NotClosed, np.linalg.LinAlgError):
-            return None
-        return found if found.objective >= state.objective else None
+            new = accelerated(ACCELERATIONS[self.acceleration], task, state, made)
+        return new, new.info(state)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -175,24 +170,3 @@ class IncrementalEM(Climbing):
 
         new = one_pass(task, state)
         return new, new.info(state)
-
-
-def squarem(before: Statistics, between: Statistics, now: Statistics) -> Statistics | None:
-    r"""Statistics further along the path of the last three, or None where they do not tell.
-
-    $$s' = s_0 - 2\alpha r + \alpha^2 v, \qquad r = s_1 - s_0, \; v = s_2 - s_1 - r, \; \alpha = -\|r\| / \|v\|$$
-
-    Reference: Varadhan & Roland (2008), scheme S3.
-
-    >>> squarem((np.array([0.0]),), (np.array([0.5]),), (np.array([0.75]),))[0].tolist()
-    [1.0]
-    """
-    r = [b - a for a, b in zip(before, between, strict=True)]
-    v = [c - b - d for b, c, d in zip(between, now, r, strict=True)]
-    length = [float(np.sqrt(sum((part**2).sum() for part in parts))) for parts in (r, v)]
-    if length[1] == 0.0 or length[0] <= length[1]:
-        return None
-    alpha = -length[0] / length[1]
-    path = [a - 2.0 * alpha * d + alpha**2 * e for a, d, e in zip(before, r, v, strict=True)]
-    # Counts stay positive where they are; matrices of moments are checked where they are used.
-    return tuple(np.maximum(p, SMALLEST_SHARE * c) if c.ndim == 1 else p for p, c in zip(path, now, strict=True))

@@ -54,8 +54,13 @@ class Expectation(Protocol):
     def weights(self) -> Array:
         """The weight of each different row."""
 
-    def expect(self, model: BayesNet, rows: Ints | None = None) -> Expected:
-        """The expected statistics at these parameters, of all different rows or of some."""
+    def expect(self, model: BayesNet, rows: Ints | None = None, weights: Array | None = None) -> Expected:
+        """The expected statistics at these parameters, of all different rows or of some, with their weights or others.
+
+        Args:
+            rows: which rows, in order.
+            weights: one for each of them.
+        """
 
     def complete(self, model: BayesNet) -> Expected:
         """The statistics of the rows completed by their most probable values, and the log density of all that."""
@@ -122,10 +127,12 @@ class TableExpectation:
     def _families(self) -> tuple[Family, ...]:
         return self.blocks.families  # type: ignore[return-value]  # as `family_of` made them
 
-    def expect(self, model: BayesNet, rows: Ints | None = None) -> Expected:
+    def expect(self, model: BayesNet, rows: Ints | None = None, weights: Array | None = None) -> Expected:
         """The expected statistics at these parameters, of all rows or of some."""
         engine, first = self._at(model)
-        found, weights = (self.rows, self.weights) if rows is None else (self.rows.take(rows), self.weights[rows])
+        found = self.rows if rows is None else self.rows.take(rows)
+        if weights is None:
+            weights = self.weights if rows is None else self.weights[rows]
         marginals, log_partition = engine.summed_marginals(found, weights, threads=self.threads)
         refuse_impossible(log_partition, self.places if rows is None else self.places[rows])
         per_cpd = [
@@ -151,7 +158,7 @@ class TableExpectation:
         """The statistics of the rows completed by their most probable values, and the log probability of all that."""
         from sepset.learning.hard import completed
 
-        columns, log_values = completed(self._at(model)[0], self.rows, model)
+        columns, log_values = completed(self._at(model)[0], self.rows, model, self.places)
         pairs = zip(self._families, model.cpds, strict=True)
         per_cpd = [f.complete(c, {v: columns[v] for v in c.scope}, self.weights) for f, c in pairs]
         return Expected(self.blocks.pooled(per_cpd, self._total), float(self.weights @ log_values))

@@ -10,36 +10,49 @@ Reference: Koller & Friedman, section 19.2.1.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.errors import ImpossibleEvidence, NotApplicable, NotClosed
+from sepset.errors import NotApplicable, listing, nearest
 from sepset.inference.iterate import Info
 from sepset.learning.ascent import Ascent, Climbing, Point
-from sepset.learning.lbfgs import Curvature, line_search
+from sepset.learning.directions import DIRECTIONS, within
+from sepset.learning.hill import Hill
+from sepset.learning.lbfgs import Curvature
 from sepset.learning.maximization import Parameterization
+from sepset.learning.minibatches import check_batch
 from sepset.learning.starts import Start
-from sepset.learning.unconstrained import Unconstrained
 from sepset.models.bayesnet import BayesNet
 
 Array: TypeAlias = NDArray[np.float64]
+Optimizer: TypeAlias = Literal["lbfgs", "conjugate", "steepest", "stochastic"]
+"""How the slope becomes a step."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GradientAscent(Climbing):
-    r"""L-BFGS on the exact log-likelihood, in softmax parameters.
+    r"""Gradient ascent on the exact log-likelihood, or log posterior, in softmax parameters.
 
     Args:
-        prior, parameterization, restarts, start, holdout, threads: as in `EM`.
-        memory: how many recent steps tell of the curvature.
+        prior, parameterization, restarts, start, holdout, threads: as in `EM`; a `Laplace` prior makes exact zeros.
+        optimizer: "lbfgs", "conjugate" or "steepest" directions with a line search, each scaled by the information of
+            completed rows; or "stochastic" steps after each mini-batch, for many rows and a rough answer soon.
+        memory: how many recent steps tell "lbfgs" of the curvature.
+        batch: how many rows each "stochastic" step looks at; a step of the trace is a pass over all.
+        rate: how far the first "stochastic" steps go in each coordinate.
 
-    Every step raises the objective. Zeros of the start stay (nearly) zero.
+    With a line search every step raises the objective, and the run ends where none does. The trace of "stochastic"
+    adds up what each mini-batch was worth when it was met, and may fall; the seed decides the order of the rows.
+    `Fit.info["gradient norm"]` is the length of the slope at the end, for each row. Zeros of the start stay (nearly)
+    zero.
 
-    Cost: one E-step for each trial of a step, most often one.
-    Reference: Koller & Friedman, section 19.2.1; Nocedal & Wright, algorithm 7.5.
+    Cost: one E-step for each trial of a step, most often one; of "stochastic" one for each pass.
+    Reference: Koller & Friedman, section 19.2.1; Nocedal & Wright, chapters 3, 5 and 7; Andrew & Gao (2007) for
+    Laplace priors; Kingma & Ba (2015).
 
     >>> from sepset.learning.fit import fit
     >>> from sepset.graphs.graph import DAG
@@ -52,46 +65,60 @@ class GradientAscent(Climbing):
     parameterization: Parameterization = "softmax"
     restarts: int | None = None
     start: Start | BayesNet = "auto"
+    optimizer: Optimizer = "lbfgs"
     memory: int = 10
+    batch: int = 100
+    rate: float = 0.2
     holdout: object = None
     threads: int | None = None
 
     def __post_init__(self) -> None:
+        if self.optimizer not in get_args(Optimizer):
+            known = get_args(Optimizer)
+            near = nearest(str(self.optimizer), known)
+            raise NotApplicable(f"optimizer is one of {listing(known)}; found {self.optimizer!r}.{near}")
         if isinstance(self.memory, bool) or self.memory < 1:
             raise NotApplicable(f"memory is a whole number of at least 1; found {self.memory!r}.")
+        check_batch(self.batch)
+        if not 0.0 < self.rate < np.inf:
+            raise NotApplicable(f"rate is a positive number; found {self.rate!r}.")
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether no step lowers the objective."""
+        return self.optimizer != "stochastic"
 
     def first(self, task: Ascent, model: BayesNet) -> Point:
-        """The point at these parameters."""
-        return replace(task.point(model), memory=Curvature())
+        """The point at these parameters, or after an M-step where they are zero against the prior."""
+        point = task.point(model)
+        if point.objective == -np.inf:
+            point = task.point(task.expectation.blocks.maximize(model, point.statistics, task.alphas))
+        return replace(point, memory=Curvature() if self.is_monotone else ())
 
     def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
-        """The point at the end of a line search."""
-        vector = Unconstrained.of(task.expectation.blocks)
-        x, slope = vector.pack(state.model), vector.slope(state.model, state.statistics, task.alphas)
-        scale = 1.0 / (vector.curvature(state.model, state.statistics, task.alphas) + 1.0)
-        direction = state.memory.direction(slope, scale)
-        if not slope @ direction > 0:
-            direction = scale * slope
-        tried: dict[float, tuple[Point, Array]] = {}
+        """The point at the end of a line search, or after a pass."""
+        if self.optimizer != "stochastic":
+            return self._climbed(task, state)
+        from sepset.learning.stochastic import stochastic_pass
 
-        def trial(t: float) -> tuple[float, Array]:
-            found = self._at(task, vector, x + t * direction)
-            if found is None:
-                return -np.inf, slope
-            tried[t] = found
-            return found[0].objective, found[1]
+        new = stochastic_pass(task, state, self.batch, self.rate, rng)
+        return new, new.info(state, is_monotone=False)
 
-        t = line_search(state.objective, slope, direction, trial)
-        if t is None:
+    def facts(self, task: Ascent, point: Point) -> Mapping[str, object]:
+        """The length of the slope."""
+        norm = np.linalg.norm(Hill.of(task).steepest(point))
+        return {"gradient norm": float(f"{norm / max(task.expectation.weights.sum(), 1e-300):.3g}")}
+
+    def _climbed(self, task: Ascent, state: Point) -> tuple[Point, Info]:
+        ways = DIRECTIONS[self.optimizer]
+        hill = Hill.of(task)
+        slope = hill.steepest(state)
+        scale = 1.0 / (hill.vector.curvature(state.model, state.statistics, task.alphas) + 1.0)
+        ahead = within(ways.ahead(state.memory, slope, scale), slope, hill.edges)
+        climbs = (hill.climb(state, slope, direction, ways.flattening) for direction in (ahead, scale * slope))
+        found = next((point for point in climbs if point is not None), None)
+        if found is None:
             return state, Info(state.objective, 0.0, is_done=True)
-        point, new_slope = tried[t]
-        new = replace(point, memory=state.memory.updated(t * direction, slope - new_slope, self.memory))
+        keep = self.memory if ways.memory is None else ways.memory
+        new = replace(found, memory=state.memory.updated(*hill.pair(state, found), keep) if keep else state.memory)
         return new, new.info(state)
-
-    def _at(self, task: Ascent, vector: Unconstrained, x: Array) -> tuple[Point, Array] | None:
-        """The point at a vector with its slope; None where the rows are impossible there."""
-        try:
-            point = task.point(vector.unpack(x))
-        except (ImpossibleEvidence, NotClosed):
-            return None
-        return point, vector.slope(point.model, point.statistics, task.alphas)

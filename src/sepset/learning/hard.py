@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.errors import ImpossibleEvidence
 from sepset.factors.algebra import Columns
+from sepset.inference.batch import refuse_impossible
 from sepset.inference.findings import Findings
 from sepset.inference.rowmodes import row_modes
 from sepset.models.bayesnet import BayesNet
@@ -17,10 +17,18 @@ if TYPE_CHECKING:
     from sepset.inference.tabletree import PreparedTables
 
 Array: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
 
 
-def completed(engine: PreparedTables, rows: Findings, model: BayesNet) -> tuple[Columns, Array]:
+def completed(
+    engine: PreparedTables, rows: Findings, model: BayesNet, places: Ints | None = None
+) -> tuple[Columns, Array]:
     r"""The rows with $\arg\max_{\mathbf h} P(\mathbf h \mid \mathbf o)$ in their holes, and their log probabilities.
+
+    Rows of probability zero are refused, with holes or without.
+
+    Args:
+        places: the number of each row in the data, where equal rows were left out.
 
     Cost: one max-product elimination over many rows at once; row by row where CPDs bring in auxiliaries, which are
     summed out and not maximized.
@@ -29,9 +37,12 @@ def completed(engine: PreparedTables, rows: Findings, model: BayesNet) -> tuple[
     codes = np.full((len(rows), len(model.variables)), -1, dtype=np.int64)
     codes[:, list(rows.positions)] = rows.codes
     holes = np.flatnonzero((codes < 0).any(axis=1))
-    codes[holes], best = row_modes(engine, codes[holes])
-    if (best == -np.inf).any():
-        raise ImpossibleEvidence("Some rows have probability zero at these parameters.")
+    log = np.zeros(len(rows))
+    codes[holes], log[holes] = row_modes(engine, codes[holes])
+    codes[log == -np.inf] = 0  # such completions mean nothing
     columns: Columns = {v: codes[:, i] for i, v in enumerate(model.variables)}
-    logs = [cpd.log_probability({v: columns[v] for v in cpd.scope}) for cpd in model.cpds]
-    return columns, np.sum(logs, axis=0) if logs else np.zeros(len(rows))
+    found = np.sum(
+        [np.zeros(len(rows)), *(c.log_probability({v: columns[v] for v in c.scope}) for c in model.cpds)], axis=0
+    )
+    refuse_impossible(np.where(log == -np.inf, -np.inf, found), places)
+    return columns, found

@@ -45,6 +45,9 @@ def latent_class(
     [0.0, 9.1]
     """
     observed = tuple(variables)
+    strange = [v for v in observed if not isinstance(v, Discrete | Vector)]
+    if strange:
+        raise ModelError(f"latent_class takes variables such as Discrete({strange[0]!r}, ...); found {strange[0]!r}.")
     if isinstance(classes, bool) or not isinstance(classes, int | np.integer) or classes < 1:
         raise ModelError(f"classes is a whole number of at least 1; found {classes!r}.")
     if name in {v.name for v in observed}:

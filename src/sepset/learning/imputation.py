@@ -60,7 +60,7 @@ def impute(
     Args:
         model: the network (or other model) to fill from. For multiple imputation that carries the uncertainty of the
             parameters too, one model a copy, such as draws from their posterior.
-        data: a dataset, or any frame; columns of other names are left out.
+        data: a dataset, or any frame; columns of other names are left out. `impute_frame` gives back what it was given.
         kind: "mode" gives each cell the most probable value of its own marginal; "mean" the same, with posterior
             means for real cells; "map" gives each row the most probable joint completion (its most probable
             explanation); "draw" draws all missing cells of a row together. Only draws keep the spread and the
@@ -90,7 +90,7 @@ def impute(
     if copies is not None and kind != "draw":
         raise NotApplicable(f"Copies of a {kind} are all the same. Say kind='draw', or leave out copies=.")
     rng, workers = np.random.default_rng(seed), Workers(threads)
-    asked = _asked(models[0].variables, data, variables)
+    asked = asked_variables(models[0].variables, data, variables)
     if len(models) > 1:
         return tuple(_imputed(m, data, asked, kind, 1, rng, workers)[0] for m in models)
     found = _imputed(models[0], data, asked, kind, 1 if copies is None else copies, rng, workers)
@@ -114,7 +114,9 @@ def _models(model: Any, copies: int | None) -> tuple[Model, ...]:
     return models
 
 
-def _asked(known: Variables, data: object, variables: Iterable[VariableLike] | None) -> tuple[Discrete | Vector, ...]:
+def asked_variables(
+    known: Variables, data: object, variables: Iterable[VariableLike] | None
+) -> tuple[Discrete | Vector, ...]:
     """The variables to return: those named, or those that have a column."""
     if variables is not None:
         return tuple(known[v] for v in variables)

@@ -1,8 +1,7 @@
-"""Limited-memory quasi-Newton ascent, one step at a time: directions from recent slopes, and a line search."""
+"""Limited-memory quasi-Newton directions: what recent steps tell of the curvature."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -10,11 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
-
-RISE, FLATTENING = 1e-4, 0.9
-"""How much of the promised rise a step must bring, and how much of the slope it may leave."""
-
-TRIALS = 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,30 +45,3 @@ class Curvature:
         for (s, y), alpha in zip(self.pairs, reversed(alphas), strict=True):
             r = r + s * (alpha - y @ r / (s @ y))
         return np.asarray(r)
-
-
-def line_search(
-    value: float, slope: Array, direction: Array, trial: Callable[[float], tuple[float, Array]]
-) -> float | None:
-    """How far to go along a direction: a step that rises enough and flattens the slope; None where none rises.
-
-    Args:
-        trial: the value and the slope at some distance; a value of -inf is out of bounds.
-
-    Reference: Lewis & Overton (2013), Nonsmooth optimization via quasi-Newton methods.
-    """
-    gain = float(slope @ direction)
-    if not gain > 0:
-        return None
-    low, high, t = 0.0, np.inf, 1.0
-    risen: float | None = None
-    for _ in range(TRIALS):
-        new, new_slope = trial(t)
-        if not new >= value + RISE * t * gain:
-            high = t
-        elif float(new_slope @ direction) > FLATTENING * gain:
-            risen, low = t, t
-        else:
-            return t
-        t = 0.5 * (low + high) if high < np.inf else 2.0 * low
-    return risen

@@ -105,7 +105,7 @@ def _tested(statistic: float, freedom: int, num_patterns: int, converged: bool) 
     from scipy.special import chdtrc
 
     p_value = float(chdtrc(freedom, max(statistic, 0.0))) if freedom > 0 else 1.0
-    return MCARTest(statistic, freedom, p_value, num_patterns, converged)
+    return MCARTest(max(statistic, 0.0), freedom, p_value, num_patterns, converged)
 
 
 def _little(rows: Dataset) -> MCARTest:

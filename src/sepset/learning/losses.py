@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
-from sepset.errors import NotApplicable, ScopeError, nearest
+from sepset.errors import DataError, NotApplicable, ScopeError, nearest
 from sepset.inference.progress import Bar
 from sepset.learning.predictor import Names, Predictor, most_probable, refuse_missing, true_codes
 from sepset.learning.resampling import Bootstrap, bootstrap_mean
@@ -355,6 +355,8 @@ def evaluate(model: Model | Predictor, data: object, *losses: Loss, progress: bo
     """
     predictor = Predictor.of(model)
     rows = predictor.dataset(data)
+    if not rows.num_rows:
+        raise DataError("Evaluation needs rows; there are none.")
     found: dict[str, Risk] = {}
     with Bar(progress) as bar:
         for loss in losses or (LogLoss(),):

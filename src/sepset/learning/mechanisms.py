@@ -62,6 +62,8 @@ class Hiding:
         object.__setattr__(self, "given", several)
         if callable(probability) and not several:
             raise ModelError("A probability that is a function needs columns to depend on: say given=.")
+        if isinstance(probability, int | float) and not 0.0 <= probability <= 1.0:
+            raise ModelError(f"The probability that a cell is hidden lies between 0 and 1; found {probability!r}.")
 
     def cpd(self, variable: AnyVariable, find: Callable[[VariableLike], AnyVariable]) -> TableCPD:
         r"""The table $P(O_X \mid \mathbf U)$; a function of columns has none."""

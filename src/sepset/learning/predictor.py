@@ -39,7 +39,7 @@ class Predictor:
 
     def __init__(self, model: Model) -> None:
         if not isinstance(model, Model):
-            raise ModelError(f"A fitted model is needed here; found {model!r}. Fit one, or read a file.")
+            raise ModelError(f"A fitted model is needed here; found {model!r}. {remedy(model)}")
         self.model = model
         self._workers = Workers()
 
@@ -69,16 +69,7 @@ class Predictor:
 
     def dataset(self, data: object) -> Dataset:
         """The rows over the model's variables; variables without a column are missing throughout."""
-        variables = self.model.variables
-        if isinstance(data, Dataset) and all(v in data.variables for v in variables):
-            return data
-        names = data.variables.names if isinstance(data, Dataset) else column_names(data)
-        if len(variables) and not any(name in variables for name in names):
-            raise DataError(
-                f"No column is a variable of the model: columns are {listing(names)}, variables "
-                f"{listing(variables.names)}."
-            )
-        return Dataset(data, variables, missing_columns="allow")
+        return over(data, self.model.variables)
 
     def variables(self, names: Names) -> tuple[Discrete | Vector, ...]:
         """The model's variables of these names; each at most once."""
@@ -203,6 +194,27 @@ def absent(data: Dataset, variable: VariableLike) -> NDArray[np.bool_]:
 def is_observed(data: Dataset, variables: Iterable[VariableLike]) -> bool:
     """Whether no cell of these variables is missing."""
     return not any(absent(data, v).any() for v in variables)
+
+
+def remedy(found: object) -> str:
+    """What to do where a model was expected."""
+    return "Use its .model." if isinstance(getattr(found, "model", None), Model) else "Fit one, or read a file."
+
+
+def over(data: object, variables: Iterable[Discrete | Vector]) -> Dataset:
+    """The rows over these variables; those without a column are missing throughout, but not all of them may be.
+
+    >>> over({"coin": [0, 1], "other": [0.5, 1.5]}, [Discrete("coin"), Discrete("hidden")]).num_missing
+    {'coin': 0, 'hidden': 2}
+    """
+    wanted = tuple(variables)
+    if isinstance(data, Dataset) and all(v in data.variables for v in wanted):
+        return data
+    names = data.variables.names if isinstance(data, Dataset) else column_names(data)
+    if wanted and not any(v.name in names for v in wanted):
+        known = listing(v.name for v in wanted)
+        raise DataError(f"No column is a variable of the model: columns are {listing(names)}, variables {known}.")
+    return Dataset(data, wanted, missing_columns="allow")
 
 
 def refuse_missing(data: Dataset, targets: Iterable[Discrete | Vector]) -> None:

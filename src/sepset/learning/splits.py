@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
 from sepset.data.partition import dealt, fold_numbers, in_first_part
-from sepset.errors import DataError
+from sepset.errors import DataError, ScopeError
 from sepset.variables import VariableLike
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -46,6 +46,10 @@ class KFold:
     folds: int = 10
     stratify: VariableLike | None = None
 
+    def __post_init__(self) -> None:
+        if isinstance(self.folds, bool) or not isinstance(self.folds, int | np.integer) or self.folds < 2:
+            raise ScopeError(f"folds is a whole number of at least 2; found {self.folds!r}.")
+
     def num_rounds(self, data: Dataset) -> int:
         """One a fold."""
         return self.folds
@@ -74,6 +78,11 @@ class Holdout:
     test: float = 0.25
     stratify: VariableLike | None = None
     repeats: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.test < 1.0:
+            raise ScopeError(f"test is the share of rows to test on, between 0 and 1; found {self.test!r}.")
+        check_repeats(self.repeats)
 
     def num_rounds(self, data: Dataset) -> int:
         """One a repeat."""
@@ -105,6 +114,12 @@ class LeaveOneOut:
         if data.num_rows < 2:
             raise DataError(f"Leaving one out needs at least two rows; found {data.num_rows}.")
         return (np.arange(data.num_rows) == row for row in range(data.num_rows))
+
+
+def check_repeats(repeats: int, least: int = 1) -> None:
+    """Refuse what is no number of repeats."""
+    if isinstance(repeats, bool) or not isinstance(repeats, int | np.integer) or repeats < least:
+        raise ScopeError(f"repeats is a whole number of at least {least}; found {repeats!r}.")
 
 
 def _strata(data: Dataset, variable: VariableLike | None) -> NDArray[np.int64] | None:

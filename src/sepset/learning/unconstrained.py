@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from sepset.cpds.cpd import CPD
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
-from sepset.cpds.priors import Normal
-from sepset.errors import NotApplicable
+from sepset.cpds.priors import Laplace, Normal
 from sepset.learning.families import Cells, Contributions, JointStates, contributing, contributions
 from sepset.learning.gaussianfamily import ConjugatePrior, GaussianFamily
 from sepset.learning.reestimation import Reestimation, Statistics
@@ -33,7 +32,7 @@ Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]
 
 LOWEST = -69.0
-"""Logits this far below the largest of their group are a probability of about 1e-30, and go no lower."""
+"""Logits this far below the largest of their group would be a probability of about 1e-30, and are zero."""
 
 
 class Coordinates(Protocol):
@@ -46,7 +45,7 @@ class Coordinates(Protocol):
         """The CPD of the same form with these parameters."""
 
     def slope(self, cpd: Any, stats: Array, alpha: Any) -> Array:
-        """The gradient of the expected log-likelihood with these statistics, and of the log prior."""
+        """The gradient of the expected log-likelihood with these statistics, and of a smooth log prior."""
 
     def curvature(self, cpd: Any, stats: Array, alpha: Any) -> Array:
         """About how fast the slope falls along each coordinate."""
@@ -119,14 +118,29 @@ class Unconstrained:
         return BayesNet(*made, name=template.name, notes=template.notes)
 
     def slope(self, model: BayesNet, statistics: Statistics, alphas: Sequence[Any]) -> Array:
-        """The gradient of log-likelihood and log prior, from the statistics expected at the network."""
+        """The gradient of log-likelihood and smooth log prior, from the statistics expected at the network."""
+        statistics, alphas = self.blocks.joined(model, statistics, alphas)
         rows = zip(self.parts, self._firsts(model), statistics, alphas, strict=True)
         return np.concatenate([np.zeros(0), *(part.slope(cpd, s, a) for part, cpd, s, a in rows)])
 
     def curvature(self, model: BayesNet, statistics: Statistics, alphas: Sequence[Any]) -> Array:
         """The information of completed rows, coordinate by coordinate."""
+        statistics, alphas = self.blocks.joined(model, statistics, alphas)
         rows = zip(self.parts, self._firsts(model), statistics, alphas, strict=True)
         return np.concatenate([np.zeros(0), *(part.curvature(cpd, s, a) for part, cpd, s, a in rows)])
+
+    def edges(self, alphas: Sequence[Any]) -> Array:
+        r"""How sharp a Laplace prior's edge at zero is along each coordinate: $1 / s$ for weights, zero for all else.
+
+        The slope leaves such a prior out; see `steepest` for both together.
+        """
+        found = np.zeros(self.bounds[-1])
+        rows = zip(self.parts, self._firsts(self.blocks.template), alphas, self.bounds[:-1], strict=True)
+        for part, cpd, alpha, start in rows:
+            if isinstance(alpha, Laplace) and isinstance(part, Weights | Lines):
+                sharp = part.penalized(cast(Any, cpd)) / alpha.scale
+                found[start : start + sharp.size] = sharp
+        return found
 
     def natural(self, model: BayesNet) -> list[Array]:
         """The parameters of each block as its CPDs are written with them."""
@@ -158,6 +172,15 @@ class Nothing:
         return np.zeros(0)
 
 
+def logs(probabilities: Array) -> Array:
+    """Logits of probabilities; those of zeros are so low that they stay zero.
+
+    >>> logs(np.array([1.0, 0.0])).tolist()
+    [0.0, -138.0]
+    """
+    return np.log(probabilities, out=np.full(np.shape(probabilities), 2.0 * LOWEST), where=probabilities > 0.0)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Logits:
     r"""Multinomials: $\theta_c = e^{\lambda_c} / \sum_{c'} n_{c'} e^{\lambda_{c'}}$ over the cells of a group."""
@@ -167,7 +190,7 @@ class Logits:
 
     def pack(self, cpd: Any) -> Array:
         """The logarithms of the probabilities."""
-        return np.asarray(np.log(np.maximum(cpd.parameters, np.exp(LOWEST))))
+        return logs(cpd.parameters)
 
     def unpack(self, cpd: Any, x: Array) -> CPD:
         """The CPD with these logits."""
@@ -176,7 +199,8 @@ class Logits:
     def _softmax(self, x: Array) -> Array:
         top = np.full(int(self.groups.max()) + 1, -np.inf)
         np.maximum.at(top, self.groups, x)
-        weights = np.exp(np.maximum(x - top[self.groups], LOWEST))
+        below = x - top[self.groups]
+        weights = np.where(below > LOWEST, np.exp(below), 0.0)
         return np.asarray(weights / np.bincount(self.groups, self.sizes * weights)[self.groups])
 
     def slope(self, cpd: Any, stats: Array, alpha: Array | None) -> Array:
@@ -206,7 +230,7 @@ class ContributionLogits:
 
     def pack(self, cpd: Any) -> Array:
         """The logarithms of the probabilities that can be learned."""
-        return np.log(np.maximum(self.natural(cpd)[self._logits(cpd)[1]], np.exp(LOWEST)))
+        return logs(self.natural(cpd)[self._logits(cpd)[1]])
 
     def unpack(self, cpd: Any, x: Array) -> CPD:
         """The CPD with these logits."""
@@ -255,14 +279,17 @@ class Weights:
 
     def slope(self, cpd: LogisticCPD, stats: Array, alpha: Any) -> Array:
         """Counts less expected counts, summed by parent's state."""
-        if alpha is not None and not isinstance(alpha, Normal):
-            raise NotApplicable(f"{alpha!r} has no slope at zero. Use EM, or a Normal prior.")
         counts = stats.reshape([v.num_states for v in cpd.scope])
         error = counts - cpd.to_table().values * counts.sum(axis=-1, keepdims=True)
         found = self._by_state(error)
-        if alpha is not None:
-            found[cpd.child.num_states - 1 :] -= self.pack(cpd)[cpd.child.num_states - 1 :] / alpha.scale**2
+        if isinstance(alpha, Normal):
+            found -= self.penalized(cpd) * self.pack(cpd) / alpha.scale**2
         return found
+
+    def penalized(self, cpd: LogisticCPD) -> Array:
+        """One for each weight, zero for the bias."""
+        bias = cpd.child.num_states - 1
+        return np.repeat([0.0, 1.0], [bias, self.pack(cpd).size - bias])
 
     def curvature(self, cpd: LogisticCPD, stats: Array, alpha: Any) -> Array:
         """The variances of the counts."""
@@ -317,13 +344,10 @@ class Lines:
     def _prior_slope(self, cpd: LinearGaussian, alpha: Any) -> Array:
         lines = np.column_stack([cpd.intercept[:, 0], cpd.coefficients[:, 0]])
         found = np.zeros((len(lines), lines.shape[1] + 1))
-        if alpha is None:
-            return found
         if isinstance(alpha, Normal):
             found[:, 1:-1] = -lines[:, 1:] / alpha.scale**2
-            return found
         if not isinstance(alpha, ConjugatePrior):
-            raise NotApplicable(f"{alpha!r} has no slope at zero. Use EM, or a Normal prior.")
+            return found
         prior = alpha.prior
         power = prior.shape + 0.5 * lines.shape[1] + alpha.is_theta
         for e, line in enumerate(lines):
@@ -333,6 +357,12 @@ class Lines:
             found[e, 1:-1] = pull[1:] - self.family.center[:-1] * pull[0]
             found[e, -1] = -2.0 * power + 2.0 * (prior.rate + 0.5 * apart @ prior.precision @ apart) / variance
         return found
+
+    def penalized(self, cpd: LinearGaussian) -> Array:
+        """One for each coefficient, zero for intercepts and deviations."""
+        found = np.zeros((len(cpd.intercept), cpd.coefficients.shape[2] + 2))
+        found[:, 1:-1] = 1.0
+        return found.reshape(-1)
 
     def curvature(self, cpd: LinearGaussian, stats: Array, alpha: Any) -> Array:
         """Sums of squares over the variance, and twice the counts."""
