@@ -7,8 +7,11 @@ import pickle
 import numpy as np
 import pytest
 
+import oracle
 import sepset as ss
 from random_models import random_case, random_evidence
+from sepset.inference import joints
+from sepset.inference.tabletree import PreparedTables
 
 
 @pytest.fixture
@@ -46,6 +49,39 @@ def test_findings_one_after_the_other_are_findings_at_once(seed):
     if np.isfinite(float(at_once.log_probability())):
         for v in case.variables:
             np.testing.assert_allclose(seen.marginals()[v].values, at_once.marginals()[v].values)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_joints_equal_enumeration_before_and_after_the_tree_is_made(seed, monkeypatch):
+    monkeypatch.setattr(joints, "FACTOR_COST", 0)
+    rng = np.random.default_rng([seed, 77])
+    case = random_case(rng)
+    given, found = random_evidence(rng, case, most=0.5)
+    seen = ss.prepare(case.model).observe(given)
+    if not np.isfinite(float(seen.log_probability())):
+        return
+    names = [v.name for v in case.variables]
+    for _ in range(6):
+        asked = [names[i] for i in rng.permutation(len(names))[: int(rng.integers(1, 4))]]
+        expected = oracle.conditional(case.factors, case.cards, asked, found)
+        np.testing.assert_allclose(seen.query(asked).values, expected, rtol=0, atol=1e-9)
+
+
+def test_a_view_that_is_asked_for_many_joints_makes_the_tree_once(monkeypatch):
+    made = []
+    calibrate = PreparedTables.calibrate
+    monkeypatch.setattr(PreparedTables, "calibrate", lambda *args: made.append(1) or calibrate(*args))
+    net = ss.datasets.load("asia")
+    few, many = (ss.prepare(net).observe({"xray": "yes"}) for _ in range(2))
+    few.query(["lung", "tub"])
+    assert not made
+    monkeypatch.setattr(joints, "FACTOR_COST", 1)
+    for _ in range(4):
+        for other in ("tub", "smoke", "bronc"):
+            answer = many.query([other, "lung"])
+            np.testing.assert_allclose(answer.values, ss.query(net, [other, "lung"], given={"xray": "yes"}).values)
+            assert answer.guarantees["marginals"] is ss.Guarantee.EXACT
+    assert len(made) == 1
 
 
 def test_findings_are_changed_and_dropped(engine):

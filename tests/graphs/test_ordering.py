@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import plain_elimination as plain
-from sepset.errors import ModelError, ScopeError, TooLarge
+from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import (
     GivenOrder,
@@ -248,3 +248,9 @@ def test_names_are_looked_up_when_read():
     assert len(names) == 3
     assert not asked
     assert (names[1], names[-1], names[1:], list(names)) == ("N2", "N7", ("N2", "N7"), ["N4", "N2", "N7"])
+
+
+@pytest.mark.parametrize("settings", [{"seconds": -1}, {"seconds": "3"}, {"restarts": True}, {"seconds": math.nan}])
+def test_settings_that_make_no_sense_are_refused(settings):
+    with pytest.raises(NotApplicable, match=r"is a number of at least zero, or None; found"):
+        Portfolio(**settings)

@@ -122,7 +122,7 @@ def test_messages_from_empty_models_and_constants():
 
 def test_a_tree_too_large_is_refused_with_the_figure():
     spins = ss.Discrete.array("s", (40, 40), states=(-1, 1))
-    with pytest.raises(ss.TooLarge, match=r"entries \(width \d+\), about .* GiB"):
+    with pytest.raises(ss.TooLarge, match=r"entries \(width \d+\), about .*B with"):
         ss.marginals(ss.MarkovNet.ising(spins, 0.3), method=ss.CliqueTree(order=ss.MinFill()))
 
 

@@ -37,7 +37,7 @@ from sepset.inference.derivatives import Derivatives
 from sepset.inference.findings import Findings
 from sepset.inference.joints import JointPlan
 from sepset.inference.kbest import k_best
-from sepset.inference.method import Best, Method, dense
+from sepset.inference.method import Answer, Best, Method, dense
 from sepset.inference.plan import Plan, PlanCache
 from sepset.inference.progress import Bar
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
@@ -62,10 +62,10 @@ class Engine:
     def __init__(self, model: Model, method: Method) -> None:
         if not (isinstance(model, NamedModel) or offers(model, *MODEL_MEMBERS)):
             raise ModelError(
-                f"Questions are asked of a model; found {model!r}. Build one, or read a file: ss.read(path)."
+                f"Questions are asked of a model; found {_shown(model)}. Build one, or read a file: ss.read(path)."
             )
         if not (_have(type(method), ("prepare", "promises")) or offers(method, "prepare", "promises")):
-            raise NotApplicable(f"method= takes a method such as CliqueTree(); found {method!r}.")
+            raise NotApplicable(f"method= takes a method such as CliqueTree(); found {_shown(method)}.")
         self.model = model
         self.method = method
         self.prepared = method.prepare(model.problem())
@@ -76,10 +76,18 @@ class Engine:
     def query(self, targets: VariableLike | Iterable[VariableLike], given: Given = None) -> QueryResult:
         """The joint distribution of the targets given the evidence, axes in the order asked."""
         evidence = self._evidence(given)
+        return self._query(targets, evidence, lambda free: self.prepared.query(free, evidence))
+
+    def _query(
+        self,
+        targets: VariableLike | Iterable[VariableLike],
+        evidence: Evidence,
+        ask: Callable[[Sequence[int]], Answer],
+    ) -> QueryResult:
+        """The answer that `ask` finds for the unobserved targets, with the observed ones as point masses."""
         positions = self._positions(targets)
         observed = set(evidence.observed)
-        free = [v for v in positions if v not in observed]
-        answer = self.prepared.query(free, evidence)
+        answer = ask([v for v in positions if v not in observed])
         if answer.log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
         guarantees = {k: answer.guarantee or self._promises[k] for k in ("marginals", "log_partition")}
@@ -491,6 +499,12 @@ class Engine:
 
     def __repr__(self) -> str:
         return f"Engine({self.model!r}, {type(self.method).__name__})"
+
+
+def _shown(value: object) -> str:
+    """A value in an error, by its type alone where it would fill the screen."""
+    text = repr(value)
+    return text if len(text) <= 60 and "\n" not in text else f"a {type(value).__name__}"
 
 
 @cache

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sepset.data.dataset import Dataset
-from sepset.evidence import Finding, Given, is_missing, resolve
+from sepset.evidence import Evidence, Finding, Given, is_missing, resolve
+from sepset.inference.joints import ManyJoints
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
+from sepset.inference.tabletree import PreparedTables
 from sepset.variables import VariableLike
 
 if TYPE_CHECKING:
@@ -73,8 +75,24 @@ class Observed:
         return self.engine.marginals(self.given)
 
     def query(self, targets: VariableLike | Iterable[VariableLike]) -> QueryResult:
-        """The joint distribution of the targets, axes in the order asked."""
-        return self.engine.query(targets, self.given)
+        """The joint distribution of the targets, axes in the order asked.
+
+        The more joints a view is asked for, the better a calibrated tree pays: it is then made once, and answers where
+        that is cheaper than an elimination, across cliques too. `Engine.joint_plan` tells how.
+        """
+        joints = self._joints
+        if joints is None:
+            return self.engine.query(targets, self.given)
+        return self.engine._query(targets, self._evidence, joints.query)
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        return self.engine._evidence(self.given)
+
+    @cached_property
+    def _joints(self) -> ManyJoints | None:
+        prepared = self.engine.prepared
+        return ManyJoints(prepared, self._evidence) if isinstance(prepared, PreparedTables) else None
 
     def log_probability(self) -> LogProbability:
         """The logarithm of the probability of the findings; -inf where they are impossible."""

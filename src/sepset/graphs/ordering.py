@@ -16,7 +16,7 @@ from typing import Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.errors import ModelError, ScopeError, TooLarge, nearest
+from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge, nearest
 from sepset.graphs.base import name_of
 from sepset.graphs.elimination import Cards, EliminationOrder, card_list, eliminate_graph
 from sepset.graphs.graph import Node, Nodes, UndirectedGraph
@@ -239,6 +239,12 @@ class Portfolio:
     restarts: int | None = None
     seconds: float | None = field(default=None, kw_only=True)
     seed: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name, value in (("restarts", self.restarts), ("seconds", self.seconds)):
+            is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+            if value is not None and not (is_number and value >= 0):
+                raise NotApplicable(f"{name}= is a number of at least zero, or None; found {value!r}.")
 
     def arrange(self, task: OrderingTask) -> Sequence[int] | Longs:
         """The node numbers, first eliminated first."""

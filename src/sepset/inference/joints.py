@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -24,10 +24,14 @@ from sepset.inference.passes import Calibration
 from sepset.inference.plan import BYTES, Plan, PlanCache, readable
 from sepset.inference.result import Guarantee
 from sepset.inference.treequery import tree_query
+from sepset.lazy import lazy
 from sepset.semiring import SUM
 from sepset.variables import Discrete
 
-__all__ = ["JointPlan", "TreeJoints", "joint_plan"]
+__all__ = ["JointPlan", "ManyJoints", "TreeJoints", "joint_plan"]
+
+PASSES, FACTOR_COST = 4, 50_000
+"""What calibrating takes, in multiplications of a compiled elimination: for each entry of the tree, each variable."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,49 @@ def joint_plan(tree: CliqueTree, targets: Sequence[str], cards: Mapping[str, int
     scopes = (tree.clusters[s] if s >= 0 else tree.sepsets[-1 - s] for s in order.query.sources)
     reading = sum(math.prod(cards[name] for name in scope) for scope in scopes)
     return JointPlan(tuple(targets), order, reading, elimination)
+
+
+class Trees(Protocol):
+    """A prepared method that eliminates, and that reads joints from a calibrated tree."""
+
+    def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
+        """The joint of `targets` by an elimination of its own."""
+
+    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
+        """What that costs; without targets, what the tree does."""
+
+    def calibrate(self, evidence: Evidence) -> Calibration:
+        """The calibrated tree."""
+
+    def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> Answer:
+        """The joint of `targets` from the tree calibrated for this evidence, by the cheapest way."""
+
+
+class ManyJoints:
+    """Joints given one piece of evidence: by eliminations, until these have cost what calibrating a tree does, and from
+    then on from the tree where that is cheaper. So no question costs much more than twice what it had to."""
+
+    def __init__(self, prepared: Trees, evidence: Evidence) -> None:
+        self._prepared = prepared
+        self._evidence = evidence
+        self._spent = 0
+
+    def query(self, targets: Sequence[int]) -> Answer:
+        """The joint of `targets`, in the order asked."""
+        if self._is_worth_a_tree(targets):
+            return self._prepared.joint(targets, self._evidence, self._calibration)
+        return self._prepared.query(targets, self._evidence)
+
+    def _is_worth_a_tree(self, targets: Sequence[int]) -> bool:
+        if "_calibration" in self.__dict__:
+            return True
+        whole = self._prepared.plan((), self._evidence.observed)
+        self._spent += self._prepared.plan(targets, self._evidence.observed).cost
+        return self._spent > PASSES * whole.total_size + FACTOR_COST * whole.num_variables
+
+    @lazy
+    def _calibration(self) -> Calibration:
+        return self._prepared.calibrate(self._evidence)
 
 
 class TreeJoints:

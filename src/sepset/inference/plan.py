@@ -91,7 +91,7 @@ class Plan:
         if need > limit:
             raise TooLarge(
                 f"The largest of the plan's tables has {_figure(self.largest)} entries (width {self.width}), about "
-                f"{_figure(need / 2**30)} GiB with all it needs; the limit is {limit / 2**30:.3g} GiB. Observe more "
+                f"{readable(need)} with all it needs; the limit is {readable(limit)}. Observe more "
                 "variables, ask for fewer targets, raise `memory=` on the method, or use RecursiveConditioning."
             )
 
@@ -128,11 +128,11 @@ def readable(size: float) -> str:
     >>> readable(3_400_000)
     '3.2 MiB'
     """
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    raise AssertionError
+    if size < 1024:
+        return f"{size:.0f} B"
+    unit = next((i for i in (1, 2) if size < 1024 ** (i + 1)), 3)
+    scaled = size / 1024**unit if size < 2**60 else size // 1024**unit
+    return f"{scaled:.1f} {'KMG'[unit - 1]}iB" if size < 2**60 else f"{_figure(scaled)} GiB"
 
 
 def interaction_graph(problem: Problem, relevant: Relevant, extra: Iterable[Sequence[int]] = ()) -> UndirectedGraph:
@@ -184,7 +184,7 @@ def make_plan(
     nodes = Names(name, kept)
     if isinstance(method, GivenOrder):
         method = _within(method, problem, nodes, group)
-    entries = math.inf if limit is None else math.log2(limit / BYTES)
+    entries = math.inf if limit is None else math.log2(max(limit, 1) / BYTES)
     symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), np.maximum(states, 1), group, method, entries)
     return Plan(
         relevant=relevant,

@@ -82,6 +82,9 @@ class PlainTree(Prepared, Protocol):
     def joint_plan(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> JointPlan:
         """How a calibrated tree answers a joint across cliques."""
 
+    def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> Answer:
+        """The joint of `targets`, in one clique or across several."""
+
 
 class Asked:
     """How all marginals are found for one observed set, and how often they were asked for.
@@ -272,6 +275,10 @@ class PreparedTables:
     def pairwise_marginals(self, evidence: Evidence) -> PairwiseMarginals:
         """The joint of every pair of unobserved variables, in one sweep over a calibrated tree."""
         return self._fallback.pairwise_marginals(evidence)
+
+    def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> Answer:
+        """The joint of `targets` from the tree calibrated for this evidence, in one clique or across several."""
+        return self._fallback.joint(targets, evidence, calibration)
 
     def joint_plan(self, targets: Sequence[int], evidence: Evidence) -> JointPlan:
         """How a tree calibrated for this evidence answers a joint, in one clique or across several."""
