@@ -116,7 +116,7 @@ class GaussianTruth:
         return Lines(mean[:, size:] - np.einsum("dij,dj->di", B, mean[:, :size]), B, left)
 
     def _moments(self, reals: Sequence[Vector], by: tuple[Discrete, ...]) -> Moments:
-        """The moments of real variables in each joint state of discrete ones: listed, or by a sweep where that is less."""
+        """The moments of reals in each joint state of discrete variables: listed, or by a sweep where that is less."""
         above = self._above(reals)
         scope = tuple(cpd.child for cpd in above)
         states = tuple(dict.fromkeys((*by, *(d for cpd in above for d in cpd.by))))
