@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 pytest.importorskip("sklearn")
@@ -139,6 +140,30 @@ def test_unknown_states():
         BayesNetClassifier(unknown="ignore").fit(X, y)
 
 
+@pytest.mark.parametrize("unknown", ["raise", "missing"])
+def test_columns_of_another_type_at_prediction(unknown):
+    """Whole numbers with holes come as floats, columns may be empty, and rows few or none."""
+    X = pd.DataFrame({"i": [0, 1, 0, 1], "s": list("abab")})
+    found = BayesNetClassifier(unknown=unknown).fit(X, [0, 1, 0, 1])
+    whole = found.predict_proba(X)
+    floats = found.predict_proba(pd.DataFrame({"i": [0.0, np.nan], "s": ["a", "b"]}))
+    np.testing.assert_allclose(floats[0], whole[0])
+    np.testing.assert_allclose(floats[1], found.predict_proba(pd.DataFrame({"i": [None], "s": ["b"]}))[0])
+    for nothing in (None, np.nan):
+        np.testing.assert_allclose(found.predict_proba(pd.DataFrame({"i": [0], "s": [nothing]})).sum(), 1.0)
+    assert found.predict_proba(X[:0]).shape == (0, 2)
+    filled = BayesNetImputer(unknown=unknown).fit(X).transform(pd.DataFrame({"i": [0.0, np.nan], "s": ["a", "b"]}))
+    assert filled["i"].tolist() == [0, 1]
+
+
+def test_numbers_without_bound_and_mappings_are_refused():
+    X = pd.DataFrame({"x": [1.0, np.inf, 2.0], "k": ["a", "b", "a"]})
+    with pytest.raises(ValueError, match=r"infinity \(column 'x', row 1"):
+        BayesNetClassifier().fit(X, [0, 1, 0])
+    with pytest.raises(TypeError, match="found a mapping"):
+        BayesNetClassifier().fit({"x": [1.0, 2.0]}, [0, 1])
+
+
 def test_clones_pipelines_searches_and_pickles():
     found = BayesNetClassifier("tan", method=Bayes([Dirichlet(1.0)]), target="kind")
     copied = clone(found)
@@ -197,6 +222,44 @@ def test_frames_come_back_as_frames():
     back = BayesNetImputer().fit_transform(polars)
     assert isinstance(back, pl.DataFrame)
     assert back.null_count().sum_horizontal().item() == 0
+
+
+def test_types_of_columns_are_kept():
+    rows = {"a": ["x", "y", None, "x"], "e": ["u", "v", None, "u"], "i": [1, 2, None, 1], "f": [1.0, 2.0, None, 1.5]}
+    kinds = {"a": pl.Categorical(), "e": pl.Enum(["v", "u"]), "i": pl.Int8(), "f": pl.Float32()}
+    polars = pl.DataFrame(rows, schema_overrides=kinds)
+    assert BayesNetImputer().fit_transform(polars).schema == polars.schema
+    arrow = pa.table(
+        {"a": pa.array(rows["a"]).dictionary_encode(), "e": rows["e"], "f": pa.array(rows["f"], pa.float32())}
+    )
+    dictionary, *others = BayesNetImputer().fit_transform(arrow).schema.types
+    assert pa.types.is_dictionary(dictionary)
+    assert others == [pa.string(), pa.float32()]
+    pandas = pd.DataFrame(
+        {
+            "a": pd.Categorical(rows["a"], categories=["y", "x", "never"]),
+            "e": pd.array(rows["e"], dtype="string"),
+            "i": pd.array(rows["i"], dtype="Int8"),
+            "f": np.array([1.0, 2.0, np.nan, 1.5], np.float32),
+            "o": np.array(["p", None, "p", "q"], object),
+        },
+        index=[5, 5, 6, 6],
+    )
+    filled = BayesNetImputer().fit_transform(pandas)
+    assert filled.dtypes.to_dict() == pandas.dtypes.to_dict()
+    assert filled.index.tolist() == [5, 5, 6, 6]
+    assert not filled.isna().any().any()
+    array = np.array([[1.0, 2.0], [2.0, np.nan], [3.0, 6.5]], np.float32)
+    assert BayesNetImputer().fit_transform(array).dtype == np.float32
+
+
+def test_states_that_a_column_cannot_hold_widen_its_type():
+    fitted = BayesNetImputer().fit(pd.DataFrame({"a": ["x", "x", "y"], "n": [0.5, 0.7, 2.5]}))
+    narrow = pd.DataFrame({"a": pd.Categorical(["y", None], categories=["y"]), "n": pd.array([None, 1], dtype="Int64")})
+    filled = fitted.transform(narrow)
+    assert filled["a"].tolist() == ["y", "x"]
+    assert filled["n"].tolist()[1] == 1
+    assert 1.5 < filled["n"].tolist()[0] < 3.0
 
 
 def test_set_output():

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from sepset.cpds.priors import Dirichlet
 from sepset.data.binding import infer_variable
-from sepset.data.dataset import Dataset, FrameKind
+from sepset.data.columns import Cells, Column, levels_of
+from sepset.data.dataset import Dataset
 from sepset.data.frames import open_frame
 from sepset.errors import DataError, ModelError, ScopeError, listing, nearest, require
 from sepset.graphs.graph import DAG
@@ -202,7 +203,7 @@ class BayesNetImputer(TransformerMixin, _TakesHoles):  # type: ignore[misc]  # u
         rows = _known(columns, self.variables_, self.unknown)
         seed = _seed(self.random_state)
         filled = impute(self.model_, rows, kind=self.kind, variables=[v.name for v in self.variables_], seed=seed)
-        return _like(X, columns, rows, filled)
+        return _like(X, rows, filled)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The names of the columns, which stay what they were."""
@@ -307,7 +308,9 @@ def _columns(estimator: Any, X: Any, *, reset: bool) -> dict[str, Any]:
     if _is_frame(X):
         checks.validate_data(estimator, X, reset=reset, skip_check_array=True)
         opened = open_frame(X)
-        return {name: opened.read(name) for name in opened.names}
+        found = {name: opened.read(name) for name in opened.names}
+        _refuse_infinite(found)
+        return found
     array = checks.validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
     if array.dtype.kind == "O":
         array = _numbers_or_objects(array)
@@ -318,11 +321,18 @@ def _columns(estimator: Any, X: Any, *, reset: bool) -> dict[str, Any]:
     return {f"x{place}": array[:, place].copy() for place in range(array.shape[1])}
 
 
+def _refuse_infinite(columns: Mapping[str, Column]) -> None:
+    for name, column in columns.items():
+        if isinstance(column, Cells) and column.values.dtype.kind == "f" and np.isinf(column.values).any():
+            row = int(np.argmax(np.isinf(column.values)))
+            raise ValueError(f"Input X contains infinity (column {name!r}, row {row}). Leave it out, or clip it.")
+
+
 def _is_frame(X: Any) -> bool:
     import narwhals.stable.v2 as nw
 
-    if isinstance(X, Mapping):
-        return True
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # some sparse matrices are mappings, too
+        raise TypeError("X is a frame or an array; found a mapping. Give pandas.DataFrame(X) or polars.DataFrame(X).")
     opened = nw.from_native(X, pass_through=True)
     return type(opened) is not type(X) and all(isinstance(name, str) for name in opened.columns)
 
@@ -355,12 +365,10 @@ def _known(columns: Mapping[str, Any], variables: Sequence[Discrete | Vector], u
         if not isinstance(variable, Discrete):
             codes[variable.name] = opened.numbers(variable.name)
             continue
-        seen = infer_variable(variable.name, opened.read(variable.name))
-        assert isinstance(seen, Discrete)
-        rows = Dataset({variable.name: opened.read(variable.name)}, [seen])
-        places = [variable.domain.find(state) for state in seen.states]
+        levels = levels_of(opened.read(variable.name))
+        places = [variable.domain.find(value) for value in levels.values]
         table = np.array([*(-1 if p is None else p for p in places), -1], np.int64)
-        codes[variable.name] = table[rows.codes(variable.name)]
+        codes[variable.name] = table[levels.codes]
     return Dataset.from_codes(variables, codes)
 
 
@@ -427,24 +435,34 @@ def _seed(random_state: Any) -> int:
     return int(require("sklearn.utils", "sklearn", "sepset.sklearn").check_random_state(random_state).randint(2**31))
 
 
-def _like(X: Any, columns: Mapping[str, Any], rows: Dataset, filled: Dataset) -> Any:
-    """The filled cells in the form the rows came in."""
+def _like(X: Any, rows: Dataset, filled: Dataset) -> Any:
+    """The filled cells in the form the rows came in, types of columns included."""
     if not _is_frame(X):
         parts = [_cells(filled, v) for v in rows.variables]
-        return np.stack(parts, axis=1) if parts else np.zeros((len(rows), 0))
+        made = np.stack(parts, axis=1) if parts else np.zeros((len(rows), 0))
+        return made.astype(X.dtype) if getattr(X, "dtype", np.dtype(object)).kind == "f" else made
     import narwhals.stable.v2 as nw
 
-    native = nw.from_native(X, pass_through=True)
-    library = "pandas" if native is X else nw.get_native_namespace(X).__name__
-    if library == "pandas" and not isinstance(X, Mapping):
-        result = X.copy()
-        for v in rows.variables:
-            holes = _blank(rows, v)
-            if holes.any():
-                result.loc[result.index[holes] if result.index.is_unique else holes, v.name] = _cells(filled, v)[holes]
-        return result
-    kinds: dict[str, FrameKind] = {"polars": "polars", "pyarrow": "pyarrow"}
-    made: Any = filled.to_frame(kinds.get(library, "pandas"))
+    opened = nw.from_native(X, eager_only=True)
+    holes = {v: _blank(rows, v) for v in rows.variables}
+    changed = [v for v, where in holes.items() if where.any()]
+    if opened.implementation.is_pandas():
+        return X.assign(**{v.name: _pandas_column(X[v.name], holes[v], _cells(filled, v)) for v in changed})
+    new = [nw.new_series(v.name, _cells(filled, v).tolist(), backend=opened.implementation) for v in changed]
+    return opened.with_columns(*(series.cast(opened[series.name].dtype) for series in new)).to_native()
+
+
+def _pandas_column(column: Any, holes: NDArray[np.bool_], cells: NDArray[Any]) -> Any:
+    """The column with some cells replaced, of its own type where that can hold them."""
+    series, places = type(column), np.flatnonzero(holes)
+    found = cells[places].tolist()
+    has_all = set(found) <= set(getattr(column.dtype, "categories", found))
+    try:
+        filled = series(found, dtype=column.dtype if has_all else object)
+    except (TypeError, ValueError):  # a column of whole numbers, filled with others
+        filled = series(found)
+    made = column.copy() if filled.dtype == column.dtype else column.astype(filled.dtype)
+    made.iloc[places] = filled.array
     return made
 
 

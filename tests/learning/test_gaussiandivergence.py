@@ -12,6 +12,7 @@ from scipy import integrate, stats
 
 import sepset as ss
 from sepset.learning.divergence import DivergenceFrom, divergence
+from sepset.learning.forwardmoments import forward_moments
 from sepset.learning.gaussiandivergence import GaussianTruth
 from sepset.learning.sampleddivergence import sampled_divergence
 
@@ -278,13 +279,47 @@ def test_contexts_that_never_come_do_not_count():
     assert math.isfinite(DivergenceFrom(truth).entropy)
 
 
-def test_too_many_joint_states_are_refused_with_the_alternative(monkeypatch):
-    monkeypatch.setattr("sepset.learning.gaussiandivergence.LARGEST", 100)
-    rng = np.random.default_rng(1)
+@pytest.mark.parametrize("seed", range(5))
+def test_sweeps_agree_with_lists_and_what_is_too_large_for_both_is_refused(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
     p, q = (mixed_network(rng, share=1.0) for _ in range(2))
+    expected = divergence(p, q)
+    calls = []
+    monkeypatch.setattr("sepset.learning.gaussiandivergence.LARGEST", 0)
+    monkeypatch.setattr(
+        "sepset.learning.gaussiandivergence.forward_moments",
+        lambda *args, largest: calls.append(1) or forward_moments(*args),
+    )
+    found = divergence(p, q)
+    assert calls
+    assert found.total == pytest.approx(expected.total, rel=1e-10)
+    assert found.families == pytest.approx(expected.families, rel=1e-10, abs=1e-12)
+    monkeypatch.setattr("sepset.learning.gaussiandivergence.forward_moments", forward_moments)
     with pytest.raises(ss.TooLarge, match="sampled_divergence"):
         divergence(p, q)
     assert divergence(p, p).total == 0.0
+
+
+def switching_chain(length, seed=2):
+    """A hidden regime that switches, and a number that depends on its last value and the regime."""
+    cpds, rng = [], np.random.default_rng(seed)
+    for i in range(length):
+        s, x = ss.Discrete(f"s{i}"), ss.Real(f"x{i}")
+        cpds.append(
+            ss.TableCPD(s, rng.dirichlet([1.0, 1.0], 2 if i else None), [ss.Discrete(f"s{i - 1}")] if i else [])
+        )
+        given = [ss.Real(f"x{i - 1}")] if i else []
+        slopes = rng.uniform(-0.9, 0.9, size=(2, 1, len(given)))
+        cpds.append(ss.LinearGaussian(x, rng.normal(size=2), coefficients=slopes, covariance=1.0, given=given, by=s))
+    return ss.BayesNet(*cpds)
+
+
+def test_switching_chains_of_any_length():
+    """2^60 joint states of the regimes: their number does not matter; draws agree."""
+    p, q = switching_chain(60), switching_chain(60, seed=3)
+    exact, drawn = divergence(p, q), sampled_divergence(p, q, num_rows=20_000)
+    assert abs(exact.total - drawn.total) < 5 * drawn.standard_error
+    assert exact.structure == 0.0
 
 
 def test_long_chains_need_the_states_above_a_number_only():

@@ -93,7 +93,8 @@ class DivergenceFrom:
         truth: the network $P$, of discrete CPDs and linear Gaussians.
 
     Cost: exact inference about each family of discrete variables, once; for a real one, the moments of the reals above
-    it in each joint state of the discrete variables that they depend on, which is refused where it is too large.
+    it in each joint state of the discrete variables that they depend on, or one sweep over its ancestors where that
+    takes fewer numbers. Where both take too many it is refused.
     Reference: Koller & Friedman, sections 8.4.2 and 8.5.2, and box 17.C.
 
     >>> from sepset.cpds.table import TableCPD

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.cpds.linear import LinearGaussian
-from sepset.errors import TooLarge, listing
 from sepset.factors.algebra import num_entries
 from sepset.factors.coordinates import entries, places, width
+from sepset.learning.forwardmoments import Moments, forward_moments, frontier_size, mixed
 from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete, Vector
 
@@ -35,7 +35,10 @@ Array: TypeAlias = NDArray[np.float64]
 Marginal: TypeAlias = Callable[[Sequence[str]], Array]
 
 LARGEST = 2**26
-"""The most numbers that the moments of a family may take."""
+"""The most numbers that the moments of a family may take at once."""
+
+FEW = 2**18
+"""Up to this many numbers the joint states are listed without asking whether a sweep takes fewer."""
 
 
 class Lines(NamedTuple):
@@ -43,14 +46,6 @@ class Lines(NamedTuple):
 
     intercept: Array
     coefficients: Array
-    covariance: Array
-
-
-class Moments(NamedTuple):
-    """Of real variables in each context: its probability, the mean and the covariance."""
-
-    weights: Array
-    mean: Array
     covariance: Array
 
 
@@ -121,16 +116,19 @@ class GaussianTruth:
         return Lines(mean[:, size:] - np.einsum("dij,dj->di", B, mean[:, :size]), B, left)
 
     def _moments(self, reals: Sequence[Vector], by: tuple[Discrete, ...]) -> Moments:
-        """The moments of real variables in each joint state of discrete ones."""
+        """The moments of reals in each joint state of discrete variables: listed, or by a sweep where that is less."""
         above = self._above(reals)
         scope = tuple(cpd.child for cpd in above)
         states = tuple(dict.fromkeys((*by, *(d for cpd in above for d in cpd.by))))
+        size = num_entries(states) * (width(scope) + 1) ** 2
+        if size > LARGEST or (size > FEW and size > frontier_size(self.network, (*by, *reals))):
+            return forward_moments(self.network, reals, by, largest=LARGEST)
         key = (tuple(v.name for v in scope), states)
         if key not in self._known:
             self._known[key] = self._in_all_states(above, scope, states)
         weights, mean, covariance = self._known[key]
         at = places(scope, reals)
-        return _in_contexts(weights, mean[:, at], covariance[:, at[:, None], at], num_entries(by))
+        return mixed(weights, mean[:, at], covariance[:, at[:, None], at], num_entries(by))
 
     def _above(self, reals: Sequence[Vector]) -> list[LinearGaussian]:
         """The lines of real variables and of those they depend on, parents first; of all where nothing is discrete."""
@@ -152,12 +150,6 @@ class GaussianTruth:
         $$\mu_y = a + B\mu_u, \quad \Sigma_{yx} = B\Sigma_{ux}, \quad \Sigma_{yy} = B\Sigma_{uu}B^\top + C$$
         """
         count, size = num_entries(states), width(scope)
-        if count * (size + 1) ** 2 > LARGEST:
-            raise TooLarge(
-                f"The moments of {listing(v.name for v in scope)} in {count:,} joint states of "
-                f"{listing(v.name for v in states)} take {count * (size + 1) ** 2:,} numbers, more than {LARGEST:,}. "
-                "Use sampled_divergence."
-            )
         mean, covariance = np.zeros((count, size)), np.zeros((count, size, size))
         for i, cpd in enumerate(above):
             at = entries(states, cpd.by)
@@ -168,19 +160,6 @@ class GaussianTruth:
             covariance[:, past[:, None], y] = covariance[:, y[:, None], past].swapaxes(1, 2)
             covariance[:, y[:, None], y] = B @ covariance[:, u[:, None], u] @ B.swapaxes(1, 2) + cpd.covariance[at]
         return Moments(self._weights(states), mean, covariance)
-
-
-def _in_contexts(weights: Array, mean: Array, covariance: Array, contexts: int) -> Moments:
-    """The moments of mixtures: all joint states that begin with the same context are taken together."""
-    shares = weights.reshape(contexts, -1)
-    total = shares.sum(axis=1)
-    shares = np.divide(shares, total[:, None], out=np.zeros_like(shares), where=total[:, None] > 0)
-    means = mean.reshape(*shares.shape, -1)
-    center = np.einsum("ds,dsi->di", shares, means)
-    off = means - center[:, None]
-    size = mean.shape[1]
-    within = np.einsum("ds,dsij->dij", shares, covariance.reshape(*shares.shape, size, size))
-    return Moments(total, center, within + np.einsum("ds,dsi,dsj->dij", shares, off, off))
 
 
 def _gaps(ours: Array, theirs: Array, extra: Array, counted: NDArray[np.bool_]) -> Array:
