@@ -132,6 +132,26 @@ def test_long_runs_write_as_they_go(tmp_path, monkeypatch):
     assert sizes == [1, 2, 3]
 
 
+def test_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch):
+    """The first write is before any step, and fails at once; later ones warn."""
+    monkeypatch.setattr("sepset.inference.iterate.CHECKPOINT_SECONDS", 0.0)
+    file, real, left = tmp_path / "run.bin", checkpoint.save, [2]
+
+    def save(content, path):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(28, "No space left on device")
+        real(content, path)
+
+    monkeypatch.setattr(checkpoint, "save", save)
+    with pytest.warns(RuntimeWarning, match="No space left on device.*the run itself goes on"):
+        found = walk(4, checkpoint=file)
+    assert found.state == walk(4).state
+    assert Run.load(file).num_steps == 1
+    with pytest.raises(OSError, match="No space"):
+        walk(4, checkpoint=tmp_path / "other.bin")
+
+
 def test_what_has_converged_stays_so(tmp_path):
     file = tmp_path / "run.bin"
     first = iterate(Halving(), 8, until=Until(tolerance=0.5), checkpoint=file)

@@ -134,7 +134,8 @@ def _header(file: Path, delimiter: str) -> list[str]:
             names = next(csv.reader(lines, delimiter=delimiter, strict=True), [])
         "".join(names).encode()
     except (OSError, EOFError, zlib.error, UnicodeEncodeError, csv.Error) as error:
-        raise FileFormatError(f"the first line cannot be read: {error}.", file=str(file), line=1, column=1) from error
+        why = "it is not UTF-8 text" if isinstance(error, UnicodeEncodeError) else str(error)
+        raise FileFormatError(f"the first line cannot be read: {why}.", file=str(file), line=1, column=1) from error
     bad = [name for place, name in enumerate(names) if not name or name in names[:place]]
     if bad or not names:
         found = f"empty or repeated names {listing(bad)}" if bad else "no names"

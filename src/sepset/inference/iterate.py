@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -354,9 +355,23 @@ class _Keeper(Generic[S]):
         self.state, self.info, self.generator = state, info, self.rng.bit_generator.state
         self.trace.append(float(info.objective))
         if self.path is not None and time.monotonic() - self.written > CHECKPOINT_SECONDS:
-            self.run(Status.INTERRUPTED).save(self.path)
+            self.keep(self.run(Status.INTERRUPTED))
             self.written = time.monotonic()
         return info
+
+    def keep(self, made: Run[S]) -> None:
+        """Write the checkpoint; work that is done is not lost where that fails."""
+        if self.path is None:
+            return
+        try:
+            made.save(self.path)
+        except OSError as error:
+            warnings.warn(
+                f"The checkpoint {os.fspath(self.path)!r} could not be written ({error}); the run itself goes on. Make "
+                "room for it, or save the run elsewhere: state.save(path).",
+                RuntimeWarning,
+                stacklevel=4,
+            )
 
     def run(self, status: Status) -> Run[S]:
         trace = np.array(self.trace, dtype=np.float64)
@@ -366,6 +381,5 @@ class _Keeper(Generic[S]):
 
     def finish(self) -> Run[S]:
         made = self.run(self.status or Status.COMPLETED)
-        if self.path is not None:
-            made.save(self.path)
+        self.keep(made)
         return made
