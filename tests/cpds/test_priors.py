@@ -134,7 +134,7 @@ def test_cpds_take_every_prior_of_theirs():
     ("weights", "alphas"), [([1.0], [1.0, 2.0]), ([], []), ([0.0, 1.0], [1.0, 2.0]), ([np.nan], [1.0])]
 )
 def test_mixtures_need_positive_weights(weights, alphas):
-    with pytest.raises(ModelError, match="positive weight for each component"):
+    with pytest.raises(ModelError, match="positive weight for each component|finite weights"):
         DirichletMixture(weights, alphas)
 
 

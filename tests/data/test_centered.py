@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sepset.data.centered import centered, merged, moments_of, pooled, shortfall, without
+from sepset.data.centered import centered, check_range, merged, moments_of, pooled, shortfall, without
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
 from sepset.variables import Discrete, Real
@@ -80,3 +80,25 @@ def test_what_was_never_seen_falls_short():
     three = centered(np.array([[1.0], [2.0], [2.5]]))
     assert [bad.tolist() for bad in shortfall(without(three, other), three)] == [[False], [True]]
     assert shortfall(without(one, three), one)[0].tolist() == [True]
+
+
+def test_ranges_that_squares_need():
+    check_range(np.array([[1e130, 0.0], [1e-300, 0.0]]), ["x", "y"], "It needs rows")
+    for values, why in (([1e141, 1.0], "up to 1e"), ([1e-200, 0.0], "up to 1e-200"), ([1.0, np.inf], "row 1: inf")):
+        with pytest.raises(DataError, match=why):
+            check_range(np.array(values)[:, None], ["x"], "It needs rows")
+    check_range(np.array([[1e-200]]), ["x"], "It needs rows", start=0)
+    with pytest.raises(DataError, match=r"It needs rows\. Column 'x', row 10: nan"):
+        check_range(np.array([[np.nan]]), ["x"], "It needs rows", start=10)
+    check_range(np.zeros((0, 1)), ["x"], "It needs rows")
+
+
+def test_one_column_is_a_case_of_several():
+    rng = np.random.default_rng(5)
+    x, places, weights = rng.normal(1e6, 1.0, (100, 1)), rng.integers(3, size=100), rng.random(100)
+    for share in (None, weights):
+        one = centered(x, share, places, 4)
+        two = centered(np.column_stack([x, x]), share, places, 4)
+        np.testing.assert_allclose(one[0], two[0])
+        np.testing.assert_allclose(one[1][:, 0], two[1][:, 0], rtol=1e-14)
+        np.testing.assert_allclose(one[2][:, 0, 0], two[2][:, 0, 0], rtol=1e-8)

@@ -88,3 +88,8 @@ def test_codes_with_weights():
     assert rows.total_weight == 3
     with pytest.raises(DataError, match="row 0"):
         Dataset.from_codes([Discrete("a")], {"a": [0]}, weights=[-1])
+
+
+def test_weights_add_up_to_a_float():
+    with pytest.raises(DataError, match="more than a float holds"):
+        checked_weights([1e308, 1e308], 2)

@@ -18,9 +18,10 @@ from typing import Protocol, Self, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sepset.cpds.hyperparameters import check_finite, check_positive
 from sepset.cpds.scatter import Scatter
 from sepset.cpds.studentt import StudentT
-from sepset.errors import DataError, ModelError
+from sepset.errors import DataError
 
 Array: TypeAlias = NDArray[np.float64]
 Data: TypeAlias = Scatter | ArrayLike
@@ -54,18 +55,6 @@ def summary(data: Data, size: int = 1) -> Scatter:
     return data
 
 
-def check_positive(owner: str, **values: float) -> None:
-    """Refuse a hyperparameter that is not a finite number above zero."""
-    for name, value in values.items():
-        if not (np.isfinite(value) and value > 0):
-            raise ModelError(f"{owner} needs a finite {name} > 0; found {value!r}.")
-
-
-def _check_mean(owner: str, mean: float) -> None:
-    if not np.isfinite(mean):
-        raise ModelError(f"{owner} needs a finite mean; found {mean!r}.")
-
-
 def log_gamma_ratio(shape: float, rate: float, new_shape: float, new_rate: float) -> float:
     r"""$\log [\Gamma(a') b^a / (\Gamma(a) b'^{a'})]$, what all the evidences share."""
     return math.lgamma(new_shape) - math.lgamma(shape) + shape * math.log(rate) - new_shape * math.log(new_rate)
@@ -94,7 +83,7 @@ class NormalMean:
     noise: float
 
     def __post_init__(self) -> None:
-        _check_mean("NormalMean", self.mean)
+        check_finite("NormalMean", mean=self.mean)
         check_positive("NormalMean", precision=self.precision, noise=self.noise)
 
     def update(self, data: Data) -> NormalMean:
@@ -147,7 +136,7 @@ class GammaPrecision:
     mean: float
 
     def __post_init__(self) -> None:
-        _check_mean("GammaPrecision", self.mean)
+        check_finite("GammaPrecision", mean=self.mean)
         check_positive("GammaPrecision", shape=self.shape, rate=self.rate)
 
     @property
@@ -208,7 +197,7 @@ class NormalGamma:
     rate: float
 
     def __post_init__(self) -> None:
-        _check_mean("NormalGamma", self.mean)
+        check_finite("NormalGamma", mean=self.mean)
         check_positive("NormalGamma", strength=self.strength, shape=self.shape, rate=self.rate)
 
     @property

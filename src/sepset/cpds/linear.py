@@ -20,6 +20,7 @@ from sepset.cpds.priors import Laplace, Normal
 from sepset.cpds.regression import least_squares
 from sepset.cpds.scatters import Scatters
 from sepset.cpds.shrinkage import penalized_line
+from sepset.data.centered import check_range
 from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, axis_of, check_scope, find, num_entries
 from sepset.factors.canonical import LOG_2PI, Cholesky, Forms
@@ -250,12 +251,8 @@ class LinearGaussian:
         if missing:
             raise DataError(f"{self!r} needs a column for {missing[0]}.")
         rows = matrix((*self.given, self.child), codes, num_rows)
-        if not np.isfinite(rows).all():
-            row, place = np.argwhere(~np.isfinite(rows))[0].tolist()
-            names = [v.name for v in (*self.given, self.child) for _ in range(v.size)]
-            raise DataError(
-                f"{self!r} needs complete finite rows. Column {names[place]!r}, row {row}: {rows[row, place]}."
-            )
+        names = [v.name for v in (*self.given, self.child) for _ in range(v.size)]
+        check_range(rows, names, f"{self!r} needs complete finite rows")
         return rows, entry, share
 
     def from_statistics(

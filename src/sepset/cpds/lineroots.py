@@ -13,11 +13,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sepset.cpds.hyperparameters import finite_array
 from sepset.cpds.regression import least_squares
 from sepset.cpds.scatter import Scatter
-from sepset.errors import ModelError
+from sepset.errors import DataError, ModelError
 
 Array: TypeAlias = NDArray[np.float64]
+
+LARGEST = 1e153
+"""Numbers whose squares, summed over many rows, are still floats."""
 
 
 def precisions_of(owner: str, precision: ArrayLike, num: int) -> Array:
@@ -26,7 +30,7 @@ def precisions_of(owner: str, precision: ArrayLike, num: int) -> Array:
     >>> precisions_of("A prior", 2.0, 2).tolist()
     [[2.0, 0.0], [0.0, 2.0]]
     """
-    found = np.array(precision, dtype=np.float64)
+    found = finite_array(owner, "precision", precision)
     if found.shape not in ((), (1,), (num,), (num, num)):
         raise ModelError(f"{owner}: {num} coefficients need as many rows of precisions; found {found.shape}.")
     return found if found.ndim == 2 else np.diag(np.broadcast_to(found, num))
@@ -73,7 +77,10 @@ def absorbed(root: Array, mean: Array, seen: Scatter) -> tuple[Array, Array, Arr
     z = np.concatenate([[1.0], seen.mean[: num - 1]])
     inner = np.zeros((num - 1, num + size))
     inner[:, 1:num] = semidefinite_root(seen.products[: num - 1, : num - 1])
-    prior = np.concatenate([root, root @ (mean - fitted)], axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        prior = np.concatenate([root, root @ (mean - fitted)], axis=1)
+    if not np.abs(prior).max(initial=0.0) < LARGEST:
+        raise DataError("The rows lie so far from what the prior expects that squares are no floats. Rescale a column.")
     center = np.concatenate([np.sqrt(seen.count) * z, np.zeros(size)])[None]
     rows = np.concatenate([prior, center, inner, np.zeros((size, num + size))])
     whole = np.linalg.qr(rows)[1]

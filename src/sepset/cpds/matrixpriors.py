@@ -13,7 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sepset.cpds.gaussianpriors import Data, NormalGamma, Seed, check_positive, summary
+from sepset.cpds.gaussianpriors import Data, NormalGamma, Seed, summary
+from sepset.cpds.hyperparameters import check_positive, finite_array
 from sepset.cpds.lineroots import absorbed, log_det, precisions_of, root_of, spreads
 from sepset.cpds.multivariatepriors import LinearNormalGamma, NormalInverseWishart, wishart_roots
 from sepset.cpds.scatter import Scatter
@@ -56,12 +57,12 @@ class LinearNormalInverseWishart:
     root: Array = field(repr=False)
 
     def __init__(self, mean: ArrayLike, precision: ArrayLike, degrees: float, scale: ArrayLike) -> None:
-        lines = np.array(mean, dtype=np.float64)
-        if lines.ndim != 2 or not lines.size or not np.isfinite(lines).all():
-            raise ModelError(f"{NAME} needs a finite mean of coefficients by coordinates; found shape {lines.shape}.")
+        lines = finite_array(NAME, "mean", mean)
+        if lines.ndim != 2:
+            raise ModelError(f"{NAME} needs a mean of coefficients by coordinates; found the shape {lines.shape}.")
         num, size = lines.shape
         matrix = precisions_of(NAME, precision, num)
-        squares = np.array(scale, dtype=np.float64)
+        squares = finite_array(NAME, "scale", scale)
         if squares.size != size**2:
             raise ModelError(
                 f"{NAME} over {size} coordinates needs a scale of shape {(size, size)}; found {squares.shape}."

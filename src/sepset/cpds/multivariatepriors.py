@@ -12,7 +12,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sepset.cpds.gaussianpriors import LOG_2PI, Data, Seed, check_positive, log_gamma_ratio, summary
+from sepset.cpds.gaussianpriors import LOG_2PI, Data, Seed, log_gamma_ratio, summary
+from sepset.cpds.hyperparameters import check_positive, finite_array
 from sepset.cpds.lineroots import absorbed, log_det, precisions_of, root_of, spreads
 from sepset.cpds.studentt import StudentT
 from sepset.errors import DataError, ModelError
@@ -49,15 +50,14 @@ class NormalInverseWishart:
     scale: Array
 
     def __init__(self, mean: ArrayLike, strength: float, degrees: float, scale: ArrayLike) -> None:
-        center = np.array(mean, dtype=np.float64).reshape(-1)
+        center = finite_array("NormalInverseWishart", "mean", mean).reshape(-1)
         size = len(center)
-        matrix = np.array(scale, dtype=np.float64)
+        matrix = finite_array("NormalInverseWishart", "scale", scale)
         if matrix.size != size**2:
             raise ModelError(f"A mean of {size} coordinates needs a scale of shape {(size, size)}; got {matrix.shape}.")
         check_positive("NormalInverseWishart", strength=strength, degrees=degrees)
         if not degrees > size - 1:
             raise ModelError(f"NormalInverseWishart over {size} coordinates needs degrees > {size - 1}; got {degrees}.")
-        _check_finite("NormalInverseWishart", center)
         matrix = matrix.reshape(size, size)
         root_of("NormalInverseWishart", matrix)
         matrix = 0.5 * (matrix + matrix.T)
@@ -140,9 +140,8 @@ class LinearNormalGamma:
     root: Array = field(repr=False)
 
     def __init__(self, mean: ArrayLike, precision: ArrayLike, shape: float, rate: float) -> None:
-        center = np.array(mean, dtype=np.float64).reshape(-1)
+        center = finite_array("LinearNormalGamma", "mean", mean).reshape(-1)
         check_positive("LinearNormalGamma", shape=shape, rate=rate)
-        _check_finite("LinearNormalGamma", center)
         matrix = precisions_of("LinearNormalGamma", precision, len(center))
         root = root_of("LinearNormalGamma", matrix)
         freeze(self, mean=center, precision=0.5 * (matrix + matrix.T), shape=float(shape), rate=float(rate), root=root)
@@ -220,11 +219,6 @@ def wishart_roots(scale: Array, degrees: float, num_rows: int, rng: np.random.Ge
     squares = rng.chisquare(degrees - np.arange(size), size=(num_rows, size))
     lower[:, range(size), range(size)] = np.sqrt(squares)
     return np.asarray(np.linalg.inv(root @ lower))
-
-
-def _check_finite(owner: str, mean: Array) -> None:
-    if not np.isfinite(mean).all():
-        raise ModelError(f"{owner} needs a finite mean; found {mean.tolist()}.")
 
 
 def _log_det(matrix: Array) -> float:

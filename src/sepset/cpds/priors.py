@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sepset.cpds.hyperparameters import check_positive, finite_array
 from sepset.cpds.multinomials import Multinomials, multinomials
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import Columns, num_entries
@@ -77,8 +78,8 @@ class Dirichlet:
     alpha: Array
 
     def __init__(self, alpha: ArrayLike) -> None:
-        array = np.array(alpha, dtype=np.float64)
-        if not (np.isfinite(array).all() and (array > 0).all()):
+        array = finite_array("Dirichlet", "pseudo-counts", alpha)
+        if not (array > 0).all():
             raise ModelError(
                 f"Dirichlet needs finite pseudo-counts > 0; found {array.tolist()}. Without a prior, use MLE."
             )
@@ -144,9 +145,9 @@ class ContextStrength:
     mean: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        check_size("ContextStrength", "strength", self.strength)
+        check_positive("ContextStrength", strength=self.strength)
         if self.mean is not None:
-            mean = tuple(float(p) for p in self.mean)
+            mean = tuple(finite_array("ContextStrength", "mean", self.mean).reshape(-1).tolist())
             if not (all(p > 0 for p in mean) and math.isclose(sum(mean), 1.0, rel_tol=0, abs_tol=1e-9)):
                 raise ModelError(f"ContextStrength needs a mean of positive numbers that sum to one; found {mean}.")
             object.__setattr__(self, "mean", mean)
@@ -183,7 +184,7 @@ class BDeu:
     sample_size: float
 
     def __post_init__(self) -> None:
-        check_size("BDeu", "sample_size", self.sample_size)
+        check_positive("BDeu", sample_size=self.sample_size)
 
     def hyperparameters(self, cpds: Sequence[Any]) -> Array:
         """The pseudo-counts of a block's cells, flat."""
@@ -209,9 +210,9 @@ class DirichletMixture:
     components: tuple[Dirichlet, ...]
 
     def __init__(self, weights: Iterable[float], alphas: Iterable[ArrayLike]) -> None:
-        share = np.array(list(weights), dtype=np.float64)
+        share = np.array([finite_array("DirichletMixture", "weights", w) for w in weights], dtype=np.float64).reshape(-1)
         components = tuple(a if isinstance(a, Dirichlet) else Dirichlet(a) for a in alphas)
-        if not (len(share) == len(components) > 0 and np.isfinite(share).all() and (share > 0).all()):
+        if not (len(share) == len(components) > 0 and (share > 0).all()):
             raise ModelError(f"DirichletMixture needs a positive weight for each component; found {share.tolist()}.")
         share /= share.sum()
         share.setflags(write=False)
@@ -240,7 +241,7 @@ class Normal:
     scale: float
 
     def __post_init__(self) -> None:
-        check_size("Normal", "scale", self.scale)
+        check_positive("Normal", scale=self.scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +262,7 @@ class Laplace:
     scale: float
 
     def __post_init__(self) -> None:
-        check_size("Laplace", "scale", self.scale)
+        check_positive("Laplace", scale=self.scale)
 
 
 def pseudo_counts_of(prior: object, cpds: Sequence[Any]) -> Array:
@@ -280,12 +281,6 @@ def pseudo_counts_of(prior: object, cpds: Sequence[Any]) -> Array:
     else:
         raise NotApplicable(f"{cpds[0]!r} takes a Dirichlet prior; found {prior!r}.")
     return found.reshape(-1)
-
-
-def check_size(owner: str, what: str, value: float) -> None:
-    """Refuse a figure that is not a finite number above zero."""
-    if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value > 0):
-        raise ModelError(f"{owner} needs a finite {what} > 0; found {value!r}.")
 
 
 def _cells(prior: object, cpd: Any) -> Multinomials:

@@ -17,6 +17,9 @@ from sepset.variables import Vector
 Parts = tuple[Values, Values, Values]
 """Counts, means and scatters, with one axis over contexts."""
 
+SMALLEST, LARGEST = 1e-140, 1e140
+"""Between these, sums of squares over any number of rows are floats with all their digits."""
+
 _BLOCK = 1 << 14  # rows whose product is taken at once
 _ROUNDING = 1e-9  # of a scatter's size: what taking rows away again may leave below zero
 
@@ -89,7 +92,7 @@ def moments_of(rows: Dataset, reals: Sequence[Vector], scope: Scope) -> Parts:
 
     def block(start: int) -> Values:
         part = np.stack([rows.values(v)[start : start + _BLOCK] for v in reals], axis=1)
-        _refuse_infinite(part, reals, start)
+        check_range(part, [v.name for v in reals], "Moments need finite numbers", start)
         return part
 
     return _summed(block, rows.num_rows, len(reals), rows.weights, places, contexts)
@@ -145,10 +148,31 @@ def _places(rows: Dataset, scope: Scope) -> NDArray[np.int64]:
     return places
 
 
-def _refuse_infinite(block: Values, reals: Sequence[Vector], start: int) -> None:
-    if not np.isfinite(block).all():
-        row, place = np.argwhere(~np.isfinite(block))[0].tolist()
-        raise DataError(f"Column {reals[place].name!r}, row {start + row}: {block[row, place]} has no moments.")
+def check_range(rows: Values, names: Sequence[str], need: str, start: int | None = None) -> None:
+    """Refuse numbers that are not finite, and columns whose squares are too large or too small to be floats.
+
+    Args:
+        rows: `[rows, columns]`.
+        names: of the columns.
+        need: what an error begins with.
+        start: the number of the first row, where these are some of the rows; small numbers are then let pass.
+
+    >>> check_range(np.array([[1.0], [-1e200]]), ["x"], "This needs finite rows")
+    Traceback (most recent call last):
+    sepset.errors.DataError: Column 'x' holds numbers up to 1e+200, whose squares are no floats. Rescale it so that ...
+    """
+    top = np.abs(rows).max(axis=0, initial=0.0)
+    bad = ~((top < LARGEST) & ((top > SMALLEST) | (top == 0.0) | (start is not None)))
+    if not bad.any():
+        return
+    place = int(bad.argmax())
+    if np.isfinite(top[place]):
+        raise DataError(
+            f"Column {names[place]!r} holds numbers up to {top[place]:.3g}, whose squares are no floats. Rescale it so "
+            f"that its largest number lies between {SMALLEST:g} and {LARGEST:g}."
+        )
+    row = int((~np.isfinite(rows[:, place])).argmax())
+    raise DataError(f"{need}. Column {names[place]!r}, row {(start or 0) + row}: {rows[row, place]}.")
 
 
 def _add_by_context(places: NDArray[np.int64], block: Values, weights: Values, parts: Parts) -> None:

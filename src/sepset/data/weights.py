@@ -25,5 +25,8 @@ def checked_weights(weights: ArrayLike, num_rows: int) -> Values:
     if bad.any():
         row = int(np.argmax(bad))
         raise DataError(f"Weights are finite and not negative; row {row} has {array[row]}. Drop that row.")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(array.sum()):
+            raise DataError("Weights add up to more than a float holds. Divide them by the largest.")
     array.setflags(write=False)
     return array

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sepset.cpds.cpd import CPD
 from sepset.cpds.linear import LinearGaussian
+from sepset.data.centered import check_range
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
 from sepset.factors.algebra import Columns
@@ -114,6 +115,8 @@ def _distinct(dataset: Dataset, weights: Array | None) -> tuple[Columns, Array, 
         if column.dtype.kind == "f" and np.isinf(column).any():
             row = int(np.argmax(np.isinf(column)))
             raise DataError(f"Column {variable.name!r}, row {row}: {column[row]} is no number to learn from. Drop it.")
+        if column.dtype.kind == "f":
+            check_range(np.nan_to_num(column)[:, None], [variable.name], "EM needs finite numbers")
     plain = [np.where(np.isnan(c), np.nan, c) if c.dtype.kind == "f" else c.astype(np.int64) for c in columns.values()]
     bits = np.column_stack([p.view(np.int64) for p in plain]).view(np.int32)
     first, which = distinct_rows(bits)

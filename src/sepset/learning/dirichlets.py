@@ -134,7 +134,8 @@ class Dirichlets:
         left[np.abs(left) <= 1e-9 * np.maximum(self.counts, 1.0)] = 0.0
         if (left < 0).any():
             where = self.cells.describe_group(int(self.groups[left.argmin()]))
-            raise DataError(f"{self.cpds[0]!r}: more rows are taken away in context {where} than were seen there.")
+            context = f" in context {where}" if where != "()" else ""
+            raise DataError(f"{self.cpds[0]!r}: more rows are taken away{context} than were seen there.")
         return replace(self, counts=left)
 
     def log_gain(self, counts: Array) -> float:

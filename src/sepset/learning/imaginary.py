@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.cpds.discrete import decode
-from sepset.cpds.priors import check_size
+from sepset.cpds.hyperparameters import check_positive
 from sepset.errors import ModelError, ScopeError, nearest
 from sepset.evidence import Evidence
 from sepset.factors.algebra import Columns, num_entries
@@ -50,7 +50,9 @@ class BDe:
     sample_size: float
 
     def __post_init__(self) -> None:
-        check_size("BDe", "sample_size", self.sample_size)
+        check_positive("BDe", sample_size=self.sample_size)
+        if not isinstance(self.network, Model):
+            raise ModelError(f"BDe needs a prior network; found {self.network!r}. Without one, use BDeu.")
 
     def hyperparameters(self, cpds: Sequence[Any]) -> Array:
         """The pseudo-counts of a block's cells, flat."""
@@ -109,7 +111,7 @@ class ImaginaryData:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        check_size("ImaginaryData", "weight", self.weight)
+        check_positive("ImaginaryData", weight=self.weight)
 
     def hyperparameters(self, cpds: Sequence[Any]) -> Any:
         """The statistics of the rows, pooled over a block."""

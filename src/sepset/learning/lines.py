@@ -161,7 +161,7 @@ class Lines:
         cpd = self.cpds[0]
         post = self._general[_context(cpd, given)]
         known, asked = parameter_places(cpd), getattr(parameter, "name", parameter)
-        if asked not in known:
+        if not isinstance(asked, str) or asked not in known:
             raise ScopeError(f"{cpd!r} has no parameter {asked!r}: {listing(known)}.{nearest(asked, known)}")
         row, coordinate = known[asked]
         if row is None:

@@ -103,7 +103,7 @@ def check_policy(unseen: object) -> None:
         raise NotApplicable(f"unseen is {listing(POLICIES)} or a prior; found {unseen!r}.{nearest(unseen, POLICIES)}")
     for own in unseen.values() if isinstance(unseen, Mapping) else ():
         check_policy(own)
-    if unseen is None or isinstance(unseen, type | int | float):
+    if unseen is None or isinstance(unseen, type | int | float) or (isinstance(unseen, list | dict) and not unseen):
         raise NotApplicable(f"unseen is {listing(POLICIES)} or a prior such as Dirichlet(1); found {unseen!r}.")
 
 

@@ -71,7 +71,7 @@ class MLE:
         check_policy(self.unseen)
         for name, limit in (("floor", 1.0), ("min_variance", math.inf)):
             value = getattr(self, name)
-            if value is not None and not 0.0 < value < limit:
+            if value is not None and not (isinstance(value, int | float | np.floating) and 0.0 < value < limit):
                 raise ModelError(f"MLE needs {name} above 0{' and below 1' if limit == 1 else ''}; found {value!r}.")
 
     def fit(self, task: Task) -> Fit:

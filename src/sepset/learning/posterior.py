@@ -152,6 +152,8 @@ class Posterior:
 
         Reference: Koller & Friedman, section 17.3.2.
         """
+        if np.isnan(above):
+            raise NotApplicable(f"A tail lies above a number; found {above!r}.")
         return self._own(variable).tail(parameter, above, given or {})
 
     def moments(
