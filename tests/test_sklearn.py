@@ -156,6 +156,25 @@ def test_columns_of_another_type_at_prediction(unknown):
     assert filled["i"].tolist() == [0, 1]
 
 
+def test_arrays_after_frames_and_frames_after_arrays_are_read_by_position():
+    frame = pd.DataFrame({"p": [0.1, 0.3, 1.1, 1.4], "q": [5.0, 4.0, 2.0, 1.0]})
+    holes = frame.mask(frame == 4.0)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        found = BayesNetClassifier().fit(frame, [0, 0, 1, 1]).predict(frame.to_numpy())
+    assert found.tolist() == [0, 0, 1, 1]
+    with pytest.warns(UserWarning, match="fitted without feature names"):
+        found = BayesNetClassifier().fit(frame.to_numpy(), [0, 0, 1, 1]).predict(frame)
+    assert found.tolist() == [0, 0, 1, 1]
+    by_name = BayesNetImputer().fit(frame).transform(holes)
+    with pytest.warns(UserWarning, match="fitted without feature names"):
+        by_place = BayesNetImputer().fit(frame.to_numpy()).transform(holes)
+    assert list(by_place.columns) == ["p", "q"]
+    pd.testing.assert_frame_equal(by_place, by_name)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        array = BayesNetImputer().fit(frame).transform(holes.to_numpy())
+    np.testing.assert_array_equal(array, by_name.to_numpy())
+
+
 def test_numbers_without_bound_and_mappings_are_refused():
     X = pd.DataFrame({"x": [1.0, np.inf, 2.0], "k": ["a", "b", "a"]})
     with pytest.raises(ValueError, match=r"infinity \(column 'x', row 1"):

@@ -304,11 +304,15 @@ def _require_structure(structure: object, words: Sequence[str]) -> None:
 
 
 def _columns(estimator: Any, X: Any, *, reset: bool) -> dict[str, Any]:
-    """The columns by name, as scikit-learn checks them: finite or missing, and the same as in fitting."""
+    """The columns by name, as scikit-learn checks them: finite or missing, and the same as in fitting.
+
+    An array after a frame, or a frame after an array, is read by position; scikit-learn warns of it.
+    """
     if _is_frame(X):
         checks.validate_data(estimator, X, reset=reset, skip_check_array=True)
         opened = open_frame(X)
-        found = {name: opened.read(name) for name in opened.names}
+        known = opened.names if reset else [v.name for v in estimator.variables_]
+        found = {name: opened.read(own) for name, own in zip(known, opened.names, strict=True)}
         _refuse_infinite(found)
         return found
     array = checks.validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
@@ -318,7 +322,8 @@ def _columns(estimator: Any, X: Any, *, reset: bool) -> dict[str, Any]:
             checks.check_array(array, ensure_all_finite="allow-nan")
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported")
-    return {f"x{place}": array[:, place].copy() for place in range(array.shape[1])}
+    known = [f"x{place}" for place in range(array.shape[1])] if reset else [v.name for v in estimator.variables_]
+    return {name: array[:, place].copy() for place, name in enumerate(known)}
 
 
 def _refuse_infinite(columns: Mapping[str, Column]) -> None:
@@ -444,11 +449,12 @@ def _like(X: Any, rows: Dataset, filled: Dataset) -> Any:
     import narwhals.stable.v2 as nw
 
     opened = nw.from_native(X, eager_only=True)
-    holes = {v: _blank(rows, v) for v in rows.variables}
-    changed = [v for v, where in holes.items() if where.any()]
+    holes = {name: _blank(rows, v) for name, v in zip(opened.columns, rows.variables, strict=True)}
+    cells = {name: _cells(filled, v) for name, v in zip(opened.columns, rows.variables, strict=True)}
+    changed = [name for name in opened.columns if holes[name].any()]
     if opened.implementation.is_pandas():
-        return X.assign(**{v.name: _pandas_column(X[v.name], holes[v], _cells(filled, v)) for v in changed})
-    new = [nw.new_series(v.name, _cells(filled, v).tolist(), backend=opened.implementation) for v in changed]
+        return X.assign(**{name: _pandas_column(X[name], holes[name], cells[name]) for name in changed})
+    new = [nw.new_series(name, cells[name].tolist(), backend=opened.implementation) for name in changed]
     return opened.with_columns(*(series.cast(opened[series.name].dtype) for series in new)).to_native()
 
 
