@@ -147,3 +147,12 @@ def test_kinds_of_values_are_told_apart():
     loop: list[object] = []
     loop.append(loop)
     assert mark(loop)
+
+
+def test_marks_do_not_depend_on_where_things_are():
+    class Own:
+        __slots__ = ()
+
+    first, second = Own(), Own()
+    assert repr(first) != repr(second)
+    assert mark(first) == mark(second) != mark(object())
