@@ -47,7 +47,9 @@ def now() -> float:
     return time.perf_counter() if on_wall_clock() else cpu_seconds()
 
 
-def measure(function: Callable[[], object], *, seconds: float = 0.3, at_least: int = 3, calls: int = 1) -> Timing:
+def measure(
+    function: Callable[[], object], *, seconds: float = 0.3, at_least: int = 3, calls: int = 1, patience: float = 0.0
+) -> Timing:
     """The time of one call, over several runs.
 
     Args:
@@ -55,6 +57,7 @@ def measure(function: Callable[[], object], *, seconds: float = 0.3, at_least: i
         seconds: runs are repeated for this long; one that takes five times as long is not repeated.
         at_least: the fewest runs otherwise.
         calls: how many calls `function` makes.
+        patience: seconds up to which a run that takes long is repeated all the same.
     """
     first = _run(function, 1)
     times = [first]
@@ -62,7 +65,7 @@ def measure(function: Callable[[], object], *, seconds: float = 0.3, at_least: i
     if 0 < first < SHORTEST:
         repeat = max(1, int(SHORTEST / max(_run(function, 1), 1e-7)))
     while sum(times) * repeat < seconds or len(times) < at_least:
-        if first > 5 * seconds:
+        if first > max(5 * seconds, patience):
             break
         times.append(_run(function, repeat))
     return Timing(min(times) / calls, statistics.median(times) / calls, len(times))

@@ -256,3 +256,10 @@ def test_one_engine_serves_many_threads(engine):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_marginals_know_the_probability_of_the_evidence():
+    engine = ss.prepare(ss.datasets.load("asia"))
+    given = {"xray": "yes", "smoke": "no"}
+    assert engine.marginals(given).log_partition == pytest.approx(float(engine.log_probability(given)), abs=1e-12)
+    assert engine.retracted_marginals(given).log_partition is None

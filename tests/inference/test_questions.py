@@ -134,6 +134,22 @@ def test_a_pool_hands_out_each_workspace_once_and_keeps_few():
     assert [pool.take(store) for _ in range(3)] == [more[1], more[2], None]
 
 
+def test_a_pool_of_large_workspaces_gives_their_room_to_new_numbers():
+    stores = [object() for _ in range(3)]
+    pool = WorkspacePool(4, memory=8 * 250)
+    first, second = (Workspace(np.empty(100), *(np.empty(0),) * 4) for _ in range(2))
+    assert pool.room(100) is not pool.room(100)
+    pool.give(stores[0], first)
+    assert pool.room(100) is not first.values  # two have room
+    pool.give(stores[1], second)
+    assert pool.room(100) is first.values
+    assert pool.take(stores[0]) is None
+    assert pool.take(stores[1]) is second
+    huge = Workspace(np.empty(1000), *(np.empty(0),) * 4)
+    pool.give(stores[2], huge)
+    assert pool.take(stores[2]) is huge  # one is always kept
+
+
 def test_an_interrupted_run_keeps_its_workspace_to_itself():
     case_model = chain()[0]
     problem = case_model.problem()

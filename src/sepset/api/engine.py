@@ -127,7 +127,7 @@ class Engine:
             raise impossible(self.prepared, evidence)
         if not self._reads_all:
             read = self._reader(read, evidence)
-        return Marginals(self._place, read, method=self.method, guarantees=self._promises)
+        return Marginals(self._place, read, log_partition, method=self.method, guarantees=self._promises)
 
     def _reader(self, read: Callable[[int], Any], evidence: Evidence) -> Callable[[int], Any]:
         """A reader of every variable from one of the unobserved."""

@@ -210,7 +210,9 @@ class DirichletMixture:
     components: tuple[Dirichlet, ...]
 
     def __init__(self, weights: Iterable[float], alphas: Iterable[ArrayLike]) -> None:
-        share = np.array([finite_array("DirichletMixture", "weights", w) for w in weights], dtype=np.float64).reshape(-1)
+        share = np.array([finite_array("DirichletMixture", "weights", w) for w in weights], dtype=np.float64).reshape(
+            -1
+        )
         components = tuple(a if isinstance(a, Dirichlet) else Dirichlet(a) for a in alphas)
         if not (len(share) == len(components) > 0 and (share > 0).all()):
             raise ModelError(f"DirichletMixture needs a positive weight for each component; found {share.tolist()}.")

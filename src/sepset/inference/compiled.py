@@ -58,10 +58,15 @@ class Workspace:
 
 
 class WorkspacePool:
-    """Workspaces between runs, so that one question serves many threads; each remembers whose numbers it holds."""
+    """Workspaces between runs, so that one question serves many threads; each remembers whose numbers it holds.
 
-    def __init__(self, size: int = 4) -> None:
-        self._size = size
+    Args:
+        size: the most workspaces kept.
+        memory: the most bytes that more than one of them may have together.
+    """
+
+    def __init__(self, size: int = 4, memory: int = 2**26) -> None:
+        self._size, self._memory = size, memory
         self._idle: list[tuple[FactorStore, Workspace]] = []
         self._lock = Lock()
 
@@ -74,11 +79,21 @@ class WorkspacePool:
                     return workspace
         return None
 
+    def room(self, size: int) -> Floats:
+        """Room for a workspace of so many floats: new, or where another would be too many, that of the oldest."""
+        with self._lock:
+            if len(self._idle) >= self._most(8 * size):
+                return self._idle.pop(0)[1].values
+        return np.empty(size)
+
     def give(self, store: FactorStore, workspace: Workspace) -> None:
         """Put a workspace back."""
         with self._lock:
             self._idle.append((store, workspace))
-            del self._idle[: -self._size]
+            del self._idle[: -self._most(workspace.values.nbytes)]
+
+    def _most(self, nbytes: int) -> int:
+        return max(1, min(self._size, self._memory // max(nbytes, 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +190,7 @@ class Question:
         program, codes = self.program, self.codes(evidence)
         space = self.pool.take(store)
         if space is None:
-            space = self.workspace(store, np.empty(program.size))
+            space = self.workspace(store, self.pool.room(program.size))
         else:
             space.dirty[: self.contraction.num_inputs + 1] = 0
         w, exponents = space.values, space.exponents

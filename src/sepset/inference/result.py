@@ -145,9 +145,21 @@ class Answers(Mapping[K, V]):
 
 
 class Marginals(Answers[str, Any]):
-    """The marginal of every variable, computed when read; found by name or variable."""
+    """The marginal of every variable, computed when read; found by name or variable.
 
-    def __init__(self, place: Mapping[str, int], read: Callable[[int], Any], **about: Any) -> None:
+    Attributes:
+        log_partition: the logarithm of the probability of the evidence (the partition function, if undirected); None
+            where the marginals do not share their evidence.
+    """
+
+    def __init__(
+        self,
+        place: Mapping[str, int],
+        read: Callable[[int], Any],
+        log_partition: float | None = None,
+        **about: Any,
+    ) -> None:
+        self.log_partition = log_partition
         self._place = place
         self._read = read
         self._known: dict[object, Any] = {}
