@@ -150,3 +150,15 @@ def test_what_is_refused():
         conditional_line(Gaussian(X, 0.0, 1.0), "x", "x")
     with pytest.raises(DataError, match="No rows"):
         fit_gaussian(Scatter.nothing(1), X)
+
+
+def test_a_tight_line_keeps_the_digits_of_its_variance():
+    rng = np.random.default_rng(7)
+    u = rng.normal(size=50)
+    y = 2.0 * u + 1e-8 * rng.normal(size=50)
+    away = np.linalg.lstsq(np.column_stack([np.ones(50), u]), y - 2.0 * u)[1][0]
+    for weights in (None, np.full(50, 3.0)):
+        found = fit_line({"u": u, "y": y}, "y", "u", weights=weights).cpd
+        assert found.covariance[0, 0, 0] == pytest.approx(away / 50, rel=1e-6)
+    with pytest.raises(DataError, match="no inverse"):
+        fit_line({"u": u, "y": 2.0 * u}, "y", "u")

@@ -10,12 +10,16 @@ from sepset.cpds.gaussianpriors import NormalGamma
 from sepset.cpds.multivariatepriors import LinearNormalGamma
 from sepset.cpds.priors import K2, BDeu
 from sepset.data.dataset import Dataset
+from sepset.data.moments import Moments
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.em import EM
 from sepset.learning.fit import fit
 from sepset.learning.imaginary import BDe, ImaginaryData
+from sepset.learning.metanetwork import meta_network
+from sepset.learning.naivebayes import tree_augmented
 from sepset.learning.parameters import MAP, MLE, Bayes
+from sepset.learning.predictive import log_polya
 from sepset.variables import Discrete
 
 RNG = np.random.default_rng(0)
@@ -149,3 +153,34 @@ def test_small_numbers_beside_larger_ones_are_numbers():
     """Chances that became tiny are a column like any other, as long as some are not."""
     chances = np.concatenate([np.full(20, 1e-250), [0.2, 0.7, 0.9]])
     assert fit(DAG.parse("x"), Dataset({"x": chances})).model.cpd("x").intercept[0, 0] == pytest.approx(chances.mean())
+
+
+def test_other_verbs_refuse_the_same():
+    big = {"c": [0, 1] * 15, "x": 1e200 * X, "y": NOISE}
+    with pytest.raises(DataError, match="Column 'x' holds numbers up to"):
+        tree_augmented(big, "c")
+    with pytest.raises(DataError, match="squares are no floats"):
+        PRIOR.update(1e200 * X)
+    for rows in (["a"], np.zeros((2, 2, 2)), [np.nan]):
+        with pytest.raises(DataError, match="Rows are"):
+            PRIOR.update(rows)
+    with pytest.raises(DataError, match="about 2 coordinates; the data have 1"):
+        LinearNormalGamma([0.0, 0.0], 1.0, 1.0, 1.0).update([1.0, 2.0, 3.0])
+    for alpha, counts in ((["a"], [1.0]), ([1.0], [np.inf]), ([1.0, 2.0], [1.0])):
+        with pytest.raises(ModelError, match="log_polya needs"):
+            log_polya(alpha, counts)
+    moments = Moments.of({"x": X}, ["x"])
+    for factor in ("a", np.nan, -1.0, 1e308):
+        with pytest.raises(DataError, match="Moments"):
+            moments.scale(factor)
+    net = fit(PAIR, {"a": [0, 1, 0, 1], "b": [0, 0, 1, 1]}).model
+    for number, kind in ((0, "blocks"), ("2", "blocks"), (2, "block")):
+        with pytest.raises(NotApplicable, match=r"meta-network|blocks"):
+            meta_network(net, number, kind)
+    post = fit(net, {"a": [0, 1], "b": [0, 1]}, Bayes(K2())).posterior
+    with pytest.raises(NotApplicable, match="given= maps"):
+        post.interval("b", 1, given=["a"])
+    with pytest.raises(NotApplicable, match="A tail"):
+        post.tail("a", 0, above="high")
+    with pytest.raises(NotApplicable, match="A level"):
+        post.interval("a", 0, level="high")

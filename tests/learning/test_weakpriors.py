@@ -34,3 +34,22 @@ def test_constant_columns_keep_a_variance():
 def test_nothing_has_no_scale():
     with pytest.raises(ss.DataError, match="'x' has no value that counts"):
         weak_line_priors(ss.Dataset({"x": [None, None]}, [ss.Real("x")]))
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-12, 1.0, 1e9, 1e100])
+def test_units_do_not_matter(scale):
+    x = np.random.default_rng(0).normal(3.0, 2.0, size=50)
+    one, other = (weak_line_priors(ss.Dataset({"x": k * x}))["x"] for k in (1.0, scale))
+    assert other.mean == pytest.approx(scale * one.mean)
+    assert other.rate == pytest.approx(scale**2 * one.rate)
+
+
+def test_far_from_zero_the_spread_counts_and_not_the_mean():
+    times = 1.7e9 + 100.0 * np.random.default_rng(1).normal(size=400)
+    assert weak_line_priors(ss.Dataset({"t": times}))["t"].rate == pytest.approx(0.5 * times.var(), rel=1e-6)
+
+
+def test_numbers_beyond_squares_are_refused():
+    for bad, why in ((1e200, "Rescale"), (1e-200, "Rescale"), (np.inf, "finite numbers")):
+        with pytest.raises(ss.DataError, match=why):
+            weak_line_priors(ss.Dataset({"x": [bad, 0.5 * bad]}))

@@ -48,8 +48,8 @@ class ConjugatePrior(Protocol):
 def summary(data: Data, size: int = 1) -> Scatter:
     """The statistics of rows over `size` columns, or those given."""
     if not isinstance(data, Scatter):
-        rows = np.asarray(data, dtype=np.float64)
-        data = Scatter.of(rows.reshape(-1, size) if rows.ndim < 2 else rows)
+        flat = np.ndim(data) < 2 and np.size(data) % size == 0
+        data = Scatter.of(np.reshape(data, (-1, size)) if flat else data)
     if data.size != size:
         raise DataError(f"This prior is about {size} coordinates; the data have {data.size}.")
     return data

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sepset.data.centered import Parts, centered, merged, shortfall, without
+from sepset.data.centered import Parts, centered, check_range, merged, shortfall, without
 from sepset.errors import DataError
 from sepset.factors.moments import freeze
 
@@ -56,10 +56,14 @@ class Scatter:
         >>> Scatter.of([[0.0, 1.0], [2.0, 3.0]], weights=[1.0, 3.0]).mean.tolist()
         [1.5, 2.5]
         """
-        found = np.asarray(rows, dtype=np.float64)
+        try:
+            found = np.asarray(rows, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"Rows are numbers or vectors of them; found {rows!r}.") from error
         x = found[:, None] if found.ndim == 1 else found
         if x.ndim != 2 or not np.isfinite(x).all():
             raise DataError(f"Rows are complete finite numbers or vectors of them; found the shape {found.shape}.")
+        check_range(x, [f"coordinate {i}" for i in range(x.shape[1])], "Rows are finite numbers", 0)
         share = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
         if share.shape != (len(x),) or not (np.isfinite(share).all() and (share >= 0).all()):
             raise DataError(f"{len(x)} rows need as many finite weights >= 0; found the shape {share.shape}.")

@@ -159,8 +159,10 @@ class Moments:
 
     def scale(self, factor: float) -> Moments:
         """Every weight times a factor: old data discounted."""
-        if not (np.isfinite(factor) and factor >= 0):
+        if not (isinstance(factor, int | float | np.number) and np.isfinite(factor) and factor >= 0):
             raise DataError(f"Moments are scaled by a finite number >= 0; found {factor!r}.")
+        if not factor * max(self.total, float(self.scatter.max(initial=0.0))) < np.inf:
+            raise DataError(f"Moments times {factor!r} are no floats.")
         return Moments(self.variables, self.given, self.count * factor, self.mean, self.scatter * factor, self.num_rows)
 
     def pooled(self, given: Iterable[VariableLike] = ()) -> Moments:

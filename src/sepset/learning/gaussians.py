@@ -8,6 +8,7 @@ Reference: Koller & Friedman, sections 17.1.2 and 17.2.4.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -18,11 +19,16 @@ from numpy.typing import ArrayLike, NDArray
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.regression import COLLINEAR, least_squares
 from sepset.cpds.scatter import Scatter
+from sepset.cpds.scatters import Scatters
+from sepset.data.dataset import Dataset
+from sepset.data.frames import is_lazy
 from sepset.data.moments import Moments
+from sepset.data.weights import checked_weights
 from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.factors.algebra import axis_of
 from sepset.factors.coordinates import continuous_scope, matrix, places
 from sepset.factors.moments import Gaussian
+from sepset.learning.refinement import PERFECT, is_tight, refined, smallest_variances
 from sepset.models.rows import complete
 from sepset.universe import Variables
 from sepset.variables import Discrete, Real, VariableLike, Vector
@@ -156,20 +162,31 @@ def fit_line(
     scope = (*parents, own)
     seen = data if isinstance(data, Scatter) else gaussian_scatter(data, scope, weights)
     line = least_squares(seen.mean, seen.covariance, own.size)
-    noise = _settled(_rounded(line.residue, seen.covariance[-own.size :, -own.size :]), singular, seen.count)
-    cpd = LinearGaussian(own, line.intercept, coefficients=line.slope, covariance=noise, given=parents)
-    return LineFit(cpd, line.rank, seen.size - own.size)
+    plain = LinearGaussian(own, line.intercept, coefficients=line.slope, covariance=line.residue, given=parents)
+    cpd, least = _with_digits(plain, Scatters.stacked([seen]), data, weights)
+    noise = _settled(np.where(np.abs(cpd.covariance[0]) > least, cpd.covariance[0], 0.0), singular, seen.count)
+    return LineFit(cpd.with_parameters(cpd.intercept, cpd.coefficients, noise[None]), line.rank, seen.size - own.size)
+
+
+def _with_digits(
+    cpd: LinearGaussian, stats: Scatters, data: object, weights: ArrayLike | None
+) -> tuple[LinearGaussian, float]:
+    """The line corrected by the residues of rows in memory where it fits tightly, and what rounding may leave of it."""
+    squares = np.diagonal(stats.products[0])[-cpd.child.size :] / stats.counts[0]
+    least = PERFECT * float(squares.max(initial=0.0))
+    stored = isinstance(data, Scatter | Moments | str | os.PathLike) or is_lazy(data)
+    if stored or not is_tight(cpd, stats):
+        return cpd, least
+    columns, num_rows = complete(data, Variables(cpd.scope))
+    share = data.weights if isinstance(data, Dataset) and weights is None else weights
+    checked = None if share is None else checked_weights(share, num_rows)
+    (better,) = refined((cpd,), stats, columns, checked)
+    return better, float(smallest_variances(better, stats)[0])
 
 
 def _scope(variables: Reals) -> tuple[Vector, ...]:
     listed = (variables,) if isinstance(variables, str | Vector | Discrete) else tuple(variables)
     return continuous_scope(Real(v) if isinstance(v, str) else v for v in listed)
-
-
-def _rounded(residue: Array, total: Array) -> Array:
-    """What is left, with zero in place of what rounding leaves of a perfect fit."""
-    scale = float(np.abs(np.diagonal(total)).max(initial=0.0))
-    return np.where(np.abs(residue) > 1e-13 * scale, residue, 0.0)
 
 
 def conditional_line(joint: Gaussian, child: VariableLike, given: Iterable[VariableLike] = ()) -> LinearGaussian:

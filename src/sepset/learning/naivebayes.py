@@ -17,6 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.data.centered import check_range
 from sepset.data.dataset import Dataset
 from sepset.data.files import read_dataset
 from sepset.errors import DataError, ScopeError, listing
@@ -85,6 +86,10 @@ def tree_augmented(
     chosen = [v for v in rows.variables if v != root] if features is None else [rows.variables[f] for f in features]
     _check_features(root.name, [v.name for v in chosen])
     share = _row_weights(rows, weights)
+    for variable in chosen:
+        if not isinstance(variable, Discrete):
+            numbers = np.nan_to_num(rows.values(variable), nan=0.0, posinf=np.inf, neginf=np.inf)
+            check_range(numbers[:, None], [variable.name], "A tree needs finite numbers")
     information = conditional_information(rows, root, chosen, share)
     parents = spanning_tree(information, [isinstance(v, Discrete) for v in chosen])
     edges = [(root.name, v.name) for v in chosen]

@@ -29,15 +29,12 @@ from sepset.learning.maximization import (
     prior_for,
 )
 from sepset.learning.posterior import Posterior
-from sepset.learning.refinement import EPSILON, TIGHT, is_tight, refined, shares, smallest_variances
+from sepset.learning.refinement import EPSILON, PERFECT, TIGHT, is_tight, refined, shares, smallest_variances
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 
 Array: TypeAlias = NDArray[np.float64]
-
-PERFECT = 1e-13
-"""The share of a child's variance below which what a line leaves over counts as nothing."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

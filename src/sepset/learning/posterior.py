@@ -141,9 +141,9 @@ class Posterior:
             given: the states of all its (discrete) parents.
             level: the probability that the parameter lies inside.
         """
-        if not 0.0 < level < 1.0:
+        if not (isinstance(level, float | np.floating) and 0.0 < level < 1.0):
             raise NotApplicable(f"A level lies between 0 and 1; found {level!r}.")
-        return self._own(variable).interval(parameter, level, given or {})
+        return self._own(variable).interval(parameter, level, _states(given))
 
     def tail(
         self, variable: VariableLike, parameter: Any, *, above: float, given: Mapping[Any, Any] | None = None
@@ -152,15 +152,15 @@ class Posterior:
 
         Reference: Koller & Friedman, section 17.3.2.
         """
-        if np.isnan(above):
+        if not isinstance(above, int | float | np.number) or np.isnan(above):
             raise NotApplicable(f"A tail lies above a number; found {above!r}.")
-        return self._own(variable).tail(parameter, above, given or {})
+        return self._own(variable).tail(parameter, above, _states(given))
 
     def moments(
         self, variable: VariableLike, parameter: Any, *, given: Mapping[Any, Any] | None = None
     ) -> tuple[float, float]:
         """The mean and the standard deviation of one parameter; arguments as in `interval`."""
-        return self._own(variable).moments(parameter, given or {})
+        return self._own(variable).moments(parameter, _states(given))
 
     def log_density(self, model: BayesNet, parameterization: Parameterization = "softmax") -> float:
         r"""The log density of the parameters of `model`, which has the form of this posterior's network.
@@ -272,6 +272,12 @@ class Posterior:
     def _repr_html_(self) -> str:
         body = "".join(f"<tr>{''.join(f'<td>{html.escape(c)}</td>' for c in row)}</tr>" for row in self._rows())
         return f"<table><caption>{html.escape(repr(self))}</caption><tbody>{body}</tbody></table>"
+
+
+def _states(given: Mapping[Any, Any] | None) -> Mapping[Any, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise NotApplicable(f"given= maps the parents to their states; found {given!r}.")
+    return given or {}
 
 
 def _posterior(cpds: tuple[CPD, ...], prior: Any, total: Any) -> BlockPosterior:

@@ -18,6 +18,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sepset.cpds.hyperparameters import finite_array
 from sepset.errors import ModelError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -38,7 +39,7 @@ def log_polya(alpha: ArrayLike, counts: ArrayLike) -> float:
     >>> round(float(np.exp(log_polya([2, 1, 1], [2, 0, 0]))), 12)
     0.3
     """
-    a, m = np.asarray(alpha, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+    a, m = finite_array("log_polya", "pseudo-counts", alpha), finite_array("log_polya", "counts", counts)
     if a.shape != m.shape or not (a > 0).all() or not (m >= 0).all():
         raise ModelError(
             f"log_polya needs positive pseudo-counts and as many counts; found {a.tolist()}, {m.tolist()}."

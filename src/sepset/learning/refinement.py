@@ -30,6 +30,9 @@ Array: TypeAlias = NDArray[np.float64]
 TIGHT = 1e-6
 """The share of a child's squares below which differences of sums of squares are not trusted."""
 
+PERFECT = 1e-13
+"""The share of a child's variance below which, from sums of squares alone, what a line leaves over is nothing."""
+
 EPSILON = float(np.finfo(np.float64).eps)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.cpds.gaussianpriors import NormalGamma
+from sepset.data.centered import check_range
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
 from sepset.variables import Discrete
@@ -16,7 +17,10 @@ WEAK = 1e-3
 """How many rows the prior of a mean counts for."""
 
 SMALLEST = 1e-9
-"""The variance of a constant column, beside its square."""
+"""The variance of a constant column, beside its square; and of one of zeros."""
+
+ROUNDING = 1e-15
+"""The deviation of a constant column, beside its mean, that rounding alone may leave."""
 
 
 def weak_line_priors(rows: Dataset) -> dict[str, NormalGamma]:
@@ -42,8 +46,11 @@ def weak_line_priors(rows: Dataset) -> dict[str, NormalGamma]:
         if not weights.any():
             raise DataError(f"Column {variable.name!r} has no value that counts, and so no scale.")
         values = np.where(weights > 0, column, 0.0)
+        check_range(values[:, None], [variable.name], "A prior needs finite numbers")
         mean = float(weights @ values / weights.sum())
         spread = float(weights @ (values - mean) ** 2 / weights.sum())
-        rate = 0.5 * PSEUDO_ROWS * max(spread, SMALLEST * max(mean**2, SMALLEST))
+        if spread <= (ROUNDING * mean) ** 2:
+            spread = SMALLEST * (mean**2 or 1.0)
+        rate = 0.5 * PSEUDO_ROWS * spread
         found[variable.name] = NormalGamma(mean, WEAK, 1.0 + 0.5 * PSEUDO_ROWS, rate)
     return found
