@@ -165,10 +165,16 @@ def _call_template(original: Callable[..., Any], args: Any, kws: Any) -> Any:
 def _compiled(function: F, fastmath: set[str] | bool, inline: bool, borrows: bool) -> F:
     if config.DISABLE_JIT:
         return function
-    written_out = "always" if inline else "never"
-    dispatcher = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath, inline=written_out, _nrt=not borrows)(
-        function
-    )
+    private = function.__name__.startswith("_")  # called by kernels alone, it needs no way in from Python
+    dispatcher = numba.njit(
+        nogil=True,
+        error_model="numpy",
+        fastmath=fastmath,
+        inline="always" if inline else "never",
+        no_cpython_wrapper=private,
+        no_cfunc_wrapper=True,
+        _nrt=not borrows,
+    )(function)
     dispatcher.get_call_template = partial(_call_template, dispatcher.get_call_template)
     if cache_directory() is not None and Path(function.__code__.co_filename).is_file():
         dispatcher._cache = _KernelCache(dispatcher.py_func)
