@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
 from learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
@@ -32,11 +32,11 @@ def test_the_text_example_reaches_its_fractions():
     assert found.status is Status.CONVERGED  # it knows when no step rises
 
 
-@given(incomplete())
-@settings(max_examples=40)
-def test_no_step_lowers_the_likelihood(case):
+@given(incomplete(), st.sampled_from(["lbfgs", "conjugate", "steepest"]))
+@settings(max_examples=60)
+def test_no_step_lowers_the_likelihood(case, optimizer):
     net, rows = case
-    found = fit(net, rows, GradientAscent(start="model"), until=Until(steps=15, tolerance=None))
+    found = fit(net, rows, GradientAscent(start="model", optimizer=optimizer), until=Until(steps=15, tolerance=None))
     values = np.concatenate([[log_likelihood(net, rows)], found.trace])
     assert (np.diff(values) >= -1e-11 * np.abs(values[1:]) - 1e-12).all()
     assert_allclose(found.log_likelihood, log_likelihood(found.model, rows), rtol=1e-9, atol=1e-10)
@@ -79,12 +79,14 @@ def test_priors_and_tied_blocks():
     assert found.cpd("b").values.tolist() == found.cpd("a").values.tolist()
 
 
-def test_resuming_is_the_same_to_the_bit(tmp_path):
+@pytest.mark.parametrize("optimizer", ["lbfgs", "conjugate", "steepest"])
+def test_resuming_is_the_same_to_the_bit(optimizer, tmp_path):
     net = network("tree")
     rows, file = masked_codes(net, 60), tmp_path / "run.bin"
 
     def run(steps, **more):
-        found = fit(net, rows, GradientAscent(start="model"), until=Until(steps=steps, tolerance=None), **more)
+        method = GradientAscent(start="model", optimizer=optimizer)
+        found = fit(net, rows, method, until=Until(steps=steps, tolerance=None), **more)
         return [np.asarray(c.parameters).tobytes() for c in found.model.cpds], found.trace.tolist()
 
     run(2, checkpoint=file)
@@ -93,8 +95,12 @@ def test_resuming_is_the_same_to_the_bit(tmp_path):
 
 def test_settings():
     assert repr(GradientAscent(memory=5)) == "GradientAscent(memory=5)"
-    with pytest.raises(NotApplicable, match="memory"):
-        GradientAscent(memory=0)
+    assert repr(GradientAscent(optimizer="conjugate")) == "GradientAscent(optimizer='conjugate')"
+    for bad in ({"memory": 0}, {"batch": 0}, {"rate": 0.0}, {"rate": np.nan}):
+        with pytest.raises(NotApplicable, match=next(iter(bad))):
+            GradientAscent(**bad)
+    with pytest.raises(NotApplicable, match="Did you mean 'conjugate'"):
+        GradientAscent(optimizer="conjugat")
 
 
 def test_maximum_likelihood_is_the_same_in_logits():

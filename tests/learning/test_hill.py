@@ -29,6 +29,17 @@ def test_climbs_end_higher_or_nowhere(case):
     assert hill.climb(start, slope, -slope, 0.5) is None
 
 
+def test_promises_shrink_with_the_slope():
+    net = network("tree")
+    task = Ascent.of(Task(net, masked_codes(net, 30)), None, "softmax", 1)
+    hill, point = Hill.of(task), task.point(net)
+    wanted = 0.5 * (hill.slope(point) ** 2 * hill.scale(point)).sum() / -point.objective
+    assert_allclose(hill.promise(point), wanted)
+    for _ in range(60):
+        point = task.point(task.expectation.blocks.maximize(point.model, point.statistics, task.alphas))
+    assert hill.promise(point) < 1e-6 * wanted
+
+
 def test_pairs_are_steps_and_falls():
     net = network("logistic")
     task = Ascent.of(Task(net, masked_codes(net, 30)), None, "softmax", 1)

@@ -19,6 +19,7 @@ from sepset.inference.result import Guarantee, Status
 from sepset.learning.em import EM, IncrementalEM
 from sepset.learning.fit import fit
 from sepset.learning.gradient import GradientAscent
+from sepset.learning.imaginary import ImaginaryData
 from sepset.learning.stepwise import StepwiseEM
 from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete
@@ -141,6 +142,19 @@ def test_sharp_priors_end_where_em_does_with_the_same_zeros(name, scale):
             weights = [np.concatenate([w.reshape(-1) for w in f.model.cpd("x").weights]) for f in (slow, fast)]
             assert ((weights[0] == 0) == (weights[1] == 0)).all()
             assert_allclose(*weights, atol=2e-3)
+
+
+@pytest.mark.parametrize("name", ["aitken", "conjugate em", "lbfgs", "conjugate"])
+@pytest.mark.parametrize("form", ["tree", "noisy-or", "noisy-max", "logistic", "lines"])
+def test_imaginary_rows_count_as_rows_do(name, form):
+    """The mode under imaginary rows is the largest likelihood of all rows together."""
+    net = mixed() if form == "lines" else network(form)
+    rows = mixed_rows(net, 40, 0.2) if form == "lines" else masked_codes(net, 40)
+    imagined = net.sample(30, seed=9)
+    rule, method = Until(steps=150, tolerance=1e-12), replace(ALL[name], start="model")
+    found = fit(net, rows, replace(method, prior=ImaginaryData(imagined)), until=rule)
+    wanted = fit(net, rows.concat(imagined), EM(start="model", acceleration="squarem"), until=rule)
+    assert_allclose(found.trace[-1], wanted.trace[-1], rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["lbfgs", "conjugate", "steepest", "stochastic"])

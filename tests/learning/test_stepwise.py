@@ -161,7 +161,8 @@ def test_seeds_reproduce_and_threads_do_not_matter():
     dag, _, rows = latent(200)
 
     def values(seed, **more):
-        found = fit(dag, rows, StepwiseEM(batch=30, **more), variables=[Discrete("h", 2)], seed=seed, until=passes(3))
+        method = StepwiseEM(batch=40, restarts=1, **more)
+        found = fit(dag, rows, method, variables=[Discrete("h", 2)], seed=seed, until=passes(3))
         return numbers(found.model), found.trace.tolist()
 
     assert values(7) == values(7)

@@ -15,6 +15,7 @@ from sepset.cpds.priors import Dirichlet, Laplace, Normal
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.learning.ascent import Ascent
+from sepset.learning.imaginary import ImaginaryData
 from sepset.learning.task import Task
 from sepset.learning.unconstrained import Unconstrained
 from sepset.models.bayesnet import BayesNet
@@ -54,6 +55,13 @@ def test_slopes_of_priors():
     lines = mixed()
     check_slope(lines, mixed_rows(lines, 30, 0.2), (NormalGamma(1.0, 2.0, 3.0, 4.0), Dirichlet(1.0)))
     check_slope(lines, mixed_rows(lines, 30, 0.2), (Normal(0.5), Dirichlet(1.0)))
+
+
+@pytest.mark.parametrize("form", [*FORMS, "lines"])
+def test_slopes_of_imaginary_rows(form):
+    net = mixed() if form == "lines" else network(form)
+    rows = mixed_rows(net, 20, 0.2) if form == "lines" else masked_codes(net, 20)
+    check_slope(net, rows, ImaginaryData(net.sample(15, seed=9), 0.7))
 
 
 @given(incomplete(num_rows=5))

@@ -112,8 +112,7 @@ class GradientAscent(Climbing):
     def _climbed(self, task: Ascent, state: Point) -> tuple[Point, Info]:
         ways = DIRECTIONS[self.optimizer]
         hill = Hill.of(task)
-        slope = hill.steepest(state)
-        scale = 1.0 / (hill.vector.curvature(state.model, state.statistics, task.alphas) + 1.0)
+        slope, scale = hill.steepest(state), hill.scale(state)
         ahead = within(ways.ahead(state.memory, slope, scale), slope, hill.edges)
         climbs = (hill.climb(state, slope, direction, ways.flattening) for direction in (ahead, scale * slope))
         found = next((point for point in climbs if point is not None), None)
@@ -121,4 +120,5 @@ class GradientAscent(Climbing):
             return state, Info(state.objective, 0.0, is_done=True)
         keep = self.memory if ways.memory is None else ways.memory
         new = replace(found, memory=state.memory.updated(*hill.pair(state, found), keep) if keep else state.memory)
-        return new, new.info(state)
+        made = new.info(state)
+        return new, made._replace(change=max(made.change, hill.promise(new)))

@@ -44,6 +44,15 @@ class Hill:
         """The slope, as far as it is steeper than edges."""
         return steepest(self.vector.pack(point.model), self.slope(point), self.edges)
 
+    def scale(self, point: Point) -> Array:
+        """A diagonal guess of the inverse curvature: the information of completed rows, and one row more."""
+        return np.asarray(1.0 / (self.vector.curvature(point.model, point.statistics, self.task.alphas) + 1.0))
+
+    def promise(self, point: Point) -> float:
+        """About how much a step straight up would still rise, relative to the objective: a small step is not an end."""
+        rise = 0.5 * float(self.scale(point) @ self.steepest(point) ** 2)
+        return rise / max(abs(point.objective), 1e-300)
+
     def pair(self, start: Point, end: Point) -> tuple[Array, Array]:
         """The step between two points, and how much the smooth slope fell by it."""
         return self.vector.pack(end.model) - self.vector.pack(start.model), self.slope(start) - self.slope(end)

@@ -15,7 +15,7 @@ RISE, FLATTENING = 1e-4, 0.9
 
 TRIALS = 30
 ROUNDING = 1e-16
-"""A promised rise below this share of the value is lost in its rounding."""
+"""A promised rise below this share of the value, or of one, is lost in rounding."""
 
 
 class Place(NamedTuple):
@@ -53,7 +53,7 @@ def line_search(
         return None
     low, high, best, t = Place(0.0, value, gain), None, None, 1.0
     for _ in range(TRIALS):
-        if t * gain <= ROUNDING * abs(value) < np.inf:
+        if t * gain <= ROUNDING * max(abs(value), 1.0) < np.inf:
             break
         new, new_slope = trial(t)
         here = Place(t, new, float(new_slope @ direction))

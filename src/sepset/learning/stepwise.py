@@ -93,7 +93,7 @@ class StepwiseEM(Climbing):
             found = batch.expect(task, model)
             statistics = _faded(statistics, found.statistics, (number + 2.0) ** -self.forgetting, stands_for)
             worth, number = worth + found.log_likelihood, number + 1
-        new = task.at(model, statistics, worth, memory=(number, total, about), is_exact=batch.rows is None)
+        new = task.at(model, statistics, worth, memory=(number, total, about))
         return new, new.info(state, is_monotone=False)
 
     def update(

@@ -12,7 +12,7 @@ Reference: Koller & Friedman, lemma 19.1 and section 19.2.1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -23,7 +23,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.priors import Laplace, Normal
-from sepset.learning.families import Cells, Contributions, JointStates, contributing, contributions
+from sepset.learning.families import Cells, Contributions, JointStates, contributing, contributions, joined
 from sepset.learning.gaussianfamily import ConjugatePrior, GaussianFamily
 from sepset.learning.reestimation import Reestimation, Statistics
 from sepset.models.bayesnet import BayesNet
@@ -120,14 +120,24 @@ class Unconstrained:
     def slope(self, model: BayesNet, statistics: Statistics, alphas: Sequence[Any]) -> Array:
         """The gradient of log-likelihood and smooth log prior, from the statistics expected at the network."""
         statistics, alphas = self.blocks.joined(model, statistics, alphas)
-        rows = zip(self.parts, self._firsts(model), statistics, alphas, strict=True)
+        rows = self._joined(model, statistics, alphas)
         return np.concatenate([np.zeros(0), *(part.slope(cpd, s, a) for part, cpd, s, a in rows)])
 
     def curvature(self, model: BayesNet, statistics: Statistics, alphas: Sequence[Any]) -> Array:
         """The information of completed rows, coordinate by coordinate."""
         statistics, alphas = self.blocks.joined(model, statistics, alphas)
-        rows = zip(self.parts, self._firsts(model), statistics, alphas, strict=True)
+        rows = self._joined(model, statistics, alphas)
         return np.concatenate([np.zeros(0), *(part.curvature(cpd, s, a) for part, cpd, s, a in rows)])
+
+    def _joined(
+        self, model: BayesNet, statistics: Statistics, alphas: Sequence[Any]
+    ) -> Iterator[tuple[Coordinates, Any, Array, Any]]:
+        """Each block's part and CPD, its statistics with those of imaginary rows, and what is left of the prior."""
+        families = [self.blocks.families[members[0]] for members in self.blocks.members]
+        for part, family, cpd, stats, alpha in zip(
+            self.parts, families, self._firsts(model), statistics, alphas, strict=True
+        ):
+            yield part, cpd, *joined(family, cpd, stats, alpha)
 
     def edges(self, alphas: Sequence[Any]) -> Array:
         r"""How sharp a Laplace prior's edge at zero is along each coordinate: $1 / s$ for weights, zero for all else.
