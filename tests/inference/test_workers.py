@@ -3,18 +3,83 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
+import time
 
 import pytest
 
 import sepset as ss
 from sepset.inference.workers import in_order, num_threads
 
+SHORT = [lambda task: False, lambda task: True, lambda task: task(None) % 3 == 0, lambda task: task(None) % 3 != 0]
+
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
-def test_results_come_in_the_order_of_tasks(threads):
-    tasks = [lambda cancel, i=i: i * i for i in range(50)]
-    assert list(in_order(tasks, threads)) == [i * i for i in range(50)]
+@pytest.mark.parametrize("is_short", SHORT)
+@pytest.mark.parametrize("num", [0, 1, 2, 50])
+def test_results_come_in_the_order_of_tasks(threads, is_short, num):
+    tasks = [lambda cancel, i=i: i * i for i in range(num)]
+    assert list(in_order(tasks, threads, is_short=is_short)) == [i * i for i in range(num)]
+
+
+def test_the_caller_does_what_is_short_and_nothing_else():
+    mine = threading.current_thread()
+    alone = in_order([lambda cancel: threading.current_thread()] * 20, 1, is_short=lambda task: True)
+    assert set(alone) == {mine}
+    others = in_order([lambda cancel: threading.current_thread()] * 20, 2)
+    assert mine not in set(others)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_no_more_tasks_run_at_once_than_asked_for(threads):
+    running, most, lock = [], [], threading.Lock()
+
+    def task(cancel):
+        with lock:
+            running.append(1)
+            most.append(len(running))
+        time.sleep(0.002)
+        with lock:
+            running.pop()
+
+    for is_short in (lambda task: False, lambda task: True):
+        list(in_order([task] * 30, threads, is_short=is_short))
+    assert max(most) <= threads
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("is_short", SHORT[:2])
+def test_an_error_in_making_tasks_comes_after_the_results_before_it(threads, is_short):
+    def tasks():
+        yield lambda cancel: 1
+        yield lambda cancel: 2
+        raise ValueError("no third")
+
+    found = in_order(tasks(), threads, is_short=is_short)
+    assert [next(found), next(found)] == [1, 2]
+    with pytest.raises(ValueError, match="no third"):
+        next(found)
+
+
+@pytest.mark.parametrize("is_short", SHORT[:2])
+def test_interrupting_the_caller_ends_all(is_short):
+    begun = threading.Event()
+
+    def long(cancel):
+        begun.set()
+        while not cancel[0]:
+            time.sleep(0.001)
+
+    def interrupts(cancel):
+        begun.wait()
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(0.01)
+
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        list(in_order([interrupts, long, long], 2, is_short=lambda task: is_short(task) and task is interrupts))
+    assert threading.active_count() == before
 
 
 def test_tasks_are_made_only_a_little_ahead():

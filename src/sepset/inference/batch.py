@@ -127,7 +127,7 @@ class RowTables:
     ) -> Iterator[Chunk]:
         """Chunks of rows with what was found in them, in an order that does not depend on the threads."""
         done = 0
-        for chunk in in_order(self._tasks(rows, targets, weights), num_threads(workers.threads)):
+        for chunk in in_order(self._tasks(rows, targets, weights), num_threads(workers.threads), is_short=_is_short):
             yield chunk
             done += len(chunk.rows)
             workers.report(done, len(rows))
@@ -242,6 +242,11 @@ def _run(
     log_partition, flat, totals, wide = loaded.run(rows.codes[_span(part)], weight, cancel)
     marginals = {v: flat[:, loaded.program.places[v]] for v in targets}
     return Chunk(part, log_partition, marginals, totals if weights is not None else 0.0, wide)
+
+
+def _is_short(task: partial[Chunk]) -> bool:
+    """Whether a task is done before anyone would wait for Ctrl-C to be heard."""
+    return task.func is _left or len(task.args[-1]) * _row_seconds(task.args[0].program) <= LONGEST
 
 
 def _left(tables: RowTables, targets: Sequence[int], part: Ints, cancel: Cancel) -> Chunk:

@@ -6,8 +6,8 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,29 +33,122 @@ def num_threads(threads: int | None) -> int:
     return int(threads)
 
 
-def in_order(tasks: Iterable[Callable[[Cancel], T]], threads: int) -> Iterator[T]:
+def in_order(
+    tasks: Iterable[Callable[[Cancel], T]], threads: int, *, is_short: Callable[[Any], bool] = lambda task: False
+) -> Iterator[T]:
     """The tasks' results in the order of the tasks, a few of them running ahead.
 
     An interruption, or an error in one of them, cancels all that run.
 
+    Args:
+        threads: how many tasks run at once.
+        is_short: whether a task takes only moments: the calling thread, deaf to Ctrl-C meanwhile, then does it itself
+            instead of waiting, which saves waking it for every result.
+
     >>> list(in_order([lambda cancel: 1, lambda cancel: 2], 2))
     [1, 2]
     """
-    cancel = np.zeros(1, dtype=np.uint8)
-    waiting: deque[Future[T]] = deque()
-    with ThreadPoolExecutor(threads, thread_name_prefix="sepset") as pool:
+    crew = _Crew(iter(tasks), threads, is_short)
+    try:
+        while (found := crew.next_result()) is not None:
+            yield found[0]
+    finally:
+        crew.end()
+
+
+class _Crew(Generic[T]):
+    """Threads that take task after task, and a caller who collects the results in order and may lend a hand."""
+
+    def __init__(self, tasks: Iterator[Callable[[Cancel], T]], threads: int, is_short: Callable[[Any], bool]) -> None:
+        self._tasks, self._threads, self._is_short = tasks, threads, is_short
+        self._changed = threading.Condition()
+        self._cancel = np.zeros(1, dtype=np.uint8)
+        self._waiting: deque[Callable[[Cancel], T]] = deque()  # made, and not begun
+        self._begun = self._collected = 0
+        self._left = True  # whether there may be more tasks
+        self._done: dict[int, tuple[T] | BaseException] = {}
+        self._crew: list[threading.Thread] = []
+        self._look_ahead()
+        self._hire(min(len(self._waiting), threads) - 1)
+
+    def next_result(self) -> tuple[T] | None:
+        """The result of the next task, or None after the last."""
+        while True:
+            with self._changed:
+                if self._collected in self._done:
+                    found = self._done.pop(self._collected)
+                    self._collected += 1
+                    self._changed.notify_all()
+                    if isinstance(found, BaseException):
+                        raise found
+                    return found
+                if not self._look_ahead() and self._collected == self._begun:
+                    return None
+                task = self._taken() if self._waiting and self._is_short(self._waiting[0]) else None
+                if task is None:
+                    self._hire(min(len(self._waiting), self._threads - len(self._crew)))
+                    self._changed.wait()
+            if task is not None:
+                self._do(*task, deaf=True)
+
+    def end(self) -> None:
+        """Cancel what still runs, and wait for it."""
+        with self._changed:
+            self._cancel[0], self._left = 1, False
+            self._waiting.clear()
+            self._changed.notify_all()
+        for thread in self._crew:
+            thread.join()
+
+    def _hire(self, count: int) -> None:
+        for _ in range(max(count, 0)):
+            thread = threading.Thread(target=self._work, name="sepset", daemon=True)
+            self._crew.append(thread)
+            thread.start()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while (task := self._taken()) is None:
+                    if not self._left and not self._waiting:
+                        return
+                    self._changed.wait()
+            self._do(*task)
+
+    def _taken(self) -> tuple[int, Callable[[Cancel], T]] | None:
+        """The next task with its number, unless it is too far ahead of what was collected."""
+        if self._begun - self._collected > 2 * self._threads or not self._look_ahead():
+            return None
+        self._begun += 1
+        return self._begun - 1, self._waiting.popleft()
+
+    def _look_ahead(self) -> bool:
+        """Whether a task waits; some are made in advance, by whoever looks."""
+        while self._left and len(self._waiting) < 2:
+            try:
+                self._waiting.append(next(self._tasks))
+            except StopIteration:
+                self._left = False
+            except BaseException as error:  # told when its turn comes
+                self._waiting.append(partial(_fail, error))
+                self._left = False
+        return bool(self._waiting)
+
+    def _do(self, number: int, task: Callable[[Cancel], T], *, deaf: bool = False) -> None:
+        found: tuple[T] | BaseException
         try:
-            for task in tasks:
-                waiting.append(pool.submit(task, cancel))
-                if len(waiting) > 2 * threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        except BaseException:
-            cancel[0] = 1
-            for future in waiting:
-                future.cancel()
-            raise
+            found = (task(self._cancel),)
+        except BaseException as error:
+            if deaf and not isinstance(error, Exception):
+                raise  # an interruption that came meanwhile
+            found = error
+        with self._changed:
+            self._done[number] = found
+            self._changed.notify_all()
+
+
+def _fail(error: BaseException, cancel: Cancel) -> NoReturn:
+    raise error
 
 
 class SingleBlas:
