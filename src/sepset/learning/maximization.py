@@ -17,7 +17,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.estimation import unseen_message
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
-from sepset.cpds.multinomials import Multinomials, multinomials
+from sepset.cpds.multinomials import Multinomials, child_states, multinomials
 from sepset.cpds.priors import (
     CellPrior,
     Dirichlet,
@@ -32,7 +32,7 @@ from sepset.cpds.scatters import Scatters
 from sepset.errors import DataError, ModelError, NotApplicable, listing, nearest
 from sepset.factors.coordinates import states_of
 from sepset.learning.families import check_rows_join, contributing, contributions
-from sepset.learning.linepriors import is_conjugate, posterior_of
+from sepset.learning.linepriors import is_conjugate, is_conjugate_of, posterior_of
 from sepset.learning.lines import at_variances, mode_of
 from sepset.learning.statistics import realigned
 
@@ -136,7 +136,7 @@ def is_prior_of(prior: object, cpd: CPD) -> bool:
     if isinstance(prior, RowPrior):
         return True
     if isinstance(cpd, LinearGaussian | LogisticCPD):
-        return isinstance(prior, Normal | Laplace) or (isinstance(cpd, LinearGaussian) and is_conjugate(prior))
+        return isinstance(prior, Normal | Laplace) or (isinstance(cpd, LinearGaussian) and is_conjugate_of(prior, cpd))
     return isinstance(prior, CellPrior)
 
 
@@ -172,12 +172,13 @@ def _filling(cpds: Sequence[CPD], cells: Multinomials, counts: Array, unseen: ob
     if unseen != "marginal":
         return pseudo_counts_of(prior_for(unseen, cpds), cpds)
     k = cpds[0].child.num_states  # type: ignore[union-attr]  # multinomials are discrete
-    if len(counts) != k * (int(cells.groups.max()) + 1):
+    states = child_states(cells, k)
+    if (states.sum(axis=1) > 1).any():
         raise NotApplicable(f"{cpds[0]!r} has cells of several states; there unseen= is 'uniform' or a prior.")
-    marginal = counts.reshape(-1, k).sum(axis=0)
+    marginal = counts @ states
     if not marginal.any():
         raise DataError(f"{cpds[0]!r} has no data at all, so the child's marginal is unknown. Use unseen='uniform'.")
-    return np.tile(marginal, len(counts) // k)
+    return np.asarray(marginal[states.argmax(axis=1)])
 
 
 def _numeric(
