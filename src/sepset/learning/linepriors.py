@@ -70,7 +70,9 @@ def conjugate_for(cpd: LinearGaussian, prior: object) -> Conjugate:
     else:
         fitting = f"NormalInverseWishart over {size} coordinates"
         fitting += f", or LinearNormalInverseWishart over {1 + reals} coefficients of them" if reals else ""
-    raise NotApplicable(f"{cpd!r} takes {fitting}, or ImaginaryData; found {prior!r}.")
+    raise NotApplicable(
+        f"{cpd!r} takes {fitting}, or ImaginaryData; found {prior!r}. A list of priors serves a mixed network."
+    )
 
 
 def imagined(cpd: LinearGaussian, stats: Scatters) -> tuple[Conjugate, ...]:

@@ -31,7 +31,7 @@ from sepset.cpds.priors import (
 from sepset.cpds.scatters import Scatters
 from sepset.errors import DataError, ModelError, NotApplicable, listing, nearest
 from sepset.factors.coordinates import states_of
-from sepset.learning.families import check_rows_join, contributing, contributions
+from sepset.learning.families import check_rows_join, contributing, contributions, weight_prior
 from sepset.learning.linepriors import is_conjugate, is_conjugate_of, posterior_of
 from sepset.learning.lines import at_variances, mode_of
 from sepset.learning.statistics import realigned
@@ -126,6 +126,8 @@ def prior_for(prior: object, cpds: Sequence[CPD]) -> Any:
         if fitting is None and cpds[0].num_parameters:
             raise NotApplicable(f"None of {listing(prior)} is a prior for {cpds[0]!r}.")
         return fitting
+    if isinstance(prior, type):
+        raise ModelError(f"A prior is a value, such as BDeu(10); found the class {prior.__name__}.")
     return prior
 
 
@@ -188,7 +190,9 @@ def _numeric(
     if isinstance(prior, RowPrior):
         check_rows_join(prior, cpds[0], parameterization == "theta")
         total, prior = total + prior.hyperparameters(cpds), None
-    if isinstance(prior, CellPrior):
+    if prior is not None and isinstance(cpds[0], LogisticCPD):
+        prior = weight_prior(cpds[0], prior)
+    elif isinstance(prior, CellPrior):
         k = cpds[0].child.num_states  # type: ignore[union-attr]  # discrete, as it takes pseudo-counts
         prior = Dirichlet.improper(_shifted(prior.pseudo_counts((1, k))[0], prior, parameterization, cpds[0]))
     speaks = prior is not None and not (isinstance(prior, Dirichlet) and not prior.alpha.any())
@@ -240,7 +244,7 @@ def _lines(
     elif is_conjugate(prior):
         made = mode_of(first, posterior_of(first, prior, stats), parameterization)
     else:
-        made = _plain_lines(first, stats, prior, unseen)
+        made = _plain_lines(first, stats, weight_prior(first, prior), unseen)
     parts = made.intercept, made.coefficients, made.covariance
     return tuple(cpd.with_parameters(*parts) for cpd in cpds)  # type: ignore[attr-defined]  # all are of one kind
 
