@@ -8,8 +8,9 @@ import pytest
 import random_models
 from cpd_contract import all_rows
 from sepset.cpds.causal import NoisyOr
-from sepset.cpds.multinomials import multinomials
+from sepset.cpds.multinomials import child_states, multinomials
 from sepset.cpds.rules import RuleCPD
+from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable
 from sepset.variables import Discrete
 
@@ -45,3 +46,10 @@ def test_rules_that_contexts_share_have_no_groups():
     shared = RuleCPD(x, [({x: 0}, 0.5), ({a: 0, x: 1}, 0.5), ({a: 0, x: 2}, 0.0), ({a: 1, x: {1, 2}}, 0.25)])
     with pytest.raises(NotApplicable, match="several contexts share"):
         _ = shared.groups
+
+
+def test_cells_know_their_states():
+    x, u = Discrete("x", 3), Discrete("u")
+    assert child_states(TableCPD(x, np.full((2, 3), 1 / 3), given=u), 3).argmax(axis=1).tolist() == [0, 1, 2, 0, 1, 2]
+    rules = RuleCPD(x, [({x: {1, 2}}, 0.25), ({x: 0}, 0.5)])
+    assert child_states(rules, 3).tolist() == [[False, True, True], [True, False, False]]

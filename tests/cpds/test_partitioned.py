@@ -72,5 +72,5 @@ def test_parts_without_data():
     cpd = PartitionCPD(X, [0, 1], np.full((3, 3), 1 / 3), given=A)
     stats = cpd.statistics({A: np.zeros(2, int), X: np.array([0, 2])})
     np.testing.assert_allclose(cpd.from_statistics(stats).distributions[0], [0.5, 0, 0.5])
-    with pytest.raises(DataError, match=r"2 of 3 contexts never occur .*first: \(part 1"):
+    with pytest.raises(DataError, match=r"2 of 3 contexts never occur .*data: \(part 1"):
         cpd.from_statistics(stats, unseen="raise")

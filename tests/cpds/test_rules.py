@@ -167,5 +167,5 @@ def test_unseen_contexts_follow_the_policy():
     cpd = RuleCPD(X, MIXED)
     counts = [1, 3, 0, 0, 1, 1, 1, 1]
     assert cpd.from_statistics(counts).probability[:4].tolist() == [0.25, 0.75, 0.5, 0.5]
-    with pytest.raises(DataError, match=r"first: \(a=0, b=1\)"):
+    with pytest.raises(DataError, match=r"data: \(a=0, b=1\)"):
         cpd.from_statistics(counts, unseen="raise")

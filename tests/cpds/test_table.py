@@ -162,7 +162,7 @@ def test_statistics_are_the_contingency_table():
 def test_unseen_rows_follow_the_policy():
     cpd = TableCPD(D, [[0.5, 0.5], [0.5, 0.5]], I)
     assert cpd.from_statistics([0, 0, 1, 3]).values.tolist() == [[0.5, 0.5], [0.25, 0.75]]
-    with pytest.raises(DataError, match=r"first: \(intelligence='low'\)"):
+    with pytest.raises(DataError, match=r"data: \(intelligence='low'\)"):
         cpd.from_statistics([0, 0, 1, 3], unseen="raise")
 
 

@@ -140,7 +140,7 @@ def test_statistics_pool_the_counts_of_each_leaf():
 def test_unseen_leaves_follow_the_policy():
     cpd = TreeCPD(J, JOB)
     assert cpd.from_statistics([1, 1, 0, 0, 1, 0, 0, 1]).distributions[1].tolist() == [0.5, 0.5]
-    with pytest.raises(DataError, match="first: \\(apply='a1', sat='s0', letter='l0'\\)"):
+    with pytest.raises(DataError, match="data: \\(apply='a1', sat='s0', letter='l0'\\)"):
         cpd.from_statistics([1, 1, 0, 0, 1, 0, 0, 1], unseen="raise")
 
 

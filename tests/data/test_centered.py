@@ -102,3 +102,18 @@ def test_one_column_is_a_case_of_several():
         np.testing.assert_allclose(one[0], two[0])
         np.testing.assert_allclose(one[1][:, 0], two[1][:, 0], rtol=1e-14)
         np.testing.assert_allclose(one[2][:, 0, 0], two[2][:, 0, 0], rtol=1e-8)
+
+
+def test_as_many_other_rows_are_not_the_same_rows():
+    """Nothing is left of the count; that the rows were others shows in what is left of the squares."""
+    one = centered(np.array([[1.0], [2.0], [4.0]]))
+    for other in ([[3.0], [6.0], [12.0]], [[2.0], [3.0], [5.0]]):
+        assert shortfall(without(one, centered(np.array(other))), one)[1].tolist() == [True]
+    for scale in (1e-100, 1.0, 1e9, 1e100):
+        same = centered(scale * np.array([[1.0], [2.0], [4.0]]))
+        again = centered(scale * np.array([[4.0], [1.0], [2.0]]))
+        left = without(same, again)
+        assert not any(bad.any() for bad in shortfall(left, same))
+        assert [p.tolist() for p in left] == [[0.0], [[0.0]], [[[0.0]]]]
+    far = centered(1.7e9 + np.array([[1.0], [2.0], [4.0]]))
+    assert not shortfall(without(far, centered(1.7e9 + np.array([[4.0], [2.0], [1.0]]))), far)[1].any()

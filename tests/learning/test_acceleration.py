@@ -7,10 +7,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
+from learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
 from random_incomplete import incomplete, log_likelihood
+from sepset.inference.iterate import Until
 from sepset.learning.acceleration import ACCELERATIONS, Extrapolation, accelerated, aitken, squarem
 from sepset.learning.ascent import Ascent
 from sepset.learning.em import EM
+from sepset.learning.fit import fit
 from sepset.learning.task import Task
 
 
@@ -49,6 +52,18 @@ def test_every_step_rises_at_least_as_much_as_the_m_step_is_known_to(name, case,
         assert new.objective >= point.objective + known - 1e-12 * scale
         assert_allclose(new.log_likelihood, log_likelihood(new.model, rows), rtol=1e-9, atol=1e-10)
         point = new
+
+
+@pytest.mark.parametrize("name", ACCELERATIONS)
+@pytest.mark.parametrize("form", [*FORMS, "lines"])
+def test_every_kind_of_cpd_rises_and_ends_no_lower_than_em(name, form):
+    net = mixed() if form == "lines" else network(form)
+    rows = mixed_rows(net, 40, 0.2, hide=("h",)) if form == "lines" else masked_codes(net, 60)
+    rule = Until(steps=60, tolerance=1e-10)
+    plain = fit(net, rows, EM(start="model"), until=rule)
+    found = fit(net, rows, EM(start="model", acceleration=name), until=rule)
+    assert (np.diff(found.trace) >= -1e-12 * np.abs(found.trace[1:])).all()
+    assert found.log_likelihood >= plain.log_likelihood - 1e-7 * abs(plain.log_likelihood)
 
 
 @given(incomplete(num_rows=6))

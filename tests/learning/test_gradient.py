@@ -10,6 +10,8 @@ from numpy.testing import assert_allclose
 from learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
 from random_incomplete import incomplete, log_likelihood
 from sepset.cpds.priors import Dirichlet
+from sepset.cpds.rules import RuleCPD
+from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
@@ -69,8 +71,6 @@ def test_lines_end_where_em_does():
 
 
 def test_priors_and_tied_blocks():
-    from sepset.cpds.table import TableCPD
-
     a, b = Discrete("a"), Discrete("b")
     net = BayesNet(TableCPD(a, [0.3, 0.7], block="coin"), TableCPD(b, [0.3, 0.7], block="coin"))
     rows = {"a": [0, 0, 1, None], "b": [1, 0, None, None]}
@@ -91,6 +91,17 @@ def test_resuming_is_the_same_to_the_bit(optimizer, tmp_path):
 
     run(2, checkpoint=file)
     assert run(5, checkpoint=file) == run(5)
+
+
+def test_rules_that_contexts_share_are_left_to_em():
+    a, b, x = Discrete("a"), Discrete("b"), Discrete("x")
+    rules = [({x: 0, a: 0}, 0.5), ({x: 1, a: 0, b: 0}, 0.5), ({x: 1, a: 0, b: 1}, 0.5), ({a: 1}, 0.5)]
+    net = BayesNet(TableCPD(a, [0.4, 0.6]), TableCPD(b, [0.4, 0.6]), RuleCPD(x, rules))
+    rows = masked_codes(net, 30)
+    for method in (GradientAscent(start="model"), EM(start="model", acceleration="conjugate")):
+        with pytest.raises(NotApplicable, match=r"several contexts share.*Use EM\(\)"):
+            fit(net, rows, method)
+    assert fit(net, rows, EM(start="model", acceleration="aitken")).status is Status.CONVERGED
 
 
 def test_settings():

@@ -184,3 +184,13 @@ def test_other_verbs_refuse_the_same():
         post.tail("a", 0, above="high")
     with pytest.raises(NotApplicable, match="A level"):
         post.interval("a", 0, level="high")
+
+
+@pytest.mark.parametrize("method", [Bayes, MAP, EM])
+def test_a_prior_of_the_wrong_kind_names_those_that_fit(method):
+    rows = {"x": X, "y": NOISE}
+    for prior in (BDeu(10.0), K2(), LinearNormalGamma([0.0, 0.0, 0.0], 1.0, 2.0, 1.0)):
+        with pytest.raises(NotApplicable, match=r"LinearGaussian\(x\) takes .*NormalGamma.*A list of priors"):
+            fit(LINE, rows, method(prior))
+    with pytest.raises(ModelError, match=r"BDeu\(10\)"):
+        fit(LINE, rows, method(BDeu))

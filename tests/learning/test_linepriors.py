@@ -10,10 +10,16 @@ from sepset.cpds.gaussianpriors import NormalGamma
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.matrixpriors import LinearNormalInverseWishart
 from sepset.cpds.multivariatepriors import LinearNormalGamma, NormalInverseWishart
-from sepset.cpds.priors import Dirichlet
+from sepset.cpds.priors import K2, Dirichlet
+from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable
+from sepset.learning.em import EM
+from sepset.learning.fit import fit
+from sepset.learning.imaginary import ImaginaryData
 from sepset.learning.linepriors import conjugate_for, imagined, is_conjugate, posterior_of
 from sepset.learning.lines import Lines, mode_of
+from sepset.learning.parameters import MAP, MLE, Bayes
+from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete, Real, Vector
 
 A, U, Y, P, Q = Discrete("a"), Real("u"), Real("y"), Vector("p", 2), Vector("q", 3)
@@ -133,3 +139,36 @@ def test_a_vector_with_real_parents():
             mode.covariance * np.exp(0.1 * rng.normal()),
         )
         assert post.log_density(moved, "theta") < best
+
+
+def test_vectors_among_all_verbs():
+    d = Discrete("d")
+    net = BayesNet(
+        TableCPD(d, [0.5, 0.5]),
+        LinearGaussian(U, covariance=1.0),
+        LinearGaussian(P, coefficients=np.zeros((2, 2, 1)), covariance=np.stack([np.eye(2)] * 2), given=U, by=d),
+    )
+    rng = np.random.default_rng(3)
+    data = {"d": rng.integers(2, size=40), "u": rng.normal(size=40), "p": rng.normal(size=(40, 2))}
+    wishart = NormalInverseWishart([0.0, 0.0], 1.0, 5.0, np.eye(2))
+    found = fit(net, data, Bayes([K2(), NormalGamma(0.0, 1.0, 2.0, 1.0), wishart])).posterior
+    after = found.block("p").contexts[1]
+    assert after.degrees == 5.0 + data["d"].sum()
+    frame = found.to_frame()
+    row = frame[(frame["given"] == "d=1") & (frame["parameter"] == "u[1]")].iloc[0]
+    assert row["mean"] == pytest.approx(after.mean[1, 1])
+    assert "normal-inverse-Wishart" in found._repr_html_()
+    total, part = 0.0, fit(net, {n: c[:0] for n, c in data.items()}, Bayes([K2(), NormalGamma(0, 1, 2, 1), wishart]))
+    posterior = part.posterior
+    for i in range(6):
+        one = {n: c[i : i + 1] for n, c in data.items()}
+        total += posterior.log_predictive(one)[0]
+        posterior = posterior.update(one)
+    assert posterior.log_marginal_likelihood == pytest.approx(total)
+    rows = ImaginaryData(data)
+    twice = {n: np.concatenate([c, c]) for n, c in data.items()}
+    plain = fit(net, twice, MLE()).model.cpd("p")
+    np.testing.assert_allclose(fit(net, data, MAP(rows)).model.cpd("p").covariance, plain.covariance)
+    assert fit(net, data, Bayes(rows)).posterior.block("p").contexts[0].degrees == 2 * (40 - data["d"].sum()) - 2
+    with pytest.raises(NotApplicable, match="EM learns states and numbers"):
+        fit(net, data, EM())

@@ -374,3 +374,15 @@ def test_each_kind_finds_its_prior_in_any_order():
 def test_strengths_of_contexts():
     (found,) = maximize_block([TABLE], COUNTS, ContextStrength(4, (0.25, 0.25, 0.5)))
     np.testing.assert_allclose(found.values, [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_marginal_of_rules_in_any_order(seed):
+    a = Discrete("a", 3)
+    rules = [({a: s, X: x}, 1 / 3) for s in range(3) for x in range(3)]
+    order = np.random.default_rng(seed).permutation(9)
+    cpd = RuleCPD(X, [rules[i] for i in order], given=a)
+    stats = cpd.statistics({a: np.array([0] * 4 + [1] * 4), X: np.array([0, 0, 0, 1, 1, 1, 1, 2])})
+    (found,) = maximize_block([cpd], stats, unseen="marginal")
+    expected = [[0.75, 0.25, 0.0], [0.0, 0.75, 0.25], [0.375, 0.5, 0.125]]
+    np.testing.assert_allclose(found.to_table().values, expected)

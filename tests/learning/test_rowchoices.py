@@ -62,3 +62,36 @@ def test_no_rows_and_too_many_states():
     wide = {ss.Discrete(f"v{i}", 4): np.array([-1]) for i in range(9)}
     with pytest.raises(ss.TooLarge, match="9 discrete variables with 262,144 joint states"):
         RowChoices.of(wide, np.arange(1))
+
+
+def test_rows_that_miss_different_numbers_go_together():
+    """The same choices, posteriors and moments as pattern by pattern, in fewer parts."""
+    y = ss.Real("y")
+    net = ss.BayesNet(*NET.cpds, ss.LinearGaussian(y, 1.0, coefficients=0.5, covariance=0.3, given=X))
+    columns = COLUMNS | {y: np.array([np.nan, 2.0, 0.5, np.nan])}
+    choices = RowChoices.of(columns, np.arange(4))
+    apart, joined = list(choices.completed(net)), list(choices.together(net))
+    assert (len(apart), len(joined)) == (4, 1)
+    (part,) = joined
+    for one in apart:
+        (row,) = one.rows
+        mine = part.owner == int(np.flatnonzero(part.rows == row)[0])
+        np.testing.assert_allclose(part.log_joint[mine], one.log_joint, rtol=1e-12)
+        for v in columns:
+            np.testing.assert_allclose(part.numbers.columns[v][mine], one.numbers.columns[v], rtol=1e-12)
+        spread = part.numbers.covariance((X, y))[part.numbers.group[mine]]
+        np.testing.assert_allclose(spread, one.numbers.covariance((X, y))[one.numbers.group], atol=1e-12)
+        np.testing.assert_allclose(part.best()[0][mine], one.best()[0])
+    some = list(choices.together(net, np.array([0, 2])))
+    assert sorted(r for p in some for r in p.rows.tolist()) == [0, 2]
+    assert not list(choices.together(net, np.zeros(0, np.int64)))
+
+
+def test_covariances_of_many_patterns_are_held_in_parts(monkeypatch):
+    from sepset.learning import rowchoices
+
+    monkeypatch.setattr(rowchoices, "ENTRIES", 6)
+    choices = RowChoices.of(COLUMNS, np.arange(4))
+    parts = list(choices.together(NET))
+    assert len(parts) == 2
+    assert sorted(r for part in parts for r in part.rows.tolist()) == [0, 1, 2, 3]

@@ -231,7 +231,7 @@ def test_further_rows_count_by_their_share():
     joint = 90 * (2 / 3 * shares(first) + 1 / 3 * shares(second)) + 2.0
     assert_allclose(later.model.cpd("y").values, joint / joint.sum(axis=1, keepdims=True), rtol=1e-12)
     assert later.info["rows so far"] == 90.0
-    assert (later.num_rows, later.num_iterations) == (60.0, 1)
+    assert (later.num_rows, later.num_iterations, later.status) == (60.0, 1, Status.COMPLETED)
     data = Dataset({k: v.tolist() for k, v in second.items()}, net.variables)
     assert_allclose(later.log_likelihood, log_likelihood(later.model, data), rtol=1e-12)
 

@@ -51,3 +51,19 @@ class Multinomials(Protocol):
 def multinomials(cpd: object) -> Multinomials | None:
     """The CPD, where it is made of multinomials; else None."""
     return cast(Multinomials, cpd) if hasattr(type(cpd), "multiplicities") else None
+
+
+def child_states(cells: Multinomials, num_states: int) -> NDArray[np.bool_]:
+    """Which of the child's states each cell stands for, `[cells, states]`.
+
+    Cells are in the order of the states within each context, unless the CPD says otherwise.
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.variables import Discrete
+    >>> child_states(TableCPD(Discrete("x"), [[0.5, 0.5], [0.2, 0.8]], given=Discrete("u")), 2).argmax(axis=1).tolist()
+    [0, 1, 0, 1]
+    """
+    own = getattr(cells, "child_states", None)
+    if own is not None:
+        return np.asarray(own, dtype=np.bool_)
+    return np.tile(np.eye(num_states, dtype=np.bool_), (len(cells.parameters) // num_states, 1))

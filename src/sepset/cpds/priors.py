@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepset.cpds.hyperparameters import check_positive, finite_array
-from sepset.cpds.multinomials import Multinomials, multinomials
+from sepset.cpds.multinomials import Multinomials, child_states, multinomials
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import Columns, num_entries
 
@@ -293,12 +293,15 @@ def _cells(prior: object, cpd: Any) -> Multinomials:
 
 
 def _spread(prior: CellPrior, cells: Multinomials, num_states: int) -> Array:
-    """Pseudo-counts of cells; a cell that stands for several states has the sum of theirs where these are given."""
+    """Pseudo-counts of cells: one number for all of them, one each, or those of the child's states they stand for."""
     num_cells = len(cells.parameters)
-    if isinstance(prior, ContextStrength) and (cells.multiplicities != 1).any():
-        if prior.mean is not None:
-            raise NotApplicable(f"{cells!r} has cells of several states; ContextStrength takes no mean there.")
-        return prior.strength * cells.multiplicities / num_states
-    if num_cells % num_states or len(set(cells.groups.tolist())) * num_states != num_cells:
+    if isinstance(prior, Dirichlet) and prior.alpha.size == num_cells != num_states:
+        return prior.alpha.reshape(-1)
+    if isinstance(prior, K2) or (isinstance(prior, Dirichlet) and prior.alpha.size == 1):
         return prior.pseudo_counts((1, num_cells)).reshape(-1)
-    return prior.pseudo_counts((num_cells // num_states, num_states)).reshape(-1)
+    try:
+        groups = cells.groups
+    except NotApplicable:  # contexts that overlap have no rows of their own, so one row serves them all
+        groups = np.zeros(num_cells, np.int64)
+    rows = prior.pseudo_counts((int(groups.max()) + 1, num_states))
+    return np.asarray((rows[groups] * child_states(cells, num_states)).sum(axis=1))

@@ -182,6 +182,11 @@ class RuleCPD(DiscreteCPD):
         """How many joint states of parents and child each parameter stands for."""
         return np.asarray(np.prod([mask.sum(axis=1) for mask in self.masks], axis=0), dtype=np.float64)
 
+    @property
+    def child_states(self) -> NDArray[np.bool_]:
+        """Which of the child's states each rule is about, `[rules, states]`: rules stand in any order."""
+        return self.masks[-1]
+
     def cells(self, codes: Columns) -> Codes:
         """The rule that each row of codes agrees with."""
         num_rows = num_rows_of(codes, self.child, self)

@@ -44,7 +44,10 @@ def merged(one: Parts, other: Parts) -> Parts:
 
 
 def without(whole: Parts, part: Parts) -> Parts:
-    """What merges with `part` to `whole`; a count that rounding leaves of zero is zero, and so are its moments."""
+    """What merges with `part` to `whole`; a count that rounding leaves of zero is zero, and so are its moments.
+
+    Where nothing is left of the count but other rows were seen, the scatter falls below zero (see `shortfall`).
+    """
     count = whole[0] - part[0]
     count[np.abs(count) <= 1e-12 * whole[0]] = 0.0
     rest = np.where(count > 0, count, 1.0)
@@ -53,7 +56,16 @@ def without(whole: Parts, part: Parts) -> Parts:
     outer = delta[:, :, None] * delta[:, None, :]
     scatter = whole[2] - part[2] - (whole[0] * part[0] / rest)[:, None, None] * outer
     mean[count == 0], scatter[count == 0] = 0.0, 0.0
+    strange = (count == 0)[:, None] & _differ(whole, part, delta)
+    np.einsum("cii->ci", scatter)[strange] = -np.inf
     return count, mean, scatter
+
+
+def _differ(whole: Parts, part: Parts, delta: Values) -> NDArray[np.bool_]:
+    """Where the columns of two parts of equal count are not the same rows, by more than rounding."""
+    before, other = (np.einsum("cii->ci", p[2]) for p in (whole, part))
+    apart = np.abs(before - other) + whole[0][:, None] * delta**2
+    return np.asarray(apart > _ROUNDING * before + 1e-24 * whole[0][:, None] * whole[1] ** 2)
 
 
 def pooled(parts: Parts, target: NDArray[np.int64], contexts: int) -> Parts:

@@ -64,7 +64,7 @@ class Completions:
         total: list[Any] = [0.0] * len(model.cpds)
         log_likelihood = 0.0
         weight = self._weights(rows, weights)
-        for part in self.rows.completed(model, rows):
+        for part in self.rows.together(model, rows):
             share, logs = part.posterior()
             self._add(model, part.numbers, share * weight[part.rows][part.owner], total)
             log_likelihood += float(weight[part.rows] @ logs)
@@ -74,7 +74,7 @@ class Completions:
         """The statistics of the rows completed by their most probable values, and the log density of all that."""
         total: list[Any] = [0.0] * len(model.cpds)
         score = 0.0
-        for part in self.rows.completed(model):
+        for part in self.rows.together(model):
             share, logs = part.best()
             self._add(model, part.numbers.certain(), share * self.weights[part.rows][part.owner], total)
             score += float(self.weights[part.rows] @ logs)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
+from sepset.errors import NotApplicable
 from sepset.inference.batch import refuse_impossible
 from sepset.inference.cliquetree import CliqueTree
 from sepset.inference.findings import Findings
@@ -76,6 +77,9 @@ def expectation_of(task: Task, *, threads: int | None = None) -> Expectation:
     >>> expectation_of(Task(net, {"coin": ["head", None]})).expect(net).statistics[0].tolist()
     [1.5, 0.5]
     """
+    for variable in task.template.variables:
+        if isinstance(variable, Vector) and variable.size > 1:
+            raise NotApplicable(f"EM learns states and numbers; {variable!r} is a vector. Give each coordinate a Real.")
     if any(isinstance(v, Vector) for v in task.template.variables):
         from sepset.learning.completions import Completions
 

@@ -431,7 +431,10 @@ def weight_prior(cpd: CPD, prior: object) -> WeightPrior:
     if isinstance(prior, Normal | Laplace):
         return prior
     others = "" if cpd.child.is_discrete else " NormalGamma, LinearNormalGamma,"
-    raise NotApplicable(f"{cpd!r} has weights, and takes{others} Normal, Laplace or ImaginaryData; found {prior!r}.")
+    raise NotApplicable(
+        f"{cpd!r} takes a prior such as{others} Normal, Laplace or ImaginaryData; found {prior!r}. A list of priors "
+        "serves a mixed network."
+    )
 
 
 def weight_penalty(prior: WeightPrior, weights: Array) -> float:

@@ -48,7 +48,7 @@ class GradientAscent(Climbing):
     With a line search every step raises the objective, and the run ends where none does. The trace of "stochastic"
     adds up what each mini-batch was worth when it was met, and may fall; the seed decides the order of the rows.
     `Fit.info["gradient norm"]` is the length of the slope at the end, for each row. Zeros of the start stay (nearly)
-    zero.
+    zero. CPDs with rules that several contexts share have no such parameters, and are left to `EM`.
 
     Cost: one E-step for each trial of a step, most often one; of "stochastic" one for each pass.
     Reference: Koller & Friedman, section 19.2.1; Nocedal & Wright, chapters 3, 5 and 7; Andrew & Gao (2007) for

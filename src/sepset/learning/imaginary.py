@@ -20,6 +20,9 @@ from sepset.inference.tabletree import PreparedTables
 from sepset.learning.statistics import counted
 from sepset.learning.task import bind, refuse_missing
 from sepset.models.model import Model
+from sepset.models.rows import complete
+from sepset.universe import Variables
+from sepset.variables import Discrete
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -125,6 +128,9 @@ class ImaginaryData:
 
     def _columns(self, cpd: Any) -> list[NDArray[Any]]:
         """The columns of one CPD, in the order of its scope, then the weights."""
+        if any(not isinstance(v, Discrete) and v.size > 1 for v in cpd.scope):
+            columns, num_rows = complete(self.data, Variables(cpd.scope))
+            return [*(columns[v] for v in cpd.scope), np.full(num_rows, float(self.weight))]
         rows = bind(self.data, cpd.scope)
         refuse_missing(rows, "ImaginaryData")
         own = np.ones(rows.num_rows) if rows.weights is None else rows.weights

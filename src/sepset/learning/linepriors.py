@@ -32,6 +32,20 @@ def is_conjugate(prior: object) -> bool:
     return isinstance(prior, NormalGamma | LinearNormalGamma | NormalInverseWishart | LinearNormalInverseWishart)
 
 
+def is_conjugate_of(prior: object, cpd: LinearGaussian) -> bool:
+    """Whether a conjugate prior is about as many coefficients and coordinates as this CPD has.
+
+    >>> from sepset.variables import Real
+    >>> is_conjugate_of(NormalGamma(0.0, 1.0, 2.0, 1.0), LinearGaussian.standard(Real("y"), given=Real("x")))
+    True
+    """
+    try:
+        conjugate_for(cpd, prior)
+    except NotApplicable:
+        return False
+    return True
+
+
 def conjugate_for(cpd: LinearGaussian, prior: object) -> Conjugate:
     """The prior of a CPD's line: one that is about means only gets coefficients of mean zero.
 
@@ -56,7 +70,9 @@ def conjugate_for(cpd: LinearGaussian, prior: object) -> Conjugate:
     else:
         fitting = f"NormalInverseWishart over {size} coordinates"
         fitting += f", or LinearNormalInverseWishart over {1 + reals} coefficients of them" if reals else ""
-    raise NotApplicable(f"{cpd!r} takes {fitting}, or ImaginaryData; found {prior!r}.")
+    raise NotApplicable(
+        f"{cpd!r} takes {fitting}, or ImaginaryData; found {prior!r}. A list of priors serves a mixed network."
+    )
 
 
 def imagined(cpd: LinearGaussian, stats: Scatters) -> tuple[Conjugate, ...]:

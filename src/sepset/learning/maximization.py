@@ -17,7 +17,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.estimation import unseen_message
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
-from sepset.cpds.multinomials import Multinomials, multinomials
+from sepset.cpds.multinomials import Multinomials, child_states, multinomials
 from sepset.cpds.priors import (
     CellPrior,
     Dirichlet,
@@ -31,8 +31,8 @@ from sepset.cpds.priors import (
 from sepset.cpds.scatters import Scatters
 from sepset.errors import DataError, ModelError, NotApplicable, listing, nearest
 from sepset.factors.coordinates import states_of
-from sepset.learning.families import check_rows_join, contributing, contributions
-from sepset.learning.linepriors import is_conjugate, posterior_of
+from sepset.learning.families import check_rows_join, contributing, contributions, weight_prior
+from sepset.learning.linepriors import is_conjugate, is_conjugate_of, posterior_of
 from sepset.learning.lines import at_variances, mode_of
 from sepset.learning.statistics import realigned
 
@@ -126,6 +126,8 @@ def prior_for(prior: object, cpds: Sequence[CPD]) -> Any:
         if fitting is None and cpds[0].num_parameters:
             raise NotApplicable(f"None of {listing(prior)} is a prior for {cpds[0]!r}.")
         return fitting
+    if isinstance(prior, type):
+        raise ModelError(f"A prior is a value, such as BDeu(10); found the class {prior.__name__}.")
     return prior
 
 
@@ -136,7 +138,7 @@ def is_prior_of(prior: object, cpd: CPD) -> bool:
     if isinstance(prior, RowPrior):
         return True
     if isinstance(cpd, LinearGaussian | LogisticCPD):
-        return isinstance(prior, Normal | Laplace) or (isinstance(cpd, LinearGaussian) and is_conjugate(prior))
+        return isinstance(prior, Normal | Laplace) or (isinstance(cpd, LinearGaussian) and is_conjugate_of(prior, cpd))
     return isinstance(prior, CellPrior)
 
 
@@ -172,12 +174,13 @@ def _filling(cpds: Sequence[CPD], cells: Multinomials, counts: Array, unseen: ob
     if unseen != "marginal":
         return pseudo_counts_of(prior_for(unseen, cpds), cpds)
     k = cpds[0].child.num_states  # type: ignore[union-attr]  # multinomials are discrete
-    if len(counts) != k * (int(cells.groups.max()) + 1):
+    states = child_states(cells, k)
+    if (states.sum(axis=1) > 1).any():
         raise NotApplicable(f"{cpds[0]!r} has cells of several states; there unseen= is 'uniform' or a prior.")
-    marginal = counts.reshape(-1, k).sum(axis=0)
+    marginal = counts @ states
     if not marginal.any():
         raise DataError(f"{cpds[0]!r} has no data at all, so the child's marginal is unknown. Use unseen='uniform'.")
-    return np.tile(marginal, len(counts) // k)
+    return np.asarray(marginal[states.argmax(axis=1)])
 
 
 def _numeric(
@@ -187,7 +190,9 @@ def _numeric(
     if isinstance(prior, RowPrior):
         check_rows_join(prior, cpds[0], parameterization == "theta")
         total, prior = total + prior.hyperparameters(cpds), None
-    if isinstance(prior, CellPrior):
+    if prior is not None and isinstance(cpds[0], LogisticCPD):
+        prior = weight_prior(cpds[0], prior)
+    elif isinstance(prior, CellPrior):
         k = cpds[0].child.num_states  # type: ignore[union-attr]  # discrete, as it takes pseudo-counts
         prior = Dirichlet.improper(_shifted(prior.pseudo_counts((1, k))[0], prior, parameterization, cpds[0]))
     speaks = prior is not None and not (isinstance(prior, Dirichlet) and not prior.alpha.any())
@@ -239,7 +244,7 @@ def _lines(
     elif is_conjugate(prior):
         made = mode_of(first, posterior_of(first, prior, stats), parameterization)
     else:
-        made = _plain_lines(first, stats, prior, unseen)
+        made = _plain_lines(first, stats, weight_prior(first, prior), unseen)
     parts = made.intercept, made.coefficients, made.covariance
     return tuple(cpd.with_parameters(*parts) for cpd in cpds)  # type: ignore[attr-defined]  # all are of one kind
 

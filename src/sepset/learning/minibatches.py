@@ -52,16 +52,14 @@ def mini_batches(task: Ascent, size: int, rng: np.random.Generator) -> Iterator[
     >>> [float(b.weights.sum() * b.scale) for b in mini_batches(task, 2, np.random.default_rng(0))]
     [4.0, 4.0]
     """
-    total = task.expectation.weights
-    owner, weight = _dealt(total, num_counted(task))
+    owner, weight = _dealt(task.expectation.weights, num_counted(task))
     number = -(-len(owner) // size)
     if number <= 1:
         yield MiniBatch(None, None, 1.0)
         return
     for part in np.array_split(rng.permutation(len(owner)), number):
-        counts = np.bincount(owner[part], weight[owner[part]], len(total)).astype(np.float64)
-        rows = np.flatnonzero(counts)
-        yield MiniBatch(rows, counts[rows], len(owner) / len(part))
+        rows, times = np.unique(owner[part], return_counts=True)
+        yield MiniBatch(rows, times * weight[rows], len(owner) / len(part))
 
 
 def _dealt(weights: Array, num_rows: int) -> tuple[Ints, Array]:

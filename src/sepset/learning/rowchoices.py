@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from sepset.cpds.linear import LinearGaussian
 from sepset.errors import TooLarge
-from sepset.factors.algebra import Columns
+from sepset.factors.algebra import Columns, num_entries
 from sepset.inference.batch import refuse_impossible
 from sepset.learning.gaussianfamily import Numbers, conditional_numbers
+from sepset.learning.jointlines import JointLines
 from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete, Vector
 
@@ -35,6 +36,9 @@ LARGEST = 2**16
 
 CHUNK = 2**17
 """About how many completed rows are held at a time."""
+
+ENTRIES = 2**22
+"""About how many entries of covariances are held at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,23 +109,62 @@ class RowChoices:
             for part in self._chunks(chosen):
                 yield self._chunk(model, part, missing)
 
+    def together(self, model: BayesNet, rows: Ints | None = None) -> Iterator[Completed]:
+        """As `completed`, with rows that miss different numbers in one chunk, where every line leaves something over.
+
+        Then the covariances are about all numbers, zero for those that were found.
+        """
+        joint = JointLines.of([cpd for cpd in model.cpds if isinstance(cpd, LinearGaussian)])
+        if joint is None or len(self.patterns) < 2:
+            yield from self.completed(model, rows)
+            return
+        pattern = np.empty(len(self.places), np.int64)
+        for number, (members, _) in enumerate(self.patterns):
+            pattern[members] = number
+        ordered = np.concatenate([members for members, _ in self.patterns])
+        chosen = ordered if rows is None else ordered[np.isin(ordered, rows)]
+        for part in self._merged(chosen, pattern[chosen], joint):
+            owner, starts, columns = self._choices(part)
+            numbers = joint.completed(columns, pattern[part][owner])
+            log = _log_states(model, columns, len(owner)) + numbers.log_density
+            yield Completed(part, self.places[part], owner, starts, numbers, log)
+
+    def _merged(self, rows: Ints, pattern: Ints, joint: JointLines) -> Iterator[Ints]:
+        """Rows in chunks that bound both their choices and what their covariances take."""
+        if not len(rows):
+            return
+        contexts = min(num_entries(joint.by), LARGEST)
+        is_new = np.concatenate([[True], np.diff(pattern) != 0])
+        share = self.choices[rows] / CHUNK + is_new * (contexts * len(joint.scope) ** 2 / ENTRIES)
+        yield from np.split(rows, np.flatnonzero(np.diff(np.floor(np.cumsum(share)))) + 1)
+
     def _chunks(self, rows: Ints) -> Iterator[Ints]:
         if len(rows):
             number = np.cumsum(self.choices[rows]) // CHUNK
             yield from np.split(rows, np.flatnonzero(np.diff(number)) + 1)
 
     def _chunk(self, model: BayesNet, rows: Ints, missing: tuple[Vector, ...]) -> Completed:
+        owner, starts, columns = self._choices(rows)
+        lines = [cpd for cpd in model.cpds if isinstance(cpd, LinearGaussian)]
+        numbers = conditional_numbers(lines, columns, missing, len(owner))
+        log = _log_states(model, columns, len(owner)) + numbers.log_density
+        return Completed(rows, self.places[rows], owner, starts, numbers, log)
+
+    def _choices(self, rows: Ints) -> tuple[Ints, Ints, Columns]:
+        """For each choice of hidden states its row's place among `rows`, where rows start, and all columns."""
         choices = self.choices[rows]
         starts = np.concatenate([[0], np.cumsum(choices)[:-1]]).astype(np.int64)
         owner = np.repeat(np.arange(len(rows)), choices)
-        columns = _filled(self.columns, rows[owner], np.arange(len(owner)) - starts[owner])
-        log = np.zeros(len(owner))
-        for cpd in model.cpds:
-            if not isinstance(cpd, LinearGaussian):
-                log += cpd.log_probability({v: columns[v] for v in cpd.scope})
-        lines = [cpd for cpd in model.cpds if isinstance(cpd, LinearGaussian)]
-        numbers = conditional_numbers(lines, columns, missing, len(owner))
-        return Completed(rows, self.places[rows], owner, starts, numbers, log + numbers.log_density)
+        return owner, starts, _filled(self.columns, rows[owner], np.arange(len(owner)) - starts[owner])
+
+
+def _log_states(model: BayesNet, columns: Columns, num_rows: int) -> Array:
+    """The log probability of the states."""
+    log = np.zeros(num_rows)
+    for cpd in model.cpds:
+        if not isinstance(cpd, LinearGaussian):
+            log += cpd.log_probability({v: columns[v] for v in cpd.scope})
+    return log
 
 
 def _filled(columns: Columns, rows: Ints, number: Ints) -> Columns:

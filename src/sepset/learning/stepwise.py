@@ -107,7 +107,8 @@ class StepwiseEM(Climbing):
     ) -> Fit:
         """The fit after one pass over further rows, going on from one by this method; the old rows are not needed.
 
-        Its log-likelihood and trace are about the further rows alone.
+        Its log-likelihood and trace are about the further rows alone. Probabilities that the first rows put at zero
+        stay there, and rows that need them are refused: where rows keep coming, give a prior.
 
         Args:
             found: what `fit` or another update gave.
@@ -129,8 +130,10 @@ class StepwiseEM(Climbing):
         start = Run(_carried(found, task), Status.INTERRUPTED, np.zeros(0), 0.0, rng.bit_generator.state)
         run = iterate(self, task, rng=rng, until=Until(steps=1, tolerance=None), start=start, progress=progress)
         last = task.expectation.blocks.maximize(run.state.model, run.state.statistics, task.alphas)
-        made = result(self, task, replace(run, state=replace(run.state, model=last, is_exact=False)))
-        return replace(made, info={**made.info, "rows so far": run.state.memory[1]})
+        status = Status.COMPLETED if run.num_steps else run.status
+        made = result(self, task, replace(run, state=replace(run.state, model=last, is_exact=False), status=status))
+        info = {what: value for what, value in made.info.items() if what != "starting points"}
+        return replace(made, info={**info, "rows so far": run.state.memory[1]})
 
 
 def _faded(old: Statistics, new: Statistics, share: float, stands_for: float) -> Statistics:

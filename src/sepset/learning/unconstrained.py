@@ -23,6 +23,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.priors import Laplace, Normal
+from sepset.errors import NotApplicable
 from sepset.learning.families import Cells, Contributions, JointStates, contributing, contributions, joined
 from sepset.learning.gaussianfamily import ConjugatePrior, GaussianFamily
 from sepset.learning.reestimation import Reestimation, Statistics
@@ -66,7 +67,13 @@ def coordinates_of(cpd: CPD, family: object) -> Coordinates:
     """
     if isinstance(family, Cells):
         known = cast(Any, cpd)
-        return Logits(known.groups, known.multiplicities)
+        try:
+            return Logits(known.groups, known.multiplicities)
+        except NotApplicable as error:
+            raise NotApplicable(
+                f"{cpd!r} has rules that several contexts share, so its parameters have no coordinates without "
+                "constraints. Use EM(), plain or with acceleration='squarem' or 'aitken'."
+            ) from error
     if isinstance(family, Contributions):
         return ContributionLogits()
     if isinstance(family, GaussianFamily):
