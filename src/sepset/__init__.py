@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from sepset.cpds.kernel import KernelCPD as KernelCPD
     from sepset.cpds.linear import LinearGaussian as LinearGaussian, joint_gaussian as joint_gaussian
     from sepset.cpds.logistic import LogisticCPD as LogisticCPD
+    from sepset.cpds.matrixpriors import LinearNormalInverseWishart as LinearNormalInverseWishart
     from sepset.cpds.multivariatepriors import (
         LinearNormalGamma as LinearNormalGamma,
         NormalInverseWishart as NormalInverseWishart,
@@ -231,7 +232,8 @@ if TYPE_CHECKING:
     from sepset.learning.empirical import Empirical as Empirical
     from sepset.learning.expectedcounts import expected_counts as expected_counts
     from sepset.learning.fit import Fit as Fit, LearningMethod as LearningMethod, fit as fit
-    from sepset.learning.fragmentation import Fragmentation as Fragmentation
+    from sepset.learning.fragmentation import Fragmentation as Fragmentation, fragmentation as fragmentation
+    from sepset.learning.framefilling import impute_frame as impute_frame
     from sepset.learning.gaussians import (
         conditional_line as conditional_line,
         fit_gaussian as fit_gaussian,
@@ -314,6 +316,10 @@ if TYPE_CHECKING:
         paired_comparison as paired_comparison,
         permutation_test as permutation_test,
     )
+    from sepset.learning.sampleddivergence import (
+        SampledDivergence as SampledDivergence,
+        sampled_divergence as sampled_divergence,
+    )
     from sepset.learning.sharing import tie as tie
     from sepset.learning.splits import Holdout as Holdout, KFold as KFold, LeaveOneOut as LeaveOneOut
     from sepset.learning.task import Task as Task
@@ -382,6 +388,7 @@ _MODULES = {
     "cpds.kernel": ("KernelCPD "),
     "cpds.linear": ("LinearGaussian joint_gaussian "),
     "cpds.logistic": ("LogisticCPD "),
+    "cpds.matrixpriors": ("LinearNormalInverseWishart "),
     "cpds.multivariatepriors": ("LinearNormalGamma NormalInverseWishart "),
     "cpds.partitioned": ("PartitionCPD "),
     "cpds.priors": ("BDeu ContextStrength Dirichlet DirichletMixture K2 Laplace Normal "),
@@ -454,7 +461,8 @@ _MODULES = {
     "learning.empirical": ("Empirical "),
     "learning.expectedcounts": ("expected_counts "),
     "learning.fit": ("Fit LearningMethod fit "),
-    "learning.fragmentation": ("Fragmentation "),
+    "learning.fragmentation": ("Fragmentation fragmentation "),
+    "learning.framefilling": ("impute_frame "),
     "learning.gaussians": ("conditional_line fit_gaussian fit_line "),
     "learning.goodness": ("GoodnessOfFit goodness_of_fit log_probability_moments "),
     "learning.gradient": ("GradientAscent "),
@@ -481,6 +489,7 @@ _MODULES = {
     "learning.resampling": (
         "Bootstrap PairedComparison PermutationTest bootstrap bootstrap_mean paired_comparison permutation_test "
     ),
+    "learning.sampleddivergence": ("SampledDivergence sampled_divergence "),
     "learning.sharing": ("tie "),
     "learning.splits": ("Holdout KFold LeaveOneOut "),
     "learning.task": ("Task "),
