@@ -236,3 +236,18 @@ def test_an_interruption_leaves_the_engine_usable(monkeypatch):
     prepared.answer_rows(rows, [0], Workers(2, lambda done, total: seen.append((done, total))))
     assert seen == sorted(seen)
     assert seen[-1][0] == seen[-1][1]
+
+
+def test_an_interruption_while_tasks_are_made_is_an_interruption(monkeypatch):
+    """Ctrl-C between two programs, before their rows are looked at."""
+    net = ss.datasets.load("asia")
+    rows = net.sample(50, seed=1).select(["dysp", "xray"])
+    engine = CliqueTree().prepare(net.problem())
+
+    def cut(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(batch.RowTables, "_programs", cut)
+        engine.expected_counts(rows)
+    assert engine.expected_counts(rows).log_likelihood < 0

@@ -246,7 +246,7 @@ def _run(
 
 def _is_short(task: partial[Chunk]) -> bool:
     """Whether a task is done before anyone would wait for Ctrl-C to be heard."""
-    return task.func is _left or len(task.args[-1]) * _row_seconds(task.args[0].program) <= LONGEST
+    return task.func is not _run or len(task.args[-1]) * _row_seconds(task.args[0].program) <= LONGEST
 
 
 def _left(tables: RowTables, targets: Sequence[int], part: Ints, cancel: Cancel) -> Chunk:
