@@ -124,3 +124,14 @@ def test_comparison_and_repr():
     assert Variables([a]) != Variables([b])
     assert Variables([a]) != [a]
     assert repr(Variables([a, r])) == "Variables(2: 'a', 'r')"
+
+
+def test_names_of_states_are_found_or_left_to_a_longer_look():
+    variables = Variables([Discrete("g", ("A", 1)), Real("r"), Discrete("h", ("A", "B"))])
+    assert variables.find_state("h", "B") == (2, 1)
+    assert variables.find_state("g", "A") == (0, 0)
+    for name, state in [("g", "1"), ("r", "A"), ("x", "A"), ("h", "C")]:
+        assert variables.find_state(name, state) is None
+    with_array = Variables([Discrete("h", ("A", "B")), Discrete.array("x", (2,), ("A", "B"))])
+    assert with_array.find_state("h", "B") is None
+    assert with_array.find_state("x[0]", "B") is None

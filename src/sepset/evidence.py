@@ -126,12 +126,16 @@ def resolve(given: Given, variables: Variables) -> Evidence:
     if given is not None and not isinstance(given, Mapping):
         raise ScopeError(f"Evidence is a mapping from variables to states; found {type(given).__name__}.")
     seen: set[int] = set()
+    codes = found[0]
     for name, finding in (given or {}).items():
-        position = variables.id(name)
+        usual = variables.find_state(name, finding) if type(name) is type(finding) is str else None
+        position = variables.id(name) if usual is None else usual[0]
         if position in seen:
             raise ScopeError(f"{variables[position].name} appears twice in the evidence. Say one thing of it.")
         seen.add(position)
-        if not is_missing(finding):
+        if usual is not None:
+            codes[position] = usual[1]
+        elif not is_missing(finding):
             _add(variables[position], position, finding, *found)
     return Evidence(*found)
 

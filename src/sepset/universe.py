@@ -122,6 +122,17 @@ class Variables(Sequence[Discrete | Vector]):
             raise ScopeError(_clash(variable, self[found]))
         return found
 
+    def find_state(self, name: str, state: str) -> tuple[int, int] | None:
+        """Position and code where both are names, as they usually are; None where a longer look is needed.
+
+        >>> Variables([Discrete("g", "ABC")]).find_state("g", "B")
+        (0, 1)
+        """
+        position = self._single.get(name)
+        part = self.parts[position] if position is not None and self._is_flat else None
+        code = part.domain.codes.get((str, state)) if isinstance(part, Discrete) else None
+        return None if position is None or code is None else (position, code)
+
     def ids(self, variables: Iterable[VariableLike]) -> NDArray[np.int64]:
         """The positions of several variables."""
         return np.fromiter((self.id(v) for v in variables), np.int64)
