@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from sepset.cpds.priors import BDeu
+import sepset as ss
+from sepset.cpds.priors import K2, BDeu
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.inference.result import Status
 from sepset.learning.fit import Fit, LearningMethod, fit
-from sepset.learning.parameters import MLE, Bayes
+from sepset.learning.parameters import MAP, MLE, Bayes
 from sepset.variables import Discrete
 
 ROWS = {"a": [0, 0, 1, 1, 1], "b": ["x", "y", "y", "y", "x"]}
@@ -50,6 +51,50 @@ def test_given_variables_fix_the_states():
     wide = Discrete("a", (0, 1, 2))
     found = fit(PAIR, ROWS, Bayes(BDeu(6)), variables=[wide]).model
     np.testing.assert_allclose(found.cpd("a").values, [4 / 11, 5 / 11, 2 / 11])
+
+
+@pytest.mark.parametrize("method", [MLE(unseen="uniform"), Bayes(BDeu(3)), MAP(K2())], ids=repr)
+def test_counts_that_were_added_up_are_enough(method):
+    asia = ss.datasets.load("asia")
+    rows = asia.sample(300, seed=1).with_weights(np.random.default_rng(0).random(300))
+    counts = sum(ss.Counts.of(part, asia.cpds) for part in (rows[:50], rows[50:120], rows[120:]))
+    for structure in (asia, asia.dag):
+        found, expected = fit(structure, counts, method), fit(structure, rows, method)
+        assert found.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-12)
+        assert found.num_rows == pytest.approx(rows.total_weight)
+        for mine, other in zip(found.model.cpds, expected.model.cpds, strict=True):
+            np.testing.assert_allclose(mine.values, other.values, rtol=1e-12)
+
+
+def test_counts_serve_structured_cpds_and_update_posteriors():
+    a, b, c = (ss.Discrete(n) for n in "abc")
+    gate = ss.NoisyOr(c, {a: 0.5, b: 0.5}, leak=0.1)
+    net = ss.BayesNet(ss.TableCPD(a, [0.5, 0.5]), ss.TableCPD(b, [0.3, 0.7]), gate)
+    rows = net.sample(200, seed=0)
+    counts = ss.Counts.of(rows, net.cpds)
+    np.testing.assert_allclose(
+        fit(net, counts).model.cpd("c").to_table().values, fit(net, rows).model.cpd("c").to_table().values, atol=1e-9
+    )
+    pair = net.subnetwork("a")
+    posterior = fit(pair, rows[:80], Bayes(K2())).posterior
+    later = posterior.update(ss.Counts.of(rows[80:], pair.cpds))
+    whole = fit(pair, rows, Bayes(K2())).posterior
+    assert later.log_marginal_likelihood == pytest.approx(whole.log_marginal_likelihood, rel=1e-12)
+
+
+def test_counts_that_do_not_fit_are_refused():
+    counts = ss.Counts.of({"a": [0, 1], "b": [0, 1]}, ["a", "b"])
+    with pytest.raises(ss.ScopeError, match=r"'A' was not counted; 'a', 'b' were\. Did you mean 'a'"):
+        fit(ss.DAG.parse("A"), counts)
+    with pytest.raises(ss.ScopeError, match="No family holds 'a', 'b' together"):
+        fit(ss.DAG.parse("a -> b"), counts)
+    with pytest.raises(ss.DataError, match="weights of their rows already"):
+        fit(ss.DAG.parse("a"), counts, weights=[1, 1])
+    with pytest.raises(ss.NotApplicable, match="say nothing of LinearGaussian"):
+        fit(ss.BayesNet(ss.LinearGaussian(ss.Real("x"), covariance=1.0)), counts)
+    other = ss.BayesNet(ss.TableCPD(ss.Discrete("a", (1, 0)), [0.5, 0.5]))
+    with pytest.raises(ss.ScopeError, match="was counted; the network has"):
+        fit(other, counts)
 
 
 def test_weights_count_rows():

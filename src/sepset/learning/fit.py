@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.data.counts import Counts
 from sepset.data.sources import Weights
-from sepset.errors import NotApplicable
+from sepset.errors import DataError, NotApplicable, ScopeError, listing, nearest
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import was_interrupted
@@ -139,7 +140,8 @@ def fit(
     Args:
         structure: a graph over names of columns, whose kinds decide the CPDs; or a network, whose CPDs keep their form
             and share parameters where they name the same block.
-        data: a dataset, any frame, eager or lazy, a mapping of columns, or the path of a CSV or Parquet file.
+        data: a dataset, any frame, eager or lazy, a mapping of columns, or the path of a CSV or Parquet file; for
+            methods that need no more, `Counts` of the families, which may have been added up from many parts.
         method: `MLE()` by default; `Bayes`, `MAP`, `EM` and others.
         weights: one a row, or the name of a column.
         variables: what some columns mean, or hidden variables, where `structure` is a graph.
@@ -161,7 +163,7 @@ def fit(
     if not callable(getattr(chosen, "fit", None)) or isinstance(chosen, type):
         raise NotApplicable(f"A learning method is a value such as MLE() or Bayes(BDeu(10)); found {method!r}.")
     task = Task(
-        template_of(structure, data, variables),
+        template_of(structure, data, _known(structure, data, variables, weights)),
         data,
         weights,
         np.random.default_rng(seed),
@@ -175,3 +177,21 @@ def fit(
         if was_interrupted(error):
             raise KeyboardInterrupt from error
         raise
+
+
+def _known(
+    structure: object, data: object, variables: Iterable[AnyVariable] | None, weights: Weights
+) -> Iterable[AnyVariable] | None:
+    """The variables that are given, or those that were counted."""
+    if not isinstance(data, Counts):
+        return variables
+    if weights is not None:
+        raise DataError("Counts hold the weights of their rows already; weights= goes with rows.")
+    if not isinstance(structure, DAG):
+        return variables
+    counted: dict[str, AnyVariable] = {v.name: v for family in data.families for v in family}
+    absent = [name for name in structure.nodes if name not in counted]
+    if absent:
+        near = nearest(absent[0], counted)
+        raise ScopeError(f"{absent[0]!r} was not counted; {listing(counted)} were.{near} Count its family.")
+    return ({n: counted[n] for n in structure.nodes} | {v.name: v for v in variables or ()}).values()

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from sepset.cpds.configurations import Configurations
 from sepset.cpds.cpd import CPD, ParameterBlock
+from sepset.cpds.discrete import DiscreteCPD, decode
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.multinomials import multinomials
 from sepset.cpds.structured import DeterministicCPD, MultiplexerCPD
 from sepset.cpds.table import TableCPD
 from sepset.data.counts import Counts
+from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.algebra import Columns
 from sepset.learning.refinement import is_tight
 from sepset.learning.sharing import blocks_of
@@ -80,6 +82,9 @@ class Statistics:
         tell the statistics.
         """
         template = task.template
+        if isinstance(task.source, Counts):
+            found = counted_families(template.cpds, task.source)
+            return cls(template, _blocks(template, found.__getitem__), task.source.total, {}, None)
         if task.is_stored and all(map(is_countable, template.cpds)):
             found, total = stored_statistics(template.cpds, task.source, task.weights)
             return cls(template, _blocks(template, found.__getitem__), total, {}, None)
@@ -131,6 +136,25 @@ def _weighed(cpd: CPD, columns: Columns, weights: Array | None) -> float:
         return float(logs.sum())
     counted = weights > 0
     return float(logs[counted] @ weights[counted])
+
+
+def counted_families(cpds: Iterable[CPD], counts: Counts) -> dict[CPD, Any]:
+    """The statistics of discrete CPDs whose families were counted before."""
+    return {cpd: _counted_family(cpd, counts) for cpd in cpds}
+
+
+def _counted_family(cpd: Any, counts: Counts) -> Any:
+    if not isinstance(cpd, DiscreteCPD):
+        raise NotApplicable(f"Counts of joint states say nothing of {cpd!r}. Give the rows.")
+    known = {v.name: v for family in counts.families for v in family}
+    strange = [v for v in cpd.scope if known.get(v.name, v) != v]
+    if strange:
+        raise ScopeError(f"{known[strange[0].name]!r} was counted; the network has {strange[0]!r}.")
+    flat = counts.table(cpd.scope).reshape(-1)
+    if type(cpd) is TableCPD:
+        return flat
+    seen = np.flatnonzero(flat)
+    return cpd.statistics(decode(seen, cpd.scope), flat[seen])  # type: ignore[attr-defined]  # as every discrete CPD
 
 
 def _flat(tables: list[TableCPD], counts: Counts) -> dict[CPD, Array]:
