@@ -322,6 +322,7 @@ if TYPE_CHECKING:
     )
     from sepset.learning.sharing import tie as tie
     from sepset.learning.splits import Holdout as Holdout, KFold as KFold, LeaveOneOut as LeaveOneOut
+    from sepset.learning.stepwise import StepwiseEM as StepwiseEM
     from sepset.learning.task import Task as Task
     from sepset.learning.validation import (
         Learner as Learner,
@@ -492,6 +493,7 @@ _MODULES = {
     "learning.sampleddivergence": ("SampledDivergence sampled_divergence "),
     "learning.sharing": ("tie "),
     "learning.splits": ("Holdout KFold LeaveOneOut "),
+    "learning.stepwise": ("StepwiseEM "),
     "learning.task": ("Task "),
     "learning.validation": (
         "Learner NestedValidation Selection ValidatedRisk Validation cross_validate holdout "
