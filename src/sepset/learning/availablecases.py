@@ -19,6 +19,7 @@ from sepset.inference.result import Guarantee
 from sepset.inference.rowwise import Workers, answer_rows
 from sepset.learning.fit import Fit
 from sepset.learning.maximization import check_policy, maximize_block
+from sepset.learning.mixedrows import log_densities
 from sepset.learning.parameters import shown
 from sepset.learning.sharing import blocks_of
 from sepset.learning.statistics import pooled
@@ -140,9 +141,11 @@ def observed_log_likelihood(model: BayesNet, data: object) -> float:
     >>> round(observed_log_likelihood(BayesNet(TableCPD(coin, [0.25, 0.75])), {"coin": ["tail", None]}), 4)
     -0.2877
     """
-    prepared = CliqueTree().prepare(model.problem())
     rows = bind(data, model.variables)
-    found = answer_rows(prepared, Findings.of(rows, model.variables), (), Workers(1)).log_partition
+    found = log_densities(model, rows, model.variables)
+    if found is None:
+        prepared = CliqueTree().prepare(model.problem())
+        found = answer_rows(prepared, Findings.of(rows, model.variables), (), Workers(1)).log_partition
     share = np.ones(rows.num_rows) if rows.weights is None else rows.weights
     counted = share > 0
     return float(share[counted] @ found[counted])
