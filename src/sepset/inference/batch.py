@@ -87,7 +87,7 @@ class RowTables:
         for chunk in self._chunks(rows, tuple(targets), None, workers):
             found, place = RowAnswers(chunk.log_partition, chunk.marginals), _span(chunk.rows)
             _put(found, place, log_partition, probabilities)
-            if chunk.wide.any():
+            if np.count_nonzero(chunk.wide):
                 alone = chunk.rows[chunk.wide > 0]
                 _put(row_by_row(self.single, rows.take(alone), targets), alone, log_partition, probabilities)
         if len(rows) == len(findings):
@@ -158,7 +158,7 @@ class RowTables:
             is_own = np.zeros(len(first), dtype=np.bool_)
             is_own[own] = True
             yield common, np.flatnonzero(~is_own[which])
-        order, ends = np.argsort(which, kind="stable"), np.cumsum(counts)
+        order, ends = (np.argsort(which, kind="stable"), np.cumsum(counts)) if len(own) else (which, counts)
         for i in own.tolist():
             yield make(rows.observed(first[i])), order[ends[i] - counts[i] : ends[i]]
 

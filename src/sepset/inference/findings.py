@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +50,7 @@ class Findings:
         known = {name: i for i, name in enumerate(variables.names)}
         parts = [(known.get(v.name, -1), v, c) for v, c in zip(dataset.variables, dataset.columns, strict=True)]
         used = [part for part in parts if part[0] >= 0 and part[0] not in skipped]
-        discrete = [(i, c) for i, v, c in used if isinstance(v, Discrete) and c.max(initial=-1) >= 0]
+        discrete = [(i, c) for i, v, c in used if isinstance(v, Discrete) and _has_finding(c)]
         real = [(i, c) for i, v, c in used if not isinstance(v, Discrete) and not np.isnan(c).all()]
         columns = np.empty((len(discrete), dataset.num_rows), np.int32)
         for place, (_, column) in enumerate(discrete):
@@ -88,6 +90,18 @@ class Findings:
         return tuple(sorted(v for v, c in zip(self.positions, self.codes[row].tolist(), strict=True) if c >= 0))
 
 
+def _has_finding(codes: NDArray[Any]) -> bool:
+    return bool((len(codes) and codes[0] >= 0) or codes.max(initial=-1) >= 0)
+
+
+def _spread(num_rows: int, count: int) -> Ints:
+    """Different rows all over a table, neighbors seldom among them: steps of the golden section, around and around."""
+    step = int(0.618 * num_rows)
+    while math.gcd(step, num_rows) > 1:
+        step += 1
+    return np.arange(count) * step % num_rows
+
+
 def distinct_rows(matrix: Codes, *, only_missing: bool = False) -> tuple[Ints, Ints]:
     """The first row of each kind in order of appearance, and which kind every row is.
 
@@ -101,7 +115,7 @@ def distinct_rows(matrix: Codes, *, only_missing: bool = False) -> tuple[Ints, I
     """
     num_rows = len(matrix)
     if num_rows > 4 * SAMPLE:
-        few = matrix[np.unique(np.random.default_rng(0).integers(0, num_rows, SAMPLE))]
+        few = matrix[_spread(num_rows, min(SAMPLE, 4 * math.isqrt(num_rows)))]
         if len(distinct_rows(few, only_missing=only_missing)[0]) == len(few):
             return np.arange(num_rows), np.arange(num_rows)
     from sepset.kernels import batches

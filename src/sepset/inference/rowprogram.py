@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sepset.inference.compiled import NEVER, NOTHING, Floats, Question
 from sepset.inference.program import Ints
 from sepset.inference.tables import FactorStore
+from sepset.lazy import lazy
 
 Codes = NDArray[np.int32]
 Flags = NDArray[np.uint8]
@@ -58,7 +59,7 @@ class RowProgram:
     places: dict[int, slice] = field(repr=False)
     work: int
 
-    @property
+    @lazy
     def width(self) -> int:
         """How many numbers a row's answer has."""
         return int(self.reads[:, 1].sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import threading
 from collections import deque
@@ -67,7 +68,7 @@ class _Crew(Generic[T]):
         self._begun = self._collected = 0
         self._left = True  # whether there may be more tasks
         self._done: dict[int, tuple[T] | BaseException] = {}
-        self._crew: list[threading.Thread] = []
+        self._hired = self._present = 0
         self._look_ahead()
         self._hire(min(len(self._waiting), threads) - 1)
 
@@ -86,7 +87,7 @@ class _Crew(Generic[T]):
                     return None
                 task = self._taken() if self._waiting and self._is_short(self._waiting[0]) else None
                 if task is None:
-                    self._hire(min(len(self._waiting), self._threads - len(self._crew)))
+                    self._hire(min(len(self._waiting), self._threads - self._hired))
                     self._changed.wait()
             if task is not None:
                 self._do(*task, deaf=True)
@@ -97,20 +98,27 @@ class _Crew(Generic[T]):
             self._cancel[0], self._left = 1, False
             self._waiting.clear()
             self._changed.notify_all()
-        for thread in self._crew:
-            thread.join()
+            while self._present:
+                self._changed.wait()
 
     def _hire(self, count: int) -> None:
+        """Start threads without waiting for them, as `threading.Thread` would until each one runs."""
         for _ in range(max(count, 0)):
-            thread = threading.Thread(target=self._work, name="sepset", daemon=True)
-            self._crew.append(thread)
-            thread.start()
+            self._hired += 1
+            self._present += 1
+            try:
+                _thread.start_new_thread(self._work, ())
+            except RuntimeError:  # the system has no more
+                self._present -= 1
+                raise
 
     def _work(self) -> None:
         while True:
             with self._changed:
                 while (task := self._taken()) is None:
                     if not self._left and not self._waiting:
+                        self._present -= 1
+                        self._changed.notify_all()
                         return
                     self._changed.wait()
             self._do(*task)
