@@ -113,7 +113,7 @@ def test_random_signs_agree_with_scipy():
 
 
 def test_memory_does_not_grow_with_the_number_of_signs():
-    """Two thousand random subsets of 20,000 rows are not drawn at once: a quarter of their memory is more than enough."""
+    """Two thousand random subsets of 20,000 rows are not drawn at once: a quarter of that memory is plenty."""
     import tracemalloc
 
     d = np.random.default_rng(0).normal(0.0, 1.0, 20_000)
