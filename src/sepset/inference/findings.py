@@ -94,12 +94,10 @@ def _has_finding(codes: NDArray[Any]) -> bool:
     return bool((len(codes) and codes[0] >= 0) or codes.max(initial=-1) >= 0)
 
 
-def _spread(num_rows: int, count: int) -> Ints:
-    """Different rows all over a table, neighbors seldom among them: steps of the golden section, around and around."""
-    step = int(0.618 * num_rows)
-    while math.gcd(step, num_rows) > 1:
-        step += 1
-    return np.arange(count) * step % num_rows
+def _drawn(num_rows: int, count: int) -> Ints:
+    """About so many different rows, drawn at random; always the same."""
+    rows = np.sort(np.random.default_rng(0).integers(0, num_rows, count))
+    return rows[np.diff(rows, prepend=-1) > 0]
 
 
 def distinct_rows(matrix: Codes, *, only_missing: bool = False) -> tuple[Ints, Ints]:
@@ -115,7 +113,7 @@ def distinct_rows(matrix: Codes, *, only_missing: bool = False) -> tuple[Ints, I
     """
     num_rows = len(matrix)
     if num_rows > 4 * SAMPLE:
-        few = matrix[_spread(num_rows, min(SAMPLE, 4 * math.isqrt(num_rows)))]
+        few = matrix[_drawn(num_rows, min(SAMPLE, 4 * math.isqrt(num_rows)))]
         if len(distinct_rows(few, only_missing=only_missing)[0]) == len(few):
             return np.arange(num_rows), np.arange(num_rows)
     from sepset.kernels import batches
