@@ -22,10 +22,10 @@ from sepset.cpds.hyperparameters import check_finite, check_positive
 from sepset.cpds.scatter import Scatter
 from sepset.cpds.studentt import StudentT
 from sepset.errors import DataError
+from sepset.factors.draws import Seed, generator, num_draws
 
 Array: TypeAlias = NDArray[np.float64]
 Data: TypeAlias = Scatter | ArrayLike
-Seed: TypeAlias = int | np.random.Generator
 
 LOG_2PI = math.log(2.0 * math.pi)
 
@@ -111,7 +111,7 @@ class NormalMean:
 
     def sample(self, num_rows: int, seed: Seed = 0) -> Array:
         """Independent draws of the mean."""
-        return np.random.default_rng(seed).normal(self.mean, self.precision**-0.5, size=num_rows)
+        return generator(seed).normal(self.mean, self.precision**-0.5, size=num_draws(num_rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class GammaPrecision:
 
     def sample(self, num_rows: int, seed: Seed = 0) -> Array:
         """Independent draws of the precision."""
-        return np.random.default_rng(seed).gamma(self.shape, 1.0 / self.rate, size=num_rows)
+        return generator(seed).gamma(self.shape, 1.0 / self.rate, size=num_draws(num_rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +238,6 @@ class NormalGamma:
 
     def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Array, Array]:
         """Independent draws of the mean and of the precision."""
-        rng = np.random.default_rng(seed)
-        precisions = rng.gamma(self.shape, 1.0 / self.rate, size=num_rows)
+        rng = generator(seed)
+        precisions = rng.gamma(self.shape, 1.0 / self.rate, size=num_draws(num_rows))
         return rng.normal(self.mean, (self.strength * precisions) ** -0.5), precisions

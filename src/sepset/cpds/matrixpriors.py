@@ -13,13 +13,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sepset.cpds.gaussianpriors import Data, NormalGamma, Seed, summary
+from sepset.cpds.gaussianpriors import Data, NormalGamma, summary
 from sepset.cpds.hyperparameters import check_positive, finite_array
 from sepset.cpds.lineroots import absorbed, log_det, precisions_of, root_of, spreads
-from sepset.cpds.multivariatepriors import LinearNormalGamma, NormalInverseWishart, wishart_roots
+from sepset.cpds.multivariatepriors import LinearNormalGamma, NormalInverseWishart, wishart_roots, with_one
 from sepset.cpds.scatter import Scatter
 from sepset.cpds.studentt import StudentT
-from sepset.errors import DataError, ModelError
+from sepset.errors import ModelError
+from sepset.factors.draws import Seed, generator, num_draws
 from sepset.factors.moments import freeze
 
 Array: TypeAlias = NDArray[np.float64]
@@ -139,9 +140,7 @@ class LinearNormalInverseWishart:
 
         Its dispersion is $\Psi\,(1 + z^\top\Lambda^{-1}z) / k$.
         """
-        z = np.concatenate([[1.0], np.asarray(parents, dtype=np.float64).reshape(-1)])
-        if len(z) != len(self.mean):
-            raise DataError(f"The lines have {len(self.mean) - 1} parents; found {len(z) - 1} values.")
+        z = with_one(parents, len(self.mean) - 1)
         degrees = self.degrees - self.size + 1.0
         spread = 1.0 + float(spreads(self.root, z[None])[0, 0])
         return StudentT(degrees, z @ self.mean, self.scale * (spread / degrees))
@@ -172,7 +171,7 @@ class LinearNormalInverseWishart:
 
     def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Array, Array]:
         """Independent draws of the lines `[n, 1 + parents, d]` and of the covariance `[n, d, d]`."""
-        rng = np.random.default_rng(seed)
+        rng, num_rows = generator(seed), num_draws(num_rows)
         factor = wishart_roots(self.scale, self.degrees, num_rows, rng)
         noise = rng.standard_normal((num_rows, *self.mean.shape))
         return self.mean + np.linalg.solve(self.root, noise @ factor), np.swapaxes(factor, 1, 2) @ factor

@@ -12,11 +12,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sepset.cpds.gaussianpriors import LOG_2PI, Data, Seed, log_gamma_ratio, summary
+from sepset.cpds.gaussianpriors import LOG_2PI, Data, log_gamma_ratio, summary
 from sepset.cpds.hyperparameters import check_positive, finite_array
 from sepset.cpds.lineroots import absorbed, log_det, precisions_of, root_of, spreads
 from sepset.cpds.studentt import StudentT
 from sepset.errors import DataError, ModelError
+from sepset.factors.draws import Seed, generator, num_draws
 from sepset.factors.moments import freeze
 
 Array: TypeAlias = NDArray[np.float64]
@@ -98,7 +99,7 @@ class NormalInverseWishart:
 
     def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Array, Array]:
         """Independent draws of the mean `[n, d]` and of the covariance `[n, d, d]`."""
-        rng, size = np.random.default_rng(seed), len(self.mean)
+        rng, size, num_rows = generator(seed), len(self.mean), num_draws(num_rows)
         factor = wishart_roots(self.scale, self.degrees, num_rows, rng)
         covariances = np.swapaxes(factor, 1, 2) @ factor
         noise = np.einsum("nji,nj->ni", factor, rng.standard_normal((num_rows, size)))
@@ -167,9 +168,7 @@ class LinearNormalGamma:
 
     def predictive(self, parents: ArrayLike = ()) -> StudentT:
         r"""The child at these parents: Student t, $2a$ degrees, squared scale $(b/a)(1 + z^\top\Lambda^{-1}z)$."""
-        z = np.concatenate([[1.0], np.asarray(parents, dtype=np.float64).reshape(-1)])
-        if z.shape != self.mean.shape:
-            raise DataError(f"The line has {len(self.mean) - 1} parents; found {len(z) - 1} values.")
+        z = with_one(parents, len(self.mean) - 1)
         spread = float(spreads(self.root, z[None])[0, 0])
         return StudentT(2.0 * self.shape, float(z @ self.mean), self.rate / self.shape * (1.0 + spread))
 
@@ -196,13 +195,30 @@ class LinearNormalGamma:
 
     def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Array, Array]:
         """Independent draws of the line `[n, 1 + parents]` and of the precision."""
-        rng = np.random.default_rng(seed)
+        rng, num_rows = generator(seed), num_draws(num_rows)
         precisions = rng.gamma(self.shape, 1.0 / self.rate, size=num_rows)
         noise = np.linalg.solve(self.root, rng.standard_normal((num_rows, len(self.mean))).T).T
         return self.mean + noise / np.sqrt(precisions)[:, None], precisions
 
     def __repr__(self) -> str:
         return f"LinearNormalGamma(mean={self.mean.tolist()}, shape={self.shape:g}, rate={self.rate:g})"
+
+
+def with_one(parents: ArrayLike, number: int) -> Array:
+    r"""$(1, \mathbf u)$ of the values of so many real parents.
+
+    >>> with_one([2, 3], 2).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    try:
+        values = np.asarray(parents, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        raise DataError(f"The parents of a line have numbers; found {parents!r}.") from None
+    if len(values) != number:
+        raise DataError(f"The line has {number} parents; found {len(values)} values.")
+    if not np.isfinite(values).all():
+        raise DataError(f"The parents of a line have finite numbers; found {values.tolist()}.")
+    return np.concatenate([[1.0], values])
 
 
 def wishart_roots(scale: Array, degrees: float, num_rows: int, rng: np.random.Generator) -> Array:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepset.errors import ModelError, NotApplicable
+from sepset.factors.draws import Seed, generator, num_draws
 from sepset.factors.moments import freeze
 
 Array: TypeAlias = NDArray[np.float64]
@@ -103,9 +104,9 @@ class StudentT:
         apart = (float(self.location[0]) - threshold) / float(self.scale[0])
         return float(ndtr(apart) if math.isinf(self.degrees) else stdtr(self.degrees, apart))
 
-    def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> Array:
+    def sample(self, num_rows: int, seed: Seed = 0) -> Array:
         """Independent draws, `[n]` in one dimension and else `[n, size]`."""
-        rng = np.random.default_rng(seed)
+        rng, num_rows = generator(seed), num_draws(num_rows)
         size = len(self.location)
         noise = rng.standard_normal((num_rows, size)) @ np.linalg.cholesky(self.dispersion).T
         if not math.isinf(self.degrees):

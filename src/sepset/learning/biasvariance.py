@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError, ScopeError
+from sepset.factors.draws import generator
 from sepset.learning.predictor import Names, Predictor, true_codes
 from sepset.learning.splits import check_repeats
 from sepset.learning.validation import Procedure, learned
@@ -91,7 +92,7 @@ def bias_variance(
     if loss not in _PARTS:
         raise ScopeError(f"The loss is 'brier' or 'log'; found {loss!r}.")
     check_repeats(repeats, least=2)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     truth = source if isinstance(source, BayesNet) else None
     data = None if truth is not None else as_dataset(source)
     found = []

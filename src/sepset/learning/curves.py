@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError, ScopeError, nearest
+from sepset.factors.draws import generator
 from sepset.inference.progress import Bar
 from sepset.learning.axes import axes_of, mark_sizes
 from sepset.learning.divergence import DivergenceFrom
@@ -145,7 +146,7 @@ def learning_curve(
     named(procedures)
     check_repeats(repeats)
     values = {name: np.empty((repeats, len(wanted))) for name in procedures}
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     with Bar(progress, "sizes") as bar:
         for repeat in range(repeats):
             rows, judge, what = _draw(source, measure, wanted[-1], test, rng)

@@ -14,6 +14,7 @@ from sepset.data.counts import Counts
 from sepset.data.sources import Weights
 from sepset.errors import DataError, NotApplicable, ScopeError, listing, nearest
 from sepset.factors.algebra import AnyVariable
+from sepset.factors.draws import generator
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import was_interrupted
 from sepset.inference.result import Guarantee, Guarantees, Result
@@ -166,7 +167,7 @@ def fit(
         template_of(structure, data, _known(structure, data, variables, weights)),
         data,
         weights,
-        np.random.default_rng(seed),
+        generator(seed),
         until,
         progress,
         checkpoint,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
+from sepset.factors.draws import generator
 from sepset.inference.cliquetree import CliqueTree
 from sepset.learning.axes import axes_of
 from sepset.learning.divergence import conditional_table
@@ -118,7 +119,7 @@ def goodness_of_fit(
     0.02
     """
     check_draws(num_draws)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     rows = Predictor.of(model).dataset(data)
     if not row_weights(rows).sum() > 0:
         raise DataError("Goodness of fit needs rows that count; there are none.")

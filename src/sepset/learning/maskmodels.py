@@ -26,6 +26,7 @@ from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import NotApplicable, ScopeError, nearest
 from sepset.factors.algebra import AnyVariable, check_size
+from sepset.factors.draws import generator
 from sepset.factors.table import Table
 from sepset.graphs.graph import DAG
 from sepset.graphs.separation import d_separated
@@ -128,7 +129,7 @@ class ObservabilityModel:
         >>> ObservabilityModel(model, MCAR(1.0)).sample(3).num_missing
         {'coin': 3}
         """
-        rng = np.random.default_rng(seed)
+        rng = generator(seed)
         return mask(self.model.sample(num_rows, rng), self.mechanism, seed=rng)
 
     def distribution(self) -> Table:

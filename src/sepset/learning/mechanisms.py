@@ -22,6 +22,7 @@ from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, listing, nearest
 from sepset.factors.algebra import AnyVariable, Columns
+from sepset.factors.draws import generator
 from sepset.variables import Discrete, VariableLike, Vector
 
 Probability: TypeAlias = float | ArrayLike | Mapping[Any, float] | Callable[..., ArrayLike]
@@ -238,7 +239,7 @@ def mask(data: object, mechanism: Mechanism, *, seed: int | np.random.Generator 
     [None, None]
     """
     rows = _Rows(as_dataset(data))
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     columns = {v.name: rows.data.column(v) for v in rows.data.variables}
     for name, hiding in mechanism.hidings(rows.data.variables).items():
         variable = rows.data.variables[name]

@@ -11,6 +11,7 @@ import numpy as np
 
 from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, ScopeError, listing
+from sepset.factors.draws import generator
 from sepset.graphs.equivalence import cpdag, immoralities
 from sepset.graphs.graph import DAG, skeleton
 from sepset.learning.resampling import check_draws
@@ -149,7 +150,7 @@ def feature_confidence(
     check_draws(num_draws)
     if not data.num_rows:
         raise ScopeError("Resampling needs rows; there are none.")
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     asked = _marks if features is None else features
     counts: Counter[Any] = Counter()
     for _ in range(num_draws):

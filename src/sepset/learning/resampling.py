@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError, ScopeError
+from sepset.factors.draws import generator
 from sepset.variables import VariableLike
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -118,7 +119,7 @@ def bootstrap(
     >>> found.estimate, found.interval(0.9)
     (0.75, (0.5, 1.0))
     """
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     rows = as_dataset(data)
     size = _at_least_one(rows.num_rows)
     check_draws(num_draws)
@@ -147,7 +148,7 @@ def bootstrap_mean(
     >>> low < 0.5 < high
     True
     """
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     check_draws(num_draws)
     numbers = np.asarray(values, np.float64)
     share = np.ones(len(numbers)) if weights is None else np.asarray(weights, np.float64)
@@ -238,7 +239,7 @@ def paired_comparison(
     d = ours - theirs
     check_draws(num_draws)
     exact = len(d) <= EXHAUSTIVE
-    sums, sizes = _all_subsets(d) if exact else _random_subsets(d, num_draws, np.random.default_rng(seed))
+    sums, sizes = _all_subsets(d) if exact else _random_subsets(d, num_draws, generator(seed))
     extreme = np.abs(d.sum() - 2.0 * sums) >= abs(d.sum()) * (1.0 - 1e-12)
     p_value = extreme.mean() if exact else (extreme.sum() + 1.0) / (len(extreme) + 1.0)
     return PairedComparison(d, sums[sizes > 0] / sizes[sizes > 0], float(p_value))
@@ -312,7 +313,7 @@ def permutation_test(
     >>> permutation_test(rows, "y", lambda d: float((d.codes("x") == d.codes("y")).sum()), num_draws=99).p_value < 0.2
     True
     """
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     check_draws(num_draws)
     rows = as_dataset(data)
     draws = [statistic(shuffled(rows, column, rng)) for _ in range(num_draws)]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sepset.errors import NotApplicable, ScopeError, listing
 from sepset.factors.algebra import Columns
+from sepset.factors.draws import generator
 from sepset.inference.result import Guarantee
 from sepset.models.bayesnet import BayesNet
 
@@ -80,7 +81,7 @@ def sampled_divergence(
     _require_comparable(p, q)
     if isinstance(num_rows, bool) or num_rows < 2:
         raise NotApplicable(f"num_rows is a whole number of at least 2; found {num_rows!r}.")
-    rng, ratios = np.random.default_rng(seed), []
+    rng, ratios = generator(seed), []
     for start in range(0, num_rows, CHUNK):
         count = min(CHUNK, num_rows - start)
         columns = p.sample_columns(count, rng)

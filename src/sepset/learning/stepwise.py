@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sepset.data.sources import Weights
 from sepset.errors import NotApplicable
+from sepset.factors.draws import generator
 from sepset.inference.iterate import Info, Run, Until, iterate
 from sepset.inference.result import Status
 from sepset.learning.ascent import Ascent, Climbing, Point, result
@@ -125,7 +126,7 @@ class StepwiseEM(Climbing):
         >>> found.model.cpd("x").values.round(1).tolist(), bool(later.model.cpd("x").values[1] > 0.55)
         ([0.5, 0.5], True)
         """
-        rng = np.random.default_rng(seed)
+        rng = generator(seed)
         task = Ascent.of(Task(found.model, data, weights, rng), self.prior, self.parameterization, self.threads)
         start = Run(_carried(found, task), Status.INTERRUPTED, np.zeros(0), 0.0, rng.bit_generator.state)
         run = iterate(self, task, rng=rng, until=Until(steps=1, tolerance=None), start=start, progress=progress)

@@ -23,6 +23,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError
 from sepset.factors.algebra import Columns
+from sepset.factors.draws import generator
 from sepset.variables import Discrete
 
 Ints = NDArray[np.int64]
@@ -167,4 +168,5 @@ def seed_sequence(seed: int | np.random.Generator) -> SeedSequence:
     """The root of all random streams of one call; a generator gives it fresh words and moves on."""
     if isinstance(seed, np.random.Generator):
         return SeedSequence(seed.integers(0, 1 << 32, 8, dtype=np.uint32).tolist())
+    generator(seed)  # says what is wrong with a seed
     return SeedSequence(seed)
