@@ -148,3 +148,27 @@ def test_what_is_refused():
         impute("net.json", FRAME)
     with pytest.raises(ss.DataError, match="No column is a variable"):
         impute(NET, {"x": [1.5]})
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_files_are_rows_too(tmp_path, suffix):
+    import polars as pl
+
+    frame = pl.DataFrame({"rain": ["yes", None, "no", None], "wet": ["yes", "yes", None, "no"], "other": [1, 2, 3, 4]})
+    path = tmp_path / f"rows.{suffix}"
+    frame.write_csv(path) if suffix == "csv" else frame.write_parquet(path)
+    rain, wet = ss.Discrete("rain", ("no", "yes")), ss.Discrete("wet", ("no", "yes"))
+    net = ss.BayesNet(ss.TableCPD(rain, [0.8, 0.2]), ss.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], given=rain))
+    for source in (path, str(path)):
+        found = impute(net, source)
+        assert found.variables.names == ("rain", "wet")
+        assert found["rain"].tolist() == ["yes", "yes", "no", "no"]
+        assert found["wet"].tolist() == ["yes", "yes", "no", "no"]
+        assert len(impute([net, net], source, kind="draw", copies=2)) == 2
+    with pytest.raises(ss.DataError, match="No column is a variable"):
+        impute(ss.BayesNet(ss.TableCPD(ss.Discrete("snow"), [0.5, 0.5])), path)
+
+
+def test_bad_seeds_are_named():
+    with pytest.raises(ss.NotApplicable, match="seed= is a whole number"):
+        impute(NET, FRAME, kind="draw", seed=-1)

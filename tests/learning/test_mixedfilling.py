@@ -162,3 +162,56 @@ def test_which_networks_are_mixed():
     assert not is_mixed(ss.BayesNet(ss.TableCPD(D, [0.5, 0.5])))
     assert not is_mixed(ss.BayesNet(ss.LinearGaussian(X, covariance=1.0)))
     assert not is_mixed("net")
+
+
+def test_draws_of_rows_that_miss_different_numbers():
+    """Rows of several patterns are drawn together; each has its own joint posterior, by five standard errors."""
+    net, count = network(np.random.default_rng(5)), 12_000
+    codes = np.array([[-1, -1], [-1, 1], [0, -1], [-1, -1]], np.int32)
+    reals = np.array([[np.nan, 0.7], [np.nan, np.nan], [0.4, np.nan], [-0.2, 0.3]])
+    drawn, left = filled(net, Cells((0, 1), codes, (2, 3), reals).repeated(count), "draw", seed=3)
+    assert not len(left)
+    for row in range(4):
+        own = np.arange(4 * count) % 4 == row
+        there, hidden = drawn.reals[own], np.isnan(reals[row])
+        assert (there[:, ~hidden] == reals[row][~hidden]).all()
+        for states, p, mean, rest in choices(net, codes[row], reals[row]):
+            same = (drawn.codes[own] == states).all(axis=1)
+            assert abs(same.mean() - p) <= 5 * np.sqrt(p * (1 - p) / count) + 1e-12
+            if same.sum() > 500 and hidden.any():
+                values, error = there[same][:, hidden], 5 / np.sqrt(same.sum())
+                spread = np.sqrt(np.diag(rest))
+                assert (np.abs(values.mean(axis=0) - mean) <= error * spread).all()
+                apart = np.cov(values.T).reshape(rest.shape) - rest
+                assert (np.abs(apart) <= error * np.sqrt(2) * np.outer(spread, spread)).all()
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=20, deadline=None)
+def test_modes_against_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    net = network(rng)
+    cells = holes(rng, net, 8)
+    modes, left = filled(net, cells, "mode")
+    for row in np.setdiff1d(np.arange(len(cells)), left):
+        every, hidden = choices(net, cells.codes[row], cells.reals[row]), np.isnan(cells.reals[row])
+        for place in range(2):
+            mass = [sum(p for s, p, _, _ in every if s[place] == state) for state in range((2, 3)[place])]
+            assert mass[modes.codes[row, place]] >= max(mass) - 1e-9
+        if hidden.any():
+            ((_, _, mean, _),) = every
+            assert modes.reals[row, hidden] == pytest.approx(mean, abs=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["mode", "mean", "map", "draw"])
+def test_lines_that_leave_nothing_over(kind):
+    """Without noise there is no precision matrix; such rows are filled all the same, pattern by pattern."""
+    net = ss.BayesNet(
+        ss.TableCPD(D, [0.5, 0.5]),
+        ss.LinearGaussian(X, [0.0, 4.0], covariance=1.0, by=D),
+        ss.LinearGaussian(Y, 1.0, coefficients=2.0, covariance=0.0, given=X),
+    )
+    data = {"d": [0, 1, 0], "x": [0.5, None, 0.25], "y": [None, 7.0, 1.5]}
+    found = ss.impute(net, data, kind=kind)
+    assert found.values("y")[0] == pytest.approx(2.0)
+    assert found.values("x")[1] == pytest.approx(3.0)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset
-from sepset.data.frames import open_frame
+from sepset.data.suggestions import column_names
 from sepset.errors import DataError, ModelError, NotApplicable, listing
+from sepset.factors.draws import Seed, generator
 from sepset.inference.rowwise import Workers
 from sepset.learning.filling import Cells, Kind, completed
 from sepset.learning.mixedfilling import fill_mixed, is_mixed
@@ -31,7 +32,7 @@ def impute(
     kind: Kind = ...,
     copies: None = ...,
     variables: Iterable[VariableLike] | None = ...,
-    seed: int | np.random.Generator = ...,
+    seed: Seed = ...,
     threads: int | None = ...,
 ) -> Dataset: ...
 @overload
@@ -42,7 +43,7 @@ def impute(
     kind: Kind = ...,
     copies: int,
     variables: Iterable[VariableLike] | None = ...,
-    seed: int | np.random.Generator = ...,
+    seed: Seed = ...,
     threads: int | None = ...,
 ) -> tuple[Dataset, ...]: ...
 def impute(
@@ -52,7 +53,7 @@ def impute(
     kind: Kind = "mode",
     copies: int | None = None,
     variables: Iterable[VariableLike] | None = None,
-    seed: int | np.random.Generator = 0,
+    seed: Seed = 0,
     threads: int | None = None,
 ) -> Dataset | tuple[Dataset, ...]:
     r"""The data with missing cells filled from $P(\mathbf h \mid \mathbf o)$ of each row.
@@ -60,7 +61,8 @@ def impute(
     Args:
         model: the network (or other model) to fill from. For multiple imputation that carries the uncertainty of the
             parameters too, one model a copy, such as draws from their posterior.
-        data: a dataset, or any frame; columns of other names are left out. `impute_frame` gives back what it was given.
+        data: a dataset, any frame, or the path of a file; columns of other names are left out. `impute_frame` gives
+            back what it was given.
         kind: "mode" gives each cell the most probable value of its own marginal; "mean" the same, with posterior
             means for real cells; "map" gives each row the most probable joint completion (its most probable
             explanation); "draw" draws all missing cells of a row together. Only draws keep the spread and the
@@ -89,11 +91,12 @@ def impute(
         raise NotApplicable(f"kind= is one of {listing(KINDS)}; found {kind!r}.")
     if copies is not None and kind != "draw":
         raise NotApplicable(f"Copies of a {kind} are all the same. Say kind='draw', or leave out copies=.")
-    rng, workers = np.random.default_rng(seed), Workers(threads)
+    rng, workers = generator(seed), Workers(threads)
     asked = asked_variables(models[0].variables, data, variables)
+    rows = bind(data, models[0].variables)
     if len(models) > 1:
-        return tuple(_imputed(m, data, asked, kind, 1, rng, workers)[0] for m in models)
-    found = _imputed(models[0], data, asked, kind, 1 if copies is None else copies, rng, workers)
+        return tuple(_imputed(m, rows, asked, kind, 1, rng, workers)[0] for m in models)
+    found = _imputed(models[0], rows, asked, kind, 1 if copies is None else copies, rng, workers)
     return found[0] if copies is None else found
 
 
@@ -120,7 +123,7 @@ def asked_variables(
     """The variables to return: those named, or those that have a column."""
     if variables is not None:
         return tuple(known[v] for v in variables)
-    names = _column_names(data)
+    names = data.variables.names if isinstance(data, Dataset) else column_names(data)
     found = tuple(v for v in known if v.name in names)
     if not found:
         raise DataError(
@@ -129,15 +132,9 @@ def asked_variables(
     return found
 
 
-def _column_names(data: object) -> tuple[str, ...]:
-    if isinstance(data, Dataset):
-        return data.variables.names
-    return tuple(data) if isinstance(data, Mapping) else open_frame(data).names
-
-
 def _imputed(
     model: Model,
-    data: object,
+    rows: Dataset,
     asked: Sequence[Discrete | Vector],
     kind: Kind,
     copies: int,
@@ -145,7 +142,6 @@ def _imputed(
     workers: Workers,
 ) -> tuple[Dataset, ...]:
     variables = model.variables
-    rows = bind(data, variables)
     cells, wanted = _cells(rows, variables).repeated(copies), [variables.id(v) for v in asked]
     filled = cells
     if not is_mixed(model) or len(fill_mixed(cast(BayesNet, model), cells, wanted, kind, rng)):

@@ -63,7 +63,7 @@ def fill_mixed(model: BayesNet, cells: Cells, wanted: Sequence[int], kind: Kind,
     left = (holes | numbers) & ((choices > FEW) | ((kind == "mode") & numbers & (choices > 1)))
     rows = np.flatnonzero((holes | numbers) & ~left)
     made = RowChoices.of({v: column[rows] for v, column in columns.items()}, cells.places(rows))
-    for part in made.completed(model):
+    for part in made.together(model):
         _fill(part, cells, rows[part.rows], wanted, kind, model, rng)
     return np.flatnonzero(left)
 
