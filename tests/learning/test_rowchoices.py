@@ -95,3 +95,27 @@ def test_covariances_of_many_patterns_are_held_in_parts(monkeypatch):
     parts = list(choices.together(NET))
     assert len(parts) == 2
     assert sorted(r for part in parts for r in part.rows.tolist()) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("way", ["completed", "together"])
+def test_some_rows_are_those_of_all(way):
+    """Any rows, in any order and named twice, come once each with the numbers that they have among all."""
+    rng = np.random.default_rng(2)
+    data = ss.mask(NET.sample(60, 3), ss.MCAR(0.5), seed=4)
+    columns = {D: data.codes("d").astype(np.int64), E: data.codes("e").astype(np.int64), X: data.values("x")}
+    choices = RowChoices.of(columns, np.arange(60))
+
+    def densities(rows=None):
+        parts = list(getattr(choices, way)(NET, rows))
+        found = [(int(p.rows[o]), float(v)) for p in parts for o, v in zip(p.owner, p.log_joint, strict=True)]
+        return {row: [v for r, v in found if r == row] for row, _ in found}
+
+    every = densities()
+    assert sorted(every) == list(range(60))
+    for size in (1, 7, 60):
+        rows = rng.choice(60, size, replace=False)
+        some = densities(np.concatenate([rows, rows[:1]]))
+        assert sorted(some) == sorted(rows.tolist())
+        for row, found in some.items():
+            np.testing.assert_allclose(found, every[row], rtol=1e-12)
+    assert densities(np.zeros(0, np.int64)) == {}

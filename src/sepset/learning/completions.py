@@ -11,6 +11,7 @@ Reference: Koller & Friedman, sections 14.2 and 19.2.2; Dempster, Laird & Rubin 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -68,7 +69,7 @@ class Completions:
             share, logs = part.posterior()
             self._add(model, part.numbers, share * weight[part.rows][part.owner], total)
             log_likelihood += float(weight[part.rows] @ logs)
-        return Expected(self.blocks.pooled(total, float(self.weights.sum())), log_likelihood)
+        return Expected(self.blocks.pooled(total, self._total_weight), log_likelihood)
 
     def complete(self, model: BayesNet) -> Expected:
         """The statistics of the rows completed by their most probable values, and the log density of all that."""
@@ -78,7 +79,11 @@ class Completions:
             share, logs = part.best()
             self._add(model, part.numbers.certain(), share * self.weights[part.rows][part.owner], total)
             score += float(self.weights[part.rows] @ logs)
-        return Expected(self.blocks.pooled(total, float(self.weights.sum())), score)
+        return Expected(self.blocks.pooled(total, self._total_weight), score)
+
+    @cached_property
+    def _total_weight(self) -> float:
+        return float(self.weights.sum())
 
     def _weights(self, rows: Ints | None, weights: Array | None) -> Array:
         """The weight of every row, where some count otherwise."""

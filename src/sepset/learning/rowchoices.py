@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -104,10 +105,11 @@ class RowChoices:
 
     def completed(self, model: BayesNet, rows: Ints | None = None) -> Iterator[Completed]:
         """The rows, or some of them, in chunks, completed in every way at these parameters."""
-        for members, missing in self.patterns:
-            chosen = members if rows is None else members[np.isin(members, rows)]
-            for part in self._chunks(chosen):
-                yield self._chunk(model, part, missing)
+        chosen = self._chosen(rows)
+        pattern = self._pattern[chosen]
+        for members in np.split(chosen, np.flatnonzero(np.diff(pattern)) + 1) if len(chosen) else ():
+            for part in self._chunks(members):
+                yield self._chunk(model, part, self.patterns[self._pattern[members[0]]][1])
 
     def together(self, model: BayesNet, rows: Ints | None = None) -> Iterator[Completed]:
         """As `completed`, with rows that miss different numbers in one chunk, where every line leaves something over.
@@ -118,16 +120,36 @@ class RowChoices:
         if joint is None or len(self.patterns) < 2:
             yield from self.completed(model, rows)
             return
+        chosen = self._chosen(rows)
+        for part in self._merged(chosen, self._pattern[chosen], joint):
+            owner, starts, columns = self._choices(part)
+            numbers = joint.completed(columns, self._pattern[part][owner])
+            log = _log_states(model, columns, len(owner)) + numbers.log_density
+            yield Completed(part, self.places[part], owner, starts, numbers, log)
+
+    @cached_property
+    def _ordered(self) -> Ints:
+        """All rows, pattern by pattern."""
+        return np.concatenate([np.zeros(0, np.int64), *(members for members, _ in self.patterns)])
+
+    @cached_property
+    def _pattern(self) -> Ints:
+        """The number of each row's pattern."""
         pattern = np.empty(len(self.places), np.int64)
         for number, (members, _) in enumerate(self.patterns):
             pattern[members] = number
-        ordered = np.concatenate([members for members, _ in self.patterns])
-        chosen = ordered if rows is None else ordered[np.isin(ordered, rows)]
-        for part in self._merged(chosen, pattern[chosen], joint):
-            owner, starts, columns = self._choices(part)
-            numbers = joint.completed(columns, pattern[part][owner])
-            log = _log_states(model, columns, len(owner)) + numbers.log_density
-            yield Completed(part, self.places[part], owner, starts, numbers, log)
+        return pattern
+
+    @cached_property
+    def _rank(self) -> Ints:
+        """Where each row stands in that order."""
+        rank = np.empty(len(self.places), np.int64)
+        rank[self._ordered] = np.arange(len(rank))
+        return rank
+
+    def _chosen(self, rows: Ints | None) -> Ints:
+        """All rows or some, pattern by pattern; the work is that of the rows chosen."""
+        return self._ordered if rows is None else self._ordered[np.unique(self._rank[rows])]
 
     def _merged(self, rows: Ints, pattern: Ints, joint: JointLines) -> Iterator[Ints]:
         """Rows in chunks that bound both their choices and what their covariances take."""
