@@ -108,3 +108,14 @@ def test_weights_names_and_limits(monkeypatch):
     with pytest.raises(TooLarge):
         standard_errors(model, rows)
     assert len(standard_errors(BayesNet(), {})) == 0
+
+
+def test_unknown_names_are_absent():
+    rows = {"a": [0, 1, 1]}
+    found = standard_errors(fit(DAG.parse("a"), rows).model, rows)
+    assert "a" in found
+    assert Discrete("a") in found
+    for stranger in ("b", Discrete("b"), 3, None):
+        assert stranger not in found
+        assert found.get(stranger) is None
+        assert found.get(stranger, 7) == 7

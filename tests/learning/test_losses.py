@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import oracle
+import sepset as ss
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
@@ -205,3 +206,15 @@ def test_evaluations_print():
     console.print(evaluate(small_net(), small_net().sample(20, seed=0), LogLoss(), ZeroOne("b")))
     assert "0/1 loss of b" in console.export_text()
     assert "20 rows" in repr(evaluate(small_net(), small_net().sample(20, seed=0))["log-loss"])
+
+
+def test_unknown_losses_are_absent():
+    coin = ss.BayesNet(ss.TableCPD(ss.Discrete("coin"), [0.25, 0.75]))
+    found = ss.evaluate(coin, {"coin": [0, 1]})
+    assert "log-loss" in found
+    assert "loss" not in found
+    assert 3 not in found
+    assert found.get("loss") is None
+    assert found.get("loss", 7) == 7
+    with pytest.raises(ss.ScopeError, match="Did you mean 'log-loss'"):
+        found["log-los"]

@@ -296,3 +296,10 @@ def test_the_mean_network_says_whether_it_is_exact():
         assert ("approximate" in found._repr_html_()) is not is_exact
         gap = found.posterior.log_predictive(rows) - found.model.log_probability(rows)
         assert bool(np.abs(gap).max() < 1e-12) is is_exact
+
+
+@pytest.mark.parametrize("seed", [-1, "x", 1.5])
+def test_bad_seeds_are_named(seed):
+    found = fit(DAG.parse("coin"), {"coin": list("HTTHH")}, Bayes(Dirichlet(1))).posterior
+    with pytest.raises(NotApplicable, match="seed= is a whole number of at least zero"):
+        found.sample_model(seed)

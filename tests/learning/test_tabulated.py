@@ -78,3 +78,26 @@ def test_results_of_learning_show_brackets_in_names():
     ):
         assert "y[t]" in printed_text(shown), type(shown)
         assert "y[t]" in shown._repr_html_(), type(shown)
+
+
+def test_every_result_shows_brackets_in_names():
+    name, other = "x[bold]", "y[/b]"
+    rows = {name: ["p", "q", "p", "q"] * 5, other: ["u", "v", "v", "v"] * 5}
+    graph = ss.DAG([name, other], [(name, other)])
+    fitted = ss.fit(graph, rows, ss.Bayes(ss.K2()))
+    engine = ss.prepare(fitted.model)
+    for shown in (
+        fitted.posterior,
+        fitted.fragmentation,
+        ss.divergence(fitted.model, fitted.model),
+        ss.identifiability(fitted.model, [other]),
+        engine.value_of_information(other),
+        engine.value_of_information(name),
+        engine.sensitivity(other, "u"),
+    ):
+        assert name in printed_text(shown) or other in printed_text(shown), type(shown)
+        assert printed_text(shown).count("[") == shown._repr_html_().count("["), type(shown)
+    assert name in printed_text(fitted.posterior)
+    assert name in printed_text(ss.identifiability(fitted.model, [other]))
+    assert name in printed_text(engine.value_of_information(other))
+    assert "P(y[/b]='u' | x[bold]='p')" in printed_text(engine.sensitivity(other, "u"))

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import sepset as ss
 from sepset.cpds.priors import BDeu
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
@@ -257,3 +258,12 @@ def test_rounds_without_weight_do_not_count():
     assert found.mean_of_folds == pytest.approx(np.mean(counted))
     assert found.pooled_mean == pytest.approx(np.mean(counted))
     assert found.spread == pytest.approx(np.std(counted, ddof=1))
+
+
+def test_unknown_losses_are_absent():
+    found = ss.cross_validate(ss.Learner(ss.DAG.parse("coin")), {"coin": [0, 1] * 10}, split=ss.KFold(2))
+    assert "log-loss" in found
+    assert "loss" not in found
+    assert found.get("loss", 7) == 7
+    with pytest.raises(ss.ScopeError, match="Did you mean 'log-loss'"):
+        found["log-los"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
 from sepset.inference.method import dense
 from sepset.inference.result import Answers, Result
+from sepset.learning.tabulated import Shown, Tabulated
 from sepset.variables import Discrete, VariableLike, Vector
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class InformationValues(Result, Answers[str, float]):
+class InformationValues(Result, Answers[str, float], Tabulated):
     r"""How much each candidate is expected to tell about the target, in nats, most informative first.
 
     $$I(T; C \mid \mathbf e) = H(T \mid \mathbf e) - \sum_c P(c \mid \mathbf e)\, H(T \mid c, \mathbf e)$$
@@ -63,16 +64,11 @@ class InformationValues(Result, Answers[str, float]):
         more = f", ... {len(self)} candidates" if len(self) > 5 else ""
         return f"InformationValues({', '.join(self.targets)}, entropy {self.entropy:.4g}; {shown}{more})"
 
-    def __rich__(self) -> Any:
-        from rich.table import Table as RichTable
-
-        table = RichTable(title=f"about {', '.join(self.targets)}: entropy {self.entropy:.4g} nats")
-        table.add_column("observe next")
-        table.add_column("expected reduction", justify="right")
-        table.add_column("of entropy", justify="right")
-        for name, value in itertools.islice(self.reductions.items(), 20):
-            table.add_row(name, f"{value:.6f}", f"{value / self.entropy:.1%}" if self.entropy > 0 else "")
-        return table
+    def _shown(self) -> Shown:
+        best = itertools.islice(self.reductions.items(), 20)
+        rows = [(n, f"{v:.6f}", f"{v / self.entropy:.1%}" if self.entropy > 0 else "") for n, v in best]
+        title = f"about {', '.join(self.targets)}: entropy {self.entropy:.4g} nats"
+        return Shown(("observe next", "expected reduction", "of entropy"), rows, title)
 
 
 def entropy(engine: Engine, targets: Names, given: Given, on: Names) -> float:

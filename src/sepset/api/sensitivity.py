@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from sepset.inference.conflict import impossible
 from sepset.inference.derivatives import Gradient
 from sepset.inference.method import dense
 from sepset.inference.result import Result
+from sepset.learning.tabulated import Shown, Tabulated
 from sepset.problem import Problem
 from sepset.variables import Discrete, State, VariableLike
 
@@ -99,7 +100,7 @@ ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class Sensitivity(Result, Sequence[ParameterSensitivity]):
+class Sensitivity(Result, Sequence[ParameterSensitivity], Tabulated):
     """Every parameter of a network with its effect on one posterior, the steepest first.
 
     Attributes:
@@ -142,16 +143,13 @@ class Sensitivity(Result, Sequence[ParameterSensitivity]):
         top = f"; steepest {self[0]}: {self.derivatives[0]:+.4g}" if len(self) else ""
         return f"Sensitivity(P({self.target}={self.state!r}) = {self.probability:.6g}, {len(self)} parameters{top})"
 
-    def __rich__(self) -> Any:
-        from rich.table import Table as RichTable
-
-        table = RichTable(title=f"P({self.target}={self.state!r}) = {self.probability:.6g}")
-        for name in ("parameter", "value", "derivative", "lowest", "highest"):
-            table.add_column(name, justify="left" if name == "parameter" else "right")
-        for one in self[:20]:
-            low, high = one.range
-            table.add_row(str(one), f"{one.value:.4g}", f"{one.derivative:+.4g}", f"{low:.4g}", f"{high:.4g}")
-        return table
+    def _shown(self) -> Shown:
+        ranges = [(one, *one.range) for one in self[:20]]
+        rows = [
+            (str(p), f"{p.value:.4g}", f"{p.derivative:+.4g}", f"{low:.4g}", f"{high:.4g}") for p, low, high in ranges
+        ]
+        title = f"P({self.target}={self.state!r}) = {self.probability:.6g}"
+        return Shown(("parameter", "value", "derivative", "lowest", "highest"), rows, title)
 
 
 @dataclass(frozen=True, eq=False)

@@ -129,6 +129,8 @@ class Answers(Mapping[K, V]):
     (False, 3)
     """
 
+    __slots__ = ()
+
     def __contains__(self, key: object) -> bool:
         try:
             self[key]  # type: ignore[index]  # of any kind, as for every mapping

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,17 +27,15 @@ from sepset.inference.cliquetree import CliqueTree
 from sepset.inference.method import dense
 from sepset.inference.result import Guarantee
 from sepset.learning.gaussiandivergence import GaussianTruth
+from sepset.learning.tabulated import Shown, Tabulated
 from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Divergence:
+class Divergence(Tabulated):
     r"""$KL(P \| Q)$ in nats, and where it comes from.
 
     Attributes:
@@ -74,14 +72,10 @@ class Divergence:
     def __float__(self) -> float:
         return self.total
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table
-
-        table = Table("part", "nats", title=f"KL = {self.total:.6g} nats")
-        table.add_row("graph", f"{self.structure:.6g}")
-        for name, value in sorted(self.families.items(), key=lambda item: -item[1]):
-            table.add_row(name, f"{value:.6g}")
-        return table
+    def _shown(self) -> Shown:
+        families = sorted(self.families.items(), key=lambda item: -item[1])
+        rows = [(name, f"{value:.6g}") for name, value in (("graph", self.structure), *families)]
+        return Shown(("part", "nats"), rows, f"KL = {self.total:.6g} nats")
 
 
 class DivergenceFrom:

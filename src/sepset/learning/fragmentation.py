@@ -2,11 +2,10 @@ r"""How data spread over contexts: rows for each joint state of the parents shri
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +23,9 @@ from sepset.factors.coordinates import states_of
 from sepset.graphs.graph import DAG
 from sepset.learning.reestimation import Reestimation
 from sepset.learning.statistics import Statistics
+from sepset.learning.tabulated import Shown, Tabulated
 from sepset.learning.task import Task, template_of
 from sepset.models.bayesnet import BayesNet
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -88,7 +85,7 @@ class BlockFragmentation:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fragmentation:
+class Fragmentation(Tabulated):
     r"""How many rows each context $\mathbf u$ of each CPD has, and which cells have none.
 
     The contexts of noisy-or, noisy-max and logistic CPDs are the states of each of their parents, one by one.
@@ -154,26 +151,14 @@ class Fragmentation:
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for b in self.blocks:
-            few = f"{float(b.context_counts.min(initial=0.0)):g}", f"{float(np.median(b.context_counts)):g}"
+            few = [f"{float(least(b.context_counts)):g}" if b.num_contexts else "" for least in (np.min, np.median)]
             yield b.name, str(b.num_contexts), str(b.num_unseen), str(b.num_thin), str(b.zero_cells), *few
 
     def __repr__(self) -> str:
         return f"Fragmentation({self.headline})"
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table as RichTable
-
-        table = RichTable(title=self.headline)
-        for place, title in enumerate(HEAD):
-            table.add_column(title, justify="right" if place else "left")
-        for row in self._rows():
-            table.add_row(*row)
-        return table
-
-    def _repr_html_(self) -> str:
-        head = "".join(f"<th>{title}</th>" for title in HEAD)
-        body = "".join(f"<tr>{''.join(f'<td>{html.escape(c)}</td>' for c in row)}</tr>" for row in self._rows())
-        return f"<table><caption>{self.headline}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    def _shown(self) -> Shown:
+        return Shown(HEAD, list(self._rows()), self.headline)
 
 
 HEAD = ("parameters", "contexts", "unseen", "thin", "zero cells", "fewest rows", "median rows")

@@ -11,12 +11,11 @@ Reference: Koller & Friedman, section 19.1.4; Geiger, Heckerman & Meek (1996) fo
 
 from __future__ import annotations
 
-import html
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +25,12 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable, listing
+from sepset.factors.draws import Seed, generator
 from sepset.learning.freeparameters import FreeParameters
 from sepset.learning.missingness import MissingPatterns
+from sepset.learning.tabulated import Shown, Tabulated
 from sepset.models.bayesnet import BayesNet
 from sepset.variables import Discrete, VariableLike, Vector
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 Array: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -49,7 +47,7 @@ VISIBLE = 1e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class IdentifiabilityReport:
+class IdentifiabilityReport(Tabulated):
     """Which parameters of a network its observable part determines, near a point.
 
     Attributes:
@@ -110,19 +108,8 @@ class IdentifiabilityReport:
             f"{self.label_switching} labellings)"
         )
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table as RichTable
-
-        table = RichTable(title="Identifiability", show_header=False)
-        table.add_column(style="bold")
-        table.add_column()
-        for what, value in self._facts():
-            table.add_row(what, value)
-        return table
-
-    def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{html.escape(w)}</th><td>{html.escape(v)}</td></tr>" for w, v in self._facts())
-        return f"<table><caption>Identifiability</caption><tbody>{rows}</tbody></table>"
+    def _shown(self) -> Shown:
+        return Shown((), list(self._facts()), "Identifiability")
 
 
 def identifiability(
@@ -130,7 +117,7 @@ def identifiability(
     observed: Observed,
     *,
     at: Literal["random", "model"] = "random",
-    seed: int | np.random.Generator = 0,
+    seed: Seed = 0,
 ) -> IdentifiabilityReport:
     r"""Which parameters can be learned when only some variables are observed.
 
@@ -153,7 +140,7 @@ def identifiability(
     if at not in ("random", "model"):
         raise NotApplicable(f"at= is 'random' or 'model'; found {at!r}.")
     sets = _sets(model, observed)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     own = FreeParameters(model)
     point = own if at == "model" else FreeParameters(own.random(rng))
     outcomes, is_exact = _outcomes(point, sets, rng)
@@ -165,9 +152,7 @@ def identifiability(
     return IdentifiabilityReport(own.names, len(own) - len(null), values, null, switches, tuple(hidden), is_exact)
 
 
-def equivalent_neighbor(
-    model: BayesNet, observed: Observed, *, distance: float = 0.01, seed: int | np.random.Generator = 0
-) -> BayesNet:
+def equivalent_neighbor(model: BayesNet, observed: Observed, *, distance: float = 0.01, seed: Seed = 0) -> BayesNet:
     r"""Another network with the same distribution of what is observed, near this one: a step along the ridge.
 
     A step in the null space of $J$, then Gauss-Newton steps $-J^+ (P' - P)$ back to the distribution.
@@ -186,7 +171,7 @@ def equivalent_neighbor(
     >>> round(float(other.cpd("h").values @ other.cpd("x").values[:, 0]), 9)
     0.5
     """
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     point = FreeParameters(model)
     outcomes, is_exact = _outcomes(point, _sets(model, observed), rng)
     if not is_exact:

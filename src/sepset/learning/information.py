@@ -22,11 +22,12 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.linear import LinearGaussian
 from sepset.cpds.multinomials import multinomials
 from sepset.errors import ScopeError, TooLarge, nearest
+from sepset.inference.result import Answers
 from sepset.learning.expectation import Expectation, expectation_of
 from sepset.learning.task import Task
 from sepset.learning.unconstrained import ContributionLogits, Logits, Unconstrained
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import VariableLike
+from sepset.variables import Discrete, VariableLike, Vector
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -44,7 +45,7 @@ LARGEST = 2_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StandardErrors(Mapping[str, Array]):
+class StandardErrors(Answers[str, Array]):
     """The standard error of every parameter, by child; infinite where the rows do not determine it.
 
     Tables have the shape of their CPD; linear Gaussians have a row a context: intercept, coefficients, variance.
@@ -63,7 +64,7 @@ class StandardErrors(Mapping[str, Array]):
     num_unknown: int
 
     def __getitem__(self, key: VariableLike) -> Array:
-        name = key if isinstance(key, str) else key.name
+        name = key.name if isinstance(key, Discrete | Vector) else key
         if name not in self.errors:
             raise ScopeError(f"There are no standard errors of {name!r}.{nearest(name, self.errors)}")
         return self.errors[name]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, NotApplicable, ScopeError, nearest
 from sepset.inference.progress import Bar
+from sepset.inference.result import Answers
 from sepset.learning.predictor import Names, Predictor, most_probable, refuse_missing, true_codes
 from sepset.learning.resampling import Bootstrap, bootstrap_mean
 from sepset.learning.tabulated import Shown, Tabulated
@@ -307,7 +308,7 @@ def weighted_mean(values: Floats, weights: Floats) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evaluation(Mapping[str, Risk], Tabulated):
+class Evaluation(Answers[str, Risk], Tabulated):
     """The risk of one model under several losses, by name.
 
     >>> Evaluation({"0/1": Risk("0/1", np.array([1.0, 0.0]), np.ones(2))})["0/1"].mean

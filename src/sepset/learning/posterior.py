@@ -9,10 +9,9 @@ Reference: Koller & Friedman, propositions 17.5 and 17.6, and section 17.5.3.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,18 +22,17 @@ from sepset.cpds.multinomials import multinomials
 from sepset.data.dataset import FrameKind
 from sepset.data.sources import Weights
 from sepset.errors import ModelError, NotApplicable, ScopeError, nearest
+from sepset.factors.draws import Seed, generator
 from sepset.factors.presentation import frame
 from sepset.learning.dirichlets import Dirichlets
 from sepset.learning.lines import Lines
 from sepset.learning.maximization import Parameterization, check_parameterization, is_prior_of, prior_for
 from sepset.learning.statistics import Statistics
+from sepset.learning.tabulated import Shown, Tabulated
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.models.rows import complete
 from sepset.variables import VariableLike
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 Array: TypeAlias = NDArray[np.float64]
 BlockPosterior: TypeAlias = Dirichlets | Lines
@@ -43,7 +41,7 @@ COLUMNS = ("variable", "given", "parameter", "mean", "sd", "low", "high")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior:
+class Posterior(Tabulated):
     r"""The distribution over the parameters of a network.
 
     Attributes:
@@ -118,9 +116,9 @@ class Posterior:
         """
         return self._network(part.mean_cpds() for part in self)
 
-    def sample_model(self, seed: int | np.random.Generator = 0) -> BayesNet:
+    def sample_model(self, seed: Seed = 0) -> BayesNet:
         """The network with parameters drawn from the posterior."""
-        rng = np.random.default_rng(seed)
+        rng = generator(seed)
         return self._network(part.sampled_cpds(rng) for part in self)
 
     def __iter__(self) -> Iterator[BlockPosterior]:
@@ -259,19 +257,8 @@ class Posterior:
                 kind = "Dirichlet" if len(part.prior) == 1 else "mixture of Dirichlets"
             yield block.name, kind, str(contexts)
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table as RichTable
-
-        table = RichTable(title=repr(self))
-        for title in ("parameters", "distribution", "contexts"):
-            table.add_column(title)
-        for row in self._rows():
-            table.add_row(*row)
-        return table
-
-    def _repr_html_(self) -> str:
-        body = "".join(f"<tr>{''.join(f'<td>{html.escape(c)}</td>' for c in row)}</tr>" for row in self._rows())
-        return f"<table><caption>{html.escape(repr(self))}</caption><tbody>{body}</tbody></table>"
+    def _shown(self) -> Shown:
+        return Shown(("parameters", "distribution", "contexts"), list(self._rows()), repr(self))
 
 
 def _states(given: Mapping[Any, Any] | None) -> Mapping[Any, Any]:

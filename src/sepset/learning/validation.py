@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import ModelError, ScopeError, nearest
+from sepset.factors.draws import generator
 from sepset.graphs.graph import DAG
 from sepset.inference.progress import Bar
+from sepset.inference.result import Answers
 from sepset.learning.fit import LearningMethod, fit
 from sepset.learning.losses import Evaluation, LogLoss, Loss, Risk, evaluate, weighted_mean
 from sepset.learning.splits import Holdout, KFold, LeaveOneOut, Splitter
@@ -132,7 +134,7 @@ class ValidatedRisk:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Validation(Mapping[str, ValidatedRisk], Tabulated):
+class Validation(Answers[str, ValidatedRisk], Tabulated):
     """The risks of a procedure on rows it was not trained on, by loss.
 
     Attributes:
@@ -204,7 +206,7 @@ def cross_validate(
     0.25
     """
     rows = as_dataset(data)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     asked = losses or (LogLoss(),)
     tested: list[Evaluation] = []
     trained: list[Evaluation] = []
