@@ -129,3 +129,15 @@ def test_mixed_networks_take_one_prior_a_kind():
     np.testing.assert_allclose(found.cpd("k").values, [3 / 5, 2 / 5])
     np.testing.assert_allclose(found.cpd("x").intercept[:, 0], [4 / 3, 5 / 2])  # (0 + 1 + 3) / 3, (0 + 5) / 2
     assert repr(AvailableCases(given="k")) == "AvailableCases(given=('k',))"
+
+
+@pytest.mark.parametrize("rows", [{"a": [1.0, 1.0, None]}, {"a": [2.0, None, 2.0, 2.0]}])
+def test_constant_columns_are_refused_as_by_maximum_likelihood(rows):
+    complete = {"a": [x for x in rows["a"] if x is not None]}
+    with pytest.raises(ss.DataError, match="the variance is zero") as expected:
+        fit(ss.DAG.parse("a"), complete, ss.MLE())
+    with pytest.raises(ss.DataError) as found:
+        fit(ss.DAG.parse("a"), rows, AvailableCases())
+    assert str(found.value) == str(expected.value)
+    kept = fit(ss.DAG.parse("a"), rows, AvailableCases(prior=ss.NormalGamma(0.0, 1.0, 2.0, 1.0)))
+    assert kept.model.cpd("a").covariance.min() > 0

@@ -18,9 +18,9 @@ from sepset.inference.findings import Findings
 from sepset.inference.result import Guarantee
 from sepset.inference.rowwise import Workers, answer_rows
 from sepset.learning.fit import Fit
-from sepset.learning.maximization import check_policy, maximize_block
+from sepset.learning.maximization import check_policy
 from sepset.learning.mixedrows import log_densities
-from sepset.learning.parameters import shown
+from sepset.learning.parameters import maximized, shown
 from sepset.learning.sharing import blocks_of
 from sepset.learning.statistics import pooled
 from sepset.learning.task import Task, bind
@@ -83,7 +83,7 @@ class AvailableCases:
         used: dict[str, int] = {}
         for cpds in blocks_of(task.template).values():
             parts = [self._statistics(cpd, data, task.source, used) for cpd in cpds]
-            made += maximize_block(cpds, pooled(cpds, parts), self.prior, unseen=self.unseen)
+            made += maximized(cpds, pooled(cpds, parts), self.prior, self.unseen)
         model = task.template.with_cpds(*made)
         likelihood = observed_log_likelihood(model, data)
         return Fit(

@@ -3,7 +3,7 @@ r"""Estimates of parameters from complete data: maximum likelihood, Bayesian, an
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
@@ -172,13 +172,20 @@ class MAP:
         return _fitted(self, stats, stats.estimated(self._block))
 
     def _block(self, cpds: tuple[CPD, ...], total: Any) -> tuple[CPD, ...]:
-        made = maximize_block(cpds, total, self.prior, parameterization=self.parameterization, unseen=self.unseen)
-        if isinstance(made[0], LinearGaussian) and not is_conjugate(prior_for(self.prior, cpds)):
-            return _with_variance(made, made[0].centered(total), None, False)
-        return made
+        return maximized(cpds, total, self.prior, self.unseen, self.parameterization)
 
     def __repr__(self) -> str:
         return shown(self)
+
+
+def maximized(
+    cpds: Sequence[CPD], total: Any, prior: object, unseen: object, parameterization: Parameterization = "softmax"
+) -> tuple[CPD, ...]:
+    """As `maximize_block`; lines that no prior keeps from a variance of zero are refused."""
+    made = maximize_block(cpds, total, prior, parameterization=parameterization, unseen=unseen)
+    if isinstance(made[0], LinearGaussian) and not is_conjugate(prior_for(prior, cpds)):
+        return _with_variance(made, made[0].centered(total), None, False)
+    return made
 
 
 def check_prior(owner: str, prior: object) -> None:
