@@ -21,6 +21,7 @@ from sepset.api.engine import Engine
 from sepset.errors import NotClosed
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope
 from sepset.factors.discrete import DiscreteFactor
+from sepset.factors.draws import generator
 from sepset.factors.table import Table
 from sepset.graphs.graph import connected_components
 from sepset.inference.bruteforce import BruteForce
@@ -327,7 +328,7 @@ def check_factor_laws(
     >>> counts["products commute"]
     2
     """
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     counts = dict.fromkeys(LAWS, 0)
     for _ in range(rounds):
         f, g, h = make(rng)
@@ -364,7 +365,7 @@ def check_method(
     >>> check_method(CliqueTree(), [MarkovNet(Table((a, b), [[1, 2], [3, 0]]))])
     {'log_partition': 3, 'marginals': 3, 'moments': 3, 'assignment': 3}
     """
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     counts = dict.fromkeys(PROMISES, 0)
     for model in models:
         promised = method.promises(model.problem())

@@ -88,3 +88,19 @@ def test_a_plan_may_be_looked_for_longer():
     assert sorted(longer.order) == sorted(network.variables.names)
     with pytest.raises(ss.NotApplicable, match="Portfolio"):
         ss.plan(network, seconds=1.0, method=ss.VariableElimination())
+
+
+@pytest.mark.parametrize("seed", ["x", -1, 1.5])
+def test_a_seed_that_is_none_is_refused_wherever_draws_are_made(seed):
+    net = ss.datasets.load("asia")
+    draws = [
+        lambda: net.sample(3, seed=seed),
+        lambda: ss.sample(net, 3, given={"xray": "yes"}, seed=seed),
+        lambda: ss.query(net, "lung").sample(3, seed=seed),
+        lambda: ss.BayesNet.random(5, seed=seed),
+        lambda: ss.Table.random(net["lung"], seed=seed),
+        lambda: ss.prepare(net).check(seed=seed),
+    ]
+    for draw in draws:
+        with pytest.raises(ss.NotApplicable, match=r"seed= is a whole number of at least zero, or a .*Generator"):
+            draw()

@@ -114,3 +114,14 @@ def test_long_assignments_print_short_and_tables_show_all_ranks():
 @pytest.mark.parametrize("kind", [Guarantee, Status])
 def test_words_print_as_their_names(kind):
     assert [repr(one) for one in kind] == [one.name for one in kind]
+
+
+def test_brackets_in_names_and_states_are_no_markup():
+    from rich.console import Console
+
+    console = Console(record=True, width=80)
+    coin = ss.Discrete("x[bold]", ("[red]", "tail"))
+    console.print(ss.map_assignment(ss.BayesNet(ss.TableCPD(coin, [0.7, 0.3]))))
+    shown = console.export_text()
+    assert "x[bold]" in shown
+    assert "[red]" in shown

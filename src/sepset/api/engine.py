@@ -30,6 +30,7 @@ from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, NotApplicable, ScopeError, listing
 from sepset.evidence import Evidence, Given, resolve
 from sepset.factors.algebra import Factor
+from sepset.factors.draws import generator
 from sepset.factors.moments import Gaussian
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
@@ -275,7 +276,7 @@ class Engine:
         evidence = self._evidence(given)
         if self.prepared.log_partition(evidence) == -np.inf:
             raise impossible(self.prepared, evidence)
-        drawn: dict[int, NDArray[Any]] = dict(self.prepared.sample(num_rows, evidence, np.random.default_rng(seed)))
+        drawn: dict[int, NDArray[Any]] = dict(self.prepared.sample(num_rows, evidence, generator(seed)))
         drawn.update((v, np.full(num_rows, code)) for v, code in evidence.codes.items())
         drawn.update((v, _repeated(value, num_rows)) for v, value in evidence.reals.items())
         return {name: drawn[v] for v, name in enumerate(self.model.variables.names)}

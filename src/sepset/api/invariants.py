@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sepset.errors import BrokenInvariant, ModelError
 from sepset.evidence import Evidence, Given
 from sepset.factors.algebra import Factor
+from sepset.factors.draws import generator
 from sepset.inference.cliquetree import CliqueTree, PreparedCliqueTree
 from sepset.inference.conflict import impossible
 from sepset.inference.derivatives import Derivatives
@@ -110,7 +111,7 @@ def _plain_tree(engine: Engine) -> PreparedCliqueTree:
 
 def _points(engine: Engine, evidence: Evidence, seed: int, num_points: int) -> list[Point]:
     """Assignments of the unobserved variables drawn from the posterior, auxiliaries with them."""
-    drawn = engine.prepared.sample(num_points, evidence, np.random.default_rng(seed))
+    drawn = engine.prepared.sample(num_points, evidence, generator(seed))
     variables = engine.prepared.problem.variables
     hidden = {variables[v]: column for v, column in drawn.items()}
     return [

@@ -25,6 +25,7 @@ from sepset.cpds.regression import least_squares
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, check_scope, find, num_entries
 from sepset.factors.coordinates import columns, entries, findings, matrix, states_of, width as coordinates
+from sepset.factors.draws import generator
 from sepset.factors.moments import GaussianMixture, freeze
 from sepset.factors.presentation import conditional
 from sepset.variables import Discrete, Vector
@@ -309,7 +310,7 @@ class KernelCPD:
         """
         parts = None
         if folds is not None:
-            rng = np.random.default_rng(seed)
+            rng = generator(seed)
             parts = [rng.permutation(len(points)) % folds for points in self.samples.points]
         return self._with(self.samples, best_width(self.samples, self._split, scale=scale, folds=parts))
 

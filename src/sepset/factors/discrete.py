@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sepset.errors import NotClosed, ScopeError, StateError, listing
 from sepset.factors import information, presentation
 from sepset.factors.algebra import Assignment, Conditional, axis_of, find, num_entries
+from sepset.factors.draws import generator
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables import Discrete, State, VariableLike
 
@@ -199,7 +200,7 @@ class DiscreteFactor(ABC):
 
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, list[State]]:
         """Independent draws of the scope, as lists of states by name."""
-        drawn = self.eliminate(self.scope)[0].sample({}, num_rows, np.random.default_rng(seed))
+        drawn = self.eliminate(self.scope)[0].sample({}, num_rows, generator(seed))
         return {v.name: [v.states[code] for code in drawn[v].tolist()] for v in self.scope}
 
     def plot(self, ax: Any = None) -> Any:

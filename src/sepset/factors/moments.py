@@ -25,6 +25,7 @@ from sepset.factors.coordinates import (
     states_of,
     width,
 )
+from sepset.factors.draws import generator
 from sepset.semiring import log_sum
 from sepset.variables import Discrete, VariableLike, Vector
 
@@ -93,7 +94,7 @@ class Gaussian:
 
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, Array]:
         """Independent draws by name: `[n]` for a `Real`, `[n, size]` for a `Vector`."""
-        noise = np.random.default_rng(seed).standard_normal((num_rows, len(self.mu)))
+        noise = generator(seed).standard_normal((num_rows, len(self.mu)))
         drawn = self.mu + noise @ square_roots(self.covariance[None])[0].T
         return {v.name: c for v, c in columns(self.scope, drawn).items()}
 
@@ -273,7 +274,7 @@ class GaussianMixture:
 
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, Array]:
         """Independent draws by name: `[n]` for a `Real`, `[n, size]` for a `Vector`."""
-        rng = np.random.default_rng(seed)
+        rng = generator(seed)
         which = rng.choice(self.num_components, size=num_rows, p=self.weights / self.weights.sum())
         noise = rng.standard_normal((num_rows, self.means.shape[1]))
         drawn = self.means[which] + np.einsum("nij,nj->ni", square_roots(self.covariances)[which], noise)

@@ -18,6 +18,7 @@ from sepset.factors import information
 from sepset.factors.algebra import Assignment, arrange, check_size, discrete_scope, num_entries, split, union
 from sepset.factors.conditional import TableConditional
 from sepset.factors.discrete import Codes, DiscreteFactor
+from sepset.factors.draws import generator
 from sepset.semiring import MAX, SUM, Semiring, log_sum
 from sepset.variables import Discrete, State, VariableLike
 
@@ -143,7 +144,7 @@ class Table(DiscreteFactor):
         cls, scope: Iterable[Discrete] | Discrete, seed: int | np.random.Generator = 0, *, zeros: float = 0.0
     ) -> Table:
         """A table of exponential values, a fraction `zeros` of them exactly zero."""
-        rng = np.random.default_rng(seed)
+        rng = generator(seed)
         variables = discrete_scope(scope)
         check_size(variables)
         flat = rng.exponential(size=num_entries(variables))

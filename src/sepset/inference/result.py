@@ -290,6 +290,7 @@ class MapResult(Result):
         return f"MapResult({shown}{more}; log value {self.log_value:.6g}; {self.guarantees['assignment'].value})"
 
     def __rich__(self) -> Any:
+        from rich.markup import escape
         from rich.table import Table as RichTable
 
         table = RichTable(title=f"log value {self.log_value:.6g}, {self.guarantees['assignment'].value}")
@@ -297,5 +298,5 @@ class MapResult(Result):
         for rank in range(len(self.assignments)):
             table.add_column("state" if rank == 0 else f"#{rank + 1}")
         for name in self.assignment:
-            table.add_row(name, *(str(one[name]) for one in self.assignments))
+            table.add_row(escape(name), *(escape(str(one[name])) for one in self.assignments))
         return table

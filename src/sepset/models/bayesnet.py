@@ -19,6 +19,7 @@ from sepset.errors import ModelError, ScopeError, listing, nearest
 from sepset.evidence import Given
 from sepset.factors.algebra import Columns
 from sepset.factors.block import Single
+from sepset.factors.draws import generator
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.models.ancestral import forward_sample
 from sepset.models.intervention import intervened
@@ -85,7 +86,7 @@ class BayesNet(NamedModel):
         >>> BayesNet.random(DAG.parse("a -> b <- c"), states={"a": 2, "b": 3, "c": "xy"}, seed=1).num_parameters
         10
         """
-        rng = np.random.default_rng(seed)
+        rng = generator(seed)
         shared = states if isinstance(states, Mapping | int) else tuple(states)
         made = {n: Discrete(n, shared[n] if isinstance(shared, Mapping) else shared) for n in dag.nodes}
         return cls(*(_random_cpd(made[n], tuple(made[p] for p in dag.parents(n)), rng) for n in dag.nodes))

@@ -18,6 +18,7 @@ from sepset.cpds.table import TableCPD
 from sepset.data import Dataset
 from sepset.errors import ModelError
 from sepset.factors.block import Single
+from sepset.factors.draws import generator
 from sepset.graphs.graph import DAG, MixedGraph
 from sepset.models.bayesnet import BayesNet
 from sepset.models.chaincomponent import ChainComponent, check_parents, owners
@@ -84,7 +85,7 @@ class ChainGraph(NamedModel):
 
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent complete assignments: components in an ancestral order, each drawn exactly given its parents."""
-        rng = np.random.default_rng(seed)
+        rng = generator(seed)
         columns: dict[Any, NDArray[Any]] = {}
         for part in self._order:
             columns.update(part.sample({v: columns[v] for v in part.parents}, num_rows, rng))
