@@ -89,8 +89,11 @@ def _rebuild_file_error(message: str, file: str, line: int, column: int) -> File
     return FileFormatError(message, file=file, line=line, column=column)
 
 
-def nearest(asked: object, valid: Iterable[object]) -> str:
+def nearest(asked: object, valid: Iterable[object], *, cutoff: float = 0.5) -> str:
     """A clause such as ` Did you mean 'high'?`, or the empty string when nothing is close.
+
+    Args:
+        cutoff: the least share of letters in common, from 0 to 1, that counts as close.
 
     >>> nearest("hgih", ("low", "high"))
     " Did you mean 'high'?"
@@ -100,7 +103,7 @@ def nearest(asked: object, valid: Iterable[object]) -> str:
     asked_text = str(asked)
     if asked_text in by_text:
         return f" Did you mean {by_text[asked_text]!r}?"
-    close = difflib.get_close_matches(asked_text.lower(), list(lowered), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(asked_text.lower(), list(lowered), n=1, cutoff=cutoff)
     return f" Did you mean {by_text[lowered[close[0]]]!r}?" if close else ""
 
 

@@ -38,6 +38,7 @@ def frames() -> dict[str, object]:
         "polars": pl.DataFrame(CELLS),
         "polars lazy": pl.LazyFrame(CELLS),
         "pyarrow": arrow,
+        "pyarrow batch": arrow.combine_chunks().to_batches()[0],
         "pyarrow chunks": pa.concat_tables([arrow[:1], arrow[1:]]),
         "duckdb": duckdb.connect().from_arrow(arrow),
         "mapping of series": {name: pl.Series(cells, strict=False) for name, cells in CELLS.items()},

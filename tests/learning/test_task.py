@@ -61,6 +61,8 @@ def test_absent_columns_and_strange_structures_are_refused():
         template_of(DAG.parse("coim"), Dataset({"coin": ["head"]}))
     with pytest.raises(ModelError, match="takes a DAG or a BayesNet; found str"):
         template_of("coin", {"coin": ["head"]})
+    with pytest.raises(ModelError, match=r"Use DAG.parse\('a -> b'\)"):
+        template_of("a -> b", {"a": ["head"]})
 
 
 @pytest.mark.parametrize("kind", ["mapping", "pandas", "lazy", "csv", "parquet"])
@@ -89,6 +91,83 @@ def test_constant_columns_say_nothing_of_other_states():
         assert template_of(dag, source, [Discrete("a", ("u", "v"))]).cpd("b").values.shape == (2, 2)
     given = Dataset(rows, [Discrete("a", ("u",)), Discrete("b")])
     assert template_of(dag, given).cpd("a").values.tolist() == [1.0]
+
+
+def test_frames_without_columns_or_rows_say_so():
+    import pandas as pd
+
+    with pytest.raises(DataError, match="No column for 'a'; there are no columns"):
+        template_of(DAG.parse("a -> b"), pd.DataFrame())
+    with pytest.raises(DataError, match=r"needs rows; the frame has none \(columns: 'a', 'b'\)"):
+        template_of(DAG.parse("a -> b"), pd.DataFrame({"a": [], "b": []}))
+    known = [Discrete("a"), Discrete("b")]
+    assert template_of(DAG.parse("a -> b"), pd.DataFrame({"a": [], "b": []}), known).num_parameters == 3
+
+
+def test_whole_numbers_in_floats_are_told_how_to_be_states():
+    rows = {"c": [0.0, 1.0, None], "d": ["x", "y", "x"]}
+    with pytest.raises(ModelError, match=r"numbers are states, say which: variables=\[Discrete\('c', ...\)\]"):
+        template_of(DAG.parse("c -> d"), rows)
+    assert template_of(DAG.parse("c -> d"), rows, [Discrete("c")]).cpd("d").values.shape == (2, 2)
+
+
+def sources(rows, folder):
+    import polars as pl
+
+    frame = pl.DataFrame(rows)
+    frame.write_csv(folder / "rows.csv")
+    return [rows, frame, frame.to_pandas(), frame.lazy(), Dataset(rows), folder / "rows.csv"]
+
+
+def test_no_column_of_the_network_is_no_data(tmp_path):
+    for source in sources({"foo": ["head", "tail"]}, tmp_path):
+        with pytest.raises(DataError, match="No column is a variable of the network: columns are 'foo', variables 'co"):
+            _ = Task(NET, source).dataset
+    with pytest.raises(DataError, match="there are no columns, variables 'coin'"):
+        _ = Task(NET, {}).dataset
+    assert Task(NET, Dataset.from_codes([COIN], [[-1]])).dataset.num_rows == 1
+    assert Task(NET, {"coin": [None, None]}).dataset.num_rows == 2
+
+
+def test_misspelt_columns_are_not_taken_for_hidden_variables(tmp_path):
+    net = BayesNet(TableCPD(COIN, [0.5, 0.5]), TableCPD(Discrete("lung"), [0.5, 0.5]))
+    for wrong in ("Lung", "lnug", "lungs"):
+        for source in sources({"coin": ["head", "tail"], wrong: [0, 1]}, tmp_path):
+            with pytest.raises(DataError, match=f"no column 'lung'. Did you mean '{wrong}'.*where 'lung' is hidden"):
+                _ = Task(net, source).dataset
+
+
+def test_hidden_variables_may_stand_beside_other_columns():
+    names = ("lung", "lungs")
+    net = BayesNet(TableCPD(COIN, [0.5, 0.5]), *(TableCPD(Discrete(n), [0.5, 0.5]) for n in names))
+    assert Task(net, {"coin": ["head"], "lungs": [0], "age": [1]}).dataset.num_missing["lung"] == 1
+    weighted = {"coin": ["head"], "lungs": [0], "lun": [2.0]}
+    assert Task(net, weighted, "lun").dataset.weights.tolist() == [2.0]
+
+
+@pytest.mark.parametrize("states", [("head", "tail"), ("tail", "head")])
+@pytest.mark.parametrize("weights", ["w", [1.0, 2.0]])
+def test_second_weights_are_refused(states, weights):
+    rows = {"coin": ["head", "tail"], "w": [1.0, 2.0]}
+    data = Dataset(rows, [Discrete("coin", states), Real("w")], weights=[5.0, 1.0])
+    for chosen in (data, data.select(["coin"])):
+        with pytest.raises(DataError, match=r"has row weights, and others were given.*with_weights\(None\)"):
+            bind(chosen, [COIN], weights)
+    assert bind(data, [COIN]).weights.tolist() == [5.0, 1.0]
+    assert bind(rows, [COIN], weights).weights.tolist() == [1.0, 2.0]
+    plain = data.with_weights(None)
+    if isinstance(weights, str):
+        with pytest.raises(DataError, match=r"Use weights=dataset.values\('w'\)"):
+            bind(plain, [COIN], weights)
+    else:
+        assert bind(plain, [COIN], weights).weights.tolist() == [1.0, 2.0]
+
+
+def test_files_take_weights_by_name_and_as_numbers(tmp_path):
+    file = tmp_path / "coins.csv"
+    file.write_text("coin,w\nhead,1\ntail,2\n")
+    assert bind(file, [COIN], "w").weights.tolist() == [1.0, 2.0]
+    assert bind(file, [COIN], [3.0, 4.0]).weights.tolist() == [3.0, 4.0]
 
 
 def test_columns_of_one_name_are_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -75,7 +76,7 @@ def opened_frame(frame: Any) -> Any:
     import narwhals.stable.v2 as nw
 
     try:
-        return nw.from_native(frame)
+        return nw.from_native(_table(frame))
     except TypeError:
         raise DataError(
             f"A frame was expected; found {type(frame).__name__}. Give a pandas, polars, Arrow or DuckDB frame, "
@@ -83,6 +84,12 @@ def opened_frame(frame: Any) -> Any:
         ) from None
     except nw.exceptions.NarwhalsError as error:
         raise DataError(f"The frame cannot be opened: {error}") from error
+
+
+def _table(frame: Any) -> Any:
+    """The frame itself; of an Arrow record batch, the table."""
+    arrow = sys.modules.get("pyarrow")
+    return arrow.Table.from_batches([frame]) if arrow and isinstance(frame, arrow.RecordBatch) else frame
 
 
 def is_lazy(data: object) -> bool:

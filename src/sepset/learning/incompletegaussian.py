@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sepset.errors import DataError
 from sepset.learning.missingness import members
+from sepset.learning.patternbatches import batched_step, batches, precision
 
 Array: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -75,7 +76,7 @@ def incomplete_gaussian(
         tolerance: the largest change of a parameter, beside the columns' spread, at which EM stops.
         steps: the most iterations.
 
-    Cost: one solve a pattern and iteration, whatever the number of rows.
+    Cost: one small solve a pattern and iteration, whatever the number of rows.
 
     >>> rows = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 5.0], [5.0, np.nan]])
     >>> incomplete_gaussian(pattern_moments(rows), 2).mean.round(6).tolist()
@@ -83,10 +84,12 @@ def incomplete_gaussian(
     """
     mean, spread = _start(parts, size)
     scaled = [_scaled(part, mean, spread) for part in parts]
+    together = batches(scaled, size)
     mu, sigma = np.zeros(size), np.eye(size)
     converged = False
     for _ in range(steps):
-        new_mu, new_sigma = _step(scaled, mu, sigma)
+        K = precision(sigma)
+        new_mu, new_sigma = _step(scaled, mu, sigma) if K is None else batched_step(together, mu, K)
         change = max(np.abs(new_mu - mu).max(initial=0.0), np.abs(new_sigma - sigma).max(initial=0.0))
         mu, sigma = new_mu, new_sigma
         if change <= tolerance:
@@ -113,6 +116,7 @@ def _scaled(part: PatternMoments, mean: Array, spread: Array) -> PatternMoments:
 
 
 def _step(parts: Sequence[PatternMoments], mu: Array, sigma: Array) -> tuple[Array, Array]:
+    """One step of EM, pattern by pattern: needs no more than that the observed columns of each are independent."""
     size = len(mu)
     total, first, second = 0.0, np.zeros(size), np.zeros((size, size))
     for part in parts:

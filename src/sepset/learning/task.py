@@ -17,7 +17,7 @@ from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset, has_absent
 from sepset.data.files import read_dataset
 from sepset.data.frames import is_lazy, opened_frame
-from sepset.data.requirements import require_complete, require_varying
+from sepset.data.requirements import require_complete, require_rows, require_varying
 from sepset.data.sources import Weights
 from sepset.data.suggestions import column_names, suggested_variables
 from sepset.data.weights import checked_weights
@@ -31,6 +31,9 @@ from sepset.variables import Discrete, Real, Vector
 Array: TypeAlias = NDArray[np.float64]
 
 PURPOSE = "Learning from a graph"
+
+ALIKE = 0.7
+"""How alike the names of a variable and of an unused column are where one is taken for a misspelling of the other."""
 
 
 class CompleteRows(NamedTuple):
@@ -83,7 +86,9 @@ class Task:
     @cached_property
     def dataset(self) -> Dataset:
         """The rows over the network's variables, in its order; variables without a column are wholly missing."""
-        return bind(self.source, self.template.variables, self.weights)
+        rows = bind(self.source, self.template.variables, self.weights)
+        require_columns(self.source, rows, self.weights)
+        return rows
 
     @property
     def row_weights(self) -> Array | None:
@@ -106,38 +111,76 @@ def bind(source: object, variables: Iterable[AnyVariable], weights: Weights = No
     """The rows of a dataset, frame or file over these variables; columns that are not there are wholly missing.
 
     Args:
-        weights: one a row, or the name of a column; a dataset that has weights keeps them.
+        weights: one a row, or the name of a column of a frame or file; a dataset that has weights takes no others.
 
     >>> bind({"coin": [1, 0]}, [Discrete("coin")], weights=[2.0, 1.0]).total_weight
     3.0
     """
     wanted = tuple(variables)
+    if isinstance(source, str | os.PathLike):
+        return _read(source, wanted, weights)
     if not isinstance(source, Dataset):
-        if isinstance(source, str | os.PathLike):
-            return _weighed(_read(source, wanted, weights), weights)
         return Dataset(source, wanted, missing_columns="allow", weights=weights)
-    if tuple(source.variables) == wanted:
-        return _weighed(source, weights)
-    if all(v.name in source.variables and source.variables[v.name] == v for v in wanted):
-        return _weighed(source.select(wanted), weights)
-    return Dataset(source, wanted, missing_columns="allow", weights=weights)
+    rows = _weighed(source, weights)
+    if tuple(rows.variables) == wanted:
+        return rows
+    if all(v.name in rows.variables and rows.variables[v.name] == v for v in wanted):
+        return rows.select(wanted)
+    return Dataset(rows, wanted, missing_columns="allow")
 
 
 def _read(path: str | os.PathLike[str], wanted: tuple[AnyVariable, ...], weights: Weights) -> Dataset:
     if not isinstance(weights, str):
-        return read_dataset(path, wanted, missing_columns="allow")
+        return _weighed(read_dataset(path, wanted, missing_columns="allow"), weights)
     rows = read_dataset(path, (*wanted, Real(weights)), missing_columns="allow")
     return rows.select(wanted).with_weights(rows.values(weights))
 
 
 def _weighed(rows: Dataset, weights: Weights) -> Dataset:
-    if weights is None or (isinstance(weights, str) and rows.weights is not None):
+    """The dataset with these weights; a second set of them is refused, since nothing says which counts."""
+    if weights is None:
         return rows
+    if rows.weights is not None:
+        raise DataError(
+            "The dataset has row weights, and others were given. Use with_weights(None) to drop its own, or "
+            "with_weights(dataset.weights * others) to count by both."
+        )
     if isinstance(weights, str):
         raise DataError(f"Weights by name belong to a frame or file. Use weights=dataset.values({weights!r}).")
-    if rows.weights is not None:
-        raise DataError("The dataset has row weights, and others were given. Use with_weights(None) to drop its own.")
     return rows.with_weights(weights)
+
+
+def require_columns(source: object, rows: Dataset, weights: Weights = None) -> None:
+    """Refuse rows in which no variable has a column, or one has none while an unused column has nearly its name.
+
+    Such a variable is misspelt more likely than hidden.
+
+    Args:
+        source: where the rows come from.
+        rows: what was bound.
+        weights: the name of a column that is in use, if it is one.
+
+    >>> require_columns({"coin": [1, 0]}, bind({"coin": [1, 0]}, [Discrete("coin"), Discrete("kind")]))
+    """
+    empty = [name for name, missing in rows.num_missing.items() if missing == rows.num_rows]
+    names = _column_names(source) if empty else []
+    absent = [name for name in empty if name not in names]
+    if absent and len(absent) == len(rows.variables):
+        found = f"columns are {listing(names)}" if names else "there are no columns"
+        near = nearest(absent[0], names)
+        raise DataError(f"No column is a variable of the network: {found}, variables {listing(absent)}.{near}")
+    unused = [name for name in names if name not in rows.variables and name != weights]
+    for name in absent:
+        near = nearest(name, unused, cutoff=ALIKE)
+        if near:
+            raise DataError(
+                f"There is no column {name!r}.{near} Rename the column; or, where {name!r} is hidden, leave the "
+                "other column out."
+            )
+
+
+def _column_names(source: object) -> list[str]:
+    return list(source.variables.names) if isinstance(source, Dataset) else column_names(source)
 
 
 def refuse_missing(dataset: Dataset, method: str) -> None:
@@ -174,7 +217,8 @@ def template_of(structure: DAG | BayesNet, source: object, variables: Iterable[A
             raise ModelError("A network knows its variables; variables= goes with a graph.")
         return structure
     if not isinstance(structure, DAG):
-        raise ModelError(f"fit takes a DAG or a BayesNet; found {type(structure).__name__}.")
+        advice = f" Use DAG.parse({structure!r})." if isinstance(structure, str) else ""
+        raise ModelError(f"fit takes a DAG or a BayesNet; found {type(structure).__name__}.{advice}")
     known = _variables(structure, source, variables or ())
     return BayesNet(*(default_cpd(known[n], [known[p] for p in structure.parents(n)]) for n in structure.nodes))
 
@@ -192,7 +236,8 @@ def default_cpd(child: AnyVariable, parents: Iterable[AnyVariable]) -> CPD:
         if reals:
             raise ModelError(
                 f"{child.name!r} is discrete and has the real parent {reals[0].name!r}; such a network has no closed "
-                "form. Discretize the parent, or reverse the edge."
+                "form. Discretize the parent, or reverse the edge; or, where its numbers are states, say which: "
+                f"variables=[Discrete({reals[0].name!r}, ...)]."
             )
         check_size((*states, child))
         return TableCPD(child, np.full(num_entries((*states, child)), 1.0 / child.num_states), states)
@@ -209,9 +254,10 @@ def _variables(dag: DAG, source: object, given: Iterable[AnyVariable]) -> dict[s
     inferred = _inferred(source, names) if names else {}
     absent = [n for n in names if n not in inferred]
     if absent:
-        found = source.variables.names if isinstance(source, Dataset) else column_names(source)
+        names_found = _column_names(source)
+        found = f"columns are {listing(names_found)}" if names_found else "there are no columns"
         raise DataError(
-            f"No column for {absent[0]!r}; columns are {listing(found)}.{nearest(absent[0], found)} "
+            f"No column for {absent[0]!r}; {found}.{nearest(absent[0], names_found)} "
             "Rename the column; or, where it is hidden, say variables=[Discrete(...)] and use EM."
         )
     return {n: known[n] if n in known else inferred[n] for n in dag.nodes}
@@ -230,6 +276,8 @@ def _inferred(source: object, names: list[str]) -> dict[str, AnyVariable]:
     else:
         opened = opened_frame(source)
         rows = Dataset(opened.select([n for n in opened.columns if n in set(names)]).to_native())
+    if rows.variables:
+        require_rows(rows, PURPOSE)
     require_varying(rows, PURPOSE, [v for v in rows.variables if isinstance(v, Discrete) and v.num_states == 1])
     return {v.name: v for v in rows.variables}
 
