@@ -6,6 +6,7 @@ import itertools
 import json
 import sys
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -94,6 +95,46 @@ def test_missing_cells_go_to_em(holes, tmp_path, monkeypatch, capsys):
     assert facts["iterations"] == len(trace) > 1
     assert "Use --method em" in refused(monkeypatch, capsys, "fit", "asia", str(holes), "-o", str(out))
     assert parsed("fit", "asia", holes, "-o", out, "-m", "hard-em", "-a", "5")["status"] == "converged"
+
+
+ITERATIVE = {
+    "EM(acceleration='squarem')": (ss.EM(acceleration="squarem"), ["em", "--acceleration", "squarem"]),
+    "EM(acceleration='aitken')": (ss.EM(acceleration="aitken"), ["em", "--acceleration", "aitken"]),
+    "EM(acceleration='conjugate')": (ss.EM(acceleration="conjugate"), ["em", "--acceleration", "conjugate"]),
+    "StepwiseEM()": (ss.StepwiseEM(), ["stepwise-em"]),
+    "StepwiseEM(batch=50)": (ss.StepwiseEM(batch=50), ["stepwise-em", "--batch", "50"]),
+    "GradientAscent()": (ss.GradientAscent(), ["gradient"]),
+    "GradientAscent(optimizer='conjugate')": (
+        ss.GradientAscent(optimizer="conjugate"),
+        ["gradient", "--optimizer", "conjugate"],
+    ),
+    "GradientAscent(optimizer='steepest')": (
+        ss.GradientAscent(optimizer="steepest"),
+        ["gradient", "--optimizer", "steepest"],
+    ),
+    "GradientAscent(optimizer='stochastic', batch=30)": (
+        ss.GradientAscent(optimizer="stochastic", batch=30),
+        ["gradient", "--optimizer", "stochastic", "--batch", "30"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ITERATIVE)
+def test_methods_that_iterate_are_the_functions(name, holes, tmp_path, asia):
+    method, words = ITERATIVE[name]
+    facts = parsed("fit", "asia", holes, "-o", tmp_path / "model.json", "--steps", "4", "--seed", "3", "-m", *words)
+    expected = fit(asia, holes, method, until=ss.Until(steps=4), seed=3)
+    assert facts["method"] == name
+    assert facts["log_likelihood"] == pytest.approx(expected.log_likelihood, rel=1e-12)
+    assert facts["trace"] == pytest.approx(expected.trace.tolist(), rel=1e-12)
+
+
+def test_every_way_of_the_methods_is_offered():
+    from sepset.cli.learning import Acceleration, Optimizer
+    from sepset.learning import em, gradient
+
+    assert tuple(Acceleration) == get_args(em.Accelerated)
+    assert tuple(Optimizer) == get_args(gradient.Optimizer)
 
 
 def test_hidden_variables(csv, tmp_path):
@@ -258,6 +299,11 @@ def test_settings_that_would_be_passed_over_are_refused(csv, tmp_path, monkeypat
     fits = ["fit", "asia", csv, "-o", tmp_path / "out.json"]
     assert "mle does not iterate; --steps goes with em" in error(*fits, "--steps", 3)
     assert "--steps, --checkpoint goes with em" in error(*fits, "-m", "k2", "--steps", 3, "--checkpoint", "x")
+    assert "goes with em, hard-em, stepwise-em, gradient." in error(*fits, "--steps", 3)
+    assert "--acceleration goes with em; found hard-em" in error(*fits, "-m", "hard-em", "--acceleration", "aitken")
+    assert "--optimizer goes with gradient; found em" in error(*fits, "-m", "em", "--optimizer", "lbfgs")
+    for others in (["em"], ["gradient"], ["gradient", "--optimizer", "steepest"]):
+        assert "--batch goes with stepwise-em" in error(*fits, "--batch", 10, "-m", *others)
     assert "--unseen goes with mle" in error(*fits, "-m", "em", "--unseen", "uniform")
     assert "--target names the class" in error(*fits, "-t", "dysp")
     assert "--states go with a graph" in error(*fits, "--hidden", "k=2")

@@ -26,6 +26,8 @@ from sepset.cli.shared import (
 from sepset.errors import DataError, NotApplicable, ScopeError, listing, nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import RenderableType
 
     from sepset.data.dataset import Dataset
@@ -46,6 +48,30 @@ class Estimator(StrEnum):
     k2 = "k2"
     em = "em"
     hard_em = "hard-em"
+    stepwise_em = "stepwise-em"
+    gradient = "gradient"
+
+    @property
+    def iterates(self) -> bool:
+        """Whether it goes step by step, and takes rows with holes."""
+        return self not in (Estimator.mle, Estimator.bdeu, Estimator.k2)
+
+
+class Acceleration(StrEnum):
+    """How EM goes further than its steps."""
+
+    squarem = "squarem"
+    aitken = "aitken"
+    conjugate = "conjugate"
+
+
+class Optimizer(StrEnum):
+    """How the slope of the likelihood becomes a step."""
+
+    lbfgs = "lbfgs"
+    conjugate = "conjugate"
+    steepest = "steepest"
+    stochastic = "stochastic"
 
 
 class Unseen(StrEnum):
@@ -72,12 +98,20 @@ Rows = Annotated[Path, typer.Argument(help="A file of rows: .csv or .tsv (also .
 Method = Annotated[Estimator, typer.Option("--method", "-m", help="How parameters are learned.")]
 SampleSize = Annotated[
     float | None,
-    typer.Option("--sample-size", "-a", min=0.0, help="BDeu's equivalent sample size; a prior for em and hard-em."),
+    typer.Option(
+        "--sample-size", "-a", min=0.0, help="BDeu's equivalent sample size; a prior for methods that iterate."
+    ),
 ]
 WhenUnseen = Annotated[
     Unseen | None, typer.Option("--unseen", help="What mle does with contexts that have no rows; raise by default.")
 ]
-Steps = Annotated[int | None, typer.Option("--steps", min=1, help="The most iterations of em and hard-em.")]
+Steps = Annotated[int | None, typer.Option("--steps", min=1, help="The most iterations; passes, with mini-batches.")]
+Accelerated = Annotated[Acceleration | None, typer.Option("--acceleration", help="How em goes further than its steps.")]
+Ways = Annotated[Optimizer | None, typer.Option("--optimizer", help="How gradient makes its steps; lbfgs by default.")]
+BatchSize = Annotated[
+    int | None,
+    typer.Option("--batch", min=1, help="Rows of a mini-batch, for stepwise-em and --optimizer stochastic."),
+]
 Bar = Annotated[
     bool | None, typer.Option("--progress/--no-progress", help="A bar; by default in a terminal, when it takes long.")
 ]
@@ -107,16 +141,20 @@ def fit(
     ] = None,
     missing: MissingText = None,
     steps: Steps = None,
+    acceleration: Accelerated = None,
+    optimizer: Ways = None,
+    batch: BatchSize = None,
     seed: Seed = 0,
     checkpoint: Annotated[
-        Path | None, typer.Option("--checkpoint", help="A file that em keeps its state in, and goes on from.")
+        Path | None, typer.Option("--checkpoint", help="A file that iterations keep their state in, and go on from.")
     ] = None,
     progress: Bar = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit the parameters of a network to the rows of a file, and write the network.
 
-    Ctrl-C stops em and hard-em: the network with the best parameters so far is written, and the exit code is 130.
+    Rows with empty cells need em, hard-em, stepwise-em or gradient. Ctrl-C stops these: the network with the best
+    parameters so far is written, and the exit code is 130.
     """
     from sepset.graphs.graph import DAG
     from sepset.inference.iterate import Until
@@ -127,6 +165,7 @@ def fit(
 
     require_model_file(out)
     _require_settings(method, {"--steps": steps, "--checkpoint": checkpoint}, unseen)
+    ways = _ways(method, acceleration, optimizer, batch)
     texts = _texts(missing)
     graph = _structure(structure, data, target, texts)
     known = [_hidden(text) for text in hidden or ()]
@@ -137,7 +176,7 @@ def fit(
     found = fitted(
         template,
         rows,
-        _method(method, sample_size, unseen, template, rows),
+        _method(method, sample_size, unseen, template, rows, ways),
         seed=seed,
         until=None if steps is None else Until(steps=steps),
         progress=progress,
@@ -152,10 +191,25 @@ def fit(
 def _require_settings(method: Estimator, iterative: dict[str, object], unseen: Unseen | None) -> None:
     """Refuse settings that the method would pass over."""
     idle = [name for name, value in iterative.items() if value is not None]
-    if idle and method not in (Estimator.em, Estimator.hard_em):
-        raise ScopeError(f"{method.value} does not iterate; {listing(idle)} goes with em and hard-em.".replace("'", ""))
+    if idle and not method.iterates:
+        others = ", ".join(e.value for e in Estimator if e.iterates)
+        raise ScopeError(f"{method.value} does not iterate; {', '.join(idle)} goes with {others}.")
     if unseen is not None and method is not Estimator.mle:
         raise ScopeError(f"--unseen goes with mle; {method.value} has an answer for contexts without rows.")
+
+
+def _ways(
+    method: Estimator, acceleration: Acceleration | None, optimizer: Optimizer | None, batch: int | None
+) -> dict[str, Any]:
+    """The settings of one method that were given; those it would pass over are refused."""
+    if acceleration is not None and method is not Estimator.em:
+        raise ScopeError(f"--acceleration goes with em; found {method.value}.")
+    if optimizer is not None and method is not Estimator.gradient:
+        raise ScopeError(f"--optimizer goes with gradient; found {method.value}.")
+    if batch is not None and method is not Estimator.stepwise_em and optimizer is not Optimizer.stochastic:
+        raise ScopeError("--batch goes with stepwise-em, and with gradient --optimizer stochastic.")
+    named = {"acceleration": acceleration and acceleration.value, "optimizer": optimizer and optimizer.value}
+    return {name: value for name, value in {**named, "batch": batch}.items() if value is not None}
 
 
 def _texts(missing: list[str] | None) -> tuple[str, ...]:
@@ -228,23 +282,38 @@ def _hidden(text: str) -> Discrete:
 
 
 def _method(
-    name: Estimator, sample_size: float | None, unseen: Unseen | None, template: BayesNet, rows: Path | Dataset
+    name: Estimator,
+    sample_size: float | None,
+    unseen: Unseen | None,
+    template: BayesNet,
+    rows: Path | Dataset,
+    ways: dict[str, Any] | None = None,
 ) -> LearningMethod:
     """The way to learn; priors of tables come with weak ones of lines, read from the columns."""
     from sepset.cpds.priors import K2, BDeu
-    from sepset.learning.em import EM, HardEM
     from sepset.learning.parameters import MLE, Bayes
 
     if name is Estimator.mle:
         if sample_size is not None:
-            raise ScopeError("mle has no prior; --sample-size goes with bdeu, em and hard-em.")
+            raise ScopeError("mle has no prior; --sample-size goes with bdeu and methods that iterate.")
         return MLE(unseen=(unseen or Unseen.refuse).value)
     if name is Estimator.k2:
         return Bayes(_with_lines(K2(), template, rows))
     if name is Estimator.bdeu:
         return Bayes(_with_lines(BDeu(10.0 if sample_size is None else sample_size), template, rows))
     prior = None if sample_size is None else _with_lines(BDeu(sample_size), template, rows)
-    return EM(prior=prior) if name is Estimator.em else HardEM(prior=prior)
+    return _iterative(name)(prior=prior, **(ways or {}))
+
+
+def _iterative(name: Estimator) -> Callable[..., LearningMethod]:
+    """The class of a method that iterates."""
+    from sepset.learning.em import EM, HardEM
+    from sepset.learning.gradient import GradientAscent
+    from sepset.learning.stepwise import StepwiseEM
+
+    known: dict[Estimator, Callable[..., LearningMethod]]
+    known = {Estimator.em: EM, Estimator.hard_em: HardEM, Estimator.stepwise_em: StepwiseEM}
+    return known.get(name, GradientAscent)
 
 
 def _with_lines(prior: Any, template: BayesNet, rows: Path | Dataset) -> Any:
