@@ -92,3 +92,9 @@ def test_require():
     assert require("math", "plot", "arithmetic").sqrt(4.0) == 2.0
     with pytest.raises(MissingExtra, match=r"plots needs 'no_such_module'.*pip install 'sepset\[plot\]'"):
         require("no_such_module", "plot", "plots")
+
+
+def test_nearest_can_ask_for_more_in_common():
+    assert nearest("h1", ["h2"]) == " Did you mean 'h2'?"
+    assert nearest("h1", ["h2"], cutoff=0.7) == ""
+    assert nearest("Lung", ["lung"], cutoff=1.0) == " Did you mean 'lung'?"
