@@ -180,3 +180,14 @@ def test_hybrid_models_take_numbers_and_predict_states():
     np.testing.assert_allclose(found.probabilities("work")[:, 1], expected, atol=CLOSE)
     with pytest.raises(ss.NotApplicable, match="discrete targets; 'x' are continuous"):
         engine.predict({"work": ["bad"]}, targets="x")
+
+
+def test_a_record_batch_is_a_frame():
+    net = ss.datasets.load("asia")
+    batch = pa.RecordBatch.from_pydict({"xray": ["yes", "no", None], "smoke": ["no", None, "yes"]})
+    engine = ss.prepare(net)
+    found = engine.predict(batch, targets="lung").to_frame()
+    assert isinstance(found, pa.Table)
+    table = pa.Table.from_batches([batch])
+    assert found.equals(engine.predict(table, targets="lung").to_frame())
+    np.testing.assert_array_equal(engine.log_probability(batch), engine.log_probability(table))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.data.dataset import Dataset, FrameKind
+from sepset.data.frames import whole_table
 from sepset.errors import DataError, ImpossibleEvidence, NotApplicable, ScopeError, listing, nearest
 from sepset.inference.conflict import impossible
 from sepset.inference.findings import Findings
@@ -103,7 +104,7 @@ class Source(NamedTuple):
             return cls(None)
         import narwhals.stable.v2 as nw
 
-        library = nw.get_native_namespace(frame).__name__
+        library = nw.get_native_namespace(whole_table(frame)).__name__
         if library in ("polars", "pyarrow"):
             return cls(library)
         if library == "duckdb":
@@ -123,7 +124,8 @@ def is_frame(value: Any) -> bool:
     """Whether something is a dataset or a frame of some library."""
     import narwhals.stable.v2 as nw
 
-    return isinstance(value, Dataset) or type(nw.from_native(value, pass_through=True)) is not type(value)
+    table = whole_table(value)
+    return isinstance(value, Dataset) or type(nw.from_native(table, pass_through=True)) is not type(table)
 
 
 def column_names(frame: Any) -> tuple[str, ...]:
@@ -135,7 +137,7 @@ def column_names(frame: Any) -> tuple[str, ...]:
     import narwhals.stable.v2 as nw
 
     try:
-        return tuple(nw.from_native(frame).collect_schema().names())
+        return tuple(nw.from_native(whole_table(frame)).collect_schema().names())
     except TypeError:
         raise DataError(
             f"A frame of findings was expected; found {type(frame).__name__}. Give a pandas, polars, Arrow or DuckDB "

@@ -17,6 +17,7 @@ from sepset.data.columns import Cells, Codes, Levels, Values
 from sepset.data.frames import open_frame
 from sepset.data.weights import checked_weights
 from sepset.errors import DataError, ScopeError, listing
+from sepset.factors.draws import generator
 from sepset.universe import Variables
 from sepset.variables import Discrete, Real, State, VariableLike, Vector
 
@@ -299,7 +300,7 @@ class Dataset:
         """
         from sepset.data.partition import dealt, in_first_part
 
-        first = in_first_part(dealt(self.num_rows, np.random.default_rng(seed), self._strata(stratify)), fraction)
+        first = in_first_part(dealt(self.num_rows, generator(seed), self._strata(stratify)), fraction)
         return self.take(first), self.take(~first)
 
     def folds(
@@ -321,7 +322,7 @@ class Dataset:
         """
         from sepset.data.partition import dealt, fold_numbers
 
-        numbers = fold_numbers(dealt(self.num_rows, np.random.default_rng(seed), self._strata(stratify)), count)
+        numbers = fold_numbers(dealt(self.num_rows, generator(seed), self._strata(stratify)), count)
         return ((self.take(numbers != fold), self.take(numbers == fold)) for fold in range(count))
 
     def _strata(self, stratify: VariableLike | Iterable[VariableLike] | None) -> NDArray[np.int64] | None:

@@ -76,7 +76,7 @@ def opened_frame(frame: Any) -> Any:
     import narwhals.stable.v2 as nw
 
     try:
-        return nw.from_native(_table(frame))
+        return nw.from_native(whole_table(frame))
     except TypeError:
         raise DataError(
             f"A frame was expected; found {type(frame).__name__}. Give a pandas, polars, Arrow or DuckDB frame, "
@@ -86,8 +86,12 @@ def opened_frame(frame: Any) -> Any:
         raise DataError(f"The frame cannot be opened: {error}") from error
 
 
-def _table(frame: Any) -> Any:
-    """The frame itself; of an Arrow record batch, the table."""
+def whole_table(frame: Any) -> Any:
+    """The frame itself; of an Arrow record batch, the table.
+
+    >>> whole_table(3)
+    3
+    """
     arrow = sys.modules.get("pyarrow")
     return arrow.Table.from_batches([frame]) if arrow and isinstance(frame, arrow.RecordBatch) else frame
 
