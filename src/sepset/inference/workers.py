@@ -20,6 +20,9 @@ T = TypeVar("T")
 Cancel = NDArray[np.uint8]
 """One byte that a running kernel looks at: nonzero means stop."""
 
+LISTEN = 0.1
+"""Seconds between looks for Ctrl-C while waiting: a signal that another thread is given does not wake the caller."""
+
 
 def num_threads(threads: int | None) -> int:
     """The number of threads asked for, or one for each processor.
@@ -88,7 +91,7 @@ class _Crew(Generic[T]):
                 task = self._taken() if self._waiting and self._is_short(self._waiting[0]) else None
                 if task is None:
                     self._hire(min(len(self._waiting), self._threads - self._hired))
-                    self._changed.wait()
+                    self._changed.wait(LISTEN)
             if task is not None:
                 self._do(*task, deaf=True)
 
@@ -99,7 +102,7 @@ class _Crew(Generic[T]):
             self._waiting.clear()
             self._changed.notify_all()
             while self._present:
-                self._changed.wait()
+                self._changed.wait(LISTEN)
 
     def _hire(self, count: int) -> None:
         """Start threads without waiting for them, as `threading.Thread` would until each one runs."""
