@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 
 from hypothesis import settings
 
 # The workers of a run fill the cache together; nobody needs to compile ahead for them.
 os.environ.setdefault("SEPSET_WARM", "0")
+
+# What a shell starts in the background ignores Ctrl-C; tests that send it want it heard, here and in their children.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    with contextlib.suppress(ValueError):  # not the main thread
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The first example of a test may compile a kernel, so no example has a deadline.
 settings.register_profile("sepset", deadline=None)
