@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 
 import pytest
 
@@ -149,3 +150,35 @@ def test_an_error_inside_restores_the_threads():
     with pytest.raises(KeyboardInterrupt), SINGLE_BLAS:
         raise KeyboardInterrupt
     assert blas_threads() == before
+
+
+def test_threads_are_used_again_and_forgotten_by_a_forked_process():
+    from sepset.inference.workers import Parked
+
+    parked, seen, done = Parked(), [], threading.Semaphore(0)
+
+    def work():
+        seen.append(threading.get_ident())
+        done.release()
+
+    for _ in range(5):
+        parked.start(work)
+        assert done.acquire(timeout=30)
+        time.sleep(0.02)
+    assert len(set(seen)) == 1
+    parked.forget()
+    parked.start(work)
+    assert done.acquire(timeout=30)
+    assert len(set(seen)) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_process_makes_threads_of_its_own():
+    tasks = [lambda cancel, i=i: i for i in range(6)]
+    assert list(in_order(tasks, 3)) == list(range(6))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of forks beside threads
+        child = os.fork()
+    if child == 0:
+        os._exit(0 if list(in_order(tasks, 3)) == list(range(6)) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

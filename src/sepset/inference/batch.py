@@ -39,7 +39,7 @@ WORK_SECONDS = 4e-10
 STEP_SECONDS = 3e-8
 SHORTEST, LONGEST = 2e-4, 0.25
 """Seconds a task; between these it takes one in `SHARE` of the rows that are left."""
-SHARE = 8
+SHARE = 4
 CHUNKS_OF_COUNTS = 64
 
 

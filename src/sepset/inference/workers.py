@@ -8,6 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from queue import SimpleQueue
 from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
@@ -60,6 +61,49 @@ def in_order(
         crew.end()
 
 
+class Parked:
+    """Threads that wait for something to do: making one takes longer than many a task.
+
+    Nobody waits for a new one to run, as `threading.Thread` would. They end with the process; a forked one has none.
+
+    >>> done = threading.Event()
+    >>> PARKED.start(done.set)
+    >>> done.wait(10)
+    True
+    """
+
+    def __init__(self, most: int = 64) -> None:
+        self._most = most
+        self.forget()
+
+    def start(self, work: Callable[[], None]) -> None:
+        """Have a thread do this, and soon; it must not raise."""
+        with self._lock:
+            inbox = self._idle.pop() if self._idle else None
+        if inbox is None:
+            inbox = SimpleQueue()
+            _thread.start_new_thread(self._live, (inbox,))
+        inbox.put(work)
+
+    def forget(self) -> None:
+        """Start over without threads."""
+        self._lock = threading.Lock()
+        self._idle: list[SimpleQueue[Callable[[], None]]] = []
+
+    def _live(self, inbox: SimpleQueue[Callable[[], None]]) -> None:
+        while True:
+            inbox.get()()
+            with self._lock:
+                if len(self._idle) >= self._most:
+                    return
+                self._idle.append(inbox)
+
+
+PARKED = Parked()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=PARKED.forget)
+
+
 class _Crew(Generic[T]):
     """Threads that take task after task, and a caller who collects the results in order and may lend a hand."""
 
@@ -105,13 +149,12 @@ class _Crew(Generic[T]):
                 self._changed.wait(LISTEN)
 
     def _hire(self, count: int) -> None:
-        """Start threads without waiting for them, as `threading.Thread` would until each one runs."""
         for _ in range(max(count, 0)):
             self._hired += 1
             self._present += 1
             try:
-                _thread.start_new_thread(self._work, ())
-            except RuntimeError:  # the system has no more
+                PARKED.start(self._work)
+            except RuntimeError:  # the system has no more threads
                 self._present -= 1
                 raise
 
