@@ -128,3 +128,10 @@ def test_views_survive_pickling(engine):
     back = pickle.loads(pickle.dumps(seen))
     assert dict(back.given) == {"xray": "yes"}
     np.testing.assert_array_equal(back.query("lung").values, seen.query("lung").values)
+
+
+def test_a_query_that_was_asked_before_is_not_planned_again(engine, monkeypatch):
+    seen = engine.observe({"xray": "yes"})
+    first = seen.query(["lung", "tub"])
+    monkeypatch.setattr("sepset.inference.tabletree.make_plan", None)  # nothing plans: one query is worth no tree
+    np.testing.assert_array_equal(seen.query(["lung", "tub"]).values, first.values)

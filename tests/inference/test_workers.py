@@ -182,3 +182,21 @@ def test_a_forked_process_makes_threads_of_its_own():
     if child == 0:
         os._exit(0 if list(in_order(tasks, 3)) == list(range(6)) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_an_interruption_while_tasks_are_made_is_told_at_once():
+    ended = []
+
+    def long(cancel):
+        while not cancel[0]:
+            time.sleep(0.001)
+        ended.append(1)
+
+    def tasks():
+        yield long
+        yield long
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(in_order(tasks(), 1))
+    assert len(ended) <= 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -65,7 +65,7 @@ class Engine:
             raise ModelError(
                 f"Questions are asked of a model; found {_shown(model)}. Build one, or read a file: ss.read(path)."
             )
-        if not (_have(type(method), ("prepare", "promises")) or offers(method, "prepare", "promises")):
+        if not offers(method, "prepare", "promises"):
             raise NotApplicable(f"method= takes a method such as CliqueTree(); found {_shown(method)}.")
         self.model = model
         self.method = method
@@ -506,12 +506,6 @@ def _shown(value: object) -> str:
     """A value in an error, by its type alone where it would fill the screen."""
     text = repr(value)
     return text if len(text) <= 60 and "\n" not in text else f"a {type(value).__name__}"
-
-
-@cache
-def _have(kind: type, members: tuple[str, ...]) -> bool:
-    """Whether objects of a type have these members; asked of each type once."""
-    return kind is not type and all(hasattr(kind, member) for member in members)
 
 
 def check_count(number: object, what: str, least: int) -> None:

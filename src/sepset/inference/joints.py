@@ -105,8 +105,11 @@ class Trees(Protocol):
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` by an elimination of its own."""
 
+    def query_plan(self, targets: Sequence[int], evidence: Evidence) -> Plan:
+        """The plan of that elimination, made once."""
+
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
-        """What that costs; without targets, what the tree does."""
+        """Without targets, the plan of the tree."""
 
     def calibrate(self, evidence: Evidence) -> Calibration:
         """The calibrated tree."""
@@ -133,9 +136,14 @@ class ManyJoints:
     def _is_worth_a_tree(self, targets: Sequence[int]) -> bool:
         if "_calibration" in self.__dict__:
             return True
-        whole = self._prepared.plan((), self._evidence.observed)
-        self._spent += self._prepared.plan(targets, self._evidence.observed).cost
-        return self._spent > PASSES * whole.total_size + FACTOR_COST * whole.num_variables
+        plan = self._prepared.query_plan(targets, self._evidence)
+        self._spent += plan.cost
+        least = FACTOR_COST * plan.num_variables  # what a tree costs before anyone plans it
+        return self._spent > least and self._spent > least + PASSES * self._tree_size
+
+    @lazy
+    def _tree_size(self) -> int:
+        return self._prepared.plan((), self._evidence.observed).total_size
 
     @lazy
     def _calibration(self) -> Calibration:

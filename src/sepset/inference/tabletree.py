@@ -289,6 +289,10 @@ class PreparedTables:
         kind = "query" if targets else "marginals"
         return self._plan(kind, tuple(targets), tuple(sorted(observed)), (), self._states(NO_FINDINGS))
 
+    def query_plan(self, targets: Sequence[int], evidence: Evidence) -> Plan:
+        """The plan behind a query, made once."""
+        return self._question("query", evidence, tuple(targets)).plan
+
     def with_values(self, values: Values) -> PreparedTables:
         """The same plans and programs with new numbers, one array a factor over its scope.
 

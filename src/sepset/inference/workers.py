@@ -116,7 +116,7 @@ class _Crew(Generic[T]):
         self._left = True  # whether there may be more tasks
         self._done: dict[int, tuple[T] | BaseException] = {}
         self._hired = self._present = 0
-        self._look_ahead()
+        self._look_ahead(mine=True)
         self._hire(min(len(self._waiting), threads) - 1)
 
     def next_result(self) -> tuple[T] | None:
@@ -130,14 +130,14 @@ class _Crew(Generic[T]):
                     if isinstance(found, BaseException):
                         raise found
                     return found
-                if not self._look_ahead() and self._collected == self._begun:
+                if not self._look_ahead(mine=True) and self._collected == self._begun:
                     return None
                 task = self._taken() if self._waiting and self._is_short(self._waiting[0]) else None
                 if task is None:
                     self._hire(min(len(self._waiting), self._threads - self._hired))
                     self._changed.wait(LISTEN)
             if task is not None:
-                self._do(*task, deaf=True)
+                self._do(*task, mine=True)
 
     def end(self) -> None:
         """Cancel what still runs, and wait for it."""
@@ -176,24 +176,26 @@ class _Crew(Generic[T]):
         self._begun += 1
         return self._begun - 1, self._waiting.popleft()
 
-    def _look_ahead(self) -> bool:
-        """Whether a task waits; some are made in advance, by whoever looks."""
+    def _look_ahead(self, *, mine: bool = False) -> bool:
+        """Whether a task waits; some are made in advance, by whoever looks, where `mine` by the calling thread."""
         while self._left and len(self._waiting) < 2:
             try:
                 self._waiting.append(next(self._tasks))
             except StopIteration:
                 self._left = False
-            except BaseException as error:  # told when its turn comes
-                self._waiting.append(partial(_fail, error))
+            except BaseException as error:
                 self._left = False
+                if mine and not isinstance(error, Exception):
+                    raise  # an interruption that came meanwhile
+                self._waiting.append(partial(_fail, error))  # told when its turn comes
         return bool(self._waiting)
 
-    def _do(self, number: int, task: Callable[[Cancel], T], *, deaf: bool = False) -> None:
+    def _do(self, number: int, task: Callable[[Cancel], T], *, mine: bool = False) -> None:
         found: tuple[T] | BaseException
         try:
             found = (task(self._cancel),)
         except BaseException as error:
-            if deaf and not isinstance(error, Exception):
+            if mine and not isinstance(error, Exception):
                 raise  # an interruption that came meanwhile
             found = error
         with self._changed:
