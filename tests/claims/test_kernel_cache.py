@@ -1,0 +1,178 @@
+"""Compiled kernels on disk: read where they cannot be written, a miss where they are damaged, never an obstacle."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bounded import child
+from sepset.kernels import warm
+
+pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+
+ROOT = Path(__file__).resolve().parents[2]
+LOOPS = """
+from sepset.kernels.compile import kernel
+
+@kernel
+def total(values):
+    out = 0.0
+    for v in values:
+        out += v
+    return out
+"""
+SUM = """
+import numpy as np, loops
+print(loops.total(np.arange(5.0)), sum(loops.total.stats.cache_hits.values()))
+"""
+# The system refuses to write below this folder: audit hooks hear of it first, whoever asks.
+READ_ONLY = """
+import errno, os
+
+def refuse(event, arguments):
+    writes = event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+    changes = event in ("os.mkdir", "os.rename", "os.remove", "os.link", "os.symlink", "os.truncate", "os.chmod")
+    if (writes or changes) and str(arguments[0]).startswith({folder!r}):
+        raise OSError(errno.EROFS, "read-only file system", str(arguments[0]))
+
+sys.addaudithook(refuse)
+"""
+FULL = """
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))  # a write beyond fails half-way, as on a full disk
+"""
+
+
+def run(folder: Path, before: str = "") -> subprocess.CompletedProcess[str]:
+    """A process that sums five numbers with a kernel cached in this folder, and counts how often the cache helped."""
+    script = f"import sys\nsys.path.insert(0, {str(folder)!r})\n{before}{SUM}"
+    return child(script, SEPSET_CACHE_DIR=str(folder / "cache"))
+
+
+def files(folder: Path, suffix: str) -> list[Path]:
+    return sorted((folder / "cache").rglob(f"*{suffix}"))
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("filled")
+    (folder / "loops.py").write_text(LOOPS)
+    done = run(folder)
+    assert done.stdout.split() == ["10.0", "0"], done.stderr
+    return folder
+
+
+@pytest.fixture
+def folder(filled: Path, tmp_path: Path) -> Path:
+    """A copy of the kernel and of its filled cache."""
+    return Path(shutil.copytree(filled, tmp_path / "copy"))
+
+
+def test_a_filled_cache_is_used(folder):
+    done = run(folder)
+    assert done.stdout.split() == ["10.0", "1"], done.stderr
+
+
+@pytest.mark.xfail(strict=True, reason="a cache that cannot be written is not read either", raises=AssertionError)
+def test_a_filled_cache_is_used_where_it_cannot_be_written(folder):
+    done = run(folder, READ_ONLY.format(folder=str(folder / "cache")))
+    assert done.stdout.split() == ["10.0", "1"], done.stderr
+
+
+def flipped(place: float) -> Callable[[bytes], bytes]:
+    """A copy with one byte turned over, at this share of its length."""
+
+    def flip(content: bytes) -> bytes:
+        at = int(place * len(content))
+        return content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :]
+
+    return flip
+
+
+DAMAGES = {
+    "empty": lambda content: b"",
+    "half": lambda content: content[: len(content) // 2],
+    "garbage": lambda content: b"\x00garbage" * (len(content) // 8),
+    "flipped": flipped(0.9),
+}
+
+
+@pytest.mark.xfail(
+    strict=True, reason="a damaged cache file breaks every call until it is deleted", raises=AssertionError
+)
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+def test_a_damaged_file_is_a_miss_and_is_replaced(folder, suffix, damage):
+    (path,) = files(folder, suffix)
+    broken = damage(path.read_bytes())
+    path.write_bytes(broken)
+    done = run(folder)
+    assert done.stdout.split() == ["10.0", "0"], done.stderr
+    assert path.read_bytes() != broken
+
+
+@pytest.mark.xfail(
+    strict=True, reason="machine code is run as it was read, and ends the process", raises=AssertionError
+)
+def test_damaged_machine_code_is_not_run(folder):
+    (path,) = files(folder, ".nbc")
+    whole = path.read_bytes()
+    for place in (0.21, 0.25, 0.29):
+        path.write_bytes(flipped(place)(whole))
+        done = run(folder)
+        assert (done.returncode, done.stdout.split()) == (0, ["10.0", "0"]), done.stderr
+
+
+@pytest.mark.xfail(strict=True, reason="a cache that cannot be saved ends the call", raises=AssertionError)
+def test_a_full_disk_is_no_obstacle(folder):
+    shutil.rmtree(folder / "cache")
+    done = run(folder, FULL)
+    assert done.stdout.split() == ["10.0", "0"], done.stderr
+    again = run(folder)
+    assert again.stdout.startswith("10.0 "), again.stderr
+
+
+@pytest.mark.xfail(strict=True, reason="the first small question on a machine waits for the compiler")
+def test_a_small_question_does_not_wait_for_the_compiler(tmp_path):
+    script = """
+        import os
+        from numba.core import dispatcher
+        import sepset as ss
+
+        def compile(self, signature):
+            print("compiles", self.py_func.__name__, flush=True)
+            os._exit(1)
+
+        dispatcher.Dispatcher.compile = compile
+        a, b = ss.Discrete("a", 2), ss.Discrete("b", 2)
+        model = ss.BayesNet(ss.TableCPD(a, [0.2, 0.8]), ss.TableCPD(b, [[0.8, 0.2], [0.4, 0.6]], given=a))
+        print(round(ss.query(model, "b")[1], 6))  # 0.2 * 0.2 + 0.8 * 0.6
+    """
+    done = child(script, SEPSET_CACHE_DIR=str(tmp_path))
+    assert done.stdout.strip() == "0.52", done.stderr
+
+
+@pytest.mark.xfail(strict=True, reason="only a terminal is told that kernels are compiled", raises=AssertionError)
+def test_the_log_says_that_kernels_are_compiled(folder):
+    shutil.rmtree(folder / "cache")
+    done = run(folder, "import logging\nlogging.basicConfig(level=logging.INFO)\n")
+    assert "compil" in done.stderr
+
+
+@pytest.mark.xfail(strict=True, reason="only kernels of exact inference are compiled ahead", raises=AssertionError)
+@pytest.mark.parametrize("module", ["sampling", "counting"])
+def test_kernels_of_sampling_and_learning_are_compiled_ahead(module):
+    assert module in {name.split(".")[0] for name in warm.KERNELS}
+
+
+@pytest.mark.xfail(
+    strict=True, reason="the settings of the cache are not in the documents for users", raises=AssertionError
+)
+@pytest.mark.parametrize("variable", ["SEPSET_CACHE_DIR", "SEPSET_WARM"])
+def test_the_settings_of_the_cache_are_documented_for_users(variable):
+    pages = [ROOT / "README.md", *(p for p in (ROOT / "docs").rglob("*.md") if p.stem != "architecture")]
+    assert any(variable in page.read_text(encoding="utf-8") for page in pages)
