@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -272,13 +273,15 @@ def test_a_drawing_of_genie_survives(tmp_path, path, kept):
 
 
 @pytest.mark.xfail(strict=True, reason="what was drawn in a Hugin file is lost on writing it", raises=AssertionError)
-@pytest.mark.parametrize("kept", ['label = "Does the patient smoke?";', "position = (10 20);"])
+@pytest.mark.parametrize(
+    "kept", [r'label\s*=\s*"Does the patient smoke\?"\s*;', r"position\s*=\s*\(\s*10\s+20\s*\)\s*;"]
+)
 def test_a_drawing_of_hugin_survives(tmp_path, kept):
     text = (
         'net { } node smoke { states = ("no" "yes"); label = "Does the patient smoke?"; position = (10 20); } '
         "potential ( smoke ) { data = ( 0.7 0.3 ); }"
     )
-    assert kept.replace(" ", "") in rewritten(tmp_path, ".net", text).replace(" ", "")
+    assert re.search(kept, rewritten(tmp_path, ".net", text))
 
 
 @pytest.mark.xfail(strict=True, reason="GeNIe shows node_0 where a name is no identifier", raises=AssertionError)
