@@ -1,0 +1,145 @@
+"""A graph function that is given another kind of graph, or a model, answers for it or refuses it: never wrongly.
+
+The graph is a -> b -> d, a -> c -> e, d -> f <- e. Its moral graph joins d and e, which leaves the cycle a b d e c
+without a chord: it is not chordal, its treewidth is two, and two more edges triangulate it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import sepset as ss
+
+NODES = "abcdef"
+GRAPH = ss.DAG.parse("a -> b -> d; a -> c -> e; d -> f <- e")
+MORAL = {"ab", "ac", "bd", "ce", "de", "df", "ef"}
+DIRECTED = {"ab", "bd", "ac", "ce", "df", "ef"}
+REFUSED = "refused"
+
+
+def model() -> ss.BayesNet:
+    variables = {name: ss.Discrete(name, 2) for name in NODES}
+    parents = {name: [variables[p] for p in GRAPH.parents(name)] for name in NODES}
+    tables = {0: [0.5, 0.5], 1: [[0.5, 0.5]] * 2, 2: [[[0.5, 0.5]] * 2] * 2}
+    return ss.BayesNet(*(ss.TableCPD(v, tables[len(parents[n])], given=parents[n]) for n, v in variables.items()))
+
+
+def answer(question: Callable[[Any], object], graph: object) -> object:
+    try:
+        return question(graph)
+    except ss.SepsetError:
+        return REFUSED
+
+
+def pairs(edges) -> set[str]:
+    return {"".join(sorted(edge)) for edge in edges}
+
+
+def triangulated(graph: ss.UndirectedGraph) -> bool:
+    """Seven edges and two more."""
+    return pairs(graph.edges) > MORAL and graph.num_edges == 9
+
+
+def of_triangles(tree: ss.ClusterGraph) -> bool:
+    return len(tree.clusters) == 4 and all(len(cluster) == 3 for cluster in tree.clusters)
+
+
+UNDIRECTED: dict[str, tuple[Callable[[Any], object], Callable[[Any], bool]]] = {
+    "treewidth": (ss.treewidth, lambda found: found == 2),
+    "treewidth_bounds": (ss.treewidth_bounds, lambda found: found[0] <= 2 <= found[1]),
+    "clique_tree": (ss.clique_tree, of_triangles),
+    "elimination_order": (ss.elimination_order, lambda found: found.width == 2),
+    "induced_width": (lambda graph: ss.induced_width(graph, list("fbcdea")), lambda found: found == 2),
+    "is_chordal": (ss.is_chordal, lambda found: found is False),
+    "triangulate": (ss.triangulate, triangulated),
+    "maximal_cliques": (ss.maximal_cliques, lambda found: False),  # of a chordal graph only
+    "perfect_elimination_order": (ss.perfect_elimination_order, lambda found: False),
+    "separated": (lambda graph: ss.separated(graph, "a", "f"), lambda found: found is False),
+}
+OF_DIRECTED: dict[str, tuple[Callable[[Any], object], Callable[[Any], bool]]] = {
+    "d_separated": (lambda graph: ss.d_separated(graph, "a", "f"), lambda found: found is False),
+    "active_trail": (lambda graph: ss.active_trail(graph, "a", "f"), lambda found: found.nodes[0::3] == ("a", "f")),
+    "moralize": (ss.moralize, lambda found: pairs(found.edges) == MORAL),
+    "cpdag": (ss.cpdag, lambda found: pairs(found.directed) == {"df", "ef"} and found.num_edges == 6),
+    "markov_blanket": (lambda graph: ss.markov_blanket(graph, "d"), lambda found: set(found) == set("bef")),
+    "independences": (
+        ss.independences,
+        lambda found: {("b", "c", ("a",)), ("d", "e", ("a",))} <= {(i.x, i.y, tuple(i.given)) for i in found},
+    ),
+    "ancestors": (lambda graph: ss.ancestors(graph, "f"), lambda found: set(found) == set("abcde")),
+    "descendants": (lambda graph: ss.descendants(graph, "b"), lambda found: set(found) == set("df")),
+    "skeleton": (ss.skeleton, lambda found: pairs(found.edges) == DIRECTED),
+}
+
+
+def each(
+    questions: dict[str, tuple[Callable[[Any], object], Callable[[Any], bool]]], *marks: pytest.MarkDecorator
+) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        ("question", "is_right"), [pytest.param(*case, id=name, marks=marks) for name, case in questions.items()]
+    )
+
+
+def test_the_moral_graph_is_what_it_is_said_to_be():
+    moral = ss.UndirectedGraph.parse("; ".join(f"{a} - {b}" for a, b in sorted(MORAL)))
+    for question, is_right in UNDIRECTED.values():
+        found = answer(question, moral)
+        assert found == REFUSED or is_right(found)
+
+
+@each(OF_DIRECTED)
+def test_questions_about_directed_graphs(question, is_right):
+    assert is_right(question(GRAPH))
+
+
+@each(
+    UNDIRECTED,
+    pytest.mark.xfail(
+        strict=True, reason="a directed graph is taken for an undirected one without edges", raises=AssertionError
+    ),
+)
+def test_questions_about_undirected_graphs_of_a_directed_one(question, is_right):
+    found = answer(question, GRAPH)
+    assert found == REFUSED or is_right(found)
+
+
+@pytest.mark.xfail(
+    strict=True, reason="an undirected graph is taken for a directed one without edges", raises=AssertionError
+)
+def test_d_separation_in_an_undirected_graph():
+    moral = ss.UndirectedGraph.parse("; ".join(f"{a} - {b}" for a, b in sorted(MORAL)))
+    assert answer(lambda graph: ss.d_separated(graph, "a", "f"), moral) in (REFUSED, False)
+
+
+@each(
+    UNDIRECTED | OF_DIRECTED,
+    pytest.mark.xfail(strict=True, reason="a model ends in an error about private attributes", raises=AttributeError),
+)
+def test_questions_about_the_graph_of_a_model(question, is_right):
+    found = answer(question, model())
+    assert found == REFUSED or is_right(found)
+
+
+@pytest.mark.xfail(strict=True, reason="only a mixed graph has what is looked for", raises=AttributeError)
+def test_chain_components_of_a_directed_graph():
+    found = answer(ss.chain_components, GRAPH)
+    assert found == REFUSED or {tuple(component) for component in found} == {(name,) for name in NODES}
+
+
+@pytest.mark.xfail(strict=True, reason="only what has a topological order is drawn", raises=AttributeError)
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        pytest.param(lambda: ss.moralize(GRAPH), id="undirected graph"),
+        pytest.param(lambda: ss.cpdag(GRAPH), id="CPDAG"),
+        pytest.param(lambda: ss.datasets.load("misconception"), id="Markov network"),
+        pytest.param(lambda: ss.clique_tree(ss.moralize(GRAPH)), id="clique tree"),
+    ],
+)
+def test_pictures_of_other_graphs(drawn):
+    pytest.importorskip("matplotlib").use("agg")
+    plotting = pytest.importorskip("sepset.plotting")
+    assert answer(plotting.graph, drawn()) is not None
