@@ -1,0 +1,248 @@
+"""Errors say what was asked and what to do, in the library's own words; what can be understood is understood."""
+
+from __future__ import annotations
+
+import errno
+import os
+import warnings
+
+import numpy as np
+import pytest
+
+import sepset as ss
+
+COIN = ss.Discrete("coin", ("head", "tail"))
+EDGE = ss.DAG.parse("a -> b")
+
+
+def asia() -> ss.BayesNet:
+    return ss.datasets.load("asia")
+
+
+def wanted(reason: str, raises: type[BaseException] = AssertionError) -> pytest.MarkDecorator:
+    return pytest.mark.xfail(strict=True, reason=reason, raises=raises)
+
+
+def complaint(call, kind: type[BaseException]) -> str:
+    """What the error says; nothing where the call is understood."""
+    try:
+        call()
+    except kind as error:
+        return str(error)
+    return ""
+
+
+# Soft findings near the border of what is possible.
+
+
+@pytest.mark.parametrize(
+    "either",
+    [
+        0.51,
+        *(
+            pytest.param(p, marks=wanted("soft findings that can be met are called impossible", ss.ImpossibleEvidence))
+            for p in (0.501, 0.5)
+        ),
+    ],
+)
+def test_soft_findings_near_the_border(either):
+    """tub with 1/2, lung with 3/10, and either of them with p: both with 8/10 - p, by inclusion and exclusion."""
+    given = {"tub": ss.Soft([0.5, 0.5]), "either": ss.Soft([either, 1 - either]), "lung": ss.Soft([0.3, 0.7])}
+    found = ss.query(asia(), ["tub", "lung"], given=given).values
+    np.testing.assert_allclose(found, [[0.8 - either, either - 0.3], [either - 0.5, 1 - either]], atol=1e-6)
+
+
+def test_soft_findings_that_cannot_be_met_are_impossible():
+    with pytest.raises(ss.ImpossibleEvidence, match="met together"):
+        ss.query(asia(), "lung", given={"tub": ss.Soft([0.5, 0.5]), "either": ss.Soft([0.4, 0.6])})
+
+
+# A disk that is full.
+
+
+def full_after(count: int):
+    """`os.fsync` of a disk on which so many files have room."""
+    calls = iter(range(count))
+
+    def fsync(_: int) -> None:
+        if next(calls, None) is None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    return fsync
+
+
+@pytest.mark.parametrize(
+    "room",
+    [pytest.param(0, marks=wanted("the first checkpoint on a full disk ends the fit in a raw error", OSError)), 1],
+)
+def test_a_full_disk_does_not_lose_a_fit(tmp_path, monkeypatch, room):
+    rows = {"a": [0, 1, 1, None, 0, 1], "b": [1, None, 1, 0, 0, 1]}
+    expected = ss.fit(EDGE, rows, ss.EM()).model
+    monkeypatch.setattr(os, "fsync", full_after(room))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            found = ss.fit(EDGE, rows, ss.EM(), checkpoint=tmp_path / "run").model
+        except ss.SepsetError as error:  # before any work is done
+            assert room == 0 and "run" in str(error)  # noqa: PT017, PT018
+            return
+    for name in "ab":
+        np.testing.assert_array_equal(found.cpd(name).values, expected.cpd(name).values)
+
+
+# Numbers and sizes that are none.
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        pytest.param(
+            lambda: ss.Table(COIN, ["a", "b"]),
+            ss.ModelError,
+            id="words in a table",
+            marks=wanted("an error of NumPy about words", ValueError),
+        ),
+        pytest.param(
+            lambda: ss.Table(COIN, [1j, 1]),
+            ss.ModelError,
+            id="complex numbers in a table",
+            marks=wanted("an error of Python about complex numbers", TypeError),
+        ),
+        pytest.param(lambda: ss.TableCPD(COIN, ["a", "b"]), ss.ModelError, id="words in a CPD"),
+        pytest.param(
+            lambda: ss.Discrete("x", 10**12),
+            ss.TooLarge,
+            id="too many states",
+            marks=wanted("an empty MemoryError", MemoryError),
+        ),
+        pytest.param(
+            lambda: ss.sample(asia(), 10**14),
+            ss.TooLarge,
+            id="too many rows",
+            marks=wanted("an error of NumPy about memory", MemoryError),
+        ),
+    ],
+)
+def test_mistakes_have_errors_of_the_library(call, kind):
+    with pytest.raises(kind, match=r"\w"):
+        call()
+
+
+@wanted("a generator is taken for a column without rows", ss.DataError)
+def test_a_generator_is_a_column():
+    model = ss.fit(EDGE, {"a": (i % 2 for i in range(4)), "b": [0, 1, 0, 1]}).model
+    assert ss.query(model, "a")[1] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    "unit", ["s", "us", pytest.param("ns", marks=wanted("durations in nanoseconds become whole numbers"))]
+)
+@pytest.mark.parametrize("kind", ["mapping", "pandas"])
+def test_durations_are_refused_as_dates_are(kind, unit):
+    rows = {"a": np.array([1, 2, 3], f"timedelta64[{unit}]"), "b": [0, 1, 0]}
+    frame = rows if kind == "mapping" else pytest.importorskip("pandas").DataFrame(rows)
+    assert "timedelta" in complaint(lambda: ss.fit(EDGE, frame), ss.DataError)
+
+
+# Words of other libraries.
+
+
+@wanted("hints for what other libraries call it lead astray")
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        pytest.param(lambda: ss.DiscreteBayesianNetwork, "BayesNet", id="DiscreteBayesianNetwork"),
+        pytest.param(lambda: ss.mpe, "map_assignment", id="mpe"),
+        pytest.param(lambda: ss.map, "map_assignment", id="map"),
+        pytest.param(lambda: ss.LazyPropagation, "CliqueTree", id="LazyPropagation"),
+    ],
+)
+def test_words_of_other_libraries_are_translated(call, name):
+    assert name in complaint(call, AttributeError)
+
+
+@wanted("hints for what is not there yet lead astray")
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(lambda: ss.HMM, id="HMM"),
+        pytest.param(lambda: ss.InfluenceDiagram, id="InfluenceDiagram"),
+        pytest.param(lambda: ss.counterfactual, id="counterfactual"),
+        pytest.param(lambda: ss.learn_structure, id="learn_structure"),
+        pytest.param(lambda: ss.HillClimbSearch, id="HillClimbSearch"),
+    ],
+)
+def test_what_is_not_there_yet_is_said_to_be_so(call):
+    message = complaint(call, AttributeError)
+    assert not message or ("yet" in message and "Did you mean" not in message)
+
+
+@wanted("a Netica file is called a misspelled Hugin file")
+def test_a_format_that_is_not_read_is_not_taken_for_another():
+    message = complaint(lambda: ss.read("network.dne"), ss.FileFormatError)
+    assert "Netica" in message
+    assert "Did you mean" not in message
+
+
+@wanted("an argument by another library's name has a bare TypeError")
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        pytest.param(lambda: ss.query(asia(), "lung", evidence={"smoke": "yes"}), "given=", id="evidence"),
+        pytest.param(lambda: ss.TableCPD(COIN, [0.5, 0.5], parents=()), "given=", id="parents"),
+        pytest.param(lambda: ss.LinearGaussian(ss.Real("x"), 0.0, variance=1.0), "covariance=", id="variance"),
+        pytest.param(lambda: ss.sample(asia(), 3, random_state=1), "seed=", id="random_state"),
+        pytest.param(lambda: ss.query(asia(), "lung", {"smoke": "yes"}), "given=", id="evidence by position"),
+        pytest.param(lambda: ss.query(asia(), "lung", "tub"), "['lung', 'tub']", id="targets by position"),
+    ],
+)
+def test_arguments_of_other_libraries_are_translated(call, name):
+    message = complaint(call, TypeError)
+    assert not message or name in message
+
+
+@wanted("a row of a frame is no evidence", ss.ScopeError)
+def test_a_row_of_a_frame_is_evidence():
+    row = pytest.importorskip("pandas").DataFrame({"smoke": ["yes"], "asia": ["no"]}).iloc[0]
+    assert ss.query(asia(), "lung", given=row)["yes"] == pytest.approx(0.1)  # P(lung | smoke), as the network states it
+
+
+@wanted("a networkx graph is refused without a word about from_networkx")
+def test_a_networkx_graph_is_a_structure():
+    graph = pytest.importorskip("networkx").DiGraph([("a", "b")])
+    message = complaint(lambda: ss.fit(graph, {"a": [0, 1], "b": [1, 0]}), ss.ModelError)
+    assert not message or "from_networkx" in message
+
+
+@wanted("the obvious constructor is refused without a word about the right one")
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        pytest.param(lambda: ss.DAG([("a", "b")]), "edges=", id="edges of a DAG"),
+        pytest.param(lambda: ss.BayesNet([ss.TableCPD(COIN, [0.5, 0.5])]), "*", id="a list of CPDs"),
+    ],
+)
+def test_constructors_say_how_they_are_called(call, word):
+    message = complaint(call, ss.SepsetError)
+    assert not message or word in message
+
+
+# Paths.
+
+
+@wanted("the error names a temporary file")
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    path = tmp_path / "missing" / "asia.json"
+    with pytest.raises((OSError, ss.SepsetError)) as caught:
+        ss.write(asia(), path)
+    assert "asia.json" in str(caught.value)
+    assert ".tmp" not in str(caught.value)
+    assert str(path.parent) in str(caught.value)
+
+
+@wanted("the error prints all of the text as the name of a file")
+@pytest.mark.parametrize("text", ["network unknown {\n}\n" * 50, "BAYES\n2\n2 2\n" * 50], ids=["bif", "uai"])
+def test_the_text_of_a_file_is_no_path(text):
+    with pytest.raises((OSError, ss.SepsetError)) as caught:
+        ss.read(text)
+    assert len(str(caught.value)) < 400
