@@ -12,11 +12,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import sepset as ss
 from bounded import child, ended_by_limit, within
-from sepset.cli import app
 from tolerances import EXACT
 
 DENSE = """
@@ -178,16 +176,6 @@ def test_errors_about_wide_factors_are_short(mistake):
         mistake()
     assert str(caught.value).count("wide") <= 16
     assert len(str(caught.value)) < 300
-
-
-@pytest.mark.xfail(
-    strict=True, reason="the k best are columns, squeezed until nothing can be read", raises=AssertionError
-)
-def test_a_list_of_many_explanations_can_be_read():
-    done = CliRunner().invoke(app, ["map", "asia", "--best", "20"], env={"COLUMNS": "80"})
-    assert done.exit_code == 0
-    assert "…" not in done.output
-    assert all(name in done.output for name in ss.datasets.load("asia").variables.names)
 
 
 @pytest.mark.xfail(strict=True, reason="a long line of the graph notation is copied for each of its words")
