@@ -82,11 +82,11 @@ def test_a_full_disk_does_not_lose_a_fit(tmp_path, monkeypatch, room):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
-            found = ss.fit(EDGE, rows, ss.EM(), checkpoint=tmp_path / "run").model
-        except ss.SepsetError as error:  # before any work is done
-            assert room == 0 and "run" in str(error)  # noqa: PT017, PT018
-            return
-    for name in "ab":
+            found = ss.fit(EDGE, rows, ss.EM(), checkpoint=tmp_path / "kept").model
+        except ss.DataError:  # which is fine before any work is done
+            found = None
+    assert found is not None or room == 0
+    for name in "ab" if found is not None else "":
         np.testing.assert_array_equal(found.cpd(name).values, expected.cpd(name).values)
 
 

@@ -38,14 +38,15 @@ GRID = """
     large = grid(24)
     ss.map_assignment(grid(6))  # compiles what is needed
 """
-# Ctrl-C after one and a half seconds of work, and two and a half to hear it.
+# Ctrl-C after a second of work; printed is how much more was done until it was heard.
 INTERRUPTED = """
     import os, threading, time
 
+    end = time.process_time() + 1
+
     def interrupt():
-        end = time.process_time() + 1.5
         while time.process_time() < end:
-            time.sleep(0.05)
+            time.sleep(0.02)
         os.kill(os.getpid(), signal.SIGINT)
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -54,7 +55,7 @@ INTERRUPTED = """
     try:
         {question}
     except (KeyboardInterrupt, ss.TooLarge):
-        print("stopped")
+        print(time.process_time() - end)
 """
 
 
@@ -85,12 +86,12 @@ def test_a_dense_model_is_refused_soon():
 
 @pytest.mark.xfail(strict=True, reason="Ctrl-C is not heard while a dense model is planned")
 def test_an_interruption_is_heard_while_a_dense_model_is_planned():
-    assert in_time(child(DENSE + INTERRUPTED.format(question='ss.marginals(large)["v0"]'))) == "stopped"
+    assert float(in_time(child(DENSE + INTERRUPTED.format(question='ss.marginals(large)["v0"]')))) < 1
 
 
 @pytest.mark.xfail(strict=True, reason="Ctrl-C is heard between the steps of a contraction, and one step takes seconds")
 def test_an_interruption_is_heard_within_a_long_step():
-    assert in_time(child(GRID + INTERRUPTED.format(question="ss.map_assignment(large)"))) == "stopped"
+    assert float(in_time(child(GRID + INTERRUPTED.format(question="ss.map_assignment(large)")))) < 1
 
 
 @pytest.mark.xfail(strict=True, reason="choosing what to keep, or the cutset, takes minutes before the refusal")
