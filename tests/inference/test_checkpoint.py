@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis.extra import numpy as hnp
 
 import sepset
 from sepset.errors import DataError, NotApplicable
+from sepset.inference import checkpoint
 from sepset.inference.checkpoint import DTYPES, dump, load, require_place, save
 
 FLOATS = st.floats(allow_nan=True, allow_infinity=True)
@@ -189,3 +191,32 @@ def test_nothing_in_the_library_runs_what_a_file_holds():
                 called = getattr(node.func, "id", None)
                 assert called not in ("eval", "exec", "__import__"), (file, node.lineno)
                 assert not any(k.arg == "allow_pickle" for k in node.keywords), (file, node.lineno)
+
+
+def test_states_are_made_of_tagged_dataclasses():
+    @dataclass(frozen=True)
+    class Corner:
+        x: int
+
+    class Plain:
+        pass
+
+    @dataclass
+    class Acts:
+        def __post_init__(self):
+            raise AssertionError
+
+    try:
+        assert checkpoint.tagged("corner")(Corner) is Corner
+        assert checkpoint.tag_of(Corner) == "corner"
+        assert checkpoint.tagged_class("corner") is Corner
+        for kind, tag in ((Corner, "corner"), (Plain, "plain"), (Acts, "acts")):
+            with pytest.raises(NotApplicable, match="only hold fields"):
+                checkpoint.tagged(tag)(kind)
+    finally:
+        del checkpoint.TAGS["corner"]
+    with pytest.raises(NotApplicable, match="have a tag"):
+        checkpoint.tag_of(Corner)
+    for tag in ("corner", None, []):
+        with pytest.raises(NotApplicable, match="keeps no"):
+            checkpoint.tagged_class(tag)

@@ -176,8 +176,8 @@ def test_what_does_not_fit_the_network_is_refused():
         {"model": {**few, "numbers": wrong}},
         {"model": None},
         {"no such field": 1},
-        {KIND: "task.Task"},
-        {KIND: "em.EM"},
+        {KIND: "Task"},
+        {KIND: "EM"},
         {KIND: "os.system"},
         {KIND: "nothing.Here"},
     ):
@@ -197,7 +197,7 @@ def test_forged_states_are_data_errors(tmp_path):
         None,
         {},
         {KIND: "os.system"},
-        {KIND: "task.Task", "template": 1, "source": 2},
+        {KIND: "Task", "template": 1, "source": 2},
         {**good["state"], "model": 1},
     ):
         checkpoint.save({**good, "state": state}, file)

@@ -12,6 +12,8 @@ import json
 import math
 import os
 import secrets
+from collections.abc import Callable
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -56,6 +58,53 @@ class Plain:
     def unpack(self, content: Any) -> Any:
         """The content itself."""
         return content
+
+
+TAGS: dict[str, type] = {}
+"""The classes that states may be made of, by the tag that files know them by."""
+
+C = TypeVar("C", bound=type)
+
+
+def tagged(tag: str) -> Callable[[C], C]:
+    """Let states hold values of a dataclass whose making does nothing but hold its fields.
+
+    Args:
+        tag: what files call it, wherever its module is.
+
+    >>> from dataclasses import dataclass
+    >>> @tagged("corner")
+    ... @dataclass(frozen=True)
+    ... class Corner:
+    ...     x: int
+    >>> TAGS.pop("corner") is Corner
+    True
+    """
+
+    def register(kind: C) -> C:
+        if tag in TAGS or not is_dataclass(kind) or hasattr(kind, "__post_init__"):
+            raise NotApplicable(
+                f"A checkpoint keeps dataclasses that only hold fields, each under its own tag; {kind}."
+            )
+        TAGS[tag] = kind
+        return kind
+
+    return register
+
+
+def tag_of(kind: type) -> str:
+    """The tag of a class; one that has none is refused."""
+    for tag, known in TAGS.items():
+        if known is kind:
+            return tag
+    raise NotApplicable(f"A checkpoint keeps dataclasses that have a tag (see `tagged`); found {kind}.")
+
+
+def tagged_class(tag: object) -> Any:
+    """The class of a tag."""
+    if not isinstance(tag, str) or tag not in TAGS:
+        raise NotApplicable(f"A checkpoint keeps no {tag!r}.")
+    return TAGS[tag]
 
 
 def dump(content: object) -> bytes:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.errors import ImpossibleEvidence, NotApplicable, NotClosed
+from sepset.inference.checkpoint import tagged
 from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, iterate
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.expectation import Expectation, expectation_of
@@ -33,6 +34,7 @@ FAILURES = (ImpossibleEvidence, NotClosed, np.linalg.LinAlgError)
 """What a bad starting point may end in."""
 
 
+@tagged("point")
 @dataclass(frozen=True, eq=False)
 class Point:
     """Parameters, with what an E-step found at them.

@@ -8,9 +8,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.inference.checkpoint import tagged
+
 Array: TypeAlias = NDArray[np.float64]
 
 
+@tagged("curvature")
 @dataclass(frozen=True, slots=True, eq=False)
 class Curvature:
     r"""Pairs of steps $s$ and falls of the slope $y$, oldest first, about a diagonal guess of the curvature.

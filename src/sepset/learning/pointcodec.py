@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from sepset.cpds.numbers import numbers, with_numbers
 from sepset.errors import DataError, NotApplicable
+from sepset.inference.checkpoint import tag_of, tagged_class
 from sepset.models.bayesnet import BayesNet
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 KIND = "is"
 """The key under which a dictionary says what it stands for."""
-
-PACKAGE = "sepset.learning."
-"""Where the dataclasses come from that a point may be made of."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +63,7 @@ class PointCodec:
             return {KIND: "BayesNet", "numbers": [list(numbers(cpd)) for cpd in self._fitting(value)]}
         if is_dataclass(value):
             own = {f.name: self._packed(getattr(value, f.name)) for f in fields(value)}
-            return {KIND: _name(type(value)), **own}
+            return {KIND: tag_of(type(value)), **own}
         if type(value) in (tuple, list):
             return type(value)(map(self._packed, value))
         if isinstance(value, dict):
@@ -91,26 +88,9 @@ class PointCodec:
         if kind == "dict":
             return {key: self._unpacked(v) for key, v in content["content"].items()}
         made = {key: self._unpacked(v) for key, v in content.items() if key != KIND}
-        return _part(kind)(**made)
+        return tagged_class(kind)(**made)
 
     def _network(self, content: Any) -> BayesNet:
         template = self.blocks.template
         cpds = [with_numbers(cpd, own) for cpd, own in zip(template.cpds, content, strict=True)]
         return BayesNet(*cpds, name=template.name, notes=template.notes)
-
-
-def _name(kind: type) -> str:
-    """What a dataclass is called in a file."""
-    name = f"{kind.__module__.removeprefix(PACKAGE)}.{kind.__qualname__}"
-    if _part(name) is not kind:
-        raise NotApplicable(f"A checkpoint keeps dataclasses of {PACKAGE[:-1]} that only hold fields; found {kind}.")
-    return name
-
-
-def _part(name: str) -> Any:
-    """The dataclass of a name: one that is in use already, and whose making does nothing but hold its fields."""
-    module, _, kind = name.rpartition(".")
-    found = getattr(sys.modules.get(PACKAGE + module), kind, None)
-    if not isinstance(found, type) or not is_dataclass(found) or hasattr(found, "__post_init__"):
-        raise NotApplicable(f"A checkpoint keeps no {name!r}.")
-    return found
