@@ -176,6 +176,10 @@ ASKED = {
         lambda form: -np.mean(np.log(p_parents(X) * p_child(form, X, ON))),
     ),
     "divergence from itself": (lambda form: ss.kl_divergence(network(form), network(form)), lambda form: 0.0),
+    "divergence by families": (
+        lambda form: ss.divergence(network(form), network(form, np.full(NUM, 0.5))).families["y"],
+        lambda form: 0.0,
+    ),
     "divergence of the roots": (
         lambda form: ss.kl_divergence(network(form), network(form, np.full(NUM, 0.5))),
         lambda form: (rel_entr(PRIORS, 0.5) + rel_entr(1.0 - PRIORS, 0.5)).sum(),
