@@ -24,8 +24,10 @@ def best_gamma(points):
     return shape, points.mean() / shape
 
 
-@pytest.mark.xfail(strict=True, raises=AttributeError, reason="there is no optimizer for a likelihood of one's own")
-def test_a_density_of_ones_own_is_fitted():
+@pytest.mark.xfail(
+    strict=True, raises=AttributeError, reason="there is no optimizer for a likelihood the user writes down"
+)
+def test_a_user_defined_density_is_fitted():
     """A gamma density in the logarithms of its shape and scale."""
 
     def log_density(theta, x):

@@ -70,7 +70,7 @@ def rank(moments, theta):
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 @FORMS
 def test_a_hidden_real_cause(number):
-    """One, two and three indicators leave a ridge; the cause's own mean and scale are never told."""
+    """One, two and three indicators leave a ridge; the cause's own mean and scale are never identified."""
     rng = np.random.default_rng(number)
     expected = rank(lambda t: factor_moments(t, number), rng.uniform(0.5, 2.0, 2 + 3 * number))
     found = ss.identifiability(factor_model(number), [v.name for v in INDICATORS[:number]])

@@ -1,4 +1,4 @@
-"""Real variables that are fixed by others: interventions, lines without noise, and variances that are zero by accident.
+"""Real variables that are fixed by others: interventions, lines without noise, and variances estimated as zero.
 
 A line of zero variance is a law, $Y = a + b X$, and an intervention is one without parents. Both are degenerate
 Gaussians: the joint is still Gaussian in moment form, and every conditional of it follows by linear algebra.
@@ -202,8 +202,8 @@ def test_a_context_without_noise_beside_one_with_it():
 
 
 @SINGULAR
-def test_barren_laws_disturb_nobody():
-    """A law below the variables in question plays no part in the answer."""
+def test_a_deterministic_line_below_the_query_is_barren():
+    """A deterministic relation below the query and the evidence is pruned."""
     above = ss.BayesNet(
         ss.TableCPD(C, [0.3, 0.7]),
         ss.LinearGaussian(X, [0.0, 5.0], covariance=[1.0, 2.0], by=C),
@@ -228,7 +228,7 @@ def test_barren_laws_disturb_nobody():
     ],
 )
 @pytest.mark.xfail(
-    strict=True, raises=pytest.fail.Exception, reason="a network with a variance of zero is returned without a word"
+    strict=True, raises=pytest.fail.Exception, reason="a network with a zero variance is returned silently"
 )
 def test_discriminant_analysis_refuses_zero_variances_as_the_likelihood_does(rows, covariance):
     """The likelihood is unbounded there, and `MLE` says so of the same lines."""

@@ -109,7 +109,7 @@ def test_rows_have_their_probabilities_together_with_a_finding(given):
 
 
 @pytest.mark.parametrize("finding", [VIRTUAL, SOFT, ss.Not("A"), {"A", "B"}], ids=lambda f: type(f).__name__)
-@pytest.mark.xfail(strict=True, raises=ss.SepsetError, reason="a cell of a frame is a state or missing, nothing else")
+@pytest.mark.xfail(strict=True, raises=ss.DataError, reason="a cell of a frame is a state or missing, nothing else")
 def test_a_cell_may_hold_an_uncertain_finding(finding):
     """One row with the finding, one with a state, one with nothing."""
     name = "sat" if isinstance(finding, ss.Likelihood | ss.Soft) else "grade"

@@ -1,4 +1,4 @@
-"""The k best assignments come from one calibrated tree: each further one is read from it, not searched for afresh.
+"""The k best assignments come from one calibrated tree: each further one is read from it, not maximized again.
 
 The work is counted by a method that counts how often it is asked to maximize: once for the best, and for each next one
 at most twice (Yanover & Weiss, 2004), however many variables there are. Partitioning after each solution without kept

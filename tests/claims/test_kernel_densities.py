@@ -1,6 +1,6 @@
 """Networks with a kernel density: whatever needs no integral over it is answered as for any other CPD.
 
-A kernel CPD has a density at every point and can be drawn from. Below everything asked it plays no part; observed with
+A kernel CPD has a density at every point and can be drawn from. Below the query and the evidence it is barren; observed with
 its parents it is a number, with only its discrete parents unknown one number for each of their states; unobserved below
 observed parents it is a mixture of Gaussians, one for each of its rows.
 """
@@ -71,7 +71,7 @@ def class_posteriors():
 
 
 @NO_FACTOR
-def test_a_barren_kernel_density_plays_no_part():
+def test_a_barren_kernel_density_is_pruned():
     expected = P_C * P_D[:, 1] / (P_C @ P_D[:, 1])
     np.testing.assert_allclose(ss.query(NET, "c", given={"d": 1}).values, expected, rtol=0, atol=CLOSE)
     np.testing.assert_allclose(ss.marginals(NET)["d"].values, P_C @ P_D, rtol=0, atol=CLOSE)

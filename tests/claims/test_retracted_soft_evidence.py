@@ -93,13 +93,13 @@ def test_a_finding_is_withdrawn_as_if_it_had_never_been(given, method):
 
 
 @cases
-def test_a_view_withdraws_its_findings_alike(given):
+def test_a_view_withdraws_its_findings_the_same_way(given):
     check(ss.prepare(STUDENT).observe(given).retracted_marginals(), given)
 
 
 @pytest.mark.parametrize("given", FINDINGS.values(), ids=FINDINGS)
 def test_asking_without_the_finding_gives_the_same(given):
-    """The question that a withdrawal answers, asked in so many words."""
+    """The question that a withdrawal answers, asked directly."""
     engine = ss.prepare(STUDENT)
     rest = {name: {n: f for n, f in given.items() if n != name} for name in given}
     check({name: engine.query(name, given=others) for name, others in rest.items()}, given)

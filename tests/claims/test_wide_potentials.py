@@ -161,7 +161,7 @@ def test_the_plan_of_a_constraint_grows_with_its_variables_and_not_with_their_jo
         assert ss.plan(net).total_size <= 32 * number
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="the table is built before its size is told")
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="the table is built before its size is checked")
 def test_planning_builds_no_table():
     """Twenty bits: their table would take eight megabytes."""
     net = ss.MarkovNet(*unary(BITS[:20], CHANCES[:20]), ss.block([BITS[:20]], ss.Parity()))
