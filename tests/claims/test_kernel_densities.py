@@ -1,8 +1,8 @@
 """Networks with a kernel density: whatever needs no integral over it is answered as for any other CPD.
 
-A kernel CPD has a density at every point and can be drawn from. Below the query and the evidence it is barren; observed with
-its parents it is a number, with only its discrete parents unknown one number for each of their states; unobserved below
-observed parents it is a mixture of Gaussians, one for each of its rows.
+A kernel CPD has a density at every point and can be drawn from. Below the query and the evidence it is barren; observed
+with its parents it is a number, with only its discrete parents unknown one number for each of their states; unobserved
+below observed parents it is a mixture of Gaussians, one for each of its rows.
 """
 
 from __future__ import annotations
