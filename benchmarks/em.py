@@ -48,8 +48,8 @@ def iteration_sepset(num_rows: int) -> Timing:
     import numpy as np
 
     import sepset as ss
-    from sepset.learning.ascent import Ascent
-    from sepset.learning.em import EM
+    from sepset.learning.incomplete.em import EM
+    from sepset.learning.incomplete.run import Ascent
     from sepset.learning.task import Task
 
     net, codes = _rows(num_rows)
@@ -94,9 +94,9 @@ def iteration_pyagrum(num_rows: int) -> Timing:
 
 def _method(name: str) -> Any:
     """One way of ours to a maximum, from the same estimates as the others, on one thread."""
-    from sepset.learning.em import EM, IncrementalEM
-    from sepset.learning.gradient import GradientAscent
-    from sepset.learning.stepwise import StepwiseEM
+    from sepset.learning.incomplete.em import EM, IncrementalEM
+    from sepset.learning.incomplete.gradient import GradientAscent
+    from sepset.learning.incomplete.stepwise import StepwiseEM
 
     same: dict[str, Any] = {"start": "data", "threads": 1}
     kind, _, way = name.partition(", ")
@@ -115,7 +115,7 @@ def path_sepset(num_rows: int, name: str) -> list[tuple[float, float]]:
     import numpy as np
 
     import sepset as ss
-    from sepset.learning.ascent import Ascent
+    from sepset.learning.incomplete.run import Ascent
     from sepset.learning.task import Task
 
     net, codes = _rows(num_rows)

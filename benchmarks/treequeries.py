@@ -28,9 +28,9 @@ def merge_costs(path: str) -> Costs:
     import numpy as np
 
     import sepset as ss
-    from sepset.inference.mergeorders import divided
-    from sepset.inference.mergesearch import choose_order
-    from sepset.inference.treequery import tree_query
+    from sepset.inference.treequery.orders import divided
+    from sepset.inference.treequery.query import tree_query
+    from sepset.inference.treequery.search import choose_order
 
     net = networks.load(path)
     cards = {v.name: v.num_states for v in net.variables}
@@ -54,9 +54,9 @@ def merge_costs(path: str) -> Costs:
 def pair_times(path: str) -> tuple[Timing, Timing, Timing]:
     """All pairs from a calibrated tree, one plain calibration, and every single marginal by the default method."""
     import sepset as ss
-    from sepset.evidence import Evidence
-    from sepset.inference.cliquetree import PreparedCliqueTree
-    from sepset.inference.pairwise import PairSweep
+    from sepset.inference.exact.cliquetree import PreparedCliqueTree
+    from sepset.inference.treequery.pairs import PairSweep
+    from sepset.variables.evidence import Evidence
 
     net = networks.load(path)
     prepared = PreparedCliqueTree(net.problem(), ss.CliqueTree())

@@ -43,7 +43,7 @@ def solve(name: str) -> Solved:
 
     import sepset as ss
     from benchmarks.networks import compile_kernels
-    from sepset.evidence import resolve
+    from sepset.variables.evidence import resolve
 
     compile_kernels()
     model, evidence = instances.load(name)

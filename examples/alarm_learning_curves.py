@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 import sepset as ss
-from sepset.cpds.priors import BDeu
-from sepset.learning.curves import LearningCurve, learning_curve
-from sepset.learning.parameters import MLE, Bayes
-from sepset.learning.validation import Learner
+from sepset.cpds.priors.dirichlet import BDeu
+from sepset.learning.estimation.estimators import MLE, Bayes
+from sepset.learning.evaluation.learningcurve import LearningCurve, learning_curve
+from sepset.learning.evaluation.validation import Learner
 
 SIZES = (100, 250, 500, 1000, 2000, 5000, 20_000)
 ALPHAS = (1, 5, 10, 20, 50, 100)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sepset.kernels import contraction, planning
+from sepset.kernels.compiled import contraction, planning
 
 NONE = np.zeros(0, np.int64)
 NEVER = np.zeros(1, np.uint8)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from sepset.cpds.causal import NoisyMax, NoisyOr
-from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.deterministic import DeterministicCPD
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
+from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.rules import RuleCPD
-from sepset.cpds.structured import DeterministicCPD
 from sepset.cpds.table import TableCPD
 from sepset.cpds.tree import Split, TreeCPD
 from sepset.data.dataset import Dataset
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 
 a, b, c = (Discrete(n) for n in "abc")
 x, y = Discrete("x"), Discrete("y", 3)

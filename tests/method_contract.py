@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import oracle
-from sepset.api.engine import Engine
+from sepset.engine.engine import Engine
 from sepset.errors import ImpossibleEvidence
-from sepset.evidence import resolve
-from sepset.inference.conflict import minimal_conflict
+from sepset.inference.diagnosis.conflict import minimal_conflict
 from sepset.inference.result import Guarantee
+from sepset.variables.evidence import resolve
 from tolerances import CLOSE, EXACT, STANDARD_ERRORS, TIE
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from sepset.graphs.ordering import MinFill
 from sepset.graphs.symbolic import symbolic_elimination
-from sepset.inference.contraction import Inputs, contract, tree_groups
-from sepset.inference.program import assemble
-from sepset.inference.tables import FactorStore
+from sepset.inference.compiled.contraction import Inputs, contract, tree_groups
+from sepset.inference.compiled.program import assemble
+from sepset.inference.compiled.store import FactorStore
 
 
 class Network(NamedTuple):

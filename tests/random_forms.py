@@ -8,7 +8,7 @@ import numpy as np
 
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.hybrid import CanonicalTable
-from sepset.variables import Discrete, Real, Vector
+from sepset.variables.variable import Discrete, Real, Vector
 
 X, P, Y, Z = Real("x"), Vector("p", 2), Real("y"), Real("z")
 REALS = (X, P, Y, Z)

@@ -13,10 +13,10 @@ import numpy as np
 
 import oracle
 import sepset as ss
-from sepset.cpds.causal import NoisyMax, NoisyOr
+from sepset.cpds.deterministic import DeterministicCPD, MultiplexerCPD
 from sepset.cpds.logistic import LogisticCPD
+from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.rules import RuleCPD
-from sepset.cpds.structured import DeterministicCPD, MultiplexerCPD
 from sepset.cpds.tree import Split, TreeCPD
 from sepset.models.chaincomponent import ChainComponent
 from strategies import AWKWARD, DOMAINS

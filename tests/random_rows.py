@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from sepset.data import Dataset
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 
 NAMES = (
     "a",

@@ -10,10 +10,10 @@ import numpy as np
 
 import oracle
 import sepset as ss
-from sepset.evidence import Evidence, resolve
 from sepset.graphs.clusters import CliqueTree
-from sepset.inference.cliquetree import PreparedCliqueTree
-from sepset.inference.passes import Calibration
+from sepset.inference.exact.cliquetree import PreparedCliqueTree
+from sepset.inference.exact.messages import Calibration
+from sepset.variables.evidence import Evidence, resolve
 
 
 def random_tree(rng, most=7, cards=(1, 2, 2, 3, 4), parts=True):

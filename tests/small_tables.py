@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 UNIVERSE = (
     Discrete("a", 2),

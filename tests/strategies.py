@@ -16,13 +16,13 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sepset.cpds.table import TableCPD
-from sepset.evidence import Likelihood, Not
 from sepset.factors.table import Table
 from sepset.models.bayesnet import BayesNet
 from sepset.models.chaincomponent import ChainComponent
 from sepset.models.chaingraph import ChainGraph
 from sepset.models.markovnet import MarkovNet
-from sepset.variables import Discrete
+from sepset.variables.evidence import Likelihood, Not
+from sepset.variables.variable import Discrete
 
 AWKWARD = (
     "a",

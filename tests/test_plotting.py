@@ -8,9 +8,9 @@ import pytest
 import sepset as ss
 from sepset import plotting
 from sepset.errors import MissingExtra
-from sepset.learning.calibration import calibration
-from sepset.learning.em import EM
+from sepset.learning.evaluation.calibration import calibration
 from sepset.learning.fit import fit
+from sepset.learning.incomplete.em import EM
 
 figure = pytest.importorskip("matplotlib.figure")
 

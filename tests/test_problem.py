@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import oracle
 import strategies
-from sepset.cpds.causal import NoisyOr
+from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.factors.block import Single
 from sepset.factors.table import Table
@@ -19,8 +19,8 @@ from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.problem import Problem, positions
-from sepset.universe import Variables
-from sepset.variables import Discrete
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete
 from tolerances import EXACT
 
 MODELS = strategies.bayes_nets(max_variables=5) | strategies.chain_graphs(2) | strategies.markov_nets(max_variables=4)

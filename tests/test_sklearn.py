@@ -23,8 +23,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 import sepset as ss
-from sepset.cpds.priors import BDeu, Dirichlet
-from sepset.learning.parameters import MLE, Bayes
+from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
+from sepset.learning.estimation.estimators import MLE, Bayes
 from sepset.sklearn import BayesNetClassifier, BayesNetImputer, best_tree
 
 IRIS = load_iris()

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis.errors import NoSuchExample
 
 import strategies
-from sepset.evidence import resolve
 from sepset.models.model import Model
+from sepset.variables.evidence import resolve
 
 EASY = settings(max_examples=1500, suppress_health_check=list(HealthCheck), database=None, phases=[Phase.generate])
 

@@ -12,22 +12,22 @@ import numpy as np
 import pytest
 
 import small_tables as small
-from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotClosed
 from sepset.factors.conditional import TableConditional
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
-from sepset.inference.bruteforce import BruteForce
-from sepset.inference.cliquetree import CliqueTree
-from sepset.inference.elimination import VariableElimination
+from sepset.inference.exact.bruteforce import BruteForce
+from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.exact.elimination import VariableElimination
 from sepset.inference.result import Guarantee
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.semiring import MAX, SUM
 from sepset.testing import LAWS, assert_close, check_factor_laws, check_method
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 
 A, B = Discrete("A", 2), Discrete("B", ("x", "y", "z"))
 

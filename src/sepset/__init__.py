@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sepset import datasets as datasets
     from sepset.api.analysis import sensitivity as sensitivity, value_of_information as value_of_information
-    from sepset.api.auto import Auto as Auto
     from sepset.api.compare import kl_divergence as kl_divergence, to_bayes_net as to_bayes_net
-    from sepset.api.engine import Engine as Engine
-    from sepset.api.information import InformationValues as InformationValues
-    from sepset.api.invariants import Check as Check, CheckReport as CheckReport
-    from sepset.api.observed import Observed as Observed
-    from sepset.api.pairs import Pairs as Pairs
     from sepset.api.predict import predict as predict
-    from sepset.api.prediction import Prediction as Prediction
-    from sepset.api.sensitivity import ParameterSensitivity as ParameterSensitivity, Sensitivity as Sensitivity
-    from sepset.api.verbs import (
+    from sepset.api.questions import (
         log_partition as log_partition,
         log_probability as log_probability,
         map_assignment as map_assignment,
@@ -28,24 +20,14 @@ if TYPE_CHECKING:
         query as query,
         sample as sample,
     )
-    from sepset.arrays import VariableArray as VariableArray
-    from sepset.cpds.causal import NoisyMax as NoisyMax, NoisyOr as NoisyOr
     from sepset.cpds.cpd import CPD as CPD, ContextIndependence as ContextIndependence, ParameterBlock as ParameterBlock
-    from sepset.cpds.gaussianpriors import (
-        GammaPrecision as GammaPrecision,
-        NormalGamma as NormalGamma,
-        NormalMean as NormalMean,
-    )
-    from sepset.cpds.kernel import KernelCPD as KernelCPD
-    from sepset.cpds.linear import LinearGaussian as LinearGaussian, joint_gaussian as joint_gaussian
+    from sepset.cpds.deterministic import DeterministicCPD as DeterministicCPD, MultiplexerCPD as MultiplexerCPD
+    from sepset.cpds.kerneldensity import KernelCPD as KernelCPD
+    from sepset.cpds.lineargaussian import LinearGaussian as LinearGaussian, joint_gaussian as joint_gaussian
     from sepset.cpds.logistic import LogisticCPD as LogisticCPD
-    from sepset.cpds.matrixpriors import LinearNormalInverseWishart as LinearNormalInverseWishart
-    from sepset.cpds.multivariatepriors import (
-        LinearNormalGamma as LinearNormalGamma,
-        NormalInverseWishart as NormalInverseWishart,
-    )
-    from sepset.cpds.partitioned import PartitionCPD as PartitionCPD
-    from sepset.cpds.priors import (
+    from sepset.cpds.noisy import NoisyMax as NoisyMax, NoisyOr as NoisyOr
+    from sepset.cpds.partition import PartitionCPD as PartitionCPD
+    from sepset.cpds.priors.dirichlet import (
         K2 as K2,
         BDeu as BDeu,
         ContextStrength as ContextStrength,
@@ -54,15 +36,37 @@ if TYPE_CHECKING:
         Laplace as Laplace,
         Normal as Normal,
     )
+    from sepset.cpds.priors.gaussian import (
+        GammaPrecision as GammaPrecision,
+        NormalGamma as NormalGamma,
+        NormalMean as NormalMean,
+    )
+    from sepset.cpds.priors.matrix import LinearNormalInverseWishart as LinearNormalInverseWishart
+    from sepset.cpds.priors.multivariate import (
+        LinearNormalGamma as LinearNormalGamma,
+        NormalInverseWishart as NormalInverseWishart,
+    )
     from sepset.cpds.rules import Rule as Rule, RuleCPD as RuleCPD
-    from sepset.cpds.structured import DeterministicCPD as DeterministicCPD, MultiplexerCPD as MultiplexerCPD
-    from sepset.cpds.studentt import StudentT as StudentT
     from sepset.cpds.table import TableCPD as TableCPD
     from sepset.cpds.tree import Split as Split, TreeCPD as TreeCPD
     from sepset.data.counts import Counts as Counts
     from sepset.data.dataset import Dataset as Dataset
+    from sepset.data.empirical import Empirical as Empirical
     from sepset.data.files import read_dataset as read_dataset, write_dataset as write_dataset
+    from sepset.data.missingness import (
+        MissingPatterns as MissingPatterns,
+        complete_cases as complete_cases,
+        missing_patterns as missing_patterns,
+    )
     from sepset.data.moments import Moments as Moments
+    from sepset.engine.auto import Auto as Auto
+    from sepset.engine.engine import Engine as Engine
+    from sepset.engine.information import InformationValues as InformationValues
+    from sepset.engine.invariants import Check as Check, CheckReport as CheckReport
+    from sepset.engine.pairs import Pairs as Pairs
+    from sepset.engine.prediction import Prediction as Prediction
+    from sepset.engine.sensitivity import ParameterSensitivity as ParameterSensitivity, Sensitivity as Sensitivity
+    from sepset.engine.view import Observed as Observed
     from sepset.errors import (
         BrokenInvariant as BrokenInvariant,
         DataError as DataError,
@@ -77,7 +81,6 @@ if TYPE_CHECKING:
         StateError as StateError,
         TooLarge as TooLarge,
     )
-    from sepset.evidence import Evidence as Evidence, Likelihood as Likelihood, Not as Not, Soft as Soft
     from sepset.factors.algebra import Conditional as Conditional, Distribution as Distribution, Factor as Factor
     from sepset.factors.block import FactorBlock as FactorBlock, Single as Single
     from sepset.factors.gaussian import CanonicalGaussian as CanonicalGaussian
@@ -94,6 +97,7 @@ if TYPE_CHECKING:
         TruncatedQuadratic as TruncatedQuadratic,
     )
     from sepset.factors.sparse import SparseTable as SparseTable
+    from sepset.factors.studentt import StudentT as StudentT
     from sepset.factors.table import Table as Table
     from sepset.graphs.clusters import (
         ClusterGraph as ClusterGraph,
@@ -173,22 +177,17 @@ if TYPE_CHECKING:
         perfect_elimination_order as perfect_elimination_order,
         triangulate as triangulate,
     )
-    from sepset.inference.beliefupdate import BeliefUpdate as BeliefUpdate
-    from sepset.inference.bruteforce import BruteForce as BruteForce
-    from sepset.inference.cliquetree import CliqueTree as CliqueTree
-    from sepset.inference.conditioning import (
+    from sepset.inference.exact.beliefupdate import BeliefUpdate as BeliefUpdate
+    from sepset.inference.exact.bruteforce import BruteForce as BruteForce
+    from sepset.inference.exact.cliquetree import CliqueTree as CliqueTree
+    from sepset.inference.exact.cutset import CutsetConditioning as CutsetConditioning, CutsetPlan as CutsetPlan
+    from sepset.inference.exact.elimination import VariableElimination as VariableElimination
+    from sepset.inference.exact.recursive import (
         ConditioningPlan as ConditioningPlan,
         RecursiveConditioning as RecursiveConditioning,
     )
-    from sepset.inference.cutset import CutsetConditioning as CutsetConditioning, CutsetPlan as CutsetPlan
-    from sepset.inference.elimination import VariableElimination as VariableElimination
+    from sepset.inference.exact.shafershenoy import ShaferShenoy as ShaferShenoy
     from sepset.inference.iterate import Until as Until, iterate as iterate
-    from sepset.inference.mergeorders import MergeOrder as MergeOrder
-    from sepset.inference.mergesearch import (
-        best_first_order as best_first_order,
-        choose_order as choose_order,
-        optimal_order as optimal_order,
-    )
     from sepset.inference.plan import Plan as Plan
     from sepset.inference.result import (
         Guarantee as Guarantee,
@@ -198,8 +197,13 @@ if TYPE_CHECKING:
         QueryResult as QueryResult,
         Status as Status,
     )
-    from sepset.inference.shafershenoy import ShaferShenoy as ShaferShenoy
-    from sepset.inference.treequery import TreeQuery as TreeQuery, tree_query as tree_query
+    from sepset.inference.treequery.orders import MergeOrder as MergeOrder
+    from sepset.inference.treequery.query import TreeQuery as TreeQuery, tree_query as tree_query
+    from sepset.inference.treequery.search import (
+        best_first_order as best_first_order,
+        choose_order as choose_order,
+        optimal_order as optimal_order,
+    )
     from sepset.io.files import read as read, write as write
     from sepset.io.results import (
         read_evidence as read_evidence,
@@ -207,60 +211,61 @@ if TYPE_CHECKING:
         write_evidence as write_evidence,
         write_result as write_result,
     )
-    from sepset.learning.availablecases import (
-        AvailableCases as AvailableCases,
-        observed_log_likelihood as observed_log_likelihood,
+    from sepset.learning.blocks import tie as tie
+    from sepset.learning.classify.classification import Classifier as Classifier
+    from sepset.learning.classify.discriminant import discriminant_analysis as discriminant_analysis
+    from sepset.learning.classify.latentclass import latent_class as latent_class, ordered_states as ordered_states
+    from sepset.learning.classify.multinomial import (
+        MultinomialNaiveBayes as MultinomialNaiveBayes,
+        multinomial_naive_bayes as multinomial_naive_bayes,
     )
-    from sepset.learning.biasvariance import BiasVariance as BiasVariance, bias_variance as bias_variance
-    from sepset.learning.calibration import (
+    from sepset.learning.classify.naivebayes import naive_bayes as naive_bayes, tree_augmented as tree_augmented
+    from sepset.learning.estimation.coverage import Fragmentation as Fragmentation, fragmentation as fragmentation
+    from sepset.learning.estimation.estimators import MAP as MAP, MLE as MLE, Bayes as Bayes
+    from sepset.learning.estimation.gaussian import (
+        conditional_line as conditional_line,
+        fit_gaussian as fit_gaussian,
+        fit_line as fit_line,
+    )
+    from sepset.learning.estimation.metanetwork import (
+        irrelevant_parameters as irrelevant_parameters,
+        meta_network as meta_network,
+    )
+    from sepset.learning.estimation.networkpriors import BDe as BDe, ImaginaryData as ImaginaryData
+    from sepset.learning.estimation.posterior import Posterior as Posterior
+    from sepset.learning.estimation.predictive import log_polya as log_polya
+    from sepset.learning.estimation.proportions import (
+        interval_coverage as interval_coverage,
+        proportion_interval as proportion_interval,
+        rows_needed as rows_needed,
+    )
+    from sepset.learning.evaluation.biasvariance import BiasVariance as BiasVariance, bias_variance as bias_variance
+    from sepset.learning.evaluation.calibration import (
         Calibration as Calibration,
         calibration as calibration,
         calibration_curve as calibration_curve,
     )
-    from sepset.learning.classification import Classifier as Classifier
-    from sepset.learning.curves import LearningCurve as LearningCurve, learning_curve as learning_curve
-    from sepset.learning.decisions import cost_threshold as cost_threshold, decide as decide
-    from sepset.learning.discriminant import discriminant_analysis as discriminant_analysis
-    from sepset.learning.divergence import (
+    from sepset.learning.evaluation.divergence.discrete import (
         Divergence as Divergence,
         DivergenceFrom as DivergenceFrom,
         cpd_distance as cpd_distance,
         divergence as divergence,
         parameter_distance as parameter_distance,
     )
-    from sepset.learning.em import EM as EM, HardEM as HardEM, IncrementalEM as IncrementalEM
-    from sepset.learning.empirical import Empirical as Empirical
-    from sepset.learning.expectedcounts import expected_counts as expected_counts
-    from sepset.learning.fit import Fit as Fit, LearningMethod as LearningMethod, fit as fit
-    from sepset.learning.fragmentation import Fragmentation as Fragmentation, fragmentation as fragmentation
-    from sepset.learning.framefilling import impute_frame as impute_frame
-    from sepset.learning.gaussians import (
-        conditional_line as conditional_line,
-        fit_gaussian as fit_gaussian,
-        fit_line as fit_line,
+    from sepset.learning.evaluation.divergence.sampled import (
+        SampledDivergence as SampledDivergence,
+        sampled_divergence as sampled_divergence,
     )
-    from sepset.learning.goodness import (
+    from sepset.learning.evaluation.goodnessoffit import (
         GoodnessOfFit as GoodnessOfFit,
         goodness_of_fit as goodness_of_fit,
         log_probability_moments as log_probability_moments,
     )
-    from sepset.learning.gradient import GradientAscent as GradientAscent
-    from sepset.learning.hidden import latent_class as latent_class, ordered_states as ordered_states
-    from sepset.learning.identifiability import (
-        IdentifiabilityReport as IdentifiabilityReport,
-        equivalent_neighbor as equivalent_neighbor,
-        identifiability as identifiability,
+    from sepset.learning.evaluation.learningcurve import (
+        LearningCurve as LearningCurve,
+        learning_curve as learning_curve,
     )
-    from sepset.learning.imaginary import BDe as BDe, ImaginaryData as ImaginaryData
-    from sepset.learning.imputation import impute as impute
-    from sepset.learning.information import StandardErrors as StandardErrors, standard_errors as standard_errors
-    from sepset.learning.intervals import (
-        interval_coverage as interval_coverage,
-        proportion_interval as proportion_interval,
-        rows_needed as rows_needed,
-    )
-    from sepset.learning.littletest import MCARTest as MCARTest, mcar_test as mcar_test
-    from sepset.learning.losses import (
+    from sepset.learning.evaluation.losses import (
         Brier as Brier,
         ConditionalLogLoss as ConditionalLogLoss,
         Evaluation as Evaluation,
@@ -272,42 +277,7 @@ if TYPE_CHECKING:
         ZeroOne as ZeroOne,
         evaluate as evaluate,
     )
-    from sepset.learning.maskmodels import (
-        ObservabilityModel as ObservabilityModel,
-        is_mar as is_mar,
-        is_mcar as is_mcar,
-        shown as shown,
-    )
-    from sepset.learning.mechanisms import (
-        MAR as MAR,
-        MCAR as MCAR,
-        MNAR as MNAR,
-        Hiding as Hiding,
-        indicator as indicator,
-        mask as mask,
-    )
-    from sepset.learning.metanetwork import irrelevant_parameters as irrelevant_parameters, meta_network as meta_network
-    from sepset.learning.missingness import (
-        MissingPatterns as MissingPatterns,
-        complete_cases as complete_cases,
-        missing_patterns as missing_patterns,
-    )
-    from sepset.learning.momentmatching import ExponentialFamily as ExponentialFamily
-    from sepset.learning.multinomial import (
-        MultinomialNaiveBayes as MultinomialNaiveBayes,
-        multinomial_naive_bayes as multinomial_naive_bayes,
-    )
-    from sepset.learning.naivebayes import naive_bayes as naive_bayes, tree_augmented as tree_augmented
-    from sepset.learning.parameters import MAP as MAP, MLE as MLE, Bayes as Bayes
-    from sepset.learning.pooling import PooledEstimate as PooledEstimate, pool_estimates as pool_estimates
-    from sepset.learning.posterior import Posterior as Posterior
-    from sepset.learning.predictive import log_polya as log_polya
-    from sepset.learning.recovery import (
-        Recovery as Recovery,
-        feature_confidence as feature_confidence,
-        structure_recovery as structure_recovery,
-    )
-    from sepset.learning.resampling import (
+    from sepset.learning.evaluation.resampling import (
         Bootstrap as Bootstrap,
         PairedComparison as PairedComparison,
         PermutationTest as PermutationTest,
@@ -316,15 +286,8 @@ if TYPE_CHECKING:
         paired_comparison as paired_comparison,
         permutation_test as permutation_test,
     )
-    from sepset.learning.sampleddivergence import (
-        SampledDivergence as SampledDivergence,
-        sampled_divergence as sampled_divergence,
-    )
-    from sepset.learning.sharing import tie as tie
-    from sepset.learning.splits import Holdout as Holdout, KFold as KFold, LeaveOneOut as LeaveOneOut
-    from sepset.learning.stepwise import StepwiseEM as StepwiseEM
-    from sepset.learning.task import Task as Task
-    from sepset.learning.validation import (
+    from sepset.learning.evaluation.splits import Holdout as Holdout, KFold as KFold, LeaveOneOut as LeaveOneOut
+    from sepset.learning.evaluation.validation import (
         Learner as Learner,
         NestedValidation as NestedValidation,
         Selection as Selection,
@@ -337,10 +300,53 @@ if TYPE_CHECKING:
         select_learner as select_learner,
         train_and_test as train_and_test,
     )
-    from sepset.learning.weighting import (
+    from sepset.learning.fit import Fit as Fit, LearningMethod as LearningMethod, fit as fit
+    from sepset.learning.incomplete.em import EM as EM, HardEM as HardEM, IncrementalEM as IncrementalEM
+    from sepset.learning.incomplete.expectedcounts import expected_counts as expected_counts
+    from sepset.learning.incomplete.gradient import GradientAscent as GradientAscent
+    from sepset.learning.incomplete.standarderrors import (
+        StandardErrors as StandardErrors,
+        standard_errors as standard_errors,
+    )
+    from sepset.learning.incomplete.stepwise import StepwiseEM as StepwiseEM
+    from sepset.learning.missing.availablecases import (
+        AvailableCases as AvailableCases,
+        observed_log_likelihood as observed_log_likelihood,
+    )
+    from sepset.learning.missing.framefilling import impute_frame as impute_frame
+    from sepset.learning.missing.identifiability import (
+        IdentifiabilityReport as IdentifiabilityReport,
+        equivalent_neighbor as equivalent_neighbor,
+        identifiability as identifiability,
+    )
+    from sepset.learning.missing.imputation import impute as impute
+    from sepset.learning.missing.mcartest import MCARTest as MCARTest, mcar_test as mcar_test
+    from sepset.learning.missing.mechanisms import (
+        MAR as MAR,
+        MCAR as MCAR,
+        MNAR as MNAR,
+        Hiding as Hiding,
+        indicator as indicator,
+        mask as mask,
+    )
+    from sepset.learning.missing.observability import (
+        ObservabilityModel as ObservabilityModel,
+        is_mar as is_mar,
+        is_mcar as is_mcar,
+        shown as shown,
+    )
+    from sepset.learning.missing.pooling import PooledEstimate as PooledEstimate, pool_estimates as pool_estimates
+    from sepset.learning.missing.weighting import (
         CaseWeights as CaseWeights,
         inverse_probability_weights as inverse_probability_weights,
     )
+    from sepset.learning.structure.comparison import (
+        Recovery as Recovery,
+        feature_confidence as feature_confidence,
+        structure_recovery as structure_recovery,
+    )
+    from sepset.learning.task import Task as Task
+    from sepset.learning.undirected.exponentialfamily import ExponentialFamily as ExponentialFamily
     from sepset.models.bayesnet import BayesNet as BayesNet
     from sepset.models.blocks import block as block, pairwise as pairwise, unary as unary
     from sepset.models.canonical import canonical_form as canonical_form
@@ -353,6 +359,7 @@ if TYPE_CHECKING:
         to_chain_graph as to_chain_graph,
         to_markov_net as to_markov_net,
     )
+    from sepset.models.decisions.costs import cost_threshold as cost_threshold, decide as decide
     from sepset.models.factorgraph import FactorGraph as FactorGraph
     from sepset.models.features import Feature as Feature
     from sepset.models.markovnet import MarkovNet as MarkovNet
@@ -365,37 +372,39 @@ if TYPE_CHECKING:
         Semiring as Semiring,
         temperature as temperature,
     )
-    from sepset.universe import Variables as Variables
-    from sepset.variables import Discrete as Discrete, Real as Real, Vector as Vector
+    from sepset.variables.array import VariableArray as VariableArray
+    from sepset.variables.evidence import Evidence as Evidence, Likelihood as Likelihood, Not as Not, Soft as Soft
+    from sepset.variables.universe import Variables as Variables
+    from sepset.variables.variable import Discrete as Discrete, Real as Real, Vector as Vector
 
 # Where each public name lives.
 _MODULES = {
     "api.analysis": ("sensitivity value_of_information "),
-    "api.auto": ("Auto "),
+    "engine.auto": ("Auto "),
     "api.compare": ("kl_divergence to_bayes_net "),
-    "api.engine": ("Engine "),
-    "api.information": ("InformationValues "),
-    "api.invariants": ("Check CheckReport "),
-    "api.observed": ("Observed "),
-    "api.pairs": ("Pairs "),
+    "engine.engine": ("Engine "),
+    "engine.information": ("InformationValues "),
+    "engine.invariants": ("Check CheckReport "),
+    "engine.view": ("Observed "),
+    "engine.pairs": ("Pairs "),
     "api.predict": ("predict "),
-    "api.prediction": ("Prediction "),
-    "api.sensitivity": ("ParameterSensitivity Sensitivity "),
-    "api.verbs": ("log_partition log_probability map_assignment marginals plan prepare query sample "),
-    "arrays": ("VariableArray "),
-    "cpds.causal": ("NoisyMax NoisyOr "),
+    "engine.prediction": ("Prediction "),
+    "engine.sensitivity": ("ParameterSensitivity Sensitivity "),
+    "api.questions": ("log_partition log_probability map_assignment marginals plan prepare query sample "),
+    "variables.array": ("VariableArray "),
+    "cpds.noisy": ("NoisyMax NoisyOr "),
     "cpds.cpd": ("CPD ContextIndependence ParameterBlock "),
-    "cpds.gaussianpriors": ("GammaPrecision NormalGamma NormalMean "),
-    "cpds.kernel": ("KernelCPD "),
-    "cpds.linear": ("LinearGaussian joint_gaussian "),
+    "cpds.priors.gaussian": ("GammaPrecision NormalGamma NormalMean "),
+    "cpds.kerneldensity": ("KernelCPD "),
+    "cpds.lineargaussian": ("LinearGaussian joint_gaussian "),
     "cpds.logistic": ("LogisticCPD "),
-    "cpds.matrixpriors": ("LinearNormalInverseWishart "),
-    "cpds.multivariatepriors": ("LinearNormalGamma NormalInverseWishart "),
-    "cpds.partitioned": ("PartitionCPD "),
-    "cpds.priors": ("BDeu ContextStrength Dirichlet DirichletMixture K2 Laplace Normal "),
+    "cpds.priors.matrix": ("LinearNormalInverseWishart "),
+    "cpds.priors.multivariate": ("LinearNormalGamma NormalInverseWishart "),
+    "cpds.partition": ("PartitionCPD "),
+    "cpds.priors.dirichlet": ("BDeu ContextStrength Dirichlet DirichletMixture K2 Laplace Normal "),
     "cpds.rules": ("Rule RuleCPD "),
-    "cpds.structured": ("DeterministicCPD MultiplexerCPD "),
-    "cpds.studentt": ("StudentT "),
+    "cpds.deterministic": ("DeterministicCPD MultiplexerCPD "),
+    "factors.studentt": ("StudentT "),
     "cpds.table": ("TableCPD "),
     "cpds.tree": ("Split TreeCPD "),
     "data.counts": ("Counts "),
@@ -406,7 +415,7 @@ _MODULES = {
         "BrokenInvariant DataError FileFormatError ImpossibleEvidence MissingExtra ModelError "
         "NotApplicable NotClosed ScopeError SepsetError StateError TooLarge "
     ),
-    "evidence": ("Evidence Likelihood Not Soft "),
+    "variables.evidence": ("Evidence Likelihood Not Soft "),
     "factors.algebra": ("Conditional Distribution Factor "),
     "factors.block": ("FactorBlock Single "),
     "factors.gaussian": ("CanonicalGaussian "),
@@ -435,71 +444,75 @@ _MODULES = {
     ),
     "graphs.treewidth": ("treewidth treewidth_bounds "),
     "graphs.triangulation": ("is_chordal maximal_cliques perfect_elimination_order triangulate "),
-    "inference.beliefupdate": ("BeliefUpdate "),
-    "inference.bruteforce": ("BruteForce "),
-    "inference.cliquetree": ("CliqueTree "),
-    "inference.conditioning": ("ConditioningPlan RecursiveConditioning "),
-    "inference.cutset": ("CutsetConditioning CutsetPlan "),
-    "inference.elimination": ("VariableElimination "),
+    "inference.exact.beliefupdate": ("BeliefUpdate "),
+    "inference.exact.bruteforce": ("BruteForce "),
+    "inference.exact.cliquetree": ("CliqueTree "),
+    "inference.exact.recursive": ("ConditioningPlan RecursiveConditioning "),
+    "inference.exact.cutset": ("CutsetConditioning CutsetPlan "),
+    "inference.exact.elimination": ("VariableElimination "),
     "inference.iterate": ("Until iterate "),
-    "inference.mergeorders": ("MergeOrder "),
-    "inference.mergesearch": ("best_first_order choose_order optimal_order "),
+    "inference.treequery.orders": ("MergeOrder "),
+    "inference.treequery.search": ("best_first_order choose_order optimal_order "),
     "inference.plan": ("Plan "),
     "inference.result": ("Guarantee LogProbability MapResult Marginals QueryResult Status "),
-    "inference.shafershenoy": ("ShaferShenoy "),
-    "inference.treequery": ("TreeQuery tree_query "),
+    "inference.exact.shafershenoy": ("ShaferShenoy "),
+    "inference.treequery.query": ("TreeQuery tree_query "),
     "io.files": ("read write "),
     "io.results": ("read_evidence read_result write_evidence write_result "),
-    "learning.availablecases": ("AvailableCases observed_log_likelihood "),
-    "learning.biasvariance": ("BiasVariance bias_variance "),
-    "learning.calibration": ("Calibration calibration calibration_curve "),
-    "learning.classification": ("Classifier "),
-    "learning.curves": ("LearningCurve learning_curve "),
-    "learning.decisions": ("cost_threshold decide "),
-    "learning.discriminant": ("discriminant_analysis "),
-    "learning.divergence": ("Divergence DivergenceFrom cpd_distance divergence parameter_distance "),
-    "learning.em": ("EM HardEM IncrementalEM "),
-    "learning.empirical": ("Empirical "),
-    "learning.expectedcounts": ("expected_counts "),
+    "learning.missing.availablecases": ("AvailableCases observed_log_likelihood "),
+    "learning.evaluation.biasvariance": ("BiasVariance bias_variance "),
+    "learning.evaluation.calibration": ("Calibration calibration calibration_curve "),
+    "learning.classify.classification": ("Classifier "),
+    "learning.evaluation.learningcurve": ("LearningCurve learning_curve "),
+    "models.decisions.costs": ("cost_threshold decide "),
+    "learning.classify.discriminant": ("discriminant_analysis "),
+    "learning.evaluation.divergence.discrete": (
+        "Divergence DivergenceFrom cpd_distance divergence parameter_distance "
+    ),
+    "learning.incomplete.em": ("EM HardEM IncrementalEM "),
+    "data.empirical": ("Empirical "),
+    "learning.incomplete.expectedcounts": ("expected_counts "),
     "learning.fit": ("Fit LearningMethod fit "),
-    "learning.fragmentation": ("Fragmentation fragmentation "),
-    "learning.framefilling": ("impute_frame "),
-    "learning.gaussians": ("conditional_line fit_gaussian fit_line "),
-    "learning.goodness": ("GoodnessOfFit goodness_of_fit log_probability_moments "),
-    "learning.gradient": ("GradientAscent "),
-    "learning.hidden": ("latent_class ordered_states "),
-    "learning.identifiability": ("IdentifiabilityReport equivalent_neighbor identifiability "),
-    "learning.imaginary": ("BDe ImaginaryData "),
-    "learning.imputation": ("impute "),
-    "learning.information": ("StandardErrors standard_errors "),
-    "learning.intervals": ("interval_coverage proportion_interval rows_needed "),
-    "learning.littletest": ("MCARTest mcar_test "),
-    "learning.losses": ("Brier ConditionalLogLoss Evaluation Hamming LogLoss Loss QuerySuite Risk ZeroOne evaluate "),
-    "learning.maskmodels": ("ObservabilityModel is_mar is_mcar shown "),
-    "learning.mechanisms": ("Hiding MAR MCAR MNAR indicator mask "),
-    "learning.metanetwork": ("irrelevant_parameters meta_network "),
-    "learning.missingness": ("MissingPatterns complete_cases missing_patterns "),
-    "learning.momentmatching": ("ExponentialFamily "),
-    "learning.multinomial": ("MultinomialNaiveBayes multinomial_naive_bayes "),
-    "learning.naivebayes": ("naive_bayes tree_augmented "),
-    "learning.parameters": ("Bayes MAP MLE "),
-    "learning.pooling": ("PooledEstimate pool_estimates "),
-    "learning.posterior": ("Posterior "),
-    "learning.predictive": ("log_polya "),
-    "learning.recovery": ("Recovery feature_confidence structure_recovery "),
-    "learning.resampling": (
+    "learning.estimation.coverage": ("Fragmentation fragmentation "),
+    "learning.missing.framefilling": ("impute_frame "),
+    "learning.estimation.gaussian": ("conditional_line fit_gaussian fit_line "),
+    "learning.evaluation.goodnessoffit": ("GoodnessOfFit goodness_of_fit log_probability_moments "),
+    "learning.incomplete.gradient": ("GradientAscent "),
+    "learning.classify.latentclass": ("latent_class ordered_states "),
+    "learning.missing.identifiability": ("IdentifiabilityReport equivalent_neighbor identifiability "),
+    "learning.estimation.networkpriors": ("BDe ImaginaryData "),
+    "learning.missing.imputation": ("impute "),
+    "learning.incomplete.standarderrors": ("StandardErrors standard_errors "),
+    "learning.estimation.proportions": ("interval_coverage proportion_interval rows_needed "),
+    "learning.missing.mcartest": ("MCARTest mcar_test "),
+    "learning.evaluation.losses": (
+        "Brier ConditionalLogLoss Evaluation Hamming LogLoss Loss QuerySuite Risk ZeroOne evaluate "
+    ),
+    "learning.missing.observability": ("ObservabilityModel is_mar is_mcar shown "),
+    "learning.missing.mechanisms": ("Hiding MAR MCAR MNAR indicator mask "),
+    "learning.estimation.metanetwork": ("irrelevant_parameters meta_network "),
+    "data.missingness": ("MissingPatterns complete_cases missing_patterns "),
+    "learning.undirected.exponentialfamily": ("ExponentialFamily "),
+    "learning.classify.multinomial": ("MultinomialNaiveBayes multinomial_naive_bayes "),
+    "learning.classify.naivebayes": ("naive_bayes tree_augmented "),
+    "learning.estimation.estimators": ("Bayes MAP MLE "),
+    "learning.missing.pooling": ("PooledEstimate pool_estimates "),
+    "learning.estimation.posterior": ("Posterior "),
+    "learning.estimation.predictive": ("log_polya "),
+    "learning.structure.comparison": ("Recovery feature_confidence structure_recovery "),
+    "learning.evaluation.resampling": (
         "Bootstrap PairedComparison PermutationTest bootstrap bootstrap_mean paired_comparison permutation_test "
     ),
-    "learning.sampleddivergence": ("SampledDivergence sampled_divergence "),
-    "learning.sharing": ("tie "),
-    "learning.splits": ("Holdout KFold LeaveOneOut "),
-    "learning.stepwise": ("StepwiseEM "),
+    "learning.evaluation.divergence.sampled": ("SampledDivergence sampled_divergence "),
+    "learning.blocks": ("tie "),
+    "learning.evaluation.splits": ("Holdout KFold LeaveOneOut "),
+    "learning.incomplete.stepwise": ("StepwiseEM "),
     "learning.task": ("Task "),
-    "learning.validation": (
+    "learning.evaluation.validation": (
         "Learner NestedValidation Selection ValidatedRisk Validation cross_validate holdout "
         "leave_one_out nested_cross_validate select_learner train_and_test "
     ),
-    "learning.weighting": ("CaseWeights inverse_probability_weights "),
+    "learning.missing.weighting": ("CaseWeights inverse_probability_weights "),
     "models.bayesnet": ("BayesNet "),
     "models.blocks": ("block pairwise unary "),
     "models.canonical": ("canonical_form "),
@@ -512,8 +525,8 @@ _MODULES = {
     "models.model": ("Model "),
     "problem": ("Problem "),
     "semiring": ("BOOLEAN MAX SUM Semiring temperature "),
-    "universe": ("Variables "),
-    "variables": ("Discrete Real Vector "),
+    "variables.universe": ("Variables "),
+    "variables.variable": ("Discrete Real Vector "),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 

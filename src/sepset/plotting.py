@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from sepset.base.axes import axes_of
 from sepset.errors import FileFormatError, require
 from sepset.graphs.graph import DAG
-from sepset.learning.axes import axes_of
-from sepset.learning.calibration import Calibration
+from sepset.learning.evaluation.calibration import Calibration
 from sepset.learning.fit import Fit
 from sepset.models.bayesnet import BayesNet
 
@@ -52,7 +52,7 @@ def calibration_curves(curves: Mapping[str, Calibration], ax: Any = None) -> Any
         curves: by what the legend calls them.
         ax: matplotlib axes.
 
-    >>> from sepset.learning.calibration import calibration
+    >>> from sepset.learning.evaluation.calibration import calibration
     >>> import matplotlib.figure
     >>> axes = matplotlib.figure.Figure().subplots()
     >>> found = {"sure": calibration([0.9, 0.9], [1, 0]), "unsure": calibration([0.5, 0.5], [1, 0])}
@@ -74,7 +74,7 @@ def traces(fits: Mapping[str, Fit], ax: Any = None) -> Any:
         ax: matplotlib axes.
 
     >>> import matplotlib.figure
-    >>> from sepset.learning.em import EM
+    >>> from sepset.learning.incomplete.em import EM
     >>> from sepset.learning.fit import fit
     >>> found = fit(DAG.parse("x -> y"), {"x": ["a", "b", None, "a"], "y": [1, 0, 1, None]}, EM())
     >>> traces({"EM": found}, matplotlib.figure.Figure().subplots()).get_xlabel()

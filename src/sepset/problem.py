@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.base.lazy import lazy
 from sepset.factors.algebra import Factor
-from sepset.lazy import lazy
-from sepset.universe import Variables
+from sepset.variables.universe import Variables
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -199,7 +199,7 @@ class Problem:
 
     def _not_barren(self, seeds: Ids) -> NDArray[np.bool_]:
         """Conditionals whose child has no needed descendant are dropped: the closure of `seeds` under parents stays."""
-        from sepset.kernels.reachability import mark_ancestors
+        from sepset.kernels.graphs.reachability import mark_ancestors
 
         if not self.conditionals:
             return np.ones(self.num_factors, bool)
@@ -227,7 +227,7 @@ class Problem:
 
     def _connected(self, kept: NDArray[np.bool_], targets: Ids, observed: Ids) -> NDArray[np.bool_]:
         """The kept factors in the same component as a target once observed variables are removed."""
-        from sepset.kernels.reachability import mark_connected
+        from sepset.kernels.graphs.reachability import mark_connected
 
         open_variable = np.ones(len(self.variables), bool)
         open_variable[observed] = False
@@ -236,7 +236,7 @@ class Problem:
     @lazy
     def _homes(self) -> tuple[Ids, Ids]:
         """For each variable the factors that mention it, as compressed rows."""
-        from sepset.kernels.planning import transposed
+        from sepset.kernels.compiled.planning import transposed
 
         return transposed(*self.scopes, len(self.variables))
 

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.cpds.priors import Dirichlet
+from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.data.binding import infer_variable
 from sepset.data.columns import Cells, Column, levels_of
 from sepset.data.dataset import Dataset
 from sepset.data.frames import open_frame
 from sepset.errors import DataError, ModelError, ScopeError, listing, nearest, require
 from sepset.graphs.graph import DAG
-from sepset.learning.classification import Classifier
-from sepset.learning.dependence import conditional_information
+from sepset.learning.classify.classification import Classifier
+from sepset.learning.classify.dependence import conditional_information
+from sepset.learning.classify.naivebayes import naive_bayes, spanning_tree, tree_augmented
+from sepset.learning.estimation.estimators import Bayes
+from sepset.learning.estimation.weakpriors import weak_line_priors
 from sepset.learning.fit import LearningMethod, fit
-from sepset.learning.imputation import impute
-from sepset.learning.naivebayes import naive_bayes, spanning_tree, tree_augmented
-from sepset.learning.parameters import Bayes
-from sepset.learning.weakpriors import weak_line_priors
+from sepset.learning.missing.imputation import impute
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete, State, Vector
+from sepset.variables.variable import Discrete, State, Vector
 
 base = require("sklearn.base", "sklearn", "sepset.sklearn")
 targets = require("sklearn.utils.multiclass", "sklearn", "sepset.sklearn")
@@ -257,7 +257,7 @@ def _default_method(rows: Dataset, template: DAG | BayesNet) -> LearningMethod:
     prior: dict[Any, object] = {**weak_line_priors(rows), ...: Dirichlet(1.0)}
     if rows.is_complete:
         return Bayes(prior)
-    from sepset.learning.em import EM
+    from sepset.learning.incomplete.em import EM
 
     return EM(prior=prior, start=fit(template, _filled_roughly(rows), Bayes(prior)).model)
 

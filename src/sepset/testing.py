@@ -17,21 +17,21 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.api.engine import Engine
+from sepset.engine.engine import Engine
 from sepset.errors import NotClosed
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.draws import generator
 from sepset.factors.table import Table
 from sepset.graphs.graph import connected_components
-from sepset.inference.bruteforce import BruteForce
+from sepset.inference.exact.bruteforce import BruteForce
 from sepset.inference.method import Method
 from sepset.inference.plan import interaction_graph
 from sepset.inference.result import Guarantee
 from sepset.models.model import Model
 from sepset.problem import Problem
 from sepset.semiring import MAX, SUM, Semiring
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 Array: TypeAlias = NDArray[np.float64]
 Point: TypeAlias = dict[str, Any]
@@ -359,7 +359,7 @@ def check_method(
         seed: where the generator starts.
         rtol: how closely numbers must agree, relative to the larger of one and their size.
 
-    >>> from sepset.inference.cliquetree import CliqueTree
+    >>> from sepset.inference.exact.cliquetree import CliqueTree
     >>> from sepset.models.markovnet import MarkovNet
     >>> a, b = Discrete("a"), Discrete("b")
     >>> check_method(CliqueTree(), [MarkovNet(Table((a, b), [[1, 2], [3, 0]]))])

@@ -6,7 +6,7 @@ import numpy as np
 
 import sepset as ss
 from sepset.api.predict import predict
-from sepset.inference.bruteforce import BruteForce
+from sepset.inference.exact.bruteforce import BruteForce
 from tolerances import CLOSE
 
 

@@ -15,8 +15,8 @@ import pytest
 
 import sepset as ss
 from random_models import random_case
-from sepset.inference import compiled
-from sepset.kernels import contraction as kernels
+from sepset.inference.compiled import question as compiled
+from sepset.kernels.compiled import contraction as kernels
 
 
 def findings(net, count):

@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 
 import sepset as ss
 from sepset import cli
-from sepset.cpds.priors import BDeu
+from sepset.cpds.priors.dirichlet import BDeu
 from sepset.graphs.graph import DAG
-from sepset.learning.divergence import divergence
+from sepset.learning.estimation.estimators import Bayes
+from sepset.learning.evaluation.divergence.discrete import divergence
+from sepset.learning.evaluation.losses import ConditionalLogLoss, ZeroOne, evaluate
 from sepset.learning.fit import fit
-from sepset.learning.losses import ConditionalLogLoss, ZeroOne, evaluate
-from sepset.learning.parameters import Bayes
 
 run = CliRunner()
 
@@ -131,7 +131,7 @@ def test_methods_that_iterate_are_the_functions(name, holes, tmp_path, asia):
 
 def test_every_way_of_the_methods_is_offered():
     from sepset.cli.learning import Acceleration, Optimizer
-    from sepset.learning import em, gradient
+    from sepset.learning.incomplete import em, gradient
 
     assert tuple(Acceleration) == get_args(em.Accelerated)
     assert tuple(Optimizer) == get_args(gradient.Optimizer)
@@ -364,7 +364,7 @@ def test_texts_that_mean_nothing(tmp_path):
 
 
 def test_an_interrupted_fit_writes_what_it_has(holes, tmp_path, monkeypatch, asia):
-    from sepset.learning.em import EM
+    from sepset.learning.incomplete.em import EM
 
     steps = iter(range(3))
 

@@ -9,7 +9,7 @@ import pytest
 
 from sepset.cpds.configurations import Configurations, checked_configurations
 from sepset.errors import DataError
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 
 @pytest.mark.parametrize("num_variables", [1, 3, 100])

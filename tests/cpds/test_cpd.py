@@ -7,7 +7,7 @@ import pytest
 from sepset.cpds.cpd import CPD, ContextIndependence, ParameterBlock
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 
 def test_blocks_compare_by_name():

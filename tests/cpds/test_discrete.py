@@ -9,7 +9,7 @@ from sepset.cpds import discrete
 from sepset.cpds.discrete import check_rows, chunks, decode, draw, parent_tuple
 from sepset.cpds.table import TableCPD
 from sepset.errors import DataError, ModelError, ScopeError
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 A, B, X = Discrete("a", 2), Discrete("b", 3), Discrete("x", ("u", "v", "w"))
 

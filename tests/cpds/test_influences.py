@@ -10,7 +10,7 @@ import pytest
 
 import oracle
 from sepset.cpds.influences import Influences
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 
 def random_influences(seed, cards, levels, zeros=0.3):

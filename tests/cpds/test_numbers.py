@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from every_form import A, B, X, all_forms
-from sepset.cpds.kernel import KernelCPD
+from sepset.cpds.kerneldensity import KernelCPD
 from sepset.cpds.numbers import numbers, with_numbers
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable
-from sepset.variables import Real
+from sepset.variables.variable import Real
 
 NAMES = sorted(all_forms(np.random.default_rng(0)))
 

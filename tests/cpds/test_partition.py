@@ -1,99 +1,76 @@
-"""Partitions: leaves found by codes agree with plain routing, sizes add up, irrelevance is exact."""
+"""Contexts of one part share one distribution."""
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
-from hypothesis import given, settings, strategies as st
+import pytest
 
-import oracle
-from sepset.cpds.partition import Gates, Node, Partition
-from sepset.variables import Discrete
+from cpd_contract import check_contract
+from sepset.cpds.partition import PartitionCPD
+from sepset.errors import DataError, ModelError, ScopeError
+from sepset.variables.variable import Discrete
+
+A, B, X = Discrete("a"), Discrete("b", 3), Discrete("x", 3)
 
 
-def random_partition(seed):
+@pytest.mark.parametrize("seed", range(6))
+def test_contract(seed):
     rng = np.random.default_rng(seed)
-    variables = tuple(Discrete(f"v{i}", int(rng.integers(1, 4))) for i in range(4))
-    leaves = itertools.count()
-
-    def grow(left):
-        if not left or rng.random() < 0.3:
-            return next(leaves)
-        axis = left[int(rng.integers(len(left)))]
-        num_states = variables[axis].num_states
-        labels = rng.integers(2, size=num_states)
-        route = np.unique(labels, return_inverse=True)[1]
-        rest = [a for a in left if a != axis]
-        return Node(axis, tuple(int(r) for r in route), tuple(grow(rest) for _ in range(route.max() + 1)))
-
-    return Partition(variables, grow(list(range(4)))), rng
+    parts = rng.integers(4, size=(2, 3))
+    rows = rng.dirichlet(np.ones(3), size=4)
+    if seed == 0:
+        rows[0] = [0, 1, 0]
+    cpd = PartitionCPD(X, parts, rows, given=(A, B))
+    table = np.empty((2, 3, 3))
+    for a, b in np.ndindex(2, 3):
+        table[a, b] = rows[parts[a, b]]
+    check_contract(cpd, table, seed=seed)
 
 
-def leaf_of(node, cell):
-    while isinstance(node, Node):
-        node = node.branches[node.route[cell[node.axis]]]
-    return node
+def test_no_parents():
+    check_contract(PartitionCPD(X, 0, [[0.2, 0.3, 0.5]]), [0.2, 0.3, 0.5])
 
 
-@given(st.integers(0, 10**6))
-@settings(max_examples=40, deadline=None)
-def test_leaves_agree_with_plain_routing(seed):
-    partition, _ = random_partition(seed)
-    cells = list(itertools.product(*(range(v.num_states) for v in partition.variables)))
-    expected = [leaf_of(partition.root, cell) for cell in cells]
-    rows = {v: np.array([cell[axis] for cell in cells]) for axis, v in enumerate(partition.variables)}
-    assert partition.locate(rows, len(cells), "me").tolist() == expected
-    sizes = [partition.size(leaf) for leaf in range(partition.num_leaves)]
-    assert sizes == np.bincount(expected, minlength=partition.num_leaves).tolist()
-    for leaf in range(partition.num_leaves):
-        inside = partition.indicator(leaf)
-        assert inside.shape == tuple(v.num_states for v in partition.scope(leaf))
-        for cell, found in zip(cells, expected, strict=True):
-            assert inside[tuple(cell[axis] for axis in partition.tested[leaf])] == (found == leaf)
+def test_each_context_alone_is_a_table():
+    rng = np.random.default_rng(3)
+    rows = {A: rng.integers(2, size=60), B: rng.integers(3, size=60), X: rng.integers(3, size=60)}
+    cpd = PartitionCPD(X, np.arange(6), np.full((6, 3), 1 / 3), given=(A, B))
+    table = cpd.to_table()
+    stats = cpd.statistics(rows)
+    np.testing.assert_allclose(
+        cpd.from_statistics(stats).to_table().values, table.from_statistics(table.statistics(rows)).values
+    )
 
 
-@given(st.integers(0, 10**6))
-@settings(max_examples=40, deadline=None)
-def test_irrelevance_agrees_with_enumeration(seed):
-    partition, rng = random_partition(seed)
-    values = rng.integers(2, size=(partition.num_leaves, 1)).astype(float)
-    variables = partition.variables
-    cells = list(itertools.product(*(range(v.num_states) for v in variables)))
-    chosen = [axis for axis in range(4) if rng.random() < 0.4]
-    fixed = {axis: int(rng.integers(variables[axis].num_states)) for axis in chosen}
-    alive = [c for c in cells if all(c[a] == code for a, code in fixed.items())]
-
-    def matters(axis):
-        for cell in alive:
-            other = (*cell[:axis], 0, *cell[axis + 1 :])
-            if values[leaf_of(partition.root, cell), 0] != values[leaf_of(partition.root, other), 0]:
-                return True
-        return False
-
-    expected = tuple(v for axis, v in enumerate(variables) if axis not in fixed and not matters(axis))
-    assert partition.irrelevant(values, {variables[a]: code for a, code in fixed.items()}) == expected
+def test_parts_by_states():
+    cpd = PartitionCPD(X, {(0, b): 0 for b in range(3)} | {(1, b): 1 for b in range(3)}, np.eye(3)[:2], given=(A, B))
+    assert cpd.parts.tolist() == [0, 0, 0, 1, 1, 1]
+    assert cpd.sizes.tolist() == [3] * 6
+    assert PartitionCPD(X, {0: 1, 1: 0}, np.eye(3)[:2], given=A).parts.tolist() == [1, 0]
+    assert cpd.describe_group(1) == "(part 1: (a=1, b=0))"
 
 
-@given(st.integers(0, 10**6))
-@settings(max_examples=40, deadline=None)
-def test_gates_multiply_out_to_the_tree(seed):
-    partition, rng = random_partition(seed)
-    child = Discrete("x", 2)
-    rows = rng.random((partition.num_leaves, 2))
-    gates = Gates.of(child, partition.variables, partition.root)
-    if isinstance(partition.root, int) or len(gates.auxiliaries) > 5:
-        return
-    scope = (*partition.variables, child, *gates.auxiliaries)
-    cards = {v.name: v.num_states for v in scope}
-    plain = [(tuple(v.name for v in f.scope), np.array(f.values)) for f in gates.factors(rows)]
-    total = oracle.marginal(plain, cards, [v.name for v in scope[:5]], {})
-    cells = list(itertools.product(*(range(v.num_states) for v in partition.variables)))
-    expected = np.array([rows[leaf_of(partition.root, cell)] for cell in cells]).reshape(total.shape)
-    np.testing.assert_allclose(total, expected, rtol=0, atol=1e-12)
+@pytest.mark.parametrize(
+    ("parts", "rows", "error", "message"),
+    [
+        ([0, 0], np.eye(3), ModelError, "whole number a context"),
+        ([0.0] * 6, np.eye(3), ModelError, "whole number a context"),
+        ([0, 1, 2, 3, 0, 0], np.eye(3), ModelError, "parts 0 to 2; found 3"),
+        ([-1, 1, 2, 2, 0, 0], np.eye(3), ModelError, "parts 0 to 2"),
+        ({(0, 0): 0}, np.eye(3), ModelError, r"context \(a=0, b=1\) is in no part"),
+        ({0: 0}, np.eye(3), ScopeError, "has 2 parents; found 1"),
+        ([0] * 6, np.eye(2), ModelError, "rows of 3 probabilities"),
+        ([0] * 6, [[0.5, 0.5, 0.5]], ModelError, "sums to 1.5"),
+    ],
+)
+def test_bad_parts_are_refused(parts, rows, error, message):
+    with pytest.raises(error, match=message):
+        PartitionCPD(X, parts, rows, given=(A, B))
 
 
-def test_one_leaf_holds_everything():
-    partition = Partition((Discrete("a", 3),), 0)
-    assert (partition.num_leaves, partition.size(0), partition.describe(0)) == (1, 3, "()")
-    assert partition.locate({}, 2, "me").tolist() == [0, 0]
+def test_parts_without_data():
+    cpd = PartitionCPD(X, [0, 1], np.full((3, 3), 1 / 3), given=A)
+    stats = cpd.statistics({A: np.zeros(2, int), X: np.array([0, 2])})
+    np.testing.assert_allclose(cpd.from_statistics(stats).distributions[0], [0.5, 0, 0.5])
+    with pytest.raises(DataError, match=r"2 of 3 contexts never occur .*data: \(part 1"):
+        cpd.from_statistics(stats, unseen="raise")

@@ -6,9 +6,9 @@ import time
 
 from rich.console import Console
 
-from sepset.cpds.causal import NoisyOr
+from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.table import TableCPD
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 RAIN, WET = Discrete("rain", ("no", "<b>")), Discrete("wet", ("dry", "soaked"))
 CPD = TableCPD(WET, [[0.9, 0.1], [0.25, 0.75]], RAIN)

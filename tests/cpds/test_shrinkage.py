@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sepset.cpds.priors import Laplace, Normal
+from sepset.cpds.priors.dirichlet import Laplace, Normal
 from sepset.cpds.regression import least_squares
 from sepset.cpds.scatter import Scatter
 from sepset.cpds.shrinkage import penalized_line

@@ -8,11 +8,11 @@ from hypothesis import given, settings, strategies as st
 
 import oracle
 from cpd_contract import check_contract
-from sepset.cpds.priors import Dirichlet
+from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.table import TableCPD
 from sepset.errors import DataError, ModelError, ScopeError, StateError, TooLarge
 from sepset.factors.table import Table
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 
 I = Discrete("intelligence", ("low", "high"))
 D = Discrete("difficulty", ("easy", "hard"))

@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import sepset as ss
-from sepset.cpds.priors import Dirichlet
+from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.inference.iterate import Until
-from sepset.learning.em import EM
 from sepset.learning.fit import fit
+from sepset.learning.incomplete.em import EM
 
 gum = pytest.importorskip("pyagrum")
 pd = pytest.importorskip("pandas")

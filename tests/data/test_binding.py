@@ -7,8 +7,8 @@ from sepset.data.binding import bind_column, bind_frame, infer_variable
 from sepset.data.columns import Cells, Levels, from_array, from_objects
 from sepset.data.frames import open_frame
 from sepset.errors import DataError
-from sepset.universe import Variables
-from sepset.variables import Discrete, Real, Vector
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, Real, Vector
 
 
 @pytest.mark.parametrize(

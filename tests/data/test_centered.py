@@ -8,7 +8,7 @@ import pytest
 from sepset.data.centered import centered, check_range, merged, moments_of, pooled, shortfall, without
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 
 X, Y, K = Real("x"), Real("y"), Discrete("k", 3)
 

@@ -14,7 +14,7 @@ from sepset.cpds.table import TableCPD
 from sepset.data.counts import Counts
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, ScopeError, TooLarge
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 
 A = Discrete("a", ("x", "y", "z"))
 B = Discrete("b", (1, 2))

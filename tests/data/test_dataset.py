@@ -12,8 +12,8 @@ from hypothesis import given, strategies as st
 from random_rows import datasets, tables
 from sepset.data import Dataset
 from sepset.errors import DataError, ScopeError
-from sepset.universe import Variables
-from sepset.variables import Discrete, Real, Vector
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, Real, Vector
 
 grade = Discrete("grade", ("A", "B", "C"))
 honest = Discrete("honest", (False, True))

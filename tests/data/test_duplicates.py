@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from sepset.data.dataset import Dataset
 from sepset.data.duplicates import group_rows, group_words
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 
 
 def plain_groups(rows):

@@ -11,7 +11,7 @@ from random_rows import datasets, one_type, text_states
 from sepset.data import Dataset
 from sepset.data.export import EXPORTS, is_text, numeric_states, state_array
 from sepset.errors import DataError, MissingExtra
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 KINDS = list(EXPORTS)
 

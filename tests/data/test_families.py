@@ -4,7 +4,7 @@ import pytest
 
 from sepset.data.families import discrete_scope, members
 from sepset.errors import ScopeError
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 
 A, B, C = (Discrete(name) for name in "abc")
 

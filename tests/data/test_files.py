@@ -13,8 +13,8 @@ from hypothesis import given, settings, strategies as st
 from random_rows import NAMES, datasets, one_type
 from sepset.data import Dataset, read_dataset, write_dataset
 from sepset.errors import DataError, FileFormatError, SepsetError
-from sepset.universe import Variables
-from sepset.variables import Discrete, Real
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, Real
 
 SUFFIXES = [".csv", ".tsv", ".csv.gz", ".parquet"]
 ONE_CASE = tuple(name for name in NAMES if name != "A")

@@ -8,7 +8,7 @@ import polars as pl
 from sepset.data.lazymoments import lazy_moments
 from sepset.data.moments import Moments
 from sepset.data.sources import rows_of
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 
 X, K = Real("x"), Discrete("k", ("a", "b", "c"))
 ROWS = pl.LazyFrame({"x": [1.0, 3.0, 7.0], "k": ["a", "a", "b"], "w": [1.0, 1.0, 0.0]})

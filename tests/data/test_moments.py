@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.data.dataset import Dataset
 from sepset.data.moments import Moments
 from sepset.errors import DataError, ScopeError
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete, Real, Vector
+from sepset.variables.variable import Discrete, Real, Vector
 
 X, Y, Z = Real("x"), Real("y"), Real("z")
 K, L = Discrete("k", ("a", "b", "c")), Discrete("l", (0, 1))

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from sepset.data.dataset import Dataset
 from sepset.data.partition import dealt, fold_numbers, in_first_part
 from sepset.errors import DataError
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 strata_lists = st.lists(st.integers(0, 3), min_size=4, max_size=60)
 

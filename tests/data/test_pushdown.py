@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from sepset.data.counts import Counts
 from sepset.data.pushdown import shared_scopes
 from sepset.errors import DataError
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 A, N, T, F = Discrete("a", ("x", "y")), Discrete("n", (1, 2)), Discrete("t", (False, True)), Discrete("f", (0.5, 1.5))
 CELLS = {"a": ["x", "y", "x"], "n": [1, 2, 2], "t": [True, False, True], "f": [0.5, 0.5, 1.5], "w": [0.5, 1.0, 2.0]}

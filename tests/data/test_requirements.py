@@ -6,7 +6,7 @@ import pytest
 from sepset.data.dataset import Dataset
 from sepset.data.requirements import missing_message, require_complete, require_rows, require_varying
 from sepset.errors import DataError
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 
 ROWS = Dataset({"a": ["x", "y", None], "c": ["k", "k", "k"], "r": [1.0, 2.0, np.nan], "s": [4.5, 4.5, 4.5]})
 

@@ -12,7 +12,7 @@ from sepset.data.dataset import Dataset
 from sepset.data.pushdown import LazyRows
 from sepset.data.sources import finder, rows_of
 from sepset.errors import DataError
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 A = Discrete("a", ("x", "y"))
 CELLS = {"a": ["x", "y", "x"], "b": [1, 2, 2], "w": [0.5, 1.0, 2.0]}

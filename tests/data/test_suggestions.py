@@ -10,7 +10,7 @@ from sepset.data.dataset import Dataset
 from sepset.data.files import read_dataset
 from sepset.data.suggestions import column_names, suggested_variables
 from sepset.errors import DataError
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 
 COLUMNS = {
     "word": ["b", "a", None, "b"],

@@ -6,7 +6,7 @@ import pytest
 from sepset.data.dataset import Dataset
 from sepset.data.tally import tally
 from sepset.errors import ScopeError
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 A, B, WIDE = Discrete("a", 3), Discrete("b", 2), Discrete("wide", 200)
 

@@ -10,7 +10,7 @@ import pytest
 from sepset.data.dataset import Dataset
 from sepset.data.weights import checked_weights
 from sepset.errors import DataError
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 
 @pytest.mark.parametrize(

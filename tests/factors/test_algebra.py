@@ -24,7 +24,7 @@ from sepset.factors.algebra import (
     union,
 )
 from sepset.factors.table import Table
-from sepset.variables import Discrete, Real, Vector
+from sepset.variables.variable import Discrete, Real, Vector
 
 LONG = tuple(Discrete(f"v{i}", 2) for i in range(40))
 

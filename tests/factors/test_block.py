@@ -19,8 +19,8 @@ from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.potentials import AtLeastOne, Parity, Potts
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
-from sepset.universe import Variables
-from sepset.variables import Discrete, Real
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, Real
 
 FIVE = Variables([Discrete(f"v{i}", 3) for i in range(5)])
 

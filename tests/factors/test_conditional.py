@@ -15,7 +15,7 @@ from sepset.errors import NotClosed
 from sepset.factors.algebra import Conditional
 from sepset.factors.conditional import TableConditional
 from sepset.factors.table import Table
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 A, B, C = Discrete("A", 2), Discrete("B", 3), Discrete("C", 2)
 

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from random_forms import ONE, REALS, STATES, A, B, P, X, Y, some
 from sepset.errors import ModelError, ScopeError, StateError
 from sepset.factors import coordinates as co
-from sepset.variables import Real, Vector
+from sepset.variables.variable import Real, Vector
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 

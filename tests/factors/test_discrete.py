@@ -14,7 +14,7 @@ from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.testing import assert_close
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 NUMBER = Discrete("number", (30, 10, 20))
 WORD = Discrete("word", ("low", "high"))

@@ -15,7 +15,7 @@ from sepset.factors.algebra import Conditional, Factor
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.table import Table
 from sepset.semiring import BOOLEAN, MAX
-from sepset.variables import Discrete, Real, Vector
+from sepset.variables.variable import Discrete, Real, Vector
 from tolerances import CLOSE, EXACT, printed
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)

@@ -36,7 +36,7 @@ from sepset.factors.moments import Gaussian, GaussianMixture
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.semiring import MAX
-from sepset.variables import Discrete, Real, Vector
+from sepset.variables.variable import Discrete, Real, Vector
 from tolerances import CLOSE, EXACT, printed
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)

@@ -14,7 +14,7 @@ from sepset.errors import ScopeError
 from sepset.factors import information
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 from tolerances import CLOSE
 
 X, Y, Z = Discrete("X", 2), Discrete("Y", 3), Discrete("Z", 2)

@@ -14,7 +14,7 @@ from sepset.errors import ScopeError
 from sepset.factors import presentation
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 
 mpl.use("Agg")
 

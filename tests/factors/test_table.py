@@ -19,7 +19,7 @@ from sepset.factors.algebra import Distribution, Factor
 from sepset.factors.table import Table
 from sepset.semiring import BOOLEAN, MAX, SUM, temperature
 from sepset.testing import assert_close, check_factor_laws
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 from tolerances import CLOSE, EXACT
 
 A, B, C = Discrete("A", 2), Discrete("B", ("x", "y", "z")), Discrete("C", (True, False))

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.inference.compiled.store import FactorStore
 from sepset.inference.plan import PlanCache, interaction_graph, readable
-from sepset.inference.tables import FactorStore
 
 
 def chain(length, states=2):

@@ -13,11 +13,11 @@ import oracle
 import sepset as ss
 from random_models import markov_net, table_net
 from sepset.errors import TooLarge
-from sepset.evidence import Evidence
-from sepset.inference import compiled
-from sepset.inference.compiled import Workspace, WorkspacePool, compile_question
+from sepset.inference.compiled import question as compiled
+from sepset.inference.compiled.question import Workspace, WorkspacePool, compile_question
+from sepset.inference.compiled.store import FactorStore
 from sepset.inference.plan import make_plan
-from sepset.inference.tables import FactorStore
+from sepset.variables.evidence import Evidence
 from tolerances import CLOSE
 
 SEEDS = range(30)

@@ -13,7 +13,7 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import FileFormatError
 from sepset.io import bif
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 from shared_files import each_shared, one_shared
 from strategies import bayes_nets
 

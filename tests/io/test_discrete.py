@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable
 from sepset.factors.table import Table
 from sepset.io.discrete import discrete_network
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 
 
 def test_views_print_states_and_walk_contexts():

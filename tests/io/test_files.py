@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from file_laws import assert_same_network
-from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.errors import FileFormatError, ModelError, NotApplicable
 from sepset.io import bif, files
 from sepset.io.files import read, suffixes, write
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 
 RAIN, WET = Discrete("rain", ("yes", "no")), Discrete("wet", ("yes", "no"))
 NET = BayesNet(TableCPD(RAIN, [0.25, 0.75]), TableCPD(WET, [[0.5, 0.5], [0.125, 0.875]], given=RAIN))

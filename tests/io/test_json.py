@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from file_laws import accept_or_refuse, assert_same_network, mutated, refusal
-from sepset.cpds.causal import NoisyOr
-from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.cpds.tree import Split, TreeCPD
 from sepset.errors import FileFormatError, NotApplicable
@@ -22,7 +22,7 @@ from sepset.models.bayesnet import BayesNet
 from sepset.models.blocks import pairwise, unary
 from sepset.models.features import Feature
 from sepset.models.markovnet import MarkovNet
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 from shared_files import one_shared
 from strategies import bayes_nets, chain_graphs, markov_nets
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from file_laws import refusal
-from sepset.cpds.causal import NoisyMax, NoisyOr
-from sepset.cpds.kernel import KernelCPD
-from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.deterministic import DeterministicCPD, MultiplexerCPD
+from sepset.cpds.kerneldensity import KernelCPD
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
-from sepset.cpds.partitioned import PartitionCPD
+from sepset.cpds.noisy import NoisyMax, NoisyOr
+from sepset.cpds.partition import PartitionCPD
 from sepset.cpds.rules import RuleCPD
-from sepset.cpds.structured import DeterministicCPD, MultiplexerCPD
 from sepset.cpds.table import TableCPD
 from sepset.cpds.tree import Split, TreeCPD
 from sepset.errors import FileFormatError, NotApplicable
@@ -21,8 +21,8 @@ from sepset.io import json as codec
 from sepset.io.cursor import JsonSource
 from sepset.io.jsoncpds import cpd_document, read_cpd
 from sepset.io.record import Misses
-from sepset.universe import Variables
-from sepset.variables import Discrete, Real, Vector
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, Real, Vector
 from strategies import cpds, variable_lists
 
 A, B, C = Discrete("a", (False, True)), Discrete("b", ("x", "y", "z")), Discrete("c", (0.5, 1))

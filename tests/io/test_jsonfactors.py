@@ -24,8 +24,8 @@ from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.io.cursor import JsonSource
 from sepset.io.jsonfactors import block_document, factor_document, read_block, read_factor
-from sepset.universe import Variables
-from sepset.variables import Discrete, Real, Vector
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, Real, Vector
 from strategies import scopes, tables, variable_lists
 
 

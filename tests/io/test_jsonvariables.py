@@ -6,7 +6,6 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from sepset.arrays import VariableArray
 from sepset.errors import FileFormatError
 from sepset.io.cursor import JsonSource
 from sepset.io.jsonvariables import (
@@ -18,8 +17,9 @@ from sepset.io.jsonvariables import (
     state_document,
     variable_document,
 )
-from sepset.universe import Variables
-from sepset.variables import Discrete, Real, Vector
+from sepset.variables.array import VariableArray
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, Real, Vector
 from strategies import DOMAINS, names
 
 STATES = st.sampled_from(DOMAINS) | st.lists(

@@ -10,7 +10,7 @@ from file_laws import accept_or_refuse, assert_same_network, mutated, refusal
 from sepset.cpds.table import TableCPD
 from sepset.io import bif, net
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 from shared_files import each_shared, one_shared
 from strategies import bayes_nets
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from sepset.cpds.structured import DeterministicCPD
+from sepset.cpds.deterministic import DeterministicCPD
 from sepset.errors import FileFormatError
 from sepset.io.record import MadeRecord, NetworkRecord, TableRecord, VariableRecord, network, normalized_rows, row_name
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 
 class Source:

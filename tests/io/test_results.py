@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.errors import FileFormatError
 from sepset.io import results
@@ -15,7 +15,7 @@ from sepset.io.lexer import Words, decode
 from sepset.io.results import Explanation, Marginals, PartitionFunction
 from sepset.io.uai import WORDS
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 from shared_files import each_shared
 
 NET = BayesNet(

@@ -16,7 +16,7 @@ from sepset.factors.table import Table
 from sepset.io import results, uai
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 from shared_files import each_shared, one_shared
 from strategies import bayes_nets, markov_nets, plain_factors
 

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from file_laws import accept_or_refuse, assert_same_network, mutated, refusal
-from sepset.cpds.causal import NoisyMax, NoisyOr
-from sepset.cpds.structured import DeterministicCPD
+from sepset.cpds.deterministic import DeterministicCPD
+from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable
 from sepset.io import xdsl
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 from shared_files import one_shared
 from strategies import bayes_nets
 

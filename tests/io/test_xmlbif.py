@@ -8,7 +8,7 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable
 from sepset.io import bif, xmlbif
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 from shared_files import each_shared, one_shared
 from strategies import bayes_nets
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from kernel_calls import NONE, adjacency, eliminate
-from sepset.inference.contraction import Groups, Inputs, contract
-from sepset.kernels import planning, steps
+from sepset.inference.compiled.contraction import Groups, Inputs, contract
+from sepset.kernels.compiled import planning, steps
 from small_contractions import compressed, follow, product, random_inputs, uncompile
 from tolerances import EXACT
 

@@ -9,7 +9,7 @@ import pytest
 
 import plain_elimination as plain
 from kernel_calls import adjacency, eliminate
-from sepset.kernels import planning
+from sepset.kernels.compiled import planning
 from small_contractions import compressed, listed, random_inputs, size_of, uncompile
 
 SEEDS = range(60)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kernel_calls import NONE, run
-from sepset.kernels import contraction as kernels, layout
+from sepset.kernels.compiled import contraction as kernels, layout
 from small_contractions import compressed, product, random_table, size_of, uncompile
 from tolerances import EXACT
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.cpds.priors import BDeu
-from sepset.learning.curves import learning_curve
-from sepset.learning.parameters import MLE, Bayes
-from sepset.learning.validation import Learner
+from sepset.cpds.priors.dirichlet import BDeu
+from sepset.learning.estimation.estimators import MLE, Bayes
+from sepset.learning.evaluation.learningcurve import learning_curve
+from sepset.learning.evaluation.validation import Learner
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "alarm_learning_curves.py"
 

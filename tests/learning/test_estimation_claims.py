@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 import sepset as ss
+from sepset.learning.estimation.estimators import MAP, MLE, Bayes
 from sepset.learning.fit import fit
-from sepset.learning.parameters import MAP, MLE, Bayes
 
 positive = st.floats(0.05, 20.0)
 

@@ -7,14 +7,14 @@ import pytest
 from rich.console import Console
 
 import sepset as ss
-from sepset.cpds.priors import K2, BDeu
+from sepset.cpds.priors.dirichlet import K2, BDeu
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.inference.result import Status
+from sepset.learning.estimation.estimators import MAP, MLE, Bayes
 from sepset.learning.fit import Fit, LearningMethod, fit
-from sepset.learning.parameters import MAP, MLE, Bayes
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 ROWS = {"a": [0, 0, 1, 1, 1], "b": ["x", "y", "y", "y", "x"]}
 PAIR = DAG.parse("a -> b")

@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sepset.cpds.gaussianpriors import NormalGamma
-from sepset.cpds.multivariatepriors import LinearNormalGamma
-from sepset.cpds.priors import K2, BDeu
+from sepset.cpds.priors.dirichlet import K2, BDeu
+from sepset.cpds.priors.gaussian import NormalGamma
+from sepset.cpds.priors.multivariate import LinearNormalGamma
 from sepset.data.dataset import Dataset
 from sepset.data.moments import Moments
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.graphs.graph import DAG
-from sepset.learning.em import EM
+from sepset.learning.classify.naivebayes import tree_augmented
+from sepset.learning.estimation.estimators import MAP, MLE, Bayes
+from sepset.learning.estimation.metanetwork import meta_network
+from sepset.learning.estimation.networkpriors import BDe, ImaginaryData
+from sepset.learning.estimation.predictive import log_polya
 from sepset.learning.fit import fit
-from sepset.learning.imaginary import BDe, ImaginaryData
-from sepset.learning.metanetwork import meta_network
-from sepset.learning.naivebayes import tree_augmented
-from sepset.learning.parameters import MAP, MLE, Bayes
-from sepset.learning.predictive import log_polya
-from sepset.variables import Discrete
+from sepset.learning.incomplete.em import EM
+from sepset.variables.variable import Discrete
 
 RNG = np.random.default_rng(0)
 X, NOISE = RNG.normal(size=30), RNG.normal(size=30)

@@ -7,15 +7,15 @@ import itertools
 import numpy as np
 
 import sepset as ss
-from sepset.cpds import priors
 from sepset.cpds.logistic import LogisticCPD
+from sepset.cpds.priors import dirichlet as priors
 from sepset.data.dataset import Dataset
 from sepset.graphs.graph import DAG
 from sepset.graphs.separation import d_separated
+from sepset.learning.classify.naivebayes import naive_bayes
+from sepset.learning.estimation.estimators import MAP, Bayes
+from sepset.learning.evaluation.losses import ZeroOne, evaluate
 from sepset.learning.fit import fit
-from sepset.learning.losses import ZeroOne, evaluate
-from sepset.learning.naivebayes import naive_bayes
-from sepset.learning.parameters import MAP, Bayes
 from sepset.models.bayesnet import BayesNet
 
 

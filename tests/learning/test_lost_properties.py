@@ -10,15 +10,15 @@ import itertools
 import numpy as np
 import pytest
 
-from sepset.cpds.priors import K2
+from sepset.cpds.priors.dirichlet import K2
 from sepset.cpds.table import TableCPD
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
-from sepset.learning.em import EM
+from sepset.learning.estimation.estimators import Bayes
 from sepset.learning.fit import fit
-from sepset.learning.parameters import Bayes
+from sepset.learning.incomplete.em import EM
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 X, Y = Discrete("x"), Discrete("y")
 PAIR = BayesNet(TableCPD(X, [0.5, 0.5]), TableCPD(Y, np.full((2, 2), 0.5), given=X))

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.learning.availablecases import observed_log_likelihood
-from sepset.learning.em import EM
 from sepset.learning.fit import fit
-from sepset.learning.mechanisms import MAR, MCAR, MNAR, Hiding, mask
+from sepset.learning.incomplete.em import EM
+from sepset.learning.missing.availablecases import observed_log_likelihood
+from sepset.learning.missing.mechanisms import MAR, MCAR, MNAR, Hiding, mask
 from tolerances import printed
 
 ROWS = 30_000

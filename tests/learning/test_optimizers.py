@@ -11,18 +11,18 @@ from numpy.testing import assert_allclose
 
 from learning_cases import masked_codes, mixed, mixed_rows, network
 from random_incomplete import incomplete, log_likelihood
-from sepset.cpds.priors import BDeu, Dirichlet, Laplace, Normal
+from sepset.cpds.priors.dirichlet import BDeu, Dirichlet, Laplace, Normal
 from sepset.cpds.table import TableCPD
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
 from sepset.inference.result import Guarantee, Status
-from sepset.learning.em import EM, IncrementalEM
+from sepset.learning.estimation.networkpriors import ImaginaryData
 from sepset.learning.fit import fit
-from sepset.learning.gradient import GradientAscent
-from sepset.learning.imaginary import ImaginaryData
-from sepset.learning.stepwise import StepwiseEM
+from sepset.learning.incomplete.em import EM, IncrementalEM
+from sepset.learning.incomplete.gradient import GradientAscent
+from sepset.learning.incomplete.stepwise import StepwiseEM
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 MONOTONE = {
     "em": EM(),

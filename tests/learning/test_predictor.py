@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import oracle
-from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
@@ -16,7 +16,7 @@ from sepset.learning.fit import fit
 from sepset.learning.predictor import Predictor, most_probable, refuse_missing, true_codes
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 from strategies import bayes_nets, plain_factors
 from tolerances import EXACT
 

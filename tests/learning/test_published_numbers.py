@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sepset.cpds.gaussianpriors import NormalGamma
-from sepset.cpds.linear import LinearGaussian
-from sepset.cpds.priors import K2, BDeu, ContextStrength, Dirichlet, DirichletMixture
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.priors.dirichlet import K2, BDeu, ContextStrength, Dirichlet, DirichletMixture
+from sepset.cpds.priors.gaussian import NormalGamma
 from sepset.cpds.table import TableCPD
 from sepset.cpds.tree import Split, TreeCPD
 from sepset.data.dataset import Dataset
 from sepset.graphs.graph import DAG
+from sepset.learning.estimation.estimators import MAP, MLE, Bayes
+from sepset.learning.estimation.predictive import log_polya
 from sepset.learning.fit import fit
-from sepset.learning.parameters import MAP, MLE, Bayes
-from sepset.learning.predictive import log_polya
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 from tolerances import printed
 
 COIN = Discrete("coin", ("head", "tail"))

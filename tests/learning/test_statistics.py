@@ -7,7 +7,7 @@ import pytest
 
 import random_models
 from sepset.cpds.configurations import Configurations
-from sepset.cpds.scatters import Scatters
+from sepset.cpds.moments import Scatters
 from sepset.errors import DataError
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
@@ -34,10 +34,10 @@ def test_as_each_cpd_counts_for_itself(seed):
 
 
 def test_rows_without_weight_do_not_count_against_a_model():
-    from sepset.cpds.causal import NoisyOr
+    from sepset.cpds.noisy import NoisyOr
     from sepset.cpds.table import TableCPD
     from sepset.models.bayesnet import BayesNet
-    from sepset.variables import Discrete
+    from sepset.variables.variable import Discrete
 
     a, c = Discrete("a"), Discrete("c")
     net = BayesNet(TableCPD(a, [0.5, 0.5]), NoisyOr(c, {a: 0.5}))

@@ -7,18 +7,18 @@ import pytest
 
 import random_models
 from sepset.cpds.configurations import Configurations
-from sepset.cpds.linear import LinearGaussian
-from sepset.cpds.scatters import Scatters
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.moments import Scatters
 from sepset.data.dataset import Dataset
 from sepset.data.moments import Moments
 from sepset.errors import DataError
 from sepset.graphs.graph import DAG
 from sepset.learning import stored
+from sepset.learning.estimation.estimators import MLE
 from sepset.learning.fit import fit
-from sepset.learning.parameters import MLE
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task, template_of
-from sepset.variables import Discrete, Real, Vector
+from sepset.variables.variable import Discrete, Real, Vector
 
 MIXED = DAG.parse("k -> x; x -> y; k -> y; k -> j; z -> y")
 
@@ -131,7 +131,7 @@ def test_missing_numbers_are_refused_and_em_is_named():
 def test_what_group_bys_do_not_tell_is_loaded():
     import polars as pl
 
-    from sepset.cpds.kernel import KernelCPD
+    from sepset.cpds.kerneldensity import KernelCPD
     from sepset.models.bayesnet import BayesNet
 
     x = Real("x")

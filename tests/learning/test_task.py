@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.task import Task, bind, checked_row_weights, template_of
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete, Real, Vector
+from sepset.variables.variable import Discrete, Real, Vector
 
 COIN = Discrete("coin", ("head", "tail"))
 NET = BayesNet(TableCPD(COIN, [0.5, 0.5]))

@@ -13,7 +13,7 @@ from sepset.errors import ModelError
 from sepset.graphs.graph import DAG
 from sepset.models import ancestral
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 from tolerances import STANDARD_ERRORS
 
 

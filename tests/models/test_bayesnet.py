@@ -15,16 +15,16 @@ from rich.console import Console
 
 import oracle
 import strategies
-from sepset.cpds.causal import NoisyOr
-from sepset.cpds.linear import LinearGaussian
-from sepset.cpds.structured import DeterministicCPD
+from sepset.cpds.deterministic import DeterministicCPD
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.data import Dataset
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, StateError
-from sepset.evidence import Likelihood, Not, Soft
 from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete, Real, Vector
+from sepset.variables.evidence import Likelihood, Not, Soft
+from sepset.variables.variable import Discrete, Real, Vector
 from tolerances import CLOSE, EXACT, STANDARD_ERRORS
 
 difficulty = Discrete("difficulty", ("easy", "hard"))

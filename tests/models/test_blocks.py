@@ -10,8 +10,8 @@ from sepset.factors.potentials import Parity, Potts
 from sepset.factors.table import Table
 from sepset.models.blocks import block, pairwise, unary
 from sepset.models.markovnet import MarkovNet
-from sepset.universe import Variables
-from sepset.variables import Discrete
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete
 
 pixel = Discrete.array("pixel", (2, 2), states=3)
 

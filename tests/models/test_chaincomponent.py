@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import oracle
-from sepset.cpds.causal import NoisyOr
-from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.models.chaincomponent import ChainComponent
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 from tolerances import CLOSE, STANDARD_ERRORS
 
 u, v, a, b, c = Discrete("u", 2), Discrete("v", 3), Discrete("a", 2), Discrete("b", 3), Discrete("c", 2)

@@ -18,7 +18,7 @@ from sepset.factors.table import Table
 from sepset.graphs.graph import MixedGraph, chain_components
 from sepset.models.chaincomponent import ChainComponent
 from sepset.models.chaingraph import ChainGraph
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 from tolerances import CLOSE, STANDARD_ERRORS
 
 

@@ -29,7 +29,7 @@ from sepset.models.conversions import (
     to_markov_net,
 )
 from sepset.models.markovnet import MarkovNet
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 from tolerances import CLOSE
 
 

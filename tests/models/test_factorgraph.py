@@ -11,14 +11,14 @@ from hypothesis import given, settings
 
 import oracle
 import strategies
-from sepset.cpds.causal import NoisyOr
+from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.errors import ScopeError
 from sepset.factors.table import Table
 from sepset.models.bayesnet import BayesNet
 from sepset.models.factorgraph import FactorGraph
 from sepset.models.markovnet import MarkovNet
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 MODELS = strategies.bayes_nets(max_variables=4) | strategies.markov_nets(max_variables=4) | strategies.chain_graphs(2)
 

@@ -9,7 +9,7 @@ import pytest
 
 from sepset.errors import ModelError, ScopeError
 from sepset.models.features import Feature
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 a, b = Discrete("a", ("x", "y")), Discrete("b", (1, 2, 3))
 

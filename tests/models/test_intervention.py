@@ -7,7 +7,7 @@ import pytest
 
 from sepset.errors import ModelError, NotClosed, StateError
 from sepset.models.intervention import intervened
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 
 dose = Discrete("dose", ("none", "low", "high"))
 

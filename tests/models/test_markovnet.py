@@ -15,7 +15,6 @@ from hypothesis import given, settings, strategies as st
 
 import oracle
 import strategies
-from sepset.arrays import Edges
 from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
 from sepset.factors.block import FactorBlock
 from sepset.factors.gaussian import CanonicalGaussian
@@ -26,7 +25,8 @@ from sepset.graphs.graph import UndirectedGraph
 from sepset.models.blocks import block, pairwise, unary
 from sepset.models.features import Feature
 from sepset.models.markovnet import MarkovNet
-from sepset.variables import Discrete, Real
+from sepset.variables.array import Edges
+from sepset.variables.variable import Discrete, Real
 from tolerances import CLOSE, EXACT, printed
 
 

@@ -14,7 +14,7 @@ from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.models.model import Model, is_cpd, is_factor, offers
 from sepset.problem import Problem
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 
 
 @given(strategies.bayes_nets() | strategies.markov_nets() | strategies.chain_graphs())

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sepset.errors import TooLarge
-from sepset.evidence import resolve
 from sepset.factors.block import FactorBlock
 from sepset.factors.potentials import AllDifferent, Parity, Potts, TruncatedLinear
 from sepset.models.reduction import reduced, scaled_block
 from sepset.problem import Problem
-from sepset.universe import Variables
-from sepset.variables import Discrete
+from sepset.variables.evidence import resolve
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete
 
 CARD = 3
 VARIABLES = Variables([Discrete.array("x", 4, states=CARD), Discrete("y", CARD)])

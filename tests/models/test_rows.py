@@ -9,8 +9,8 @@ import pytest
 from sepset.data import Dataset
 from sepset.errors import DataError, StateError
 from sepset.models.rows import code_matrix, complete
-from sepset.universe import Variables
-from sepset.variables import Discrete, Real, Vector
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, Real, Vector
 
 coin, dose, position = Discrete("coin", ("head", "tail")), Real("dose"), Vector("position", 2)
 

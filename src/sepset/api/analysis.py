@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sepset.api.information import InformationValues
-from sepset.api.sensitivity import Sensitivity
-from sepset.api.shared import engine_for
-from sepset.evidence import Given
+from sepset.engine.information import InformationValues
+from sepset.engine.kept import engine_for
+from sepset.engine.sensitivity import Sensitivity
 from sepset.inference.method import Method
 from sepset.models.model import Model
-from sepset.variables import State, VariableLike
+from sepset.variables.evidence import Given
+from sepset.variables.variable import State, VariableLike
 
 
 def sensitivity(

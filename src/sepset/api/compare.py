@@ -6,19 +6,19 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from sepset.api.auto import Auto
-from sepset.api.engine import Engine
 from sepset.cpds.table import TableCPD
+from sepset.engine.auto import Auto
+from sepset.engine.engine import Engine
 from sepset.errors import NotApplicable, listing
 from sepset.factors.table import Table
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.equivalence import markov_to_bayes
 from sepset.graphs.graph import UndirectedGraph
 from sepset.inference.plan import interaction_graph
-from sepset.learning.divergence import DivergenceFrom
+from sepset.learning.evaluation.divergence.discrete import DivergenceFrom
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
-from sepset.variables import VariableLike
+from sepset.variables.variable import VariableLike
 
 
 def kl_divergence(p: BayesNet, q: BayesNet) -> float:

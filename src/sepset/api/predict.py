@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sepset.api.auto import Auto
-from sepset.api.engine import Engine
-from sepset.api.prediction import OnImpossible, Prediction
+from sepset.engine.auto import Auto
+from sepset.engine.engine import Engine
+from sepset.engine.prediction import OnImpossible, Prediction
 from sepset.inference.method import Method
 from sepset.models.model import Model
-from sepset.variables import VariableLike
+from sepset.variables.variable import VariableLike
 
 
 def predict(

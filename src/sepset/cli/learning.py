@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
     from sepset.data.dataset import Dataset
     from sepset.graphs.graph import DAG
+    from sepset.learning.evaluation.losses import Evaluation, Loss
+    from sepset.learning.evaluation.splits import KFold
+    from sepset.learning.evaluation.validation import Validation
     from sepset.learning.fit import Fit, LearningMethod
-    from sepset.learning.losses import Evaluation, Loss
-    from sepset.learning.splits import KFold
-    from sepset.learning.validation import Validation
     from sepset.models.bayesnet import BayesNet
-    from sepset.variables import Discrete
+    from sepset.variables.variable import Discrete
 
 
 class Estimator(StrEnum):
@@ -239,7 +239,7 @@ def _structure(text: str, data: Path, target: str | None, missing: tuple[str, ..
 
 def _classifier_graph(kind: str, data: Path, target: str | None, missing: tuple[str, ...]) -> DAG:
     from sepset.data.files import read_dataset
-    from sepset.learning.naivebayes import naive_bayes, tree_augmented
+    from sepset.learning.classify.naivebayes import naive_bayes, tree_augmented
 
     if target is None:
         raise ScopeError(f"{kind} needs to know the class: --target COLUMN.")
@@ -273,7 +273,7 @@ def _loaded(data: Path, graph: Any, column: str | None, missing: tuple[str, ...]
 
 
 def _hidden(text: str) -> Discrete:
-    from sepset.variables import Discrete
+    from sepset.variables.variable import Discrete
 
     name, _, states = text.partition("=")
     if not name or not states:
@@ -290,8 +290,8 @@ def _method(
     ways: dict[str, Any] | None = None,
 ) -> LearningMethod:
     """The way to learn; priors of tables come with weak ones of lines, read from the columns."""
-    from sepset.cpds.priors import K2, BDeu
-    from sepset.learning.parameters import MLE, Bayes
+    from sepset.cpds.priors.dirichlet import K2, BDeu
+    from sepset.learning.estimation.estimators import MLE, Bayes
 
     if name is Estimator.mle:
         if sample_size is not None:
@@ -307,9 +307,9 @@ def _method(
 
 def _iterative(name: Estimator) -> Callable[..., LearningMethod]:
     """The class of a method that iterates."""
-    from sepset.learning.em import EM, HardEM
-    from sepset.learning.gradient import GradientAscent
-    from sepset.learning.stepwise import StepwiseEM
+    from sepset.learning.incomplete.em import EM, HardEM
+    from sepset.learning.incomplete.gradient import GradientAscent
+    from sepset.learning.incomplete.stepwise import StepwiseEM
 
     known: dict[Estimator, Callable[..., LearningMethod]]
     known = {Estimator.em: EM, Estimator.hard_em: HardEM, Estimator.stepwise_em: StepwiseEM}
@@ -320,7 +320,7 @@ def _with_lines(prior: Any, template: BayesNet, rows: Path | Dataset) -> Any:
     """The prior, for networks with real variables beside one of each line."""
     from sepset.data.dataset import Dataset
     from sepset.data.files import read_dataset
-    from sepset.learning.weakpriors import weak_line_priors
+    from sepset.learning.estimation.weakpriors import weak_line_priors
 
     reals = [v for v in template.variables if not v.is_discrete]
     if not reals:
@@ -364,7 +364,7 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Judge a model on the rows of a file: log-loss, and for each target how well it is predicted from the others."""
-    from sepset.learning.splits import KFold
+    from sepset.learning.evaluation.splits import KFold
 
     if plot is not None and (not target or folds is not None):
         raise ScopeError("--plot draws the calibration of a target: name it by --target, and leave out --folds.")
@@ -411,7 +411,7 @@ def _read(model: Any, data: Path, missing: list[str] | None) -> Dataset:
 
 
 def _losses(targets: list[str] | None) -> list[Loss]:
-    from sepset.learning.losses import Brier, ConditionalLogLoss, LogLoss, ZeroOne
+    from sepset.learning.evaluation.losses import Brier, ConditionalLogLoss, LogLoss, ZeroOne
 
     asked: list[Loss] = [LogLoss()]
     for target in targets or ():
@@ -420,7 +420,7 @@ def _losses(targets: list[str] | None) -> list[Loss]:
 
 
 def _evaluated(model: Any, rows: Dataset, losses: list[Loss], progress: bool | None) -> Evaluation:
-    from sepset.learning.losses import evaluate as evaluated
+    from sepset.learning.evaluation.losses import evaluate as evaluated
 
     return evaluated(model, rows, *losses, progress=progress)
 
@@ -442,7 +442,7 @@ def _validated(
     seed: int,
     progress: bool | None,
 ) -> Validation:
-    from sepset.learning.validation import Learner, cross_validate
+    from sepset.learning.evaluation.validation import Learner, cross_validate
 
     return cross_validate(Learner(model, method), rows, *losses, split=split, seed=seed, progress=progress)
 
@@ -457,7 +457,7 @@ def _validated_json(risk: Any) -> dict[str, float]:
 
 def _calibrated(model: Any, rows: Dataset, targets: list[str], plot: Path | None) -> dict[str, float]:
     """The expected calibration error of every target; the first one's curve is drawn where asked."""
-    from sepset.learning.calibration import calibration_curve
+    from sepset.learning.evaluation.calibration import calibration_curve
 
     curves = {name: calibration_curve(model, rows, name) for name in targets}
     if plot is not None:
@@ -468,7 +468,7 @@ def _calibrated(model: Any, rows: Dataset, targets: list[str], plot: Path | None
 
 
 def _divergence(truth: str, model: Any) -> float:
-    from sepset.learning.divergence import divergence
+    from sepset.learning.evaluation.divergence.discrete import divergence
 
     return divergence(load(truth), model).total  # type: ignore[arg-type]  # other models are refused there
 
@@ -528,8 +528,8 @@ def _imputed(
     """The completed copies, part by part so that a bar can tell how far it is."""
     import numpy as np
 
-    from sepset.inference.progress import Bar as ProgressBar
-    from sepset.learning.imputation import impute as imputed
+    from sepset.base.progress import Bar as ProgressBar
+    from sepset.learning.missing.imputation import impute as imputed
 
     rng = np.random.default_rng(seed)
     parts: list[tuple[Dataset, ...]] = []

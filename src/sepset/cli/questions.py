@@ -15,11 +15,11 @@ from sepset.errors import NotApplicable, ScopeError, StateError, listing
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from sepset.evidence import Finding
     from sepset.inference.method import Method
     from sepset.models.model import Model
-    from sepset.universe import Variables
-    from sepset.variables import Discrete, State
+    from sepset.variables.evidence import Finding
+    from sepset.variables.universe import Variables
+    from sepset.variables.variable import Discrete, State
 
 
 class MethodName(StrEnum):
@@ -44,7 +44,7 @@ Chosen = Annotated[MethodName, typer.Option("--method", "-m", help="The algorith
 def info(file: File, as_json: AsJson = False) -> None:
     """What is in a model: variables, states, factors, and what inference would cost."""
     model = load(file)
-    from sepset.api.verbs import plan
+    from sepset.api.questions import plan
 
     cost = plan(model)
     facts = {
@@ -77,7 +77,7 @@ def query(
     file: File, target: Target = None, given: Given = None, method: Chosen = MethodName.auto, as_json: AsJson = False
 ) -> None:
     """The joint distribution of the targets given the evidence; every marginal without a target."""
-    from sepset.api import verbs
+    from sepset.api import questions as verbs
 
     model = load(file)
     evidence = _evidence(model, given)
@@ -105,7 +105,7 @@ def map_(
     as_json: AsJson = False,
 ) -> None:
     """The most probable assignment given the evidence."""
-    from sepset.api import verbs
+    from sepset.api import questions as verbs
 
     model = load(file)
     best = verbs.map_assignment(model, given=_evidence(model, given), over=over or None, k=k, method=_method(method))
@@ -130,7 +130,7 @@ def sample(
     as_json: AsJson = False,
 ) -> None:
     """Independent draws from the model given the evidence."""
-    from sepset.api import verbs
+    from sepset.api import questions as verbs
 
     if out is not None:
         require_rows_file(out)
@@ -158,7 +158,7 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """What a question would cost; nothing is computed."""
-    from sepset.api import verbs
+    from sepset.api import questions as verbs
 
     model = load(file)
     observed = [_split_finding(model.variables, g)[0] if "=" in g else g for g in given or ()]
@@ -175,9 +175,9 @@ def plan(
 
 
 def _method(name: MethodName) -> Method | None:
-    from sepset.inference.bruteforce import BruteForce
-    from sepset.inference.cliquetree import CliqueTree
-    from sepset.inference.elimination import VariableElimination
+    from sepset.inference.exact.bruteforce import BruteForce
+    from sepset.inference.exact.cliquetree import CliqueTree
+    from sepset.inference.exact.elimination import VariableElimination
 
     makers: dict[MethodName, Callable[[], Method]] = {
         MethodName.elimination: VariableElimination,
@@ -189,7 +189,7 @@ def _method(name: MethodName) -> Method | None:
 
 def _evidence(model: Model, given: Sequence[str] | None) -> dict[str, Finding]:
     """`NAME=STATE` texts as evidence; states are matched by how they print."""
-    from sepset.evidence import Not
+    from sepset.variables.evidence import Not
 
     found: dict[str, Finding] = {}
     for text in given or ():

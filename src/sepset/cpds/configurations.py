@@ -8,11 +8,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sepset.cpds.counts import checked_weights, column, count, joint_codes, num_rows_of
 from sepset.cpds.discrete import decode
-from sepset.cpds.estimation import checked_weights, column, count, joint_codes, num_rows_of
 from sepset.errors import DataError
 from sepset.factors.algebra import Columns, num_entries
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sepset.errors import ModelError
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope
-from sepset.variables import Discrete, State
+from sepset.variables.variable import Discrete, State
 
 Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.cpds import presentation
+from sepset.cpds.counts import column, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
-from sepset.cpds.estimation import column, num_rows_of
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, Factor, check_scope, check_size, find, num_entries
-from sepset.variables import Discrete, Vector
+from sepset.variables.variable import Discrete, Vector
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from sepset.factors.algebra import num_entries
 from sepset.factors.table import Table
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]

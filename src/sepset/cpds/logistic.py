@@ -8,17 +8,17 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sepset.base.optimize import minimize, minimize_sparse, softmax
 from sepset.cpds.configurations import Configurations, checked_configurations
+from sepset.cpds.counts import Unseen, check_unseen, column, states_of, unseen_message
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD
-from sepset.cpds.estimation import Unseen, check_unseen, column, states_of, unseen_message
-from sepset.cpds.likelihood import minimize, minimize_sparse, softmax
-from sepset.cpds.priors import Laplace, Normal
+from sepset.cpds.priors.dirichlet import Laplace, Normal
 from sepset.errors import DataError, ModelError, NotApplicable
 from sepset.factors.algebra import Columns, Factor, num_entries
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]

@@ -9,14 +9,14 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.cpds.causal import NoisyMax, NoisyOr
 from sepset.cpds.cpd import CPD
+from sepset.cpds.deterministic import DeterministicCPD, MultiplexerCPD
 from sepset.cpds.influences import Influences
-from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
-from sepset.cpds.partitioned import PartitionCPD
+from sepset.cpds.noisy import NoisyMax, NoisyOr
+from sepset.cpds.partition import PartitionCPD
 from sepset.cpds.rules import RuleCPD
-from sepset.cpds.structured import DeterministicCPD, MultiplexerCPD
 from sepset.cpds.table import TableCPD
 from sepset.cpds.tree import TreeCPD
 from sepset.errors import ModelError, NotApplicable
@@ -32,7 +32,7 @@ ROUNDING = 1e-6
 def numbers(cpd: CPD) -> tuple[Array, ...]:
     """The arrays that hold all parameters of a CPD; none for functions.
 
-    >>> from sepset.variables import Discrete
+    >>> from sepset.variables.variable import Discrete
     >>> [a.tolist() for a in numbers(NoisyOr(Discrete("x"), {Discrete("u"): 0.3}, leak=0.5))]
     [[0.5, 0.5], [[1.0, 0.0], [0.7, 0.3]]]
     """
@@ -60,7 +60,7 @@ def with_numbers(cpd: T, values: Sequence[Array]) -> T:
     Args:
         values: arrays shaped as those of `numbers`.
 
-    >>> from sepset.variables import Discrete
+    >>> from sepset.variables.variable import Discrete
     >>> with_numbers(TableCPD(Discrete("x"), [0.5, 0.5]), [np.array([0.2, 0.8])]).values.tolist()
     [0.2, 0.8]
     """

@@ -1,200 +1,172 @@
-r"""Partitions of the parents' joint states into contexts, as decision trees: the shape of tree and rule CPDs."""
+r"""Partition CPDs: contexts in parts, and one multinomial for each part."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from sepset.cpds.estimation import column
-from sepset.factors.algebra import Columns
-from sepset.factors.table import Table
-from sepset.variables import Discrete
+from sepset.cpds.counts import (
+    Unseen,
+    checked_counts,
+    checked_weights,
+    column,
+    count,
+    estimate,
+    joint_codes,
+    num_rows_of,
+)
+from sepset.cpds.cpd import ParameterBlock
+from sepset.cpds.discrete import DiscreteCPD, check_rows
+from sepset.errors import ModelError, ScopeError
+from sepset.factors.algebra import Columns, check_size, num_entries
+from sepset.variables.variable import Discrete
 
 Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]
-Mask: TypeAlias = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A test of one variable: `route` gives the branch of each state (-1 where it cannot occur); leaves are numbers."""
+class PartitionCPD(DiscreteCPD):
+    r"""A CPD in which contexts of one part share one distribution: $P(x \mid \mathbf u) = \theta^{k(\mathbf u)}_x$.
 
-    axis: int
-    route: tuple[int, ...]
-    branches: tuple[Node | int, ...]
+    Several CPDs with the same block share their parts too, whatever their parents: part $k$ of one is part $k$ of the
+    other. Where every context is a part of its own this is a table.
 
+    Args:
+        child: the variable $X$.
+        parts: the number of each context's part, shaped like the parents' states (or flat); or a mapping from the
+            parents' states (a tuple, or one bare state for one parent) to numbers.
+        distributions: $\theta$, one row a part.
+        given: the parents, a variable or a sequence of them.
+        block: the parameters it uses; by default its own, named after the child.
 
-class Partition:
-    """The joint states of `variables`, split by a decision tree into numbered leaves.
-
-    >>> a, b = Discrete("a", 2), Discrete("b", 3)
-    >>> parts = Partition((a, b), Node(0, (0, 1), (0, Node(1, (0, 1, 1), (1, 2)))))
-    >>> parts.num_leaves, [parts.size(leaf) for leaf in range(3)], parts.describe(2)
-    (3, [3, 1, 2], '(a=1, b in {1, 2})')
-    """
-
-    __slots__ = ("masks", "root", "tested", "variables")
-    variables: tuple[Discrete, ...]
-    root: Node | int
-    masks: tuple[Mask, ...]
-    tested: tuple[tuple[int, ...], ...]
-
-    def __init__(self, variables: tuple[Discrete, ...], root: Node | int) -> None:
-        self.variables, self.root = variables, root
-        found: dict[int, tuple[tuple[Mask, ...], tuple[int, ...]]] = {}
-        _walk(root, tuple(np.ones(v.num_states, np.bool_) for v in variables), (), found)
-        leaves = [found[leaf] for leaf in range(len(found))]
-        self.masks = tuple(np.array([masks[axis] for masks, _ in leaves]) for axis in range(len(variables)))
-        for mask in self.masks:
-            mask.setflags(write=False)
-        self.tested = tuple(tuple(sorted(set(path))) for _, path in leaves)
-
-    @property
-    def num_leaves(self) -> int:
-        """The number of contexts."""
-        return len(self.tested)
-
-    def locate(self, rows: Columns, num_rows: int, owner: object) -> Codes:
-        """The leaf of each row of codes."""
-        used = {axis for path in self.tested for axis in path}
-        codes = {axis: column(rows, self.variables[axis], num_rows, owner) for axis in used}
-        leaves = np.zeros(num_rows, np.int64)
-        _route(self.root, np.arange(num_rows), codes, leaves)
-        return leaves
-
-    def size(self, leaf: int) -> int:
-        """How many joint states a leaf holds."""
-        return math.prod(int(mask[leaf].sum()) for mask in self.masks)
-
-    def indicator(self, leaf: int) -> Array:
-        """One where the tested variables of a leaf lie in its context, zero elsewhere; an axis a tested variable."""
-        box: Array = np.ones(())
-        for axis in self.tested[leaf]:
-            box = np.multiply.outer(box, self.masks[axis][leaf].astype(np.float64))
-        return box
-
-    def scope(self, leaf: int) -> tuple[Discrete, ...]:
-        """The variables tested on the way to a leaf."""
-        return tuple(self.variables[axis] for axis in self.tested[leaf])
-
-    def describe(self, leaf: int) -> str:
-        """The context of a leaf, for messages."""
-        return f"({', '.join(self._clause(axis, leaf) for axis in self.tested[leaf])})"
-
-    def _clause(self, axis: int, leaf: int) -> str:
-        variable = self.variables[axis]
-        states = [repr(variable.states[code]) for code in np.flatnonzero(self.masks[axis][leaf])]
-        return f"{variable.name}={states[0]}" if len(states) == 1 else f"{variable.name} in {{{', '.join(states)}}}"
-
-    def irrelevant(self, distributions: Array, fixed: Mapping[Discrete, int]) -> tuple[Discrete, ...]:
-        r"""The variables outside `fixed` on which the leaf's distribution does not depend once those are fixed.
-
-        A variable matters iff two leaves with different distributions are told apart by it alone: then some two joint
-        states differ in that variable only.
-
-        Cost: the square of the number of leaves that agree with `fixed`.
-        """
-        alive = np.ones(self.num_leaves, np.bool_)
-        for variable, code in fixed.items():
-            alive &= self.masks[self.variables.index(variable)][:, code]
-        leaves = np.flatnonzero(alive)
-        _, kind = np.unique(distributions[leaves], axis=0, return_inverse=True)
-        unequal = kind.reshape(-1)[:, None] != kind.reshape(-1)[None, :]
-        free = [axis for axis, v in enumerate(self.variables) if v not in fixed]
-        apart = {axis: ~_overlap(self.masks[axis][leaves]) for axis in free}
-        ways = np.sum([*apart.values()], axis=0) if apart else np.zeros(unequal.shape)
-        return tuple(self.variables[axis] for axis in free if not (apart[axis] & unequal & (ways == 1)).any())
-
-
-@dataclass(frozen=True, slots=True)
-class Gates:
-    r"""A tree as small factors over hidden gates, one a split below the root, that say whether the split is reached.
-
-    $$g_{\text{child}} = g \wedge [u \text{ takes that branch}], \qquad
-    \phi(g, u, x) = P(x \mid \ell) \text{ where } g \wedge [u \text{ takes the branch to leaf } \ell], \text{ else } 1$$
-
-    Their size grows with the number of splits, where a factor a leaf grows with the depth of the tree exponentially.
+    Reference: Koller & Friedman, section 17.5.2.
 
     >>> a, b, x = Discrete("a"), Discrete("b"), Discrete("x")
-    >>> Gates.of(x, (a, b), Node(0, (0, 1), (0, Node(1, (0, 1), (1, 2))))).auxiliaries
-    (Discrete('x(gate 1)', (0, 1)),)
+    >>> cpd = PartitionCPD(x, [[0, 0], [0, 1]], [[0.9, 0.1], [0.2, 0.8]], given=(a, b))
+    >>> cpd, cpd.num_parameters, cpd.to_table()[1, 0]
+    (PartitionCPD(x[2] | a[2], b[2]), 2, array([0.9, 0.1]))
     """
 
-    auxiliaries: tuple[Discrete, ...]
-    scopes: tuple[tuple[Discrete, ...], ...]
-    nodes: tuple[tuple[Node, int], ...]
+    __slots__ = ("distributions", "parts")
+    parts: Codes
+    distributions: Array
 
-    @classmethod
-    def of(cls, child: Discrete, variables: tuple[Discrete, ...], root: Node | int) -> Gates:
-        """The gates of a tree; `nodes` pairs each scope with its split and a branch, or -1 for the split's leaves."""
-        hidden: list[Discrete] = []
-        scopes: list[tuple[Discrete, ...]] = []
-        nodes: list[tuple[Node, int]] = []
+    def __init__(
+        self,
+        child: Discrete,
+        parts: ArrayLike | Mapping[Any, int],
+        distributions: ArrayLike,
+        given: Discrete | Iterable[Discrete] = (),
+        *,
+        block: ParameterBlock | str | None = None,
+    ) -> None:
+        self._init(child, given, block)
+        check_size(self.parents)
+        rows = np.array(distributions, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != child.num_states or not len(rows):
+            raise ModelError(f"{self!r} needs rows of {child.num_states} probabilities; found the shape {rows.shape}.")
+        self._set(parts=_checked_parts(self, parts, len(rows)), distributions=rows)
+        check_rows(rows, self, self.describe_group)
 
-        def visit(node: Node, gate: tuple[Discrete, ...]) -> None:
-            tested = variables[node.axis]
-            if any(isinstance(branch, int) for branch in node.branches):
-                scopes.append((*gate, tested, child))
-                nodes.append((node, -1))
-            for place, branch in enumerate(node.branches):
-                if isinstance(branch, Node):
-                    hidden.append(child.hidden(f"gate {len(hidden) + 1}", 2))
-                    scopes.append((*gate, tested, hidden[-1]))
-                    nodes.append((node, place))
-                    visit(branch, (hidden[-1],))
+    def _with(self, distributions: Array) -> Self:
+        other = type(self).__new__(type(self))
+        names = ("child", "parents", "block", "parts")
+        other._set(**{name: getattr(self, name) for name in names}, distributions=distributions)
+        return other
 
-        if isinstance(root, Node):
-            visit(root, ())
-        return cls(tuple(hidden), tuple(scopes), tuple(nodes))
+    @property
+    def num_parameters(self) -> int:
+        """One less than the child's states, for each part."""
+        return len(self.distributions) * (self.child.num_states - 1)
 
-    def factors(self, distributions: Array) -> tuple[Table, ...]:
-        """The factors, for these distributions at the leaves."""
-        pairs = zip(self.scopes, self.nodes, strict=True)
-        return tuple(_gate_factor(scope, node, place, distributions) for scope, (node, place) in pairs)
+    @property
+    def sharing_key(self) -> tuple[object, int]:
+        """What CPDs that share a block agree about: the child's states and the number of parts."""
+        return self.child.domain, len(self.distributions)
+
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+        return self.distributions, self.parts[joint_codes(rows, self.parents, num_rows, self)]
+
+    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
+        """The parents outside `context` that drop out in it: exact, by comparing rows."""
+        return self.to_table().irrelevant(context)
+
+    @property
+    def parameters(self) -> Array:
+        """The probabilities of the parts, flat."""
+        return self.distributions.reshape(-1)
+
+    @property
+    def groups(self) -> Codes:
+        """The part of each parameter."""
+        return np.repeat(np.arange(len(self.distributions)), self.child.num_states)
+
+    @property
+    def multiplicities(self) -> Array:
+        """One for each parameter."""
+        return np.ones(self.distributions.size)
+
+    @property
+    def sizes(self) -> Array:
+        """How many joint states of parents and child each parameter stands for."""
+        contexts = np.bincount(self.parts, minlength=len(self.distributions)).astype(np.float64)
+        return np.repeat(contexts, self.child.num_states)
+
+    def cells(self, codes: Columns) -> Codes:
+        """The parameter that each row of codes uses."""
+        num_rows = num_rows_of(codes, self.child, self)
+        part = self.parts[joint_codes(codes, self.parents, num_rows, self)]
+        return np.asarray(part * self.child.num_states + column(codes, self.child, num_rows, self))
+
+    def describe_group(self, group: int) -> str:
+        """The first context of a part, for messages."""
+        inside = np.flatnonzero(self.parts == group)
+        return f"(part {group}: {self.describe(int(inside[0]))})" if inside.size else f"(part {group})"
+
+    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
+        r"""The (weighted) counts $\check M_k[x]$ of each part and state, flat; additive."""
+        cells = self.cells(codes)
+        return count(cells, self.distributions.size, checked_weights(weights, len(cells), self))
+
+    def from_statistics(self, stats: ArrayLike, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
+        r"""The same parts with rows $\theta^k_x = (\check M_k[x] + \alpha) / (\check M_k + \sum \alpha)$.
+
+        Args:
+            stats: counts as `statistics` gives them.
+            prior: `Dirichlet` pseudo-counts (parts by states), or None for maximum likelihood.
+            unseen: parts without data or pseudo-counts become "uniform" (the default), or "raise" an error.
+
+        Reference: Koller & Friedman, equation 17.21.
+        """
+        counts = checked_counts(stats, self.distributions.size, self).reshape(self.distributions.shape)
+        return self._with(estimate(counts, prior, unseen, self, self.describe_group))
 
 
-def _gate_factor(scope: tuple[Discrete, ...], node: Node, place: int, distributions: Array) -> Table:
-    route = np.array(node.route)
-    if place >= 0:
-        opened = np.stack([route != place, route == place], axis=1).astype(np.float64)
-        closed = np.broadcast_to([1.0, 0.0], opened.shape)
-    else:
-        leaves = np.array([branch if isinstance(branch, int) else -1 for branch in node.branches])[route]
-        opened = np.where(((leaves >= 0) & (route >= 0))[:, None], distributions[leaves], 1.0)
-        closed = np.ones_like(opened)
-    return Table(scope, opened if len(scope) == 2 else np.stack([closed, opened]))
+def _checked_parts(cpd: PartitionCPD, parts: ArrayLike | Mapping[Any, int], num_parts: int) -> Codes:
+    """The part of each context, flat: every context in exactly one."""
+    total = num_entries(cpd.parents)
+    flat = _from_mapping(cpd, parts, total) if isinstance(parts, Mapping) else np.asarray(parts)
+    shape = tuple(p.num_states for p in cpd.parents)
+    if flat.shape not in (shape, (total,)) or (flat.size and flat.dtype.kind not in "iu"):
+        raise ModelError(f"{cpd!r} needs a whole number a context, of shape {shape}; found {flat.dtype} {flat.shape}.")
+    if flat.size and not (flat.min() >= 0 and flat.max() < num_parts):
+        raise ModelError(f"{cpd!r} has parts 0 to {num_parts - 1}; found {int(flat.max())} and {int(flat.min())}.")
+    return flat.reshape(-1).astype(np.int64)
 
 
-def _walk(
-    node: Node | int,
-    masks: tuple[Mask, ...],
-    path: tuple[int, ...],
-    found: dict[int, tuple[tuple[Mask, ...], tuple[int, ...]]],
-) -> None:
-    if isinstance(node, int):
-        found[node] = (masks, path)
-        return
-    route = np.array(node.route)
-    for branch, subtree in enumerate(node.branches):
-        narrowed = masks[node.axis] & (route == branch)
-        _walk(subtree, (*masks[: node.axis], narrowed, *masks[node.axis + 1 :]), (*path, node.axis), found)
-
-
-def _route(node: Node | int, rows: Codes, codes: Mapping[int, Codes], leaves: Codes) -> None:
-    if isinstance(node, int):
-        leaves[rows] = node
-        return
-    branch = np.array(node.route)[codes[node.axis][rows]]
-    for place, subtree in enumerate(node.branches):
-        _route(subtree, rows[branch == place], codes, leaves)
-
-
-def _overlap(masks: Mask) -> Mask:
-    """Which pairs of leaves share a state of one variable."""
-    weights = masks.astype(np.float32)
-    return np.asarray(weights @ weights.T > 0)
+def _from_mapping(cpd: PartitionCPD, parts: Mapping[Any, int], total: int) -> Codes:
+    found = np.full(total, -1, np.int64)
+    for states, part in parts.items():
+        listed = states if isinstance(states, tuple) else (states,)
+        if len(listed) != len(cpd.parents):
+            raise ScopeError(f"{cpd!r} has {len(cpd.parents)} parents; found {len(listed)} states: {states!r}.")
+        place = 0
+        for parent, state in zip(cpd.parents, listed, strict=True):
+            place = place * parent.num_states + parent.code(state)
+        found[place] = part
+    if (found < 0).any():
+        raise ModelError(f"{cpd!r}: the context {cpd.describe(int((found < 0).argmax()))} is in no part.")
+    return found

@@ -10,7 +10,7 @@ import numpy as np
 
 from sepset.factors.algebra import check_size, num_entries
 from sepset.factors.presentation import conditional, frame
-from sepset.variables import State
+from sepset.variables.variable import State
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

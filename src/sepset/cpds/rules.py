@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepset.cpds import tying
+from sepset.cpds.contexts import Gates, Node, Partition
+from sepset.cpds.counts import Unseen, checked_counts, checked_weights, column, count, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows
-from sepset.cpds.estimation import Unseen, checked_counts, checked_weights, column, count, num_rows_of
-from sepset.cpds.partition import Gates, Node, Partition
 from sepset.cpds.tree import smallest_form
 from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.factors.algebra import Columns, Factor, axis_of, num_entries
 from sepset.factors.table import Table
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.cpds.priors import Laplace, Normal
+from sepset.cpds.priors.dirichlet import Laplace, Normal
 from sepset.cpds.regression import Line, least_squares
 from sepset.cpds.scatter import Scatter
 from sepset.errors import NotApplicable

@@ -8,9 +8,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows
-from sepset.cpds.estimation import (
+from sepset.cpds.counts import (
     Unseen,
     checked_counts,
     checked_weights,
@@ -20,10 +18,12 @@ from sepset.cpds.estimation import (
     joint_codes,
     num_rows_of,
 )
+from sepset.cpds.cpd import ParameterBlock
+from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows
 from sepset.errors import ModelError, ScopeError, StateError
 from sepset.factors.algebra import Columns, Factor, check_size, num_entries
 from sepset.factors.table import Table
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]

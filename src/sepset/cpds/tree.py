@@ -11,15 +11,15 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sepset.cpds.contexts import Gates, Node, Partition
+from sepset.cpds.counts import Unseen, checked_counts, checked_weights, column, count, estimate, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows
-from sepset.cpds.estimation import Unseen, checked_counts, checked_weights, column, count, estimate, num_rows_of
-from sepset.cpds.partition import Gates, Node, Partition
 from sepset.cpds.table import row_of
 from sepset.errors import ModelError, ScopeError, listing
 from sepset.factors.algebra import Columns, Factor, num_entries
 from sepset.factors.table import Table
-from sepset.variables import Discrete, State
+from sepset.variables.variable import Discrete, State
 
 Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]

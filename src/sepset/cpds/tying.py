@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.cpds.estimation import Unseen, check_unseen, pseudo_counts, unseen_message
+from sepset.cpds.counts import Unseen, check_unseen, pseudo_counts, unseen_message
 from sepset.errors import DataError
 
 Array: TypeAlias = NDArray[np.float64]

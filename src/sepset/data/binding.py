@@ -22,8 +22,8 @@ from sepset.data.columns import (
 )
 from sepset.data.frames import Frame
 from sepset.errors import DataError, ModelError, listing, nearest
-from sepset.universe import Variables
-from sepset.variables import Discrete, Real, State, Vector
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, Real, State, Vector
 
 _UNKNOWN = -2
 

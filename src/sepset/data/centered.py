@@ -12,7 +12,7 @@ from sepset.data.columns import Values
 from sepset.data.dataset import Dataset
 from sepset.data.families import Scope
 from sepset.errors import DataError
-from sepset.variables import Vector
+from sepset.variables.variable import Vector
 
 Parts = tuple[Values, Values, Values]
 """Counts, means and scatters, with one axis over contexts."""
@@ -125,7 +125,7 @@ def centered(
 
 def _column(column: Values, weights: Values | None, places: NDArray[np.int64], contexts: int) -> Parts:
     """The moments of one column: many children of one class have one each."""
-    from sepset.kernels.columnmoments import column_moments
+    from sepset.kernels.data.columnmoments import column_moments
 
     parts = np.zeros(contexts), np.zeros(contexts), np.zeros(contexts)
     share = np.ones(1) if weights is None else np.ascontiguousarray(weights)
@@ -188,7 +188,7 @@ def check_range(rows: Values, names: Sequence[str], need: str, start: int | None
 
 
 def _add_by_context(places: NDArray[np.int64], block: Values, weights: Values, parts: Parts) -> None:
-    from sepset.kernels.scatter import add_rows
+    from sepset.kernels.data.scatter import add_rows
 
     add_rows(np.ascontiguousarray(places), np.ascontiguousarray(block), np.ascontiguousarray(weights), *parts)
 

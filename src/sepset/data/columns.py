@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sepset.data.duplicates import MANY, group_words
 from sepset.errors import DataError
-from sepset.variables import plain
+from sepset.variables.variable import plain
 
 MISSING = -1
 """The code of a missing cell."""

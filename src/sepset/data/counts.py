@@ -18,7 +18,7 @@ from sepset.data.sources import Weights, finder, rows_of
 from sepset.data.tally import tally
 from sepset.errors import DataError, ScopeError, TooLarge, listing
 from sepset.factors.algebra import check_size, num_entries
-from sepset.variables import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, Vector
 
 Missing = Literal["refuse", "skip"]
 

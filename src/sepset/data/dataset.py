@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from sepset.arrays import VariableArray
 from sepset.data.binding import bind_frame
-from sepset.data.coded import checked_cells, matrix_columns, named_columns, positions
+from sepset.data.codes import checked_cells, matrix_columns, named_columns, positions
 from sepset.data.columns import Cells, Codes, Levels, Values
 from sepset.data.frames import open_frame
 from sepset.data.weights import checked_weights
 from sepset.errors import DataError, ScopeError, listing
 from sepset.factors.draws import generator
-from sepset.universe import Variables
-from sepset.variables import Discrete, Real, State, VariableLike, Vector
+from sepset.variables.array import VariableArray
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, Real, State, VariableLike, Vector
 
 if TYPE_CHECKING:
     import pandas as pd

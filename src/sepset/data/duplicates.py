@@ -45,7 +45,7 @@ def group_words(words: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
     >>> group_words(np.array([[5, 1], [5, 1], [5, 2]]))
     (array([0, 2]), array([0, 0, 1]))
     """
-    from sepset.kernels.grouping import group_rows as grouped
+    from sepset.kernels.data.grouping import group_rows as grouped
 
     groups = np.empty(len(words), np.int64)
     firsts = np.empty(len(words), np.int64)

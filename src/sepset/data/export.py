@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.errors import DataError, listing, require
-from sepset.variables import Discrete, State
+from sepset.variables.variable import Discrete, State
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from sepset.errors import ScopeError
-from sepset.variables import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, Vector
 
 Family: TypeAlias = object
 """A child with its parents `(child, parents)`, a scope `(*parents, child)`, one variable, or anything with a scope."""

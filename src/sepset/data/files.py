@@ -16,15 +16,15 @@ from typing import Literal
 
 import numpy as np
 
-from sepset.arrays import VariableArray
 from sepset.data.columns import MISSING, Cells, Codes, Column, Levels, drop_missing, numbers_of
 from sepset.data.dataset import Dataset
 from sepset.data.export import is_text, numeric_states
 from sepset.data.frames import open_frame
 from sepset.data.scan import DELIMITERS, Scan, compression, connected, file_format, scanned
 from sepset.errors import DataError, FileFormatError, listing
-from sepset.universe import Variables
-from sepset.variables import Discrete, State, Vector
+from sepset.variables.array import VariableArray
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, State, Vector
 
 _BOOLEANS = {"true": True, "false": False}
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")

@@ -12,7 +12,7 @@ from sepset.data.frames import Frame
 from sepset.data.pushdown import Groups, LazyRows, Scope, collected
 from sepset.data.requirements import missing_message
 from sepset.errors import DataError
-from sepset.variables import Vector
+from sepset.variables.variable import Vector
 
 
 def lazy_moments(rows: LazyRows, reals: Sequence[Vector], scope: Scope) -> tuple[Values, Values, Values, int]:

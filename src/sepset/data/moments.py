@@ -20,7 +20,7 @@ from sepset.data.requirements import require_complete
 from sepset.data.sources import Weights, finder, rows_of
 from sepset.errors import DataError, ScopeError, listing
 from sepset.factors.algebra import check_size
-from sepset.variables import Discrete, Real, VariableLike, Vector
+from sepset.variables.variable import Discrete, Real, VariableLike, Vector
 
 
 @dataclass(frozen=True, slots=True, eq=False)

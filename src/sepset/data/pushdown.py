@@ -20,7 +20,7 @@ from sepset.data.files import matched
 from sepset.data.frames import Frame, open_frame
 from sepset.data.requirements import missing_message
 from sepset.errors import DataError
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 Scope = tuple[Discrete, ...]
 

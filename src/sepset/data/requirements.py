@@ -8,7 +8,7 @@ import numpy as np
 
 from sepset.data.dataset import Dataset, has_absent
 from sepset.errors import DataError
-from sepset.variables import Discrete, VariableLike
+from sepset.variables.variable import Discrete, VariableLike
 
 
 def require_rows(dataset: Dataset, purpose: str) -> None:

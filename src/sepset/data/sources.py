@@ -16,7 +16,7 @@ from sepset.data.frames import is_lazy, open_frame
 from sepset.data.pushdown import LazyRows
 from sepset.data.scan import scanned
 from sepset.errors import DataError
-from sepset.variables import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, Vector
 
 Weights = ArrayLike | str | None
 """Row weights: numbers, the name of a column, or none."""

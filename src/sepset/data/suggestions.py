@@ -13,7 +13,7 @@ from sepset.data.files import typed
 from sepset.data.frames import open_frame, opened_frame
 from sepset.data.scan import Scan, scanned
 from sepset.errors import DataError
-from sepset.variables import Discrete, Real
+from sepset.variables.variable import Discrete, Real
 
 Suggested: TypeAlias = dict[str, Discrete | Real]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sepset.data.columns import Codes, Values
 from sepset.data.dataset import Dataset
 from sepset.errors import ScopeError
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 _SCRATCH = 1 << 20  # bytes of codes laid side by side: they stay in the second cache
 _LANED = 1 << 16  # cells for which several tables take turns
@@ -73,7 +73,7 @@ def tally(
     >>> tally(Dataset.from_codes([coin], {"coin": [0, 1, 1]}), [(coin,)], None)
     [array([1., 2.])]
     """
-    from sepset.kernels.counting import LANES
+    from sepset.kernels.data.counting import LANES
 
     lanes = LANES if sum(map(_size, scopes)) <= _LANED else 1
     workers = min(_num_threads(threads), len(scopes))
@@ -100,7 +100,7 @@ def _num_threads(threads: int | None) -> int:
 def _tally(
     dataset: Dataset, scopes: Sequence[tuple[Discrete, ...]], weights: Values | None, lanes: int
 ) -> list[Values]:
-    from sepset.kernels.counting import TILE, count_rows, weigh_rows
+    from sepset.kernels.data.counting import TILE, count_rows, weigh_rows
 
     layout = _Layout.of(dataset, scopes)
     scratch = _scratch(layout.columns, TILE)

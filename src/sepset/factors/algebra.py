@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sepset.errors import ScopeError, TooLarge, listing, nearest
 from sepset.semiring import SUM, Semiring
-from sepset.variables import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, Vector
 
 AnyVariable: TypeAlias = Discrete | Vector
 """A variable of any kind."""

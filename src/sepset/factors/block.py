@@ -18,8 +18,8 @@ from sepset.factors.algebra import Factor, check_size
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.potentials import Potential
 from sepset.factors.table import Space, Table
-from sepset.universe import Variables
-from sepset.variables import Discrete
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete
 
 Array: TypeAlias = NDArray[np.float64]
 Ids: TypeAlias = NDArray[np.int32] | NDArray[np.int64]

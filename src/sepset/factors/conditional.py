@@ -12,7 +12,7 @@ from sepset.factors import presentation
 from sepset.factors.algebra import Columns
 from sepset.factors.rows import join, reduce_groups
 from sepset.semiring import MAX, SUM
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 if TYPE_CHECKING:
     from sepset.factors.sparse import SparseTable

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepset.errors import ModelError, ScopeError
-from sepset.evidence import real_value
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, check_scope, find, num_entries
-from sepset.variables import Discrete, Real, Vector
+from sepset.variables.evidence import real_value
+from sepset.variables.variable import Discrete, Real, Vector
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]

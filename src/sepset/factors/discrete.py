@@ -14,7 +14,7 @@ from sepset.factors import information, presentation
 from sepset.factors.algebra import Assignment, Conditional, axis_of, find, num_entries
 from sepset.factors.draws import generator
 from sepset.semiring import MAX, SUM, Semiring
-from sepset.variables import Discrete, State, VariableLike
+from sepset.variables.variable import Discrete, State, VariableLike
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

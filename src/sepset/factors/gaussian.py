@@ -29,7 +29,7 @@ from sepset.factors.coordinates import (
 from sepset.factors.moments import Gaussian, check_covariances, freeze
 from sepset.factors.table import NUMBER
 from sepset.semiring import MAX, SUM, Semiring
-from sepset.variables import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, Vector
 
 if TYPE_CHECKING:
     from sepset.factors.hybrid import CanonicalTable
@@ -53,7 +53,7 @@ class CanonicalGaussian:
 
     Reference: Koller & Friedman, definition 14.1.
 
-    >>> from sepset.variables import Real
+    >>> from sepset.variables.variable import Real
     >>> x, y, z = Real("x"), Real("y"), Real("z")
     >>> f = CanonicalGaussian((x, y), [[1, -1], [-1, 1]], [1, -1], -3)
     >>> g = CanonicalGaussian((y, z), [[3, -2], [-2, 4]], [5, -1], 1)
@@ -93,7 +93,7 @@ class CanonicalGaussian:
     ) -> CanonicalGaussian:
         r"""The density $N(\mu; \Sigma)$ (times $e^{\ell}$); a singular $\Sigma$ has no canonical form and raises.
 
-        >>> from sepset.variables import Real
+        >>> from sepset.variables.variable import Real
         >>> CanonicalGaussian.from_moments(Real("x"), 3.0, 4.0).K.tolist()
         [[0.25]]
         """
@@ -126,7 +126,7 @@ class CanonicalGaussian:
 
         Reference: Koller & Friedman, section 14.2.1.
 
-        >>> from sepset.variables import Real
+        >>> from sepset.variables.variable import Real
         >>> x, y = Real("x"), Real("y")
         >>> CanonicalGaussian.from_linear(y, x, 1.0, 2.0, 0.5).marginalize(y).K.tolist()
         [[0.0]]

@@ -41,7 +41,7 @@ from sepset.factors.gaussian import CanonicalGaussian, GaussianConditional, chec
 from sepset.factors.moments import Gaussian, GaussianMixture, freeze
 from sepset.factors.table import NUMBER, Table
 from sepset.semiring import SUM, Semiring, log_sum
-from sepset.variables import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, Vector
 
 Array = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ class CanonicalTable:
 
     Reference: Koller & Friedman, definition 14.2.
 
-    >>> from sepset.variables import Real
+    >>> from sepset.variables.variable import Real
     >>> d, x = Discrete("d", 2), Real("x")
     >>> f = CanonicalTable.from_moments((d, x), [0.0, 3.0], [1.0, 4.0], np.log([0.4, 0.6]))
     >>> f.marginalize(x).values.round(9).tolist(), round(f.collapse(d).to_moments().variance(), 9)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.factors.algebra import axis_of
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 if TYPE_CHECKING:
     from sepset.factors.discrete import DiscreteFactor
-    from sepset.variables import VariableLike
+    from sepset.variables.variable import VariableLike
 
 Array = NDArray[np.float64]
 

@@ -27,7 +27,7 @@ from sepset.factors.coordinates import (
 )
 from sepset.factors.draws import generator
 from sepset.semiring import log_sum
-from sepset.variables import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, Vector
 
 if TYPE_CHECKING:
     from sepset.factors.gaussian import CanonicalGaussian
@@ -47,7 +47,7 @@ class Gaussian:
         mean: $\mu$, the coordinates of the scope end to end; a number for one `Real`.
         covariance: $\Sigma$; the variance for one `Real`.
 
-    >>> from sepset.variables import Real
+    >>> from sepset.variables.variable import Real
     >>> joint = Gaussian((Real("x"), Real("y")), [1.0, 2.0], [[2.0, 1.0], [1.0, 2.0]])
     >>> joint.marginal("y").mean(), joint.condition({"x": 3.0}).mean()
     (2.0, 3.0)
@@ -180,7 +180,7 @@ class GaussianMixture:
         means: one row a component.
         covariances: one matrix a component.
 
-    >>> from sepset.variables import Real
+    >>> from sepset.variables.variable import Real
     >>> mixture = GaussianMixture(Real("x"), [0.4, 0.6], [0.0, 3.0], [1.0, 4.0])
     >>> round(mixture.mean(), 9), round(mixture.variance(), 9)
     (1.8, 4.96)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepset.errors import ScopeError, require
-from sepset.variables import Discrete, State, Vector
+from sepset.variables.variable import Discrete, State, Vector
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

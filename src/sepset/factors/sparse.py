@@ -30,7 +30,7 @@ from sepset.factors.discrete import Array, Codes, DiscreteFactor
 from sepset.factors.rows import in_order, join, ranks, reduce_groups, starts
 from sepset.factors.table import NUMBER, Table
 from sepset.semiring import MAX, SUM, Semiring, log_sum
-from sepset.variables import Discrete, State, VariableLike
+from sepset.variables.variable import Discrete, State, VariableLike
 
 Rule: TypeAlias = Callable[..., State] | Mapping[Any, State]
 """A child's state as a function of its parents' states, or as a mapping from them."""

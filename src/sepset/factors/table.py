@@ -20,7 +20,7 @@ from sepset.factors.conditional import TableConditional
 from sepset.factors.discrete import Codes, DiscreteFactor
 from sepset.factors.draws import generator
 from sepset.semiring import MAX, SUM, Semiring, log_sum
-from sepset.variables import Discrete, State, VariableLike
+from sepset.variables.variable import Discrete, State, VariableLike
 
 Array: TypeAlias = NDArray[np.float64]
 Space: TypeAlias = Literal["linear", "log"]

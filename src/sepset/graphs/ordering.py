@@ -414,7 +414,7 @@ def _run(
     limit: float,
 ) -> tuple[Longs, float, int]:
     """One compiled greedy pass: the order, log2 of its total table size, and the work done."""
-    from sepset.kernels.ordering import greedy_order
+    from sepset.kernels.graphs.ordering import greedy_order
 
     return greedy_order(task.indptr, task.indices, weight, logs, task.group, mix, bias, tie, limit, _NEVER)
 
@@ -448,7 +448,7 @@ def _hopeless(task: OrderingTask, tried: int = 1) -> TooLarge:
 
 def _without(task: OrderingTask, gone: Longs) -> tuple[OrderingTask, Longs]:
     """The task on the graph without these node numbers, and the numbers that are left."""
-    from sepset.kernels.ordering import without_nodes
+    from sepset.kernels.graphs.ordering import without_nodes
 
     kept, indptr, indices = without_nodes(task.indptr, task.indices, gone)
     names = Names(task.nodes.__getitem__, kept)

@@ -263,7 +263,7 @@ class _Ball(NamedTuple):
 
 
 def _bayes_ball(dag: DAG, sources: list[int], observed: list[int]) -> _Ball:
-    from sepset.kernels import reachability
+    from sepset.kernels.graphs import reachability
 
     seen = np.zeros(len(dag), dtype=np.uint8)
     seen[observed] = 1

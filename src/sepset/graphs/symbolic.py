@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.base.lazy import lazy
 from sepset.errors import ScopeError
 from sepset.graphs.elimination import EliminationOrder, eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import OrderingMethod, OrderingTask
-from sepset.lazy import lazy
 
 __all__ = ["SymbolicElimination", "symbolic_elimination"]
 
@@ -135,7 +135,7 @@ def symbolic_elimination(
     >>> symbolic_elimination(("A", "B", "C"), rows, (2, 2, 2), np.zeros(3, np.int64), MinFill()).names
     ('A', 'B', 'C')
     """
-    from sepset.kernels.planning import eliminate
+    from sepset.kernels.compiled.planning import eliminate
 
     start, neighbors = rows
     weights = _floats(cards)

@@ -124,7 +124,7 @@ def _parts(rows: dict[int, set[int]]) -> list[dict[int, set[int]]]:
 
 
 def _has_width(rows: dict[int, set[int]], k: int) -> bool:
-    from sepset.kernels.treewidth import has_width
+    from sepset.kernels.graphs.treewidth import has_width
 
     number = {v: i for i, v in enumerate(rows)}
     masks = np.array([sum(1 << number[u] for u in rows[v]) for v in rows], dtype=np.int64)

@@ -17,10 +17,10 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.base.progress import Bar
 from sepset.errors import DataError, ScopeError, SepsetError
 from sepset.inference import checkpoint as files
 from sepset.inference.checkpoint import Codec, Plain
-from sepset.inference.progress import Bar
 from sepset.inference.result import Status
 
 T = TypeVar("T")

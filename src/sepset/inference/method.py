@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepset.errors import NotApplicable
-from sepset.evidence import Evidence
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.table import Table
 from sepset.inference.plan import Plan
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.problem import Problem
+from sepset.variables.evidence import Evidence
 
 
 def check_settings(order: object, memory: object) -> None:

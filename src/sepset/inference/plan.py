@@ -13,14 +13,14 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.graphs.elimination import EliminationOrder
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import GivenOrder, Names, OrderingMethod
 from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
-from sepset.lazy import lazy
 from sepset.problem import Problem, Relevant
-from sepset.universe import Variables
+from sepset.variables.universe import Variables
 
 Ints = NDArray[np.int64]
 
@@ -167,7 +167,7 @@ def make_plan(
         limit: the most bytes of tables; where every order tried is far beyond that, the search ends with `TooLarge`.
         cards: how many states of each variable the tables range over; all by default.
     """
-    from sepset.kernels.planning import scope_graph
+    from sepset.kernels.compiled.planning import scope_graph
 
     cards, kept = problem.variables.cards if cards is None else cards, relevant.places
     place = np.empty(len(cards), np.int64)

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.arrays import VariableArray
+from sepset.base.lazy import lazy
 from sepset.errors import ScopeError, listing, nearest
 from sepset.factors.algebra import Scope
-from sepset.lazy import lazy
-from sepset.variables import Discrete, VariableLike, Vector
+from sepset.variables.array import VariableArray
+from sepset.variables.variable import Discrete, VariableLike, Vector
 
 
 class Guarantee(Enum):

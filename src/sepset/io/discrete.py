@@ -16,7 +16,7 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
-from sepset.variables import Discrete, Vector
+from sepset.variables.variable import Discrete, Vector
 
 Array: TypeAlias = NDArray[np.float64]
 

@@ -70,7 +70,7 @@ def read(path: PathLike, *, normalize: bool = True, max_bytes: int = MAX_BYTES) 
     >>> import tempfile
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.models.bayesnet import BayesNet
-    >>> from sepset.variables import Discrete
+    >>> from sepset.variables.variable import Discrete
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(BayesNet(TableCPD(Discrete("coin", ("head", "tail")), [0.5, 0.5])), f"{folder}/coin.bif.gz")
     ...     read(f"{folder}/coin.bif.gz")["coin"]

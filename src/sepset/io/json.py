@@ -24,7 +24,7 @@ from sepset.models.chaingraph import ChainGraph
 from sepset.models.features import Feature
 from sepset.models.markovnet import MarkovNet
 from sepset.models.model import Model
-from sepset.universe import Variables
+from sepset.variables.universe import Variables
 
 Document: TypeAlias = dict[str, Any]
 

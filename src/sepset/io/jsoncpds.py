@@ -8,16 +8,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sepset.cpds.causal import NoisyMax, NoisyOr
+from sepset.cpds.contexts import Node
 from sepset.cpds.cpd import CPD, ParameterBlock
-from sepset.cpds.kernel import KernelCPD
-from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.deterministic import DeterministicCPD, MultiplexerCPD
+from sepset.cpds.kerneldensity import KernelCPD
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
-from sepset.cpds.partition import Node
-from sepset.cpds.partitioned import PartitionCPD
+from sepset.cpds.noisy import NoisyMax, NoisyOr
+from sepset.cpds.partition import PartitionCPD
 from sepset.cpds.parzen import Samples
 from sepset.cpds.rules import Rule, RuleCPD
-from sepset.cpds.structured import DeterministicCPD, MultiplexerCPD
 from sepset.cpds.table import TableCPD
 from sepset.cpds.tree import Split, Subtree, TreeCPD
 from sepset.errors import NotApplicable
@@ -34,8 +34,8 @@ from sepset.io.jsonvariables import (
 )
 from sepset.io.lexer import Array
 from sepset.io.record import SLACK, Misses, normalized_rows, row_name
-from sepset.universe import Variables
-from sepset.variables import Discrete, Vector
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, Vector
 
 DEPTH = 300
 """How deep a tree may be."""

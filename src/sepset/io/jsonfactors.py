@@ -29,7 +29,7 @@ from sepset.factors.table import Table
 from sepset.io.cursor import Cursor
 from sepset.io.jsonvariables import continuous_all, discrete_all, found_all, names
 from sepset.io.lexer import Array
-from sepset.universe import Variables
+from sepset.variables.universe import Variables
 
 Document: TypeAlias = dict[str, Any]
 
@@ -70,7 +70,7 @@ def _potential_document(potential: Potential) -> Document:
 def factor_document(factor: Factor) -> Document:
     """One factor as JSON.
 
-    >>> from sepset.variables import Discrete
+    >>> from sepset.variables.variable import Discrete
     >>> factor_document(Table(Discrete("a"), [1, 2]))
     {'kind': 'table', 'scope': ['a'], 'values': [1.0, 2.0]}
     """

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from sepset.arrays import VariableArray
 from sepset.io.cursor import Cursor
-from sepset.universe import Variables
-from sepset.variables import Discrete, Real, State, Vector
+from sepset.variables.array import VariableArray
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, Real, State, Vector
 
 Document: TypeAlias = dict[str, Any]
 Part: TypeAlias = Discrete | Vector | VariableArray

@@ -14,7 +14,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import FileFormatError, SepsetError, nearest
 from sepset.models.bayesnet import BayesNet
-from sepset.variables import Discrete, State
+from sepset.variables.variable import Discrete, State
 
 Array: TypeAlias = NDArray[np.float64]
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from sepset.errors import FileFormatError
-from sepset.evidence import Likelihood
 from sepset.io.files import PathLike, read_bytes, write_bytes
 from sepset.io.lexer import Array, BadNumber, Words, decode, reals, whole
 from sepset.io.uai import WORDS
-from sepset.variables import Discrete, State
+from sepset.variables.evidence import Likelihood
+from sepset.variables.variable import Discrete, State
 
 if TYPE_CHECKING:
     from sepset.models.model import Model

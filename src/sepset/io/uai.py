@@ -25,7 +25,7 @@ from sepset.io.record import NetworkRecord, TableRecord, VariableRecord, network
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.models.model import Model
-from sepset.variables import Discrete, Domain
+from sepset.variables.variable import Discrete, Domain
 
 Array: TypeAlias = NDArray[np.float64]
 

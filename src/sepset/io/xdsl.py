@@ -18,9 +18,9 @@ from typing import Any, TypeAlias, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.cpds.causal import NoisyMax, NoisyOr
 from sepset.cpds.cpd import CPD
-from sepset.cpds.structured import DeterministicCPD
+from sepset.cpds.deterministic import DeterministicCPD
+from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, listing, nearest
 from sepset.io.discrete import VariableView, bayes_net, rows_of, table_of, views
@@ -39,7 +39,7 @@ from sepset.io.record import (
 )
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 NAME, STATES, POSITION = "sepset_name", "sepset_states", "sepset_position"
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from sepset.base.axes import axes_of, count_steps
+from sepset.base.display import Shown, Tabulated
 from sepset.data.counts import Counts
 from sepset.data.sources import Weights
 from sepset.errors import DataError, NotApplicable, ScopeError, listing, nearest
@@ -18,14 +20,12 @@ from sepset.factors.draws import generator
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import was_interrupted
 from sepset.inference.result import Guarantee, Guarantees, Result
-from sepset.learning.axes import axes_of, count_steps
-from sepset.learning.tabulated import Shown, Tabulated
 from sepset.learning.task import Task, template_of
 from sepset.models.bayesnet import BayesNet
 
 if TYPE_CHECKING:
-    from sepset.learning.fragmentation import Fragmentation
-    from sepset.learning.posterior import Posterior
+    from sepset.learning.estimation.coverage import Fragmentation
+    from sepset.learning.estimation.posterior import Posterior
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -158,7 +158,7 @@ def fit(
     >>> fit(DAG.parse("rain -> wet"), rows).model.cpd("wet").values.round(3).tolist()
     [[0.667, 0.333], [0.0, 1.0]]
     """
-    from sepset.learning.parameters import MLE
+    from sepset.learning.estimation.estimators import MLE
 
     chosen = MLE() if method is None else method
     if not callable(getattr(chosen, "fit", None)) or isinstance(chosen, type):

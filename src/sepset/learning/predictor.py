@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from sepset.data.dataset import Dataset
 from sepset.data.suggestions import column_names
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, listing
-from sepset.evidence import Evidence
-from sepset.inference.cliquetree import CliqueTree
-from sepset.inference.findings import Findings
-from sepset.inference.rowwise import Workers, answer_rows
+from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.rows.evidencerows import Findings
+from sepset.inference.rows.rowwise import Workers, answer_rows
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
-from sepset.variables import Discrete, VariableLike, Vector
+from sepset.variables.evidence import Evidence
+from sepset.variables.variable import Discrete, VariableLike, Vector
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -97,7 +97,7 @@ class Predictor:
         if over is None and own is not None and self._log_total == 0.0 and is_observed(rows, self.model.variables):
             return np.asarray(own(rows), np.float64)
         chosen = tuple(self.model.variables) if over is None else self.variables(over)
-        from sepset.learning.mixedrows import log_densities
+        from sepset.learning.incomplete.mixedrows import log_densities
 
         direct = log_densities(self.model, rows, chosen)
         if direct is not None:
@@ -133,7 +133,7 @@ class Predictor:
 
     def _by_blanket(self, data: object, target: Discrete) -> Floats | None:
         """The same where all other cells are there, so that the CPDs that mention the target say it all."""
-        from sepset.learning.classification import Classifier
+        from sepset.learning.classify.classification import Classifier
 
         rows = self.dataset(data)
         others = (v for v in self.model.variables if v != target)

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from sepset.cpds.configurations import Configurations
 from sepset.cpds.cpd import CPD, ParameterBlock
+from sepset.cpds.deterministic import DeterministicCPD, MultiplexerCPD
 from sepset.cpds.discrete import DiscreteCPD, decode
-from sepset.cpds.linear import LinearGaussian
-from sepset.cpds.multinomials import multinomials
-from sepset.cpds.structured import DeterministicCPD, MultiplexerCPD
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.parameters import multinomials
 from sepset.cpds.table import TableCPD
 from sepset.data.counts import Counts
 from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.algebra import Columns
-from sepset.learning.refinement import is_tight
-from sepset.learning.sharing import blocks_of
+from sepset.learning.blocks import blocks_of
+from sepset.learning.incomplete.refinement import is_tight
 from sepset.learning.stored import is_countable, stored_statistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
@@ -61,7 +61,7 @@ class Pooled:
 class Statistics:
     """The statistics of every block of a network, and how many rows they come from.
 
-    >>> from sepset.variables import Discrete
+    >>> from sepset.variables.variable import Discrete
     >>> net = BayesNet(TableCPD(Discrete("coin", "HT"), [0.5, 0.5]))
     >>> stats = Statistics.of(Task(net, {"coin": list("HTT")}), "MLE")
     >>> stats.blocks[ParameterBlock("coin")].total.tolist(), stats.num_rows

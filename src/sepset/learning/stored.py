@@ -9,14 +9,14 @@ import numpy as np
 
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import DiscreteCPD, decode
-from sepset.cpds.linear import LinearGaussian
-from sepset.cpds.scatters import Scatters
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.moments import Scatters
 from sepset.cpds.table import TableCPD
 from sepset.data.counts import Counts
 from sepset.data.moments import Moments
 from sepset.data.sources import Weights
 from sepset.factors.algebra import num_entries
-from sepset.variables import Real, Vector
+from sepset.variables.variable import Real, Vector
 
 LARGEST = 2**20
 """The most joint states of a family that is counted state by state, where its CPD is no table."""
@@ -30,7 +30,7 @@ Pack: TypeAlias = tuple[tuple[Vector, ...], list[LinearGaussian]]
 def is_countable(cpd: CPD) -> bool:
     """Whether group-bys tell the statistics of a CPD: tables, small discrete families, and lines of real numbers.
 
-    >>> from sepset.variables import Discrete
+    >>> from sepset.variables.variable import Discrete
     >>> is_countable(TableCPD(Discrete("x"), [0.5, 0.5])), is_countable(LinearGaussian(Vector("p", 1), covariance=1.0))
     (True, False)
     """

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepset.cpds.cpd import CPD
-from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset, has_absent
 from sepset.data.files import read_dataset
@@ -26,7 +26,7 @@ from sepset.factors.algebra import AnyVariable, Columns, check_size, num_entries
 from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
 from sepset.models.rows import complete
-from sepset.variables import Discrete, Real, Vector
+from sepset.variables.variable import Discrete, Real, Vector
 
 Array: TypeAlias = NDArray[np.float64]
 

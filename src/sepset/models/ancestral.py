@@ -24,7 +24,7 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError
 from sepset.factors.algebra import Columns
 from sepset.factors.draws import generator
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 Ints = NDArray[np.int64]
 
@@ -64,7 +64,7 @@ class TableSteps:
 
     def run(self, codes: NDArray[Any], seeds: Sequence[SeedSequence], threads: int) -> None:
         """Draw every row of `codes`, one stream a chunk."""
-        from sepset.kernels import sampling
+        from sepset.kernels.models import sampling
 
         num_rows = codes.shape[1]
 

@@ -16,7 +16,6 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.data import Dataset
 from sepset.errors import ModelError, ScopeError, listing, nearest
-from sepset.evidence import Given
 from sepset.factors.algebra import Columns
 from sepset.factors.block import Single
 from sepset.factors.draws import generator
@@ -27,8 +26,9 @@ from sepset.models.markovnet import MarkovNet
 from sepset.models.model import NamedModel, is_cpd
 from sepset.models.rows import complete
 from sepset.problem import Block, ConditionalGroup, Problem
-from sepset.universe import Variables
-from sepset.variables import Discrete, State, VariableLike, Vector
+from sepset.variables.evidence import Given
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, State, VariableLike, Vector
 
 if TYPE_CHECKING:
     from sepset.models.factorgraph import FactorGraph

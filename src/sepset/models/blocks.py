@@ -12,13 +12,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sepset.arrays import Edges, VariableArray
 from sepset.errors import ModelError, ScopeError, listing
 from sepset.factors.block import FactorBlock
 from sepset.factors.potentials import Potential
 from sepset.factors.table import Table
-from sepset.universe import Variables
-from sepset.variables import Discrete
+from sepset.variables.array import Edges, VariableArray
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete
 
 Space = Literal["linear", "log"]
 Places = NDArray[np.integer]

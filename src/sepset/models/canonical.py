@@ -21,7 +21,7 @@ from sepset.errors import ModelError
 from sepset.factors.table import Table
 from sepset.graphs.graph import UndirectedGraph
 from sepset.models.markovnet import MarkovNet
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 
 def canonical_form(

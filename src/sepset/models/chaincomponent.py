@@ -22,7 +22,7 @@ from sepset.factors.algebra import Columns, Conditional, Factor, check_scope, nu
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.graphs.graph import UndirectedGraph, connected_components
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 Array = NDArray[np.float64]
 AnyTable = Table | SparseTable

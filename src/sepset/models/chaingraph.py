@@ -27,8 +27,8 @@ from sepset.models.markovnet import MarkovNet
 from sepset.models.model import NamedModel, is_cpd
 from sepset.models.rows import complete
 from sepset.problem import ConditionalGroup, Problem
-from sepset.universe import Variables
-from sepset.variables import VariableLike
+from sepset.variables.universe import Variables
+from sepset.variables.variable import VariableLike
 
 Array = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ class ChainGraph(NamedModel):
     Reference: Koller & Friedman, section 4.6.2.
 
     >>> from sepset.factors.table import Table
-    >>> from sepset.variables import Discrete
+    >>> from sepset.variables.variable import Discrete
     >>> u, a, b = Discrete("u"), Discrete("a"), Discrete("b")
     >>> pair = ChainComponent((a, b), Table((u, a), [[1, 2], [3, 1]]), Table((a, b), [[5, 1], [1, 5]]))
     >>> model = ChainGraph(TableCPD(u, [0.5, 0.5]), pair)

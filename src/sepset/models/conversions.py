@@ -20,7 +20,7 @@ from sepset.models.chaingraph import ChainGraph
 from sepset.models.factorgraph import FactorGraph
 from sepset.models.markovnet import MarkovNet
 from sepset.models.model import Model
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 
 def to_markov_net(model: Model) -> MarkovNet:

@@ -13,7 +13,7 @@ from sepset.factors.algebra import Factor
 from sepset.models.markovnet import MarkovNet
 from sepset.models.model import Model, NamedModel
 from sepset.problem import Problem
-from sepset.variables import VariableLike
+from sepset.variables.variable import VariableLike
 
 
 class FactorGraph(NamedModel):
@@ -29,7 +29,7 @@ class FactorGraph(NamedModel):
     Reference: Koller & Friedman, section 4.4.1.
 
     >>> from sepset.factors.table import Table
-    >>> from sepset.variables import Discrete
+    >>> from sepset.variables.variable import Discrete
     >>> a, b = Discrete("a"), Discrete("b")
     >>> graph = FactorGraph(MarkovNet(Table((a, b), [[1, 2], [3, 4]]), Table(a, [1, 2])))
     >>> graph, graph.neighbors("a"), graph.neighbors(0)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sepset.errors import ModelError
 from sepset.factors.algebra import check_scope, check_size, num_entries
 from sepset.factors.table import Table
-from sepset.variables import Discrete
+from sepset.variables.variable import Discrete
 
 
 @dataclass(frozen=True, slots=True, eq=False)

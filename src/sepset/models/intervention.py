@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sepset.cpds.linear import LinearGaussian
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError
-from sepset.evidence import is_missing, real_value
-from sepset.variables import Discrete, Vector
+from sepset.variables.evidence import is_missing, real_value
+from sepset.variables.variable import Discrete, Vector
 
 
 def intervened(variable: Discrete | Vector, value: object) -> TableCPD | LinearGaussian:

@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sepset.arrays import Edges, VariableArray
 from sepset.errors import ModelError, NotApplicable, ScopeError
-from sepset.evidence import Given, resolve
 from sepset.factors.algebra import Factor
 from sepset.factors.block import Block, FactorBlock, Single
 from sepset.factors.potentials import Potts
@@ -29,8 +27,10 @@ from sepset.models.model import NamedModel, is_factor
 from sepset.models.reduction import reduced, scaled_block
 from sepset.models.rows import code_matrix, complete
 from sepset.problem import Problem
-from sepset.universe import Variables
-from sepset.variables import Discrete, VariableLike, Vector
+from sepset.variables.array import Edges, VariableArray
+from sepset.variables.evidence import Given, resolve
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, VariableLike, Vector
 
 if TYPE_CHECKING:
     from sepset.models.factorgraph import FactorGraph

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from sepset.errors import ModelError
 from sepset.problem import Problem
-from sepset.universe import Variables
-from sepset.variables import Discrete, VariableLike, Vector
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, VariableLike, Vector
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

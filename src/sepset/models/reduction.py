@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepset.arrays import VariableArray
 from sepset.errors import NotClosed, TooLarge
-from sepset.evidence import Evidence
 from sepset.factors.algebra import MAX_ENTRIES
 from sepset.factors.block import Block, FactorBlock, Single
 from sepset.factors.potentials import Potential
 from sepset.factors.table import Table
 from sepset.problem import Problem
-from sepset.universe import Variables
-from sepset.variables import Discrete
+from sepset.variables.array import VariableArray
+from sepset.variables.evidence import Evidence
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]

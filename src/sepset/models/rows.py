@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from sepset.data import Dataset
 from sepset.errors import DataError, StateError
-from sepset.evidence import is_missing, real_value
 from sepset.factors.algebra import Columns
-from sepset.universe import Variables
-from sepset.variables import Discrete
+from sepset.variables.evidence import is_missing, real_value
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete
 
 
 def complete(frame: object, variables: Variables) -> tuple[Columns, int]:

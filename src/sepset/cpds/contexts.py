@@ -1,0 +1,200 @@
+r"""Partitions of the parents' joint states into contexts, as decision trees: the shape of tree and rule CPDs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.cpds.counts import column
+from sepset.factors.algebra import Columns
+from sepset.factors.table import Table
+from sepset.variables.variable import Discrete
+
+Array: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A test of one variable: `route` gives the branch of each state (-1 where it cannot occur); leaves are numbers."""
+
+    axis: int
+    route: tuple[int, ...]
+    branches: tuple[Node | int, ...]
+
+
+class Partition:
+    """The joint states of `variables`, split by a decision tree into numbered leaves.
+
+    >>> a, b = Discrete("a", 2), Discrete("b", 3)
+    >>> parts = Partition((a, b), Node(0, (0, 1), (0, Node(1, (0, 1, 1), (1, 2)))))
+    >>> parts.num_leaves, [parts.size(leaf) for leaf in range(3)], parts.describe(2)
+    (3, [3, 1, 2], '(a=1, b in {1, 2})')
+    """
+
+    __slots__ = ("masks", "root", "tested", "variables")
+    variables: tuple[Discrete, ...]
+    root: Node | int
+    masks: tuple[Mask, ...]
+    tested: tuple[tuple[int, ...], ...]
+
+    def __init__(self, variables: tuple[Discrete, ...], root: Node | int) -> None:
+        self.variables, self.root = variables, root
+        found: dict[int, tuple[tuple[Mask, ...], tuple[int, ...]]] = {}
+        _walk(root, tuple(np.ones(v.num_states, np.bool_) for v in variables), (), found)
+        leaves = [found[leaf] for leaf in range(len(found))]
+        self.masks = tuple(np.array([masks[axis] for masks, _ in leaves]) for axis in range(len(variables)))
+        for mask in self.masks:
+            mask.setflags(write=False)
+        self.tested = tuple(tuple(sorted(set(path))) for _, path in leaves)
+
+    @property
+    def num_leaves(self) -> int:
+        """The number of contexts."""
+        return len(self.tested)
+
+    def locate(self, rows: Columns, num_rows: int, owner: object) -> Codes:
+        """The leaf of each row of codes."""
+        used = {axis for path in self.tested for axis in path}
+        codes = {axis: column(rows, self.variables[axis], num_rows, owner) for axis in used}
+        leaves = np.zeros(num_rows, np.int64)
+        _route(self.root, np.arange(num_rows), codes, leaves)
+        return leaves
+
+    def size(self, leaf: int) -> int:
+        """How many joint states a leaf holds."""
+        return math.prod(int(mask[leaf].sum()) for mask in self.masks)
+
+    def indicator(self, leaf: int) -> Array:
+        """One where the tested variables of a leaf lie in its context, zero elsewhere; an axis a tested variable."""
+        box: Array = np.ones(())
+        for axis in self.tested[leaf]:
+            box = np.multiply.outer(box, self.masks[axis][leaf].astype(np.float64))
+        return box
+
+    def scope(self, leaf: int) -> tuple[Discrete, ...]:
+        """The variables tested on the way to a leaf."""
+        return tuple(self.variables[axis] for axis in self.tested[leaf])
+
+    def describe(self, leaf: int) -> str:
+        """The context of a leaf, for messages."""
+        return f"({', '.join(self._clause(axis, leaf) for axis in self.tested[leaf])})"
+
+    def _clause(self, axis: int, leaf: int) -> str:
+        variable = self.variables[axis]
+        states = [repr(variable.states[code]) for code in np.flatnonzero(self.masks[axis][leaf])]
+        return f"{variable.name}={states[0]}" if len(states) == 1 else f"{variable.name} in {{{', '.join(states)}}}"
+
+    def irrelevant(self, distributions: Array, fixed: Mapping[Discrete, int]) -> tuple[Discrete, ...]:
+        r"""The variables outside `fixed` on which the leaf's distribution does not depend once those are fixed.
+
+        A variable matters iff two leaves with different distributions are told apart by it alone: then some two joint
+        states differ in that variable only.
+
+        Cost: the square of the number of leaves that agree with `fixed`.
+        """
+        alive = np.ones(self.num_leaves, np.bool_)
+        for variable, code in fixed.items():
+            alive &= self.masks[self.variables.index(variable)][:, code]
+        leaves = np.flatnonzero(alive)
+        _, kind = np.unique(distributions[leaves], axis=0, return_inverse=True)
+        unequal = kind.reshape(-1)[:, None] != kind.reshape(-1)[None, :]
+        free = [axis for axis, v in enumerate(self.variables) if v not in fixed]
+        apart = {axis: ~_overlap(self.masks[axis][leaves]) for axis in free}
+        ways = np.sum([*apart.values()], axis=0) if apart else np.zeros(unequal.shape)
+        return tuple(self.variables[axis] for axis in free if not (apart[axis] & unequal & (ways == 1)).any())
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    r"""A tree as small factors over hidden gates, one a split below the root, that say whether the split is reached.
+
+    $$g_{\text{child}} = g \wedge [u \text{ takes that branch}], \qquad
+    \phi(g, u, x) = P(x \mid \ell) \text{ where } g \wedge [u \text{ takes the branch to leaf } \ell], \text{ else } 1$$
+
+    Their size grows with the number of splits, where a factor a leaf grows with the depth of the tree exponentially.
+
+    >>> a, b, x = Discrete("a"), Discrete("b"), Discrete("x")
+    >>> Gates.of(x, (a, b), Node(0, (0, 1), (0, Node(1, (0, 1), (1, 2))))).auxiliaries
+    (Discrete('x(gate 1)', (0, 1)),)
+    """
+
+    auxiliaries: tuple[Discrete, ...]
+    scopes: tuple[tuple[Discrete, ...], ...]
+    nodes: tuple[tuple[Node, int], ...]
+
+    @classmethod
+    def of(cls, child: Discrete, variables: tuple[Discrete, ...], root: Node | int) -> Gates:
+        """The gates of a tree; `nodes` pairs each scope with its split and a branch, or -1 for the split's leaves."""
+        hidden: list[Discrete] = []
+        scopes: list[tuple[Discrete, ...]] = []
+        nodes: list[tuple[Node, int]] = []
+
+        def visit(node: Node, gate: tuple[Discrete, ...]) -> None:
+            tested = variables[node.axis]
+            if any(isinstance(branch, int) for branch in node.branches):
+                scopes.append((*gate, tested, child))
+                nodes.append((node, -1))
+            for place, branch in enumerate(node.branches):
+                if isinstance(branch, Node):
+                    hidden.append(child.hidden(f"gate {len(hidden) + 1}", 2))
+                    scopes.append((*gate, tested, hidden[-1]))
+                    nodes.append((node, place))
+                    visit(branch, (hidden[-1],))
+
+        if isinstance(root, Node):
+            visit(root, ())
+        return cls(tuple(hidden), tuple(scopes), tuple(nodes))
+
+    def factors(self, distributions: Array) -> tuple[Table, ...]:
+        """The factors, for these distributions at the leaves."""
+        pairs = zip(self.scopes, self.nodes, strict=True)
+        return tuple(_gate_factor(scope, node, place, distributions) for scope, (node, place) in pairs)
+
+
+def _gate_factor(scope: tuple[Discrete, ...], node: Node, place: int, distributions: Array) -> Table:
+    route = np.array(node.route)
+    if place >= 0:
+        opened = np.stack([route != place, route == place], axis=1).astype(np.float64)
+        closed = np.broadcast_to([1.0, 0.0], opened.shape)
+    else:
+        leaves = np.array([branch if isinstance(branch, int) else -1 for branch in node.branches])[route]
+        opened = np.where(((leaves >= 0) & (route >= 0))[:, None], distributions[leaves], 1.0)
+        closed = np.ones_like(opened)
+    return Table(scope, opened if len(scope) == 2 else np.stack([closed, opened]))
+
+
+def _walk(
+    node: Node | int,
+    masks: tuple[Mask, ...],
+    path: tuple[int, ...],
+    found: dict[int, tuple[tuple[Mask, ...], tuple[int, ...]]],
+) -> None:
+    if isinstance(node, int):
+        found[node] = (masks, path)
+        return
+    route = np.array(node.route)
+    for branch, subtree in enumerate(node.branches):
+        narrowed = masks[node.axis] & (route == branch)
+        _walk(subtree, (*masks[: node.axis], narrowed, *masks[node.axis + 1 :]), (*path, node.axis), found)
+
+
+def _route(node: Node | int, rows: Codes, codes: Mapping[int, Codes], leaves: Codes) -> None:
+    if isinstance(node, int):
+        leaves[rows] = node
+        return
+    branch = np.array(node.route)[codes[node.axis][rows]]
+    for place, subtree in enumerate(node.branches):
+        _route(subtree, rows[branch == place], codes, leaves)
+
+
+def _overlap(masks: Mask) -> Mask:
+    """Which pairs of leaves share a state of one variable."""
+    weights = masks.astype(np.float32)
+    return np.asarray(weights @ weights.T > 0)

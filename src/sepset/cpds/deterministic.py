@@ -1,0 +1,223 @@
+r"""CPDs without free parameters: functions of the parents, and multiplexers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.cpds.contexts import Node, Partition
+from sepset.cpds.counts import Unseen, checked_weights, column, count, joint_codes, num_rows_of
+from sepset.cpds.cpd import ParameterBlock
+from sepset.cpds.discrete import DiscreteCPD, decode
+from sepset.errors import ModelError, ScopeError
+from sepset.factors.algebra import Columns, Factor, check_size, num_entries
+from sepset.factors.sparse import SparseTable
+from sepset.factors.table import Table
+from sepset.variables.variable import Discrete, State
+
+Array: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.int64]
+
+
+class DeterministicCPD(DiscreteCPD):
+    r"""The child is a function of its parents: $P(x \mid \mathbf u) = 1[x = f(\mathbf u)]$.
+
+    Args:
+        child: the variable $X$.
+        function: called with one state a parent and returning a state of the child; or a mapping from the parents'
+            states (a tuple, or one bare state for one parent) to the child's.
+        given: the parents, a variable or a sequence of them.
+        block: the parameters it uses (it has none that are free).
+
+    Cost: one call a joint state of the parents, once.
+    Reference: Koller & Friedman, section 5.2.
+
+    >>> a, b, total = Discrete("a", 3), Discrete("b", 3), Discrete("total", 5)
+    >>> cpd = DeterministicCPD(total, lambda x, y: x + y, given=(a, b))
+    >>> cpd, cpd({"a": 1, "b": 2}), cpd.num_parameters
+    (DeterministicCPD(total[5] | a[3], b[3]), 3, 0)
+    """
+
+    __slots__ = ("codes",)
+    codes: Codes
+
+    def __init__(
+        self,
+        child: Discrete,
+        function: Callable[..., State] | Mapping[Any, State],
+        given: Discrete | Iterable[Discrete] = (),
+        *,
+        block: ParameterBlock | str | None = None,
+    ) -> None:
+        self._init(child, given, block)
+        check_size(self.parents)
+        states = itertools.product(*(parent.states for parent in self.parents))
+        apply = _lookup(self, function) if isinstance(function, Mapping) else function
+        codes = (child.code(apply(*joint)) for joint in states)
+        self._set(codes=np.fromiter(codes, np.int64, num_entries(self.parents)))
+
+    def __call__(self, assignment: Mapping[Any, Any]) -> State:
+        """The child's state at an assignment of all parents."""
+        fixed = self.fixed(assignment)
+        rows: Columns = {v: np.array([code]) for v, code in fixed.items()}
+        return self.child.states[int(self.codes[joint_codes(rows, self.parents, 1, self)][0])]
+
+    @property
+    def num_parameters(self) -> int:
+        """None are free."""
+        return 0
+
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+        return np.eye(self.child.num_states), self.codes[joint_codes(rows, self.parents, num_rows, self)]
+
+    def factors(self) -> tuple[Factor, ...]:
+        """A sparse table of the rows that occur, or a dense one where that stores fewer numbers."""
+        if self.child.num_states <= len(self.scope) + 1:
+            return super().factors()
+        columns = decode(np.arange(len(self.codes)), self.parents)
+        rows = np.column_stack([*columns.values(), self.codes])
+        return (SparseTable(self.scope, rows, np.ones(len(rows))),)
+
+    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
+        """The parents outside `context` that do not change the function's value in it."""
+        fixed = self.fixed(context)
+        wide = [p for p in self.parents if p.num_states > 1]
+        cells = self.codes.reshape([p.num_states for p in wide])[tuple(fixed.get(p, slice(None)) for p in wide)]
+        free = [p for p in wide if p not in fixed]
+        matters = {p for axis, p in enumerate(free) if (cells != cells.take([0], axis)).any()}
+        return tuple(p for p in self.parents if p not in fixed and p not in matters)
+
+    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
+        """How many rows (or what total weight) obey the function, and how many do not; additive."""
+        return agreement(self, codes, weights)
+
+    def from_statistics(self, stats: ArrayLike, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
+        """Itself: there is nothing to estimate."""
+        return self
+
+
+class MultiplexerCPD(DiscreteCPD):
+    r"""The child copies the input that a selector picks: $P(x \mid a, \mathbf z) = 1[x = z_a]$.
+
+    Args:
+        child: the variable $X$.
+        selector: the variable $A$.
+        inputs: for each state of the selector, in order (or by state), a variable with the child's states.
+        block: the parameters it uses (it has none that are free).
+
+    Reference: Koller & Friedman, section 5.3.1.
+
+    >>> which, left, right = Discrete("which", ("l", "r")), Discrete("left", 3), Discrete("right", 3)
+    >>> cpd = MultiplexerCPD(Discrete("seen", 3), which, (left, right))
+    >>> cpd, cpd.irrelevant({"which": "l"})
+    (MultiplexerCPD(seen[3] | which[2], left[3], right[3]), (Discrete('right', (0, 1, 2)),))
+    """
+
+    __slots__ = ("inputs", "partition", "selector")
+    selector: Discrete
+    inputs: tuple[Discrete, ...]
+    partition: Partition
+
+    def __init__(
+        self,
+        child: Discrete,
+        selector: Discrete,
+        inputs: Sequence[Discrete] | Mapping[State, Discrete],
+        *,
+        block: ParameterBlock | str | None = None,
+    ) -> None:
+        chosen = _inputs(child, selector, inputs)
+        self._init(child, (selector, *dict.fromkeys(chosen)), block)
+        self._set(selector=selector, inputs=chosen)
+        self._set(partition=Partition(self.parents, self._tree()))
+
+    def _tree(self) -> Node:
+        k = self.child.num_states
+        places = tuple(range(k))
+        tests = tuple(
+            Node(self.parents.index(source), places, tuple(range(pick * k, pick * k + k)))
+            for pick, source in enumerate(self.inputs)
+        )
+        return Node(0, tuple(range(len(tests))), tests)
+
+    @property
+    def num_parameters(self) -> int:
+        """None are free."""
+        return 0
+
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+        k = self.child.num_states
+        return np.eye(k), self.partition.locate(rows, num_rows, self) % k
+
+    def factors(self) -> tuple[Factor, ...]:
+        """One factor (selector, input, child) a state of the selector, where that is smaller than the table."""
+        k = self.child.num_states
+        if len(self.inputs) ** 2 * k * k >= num_entries(self.scope):
+            return super().factors()
+        return tuple(self._input_factor(pick, source) for pick, source in enumerate(self.inputs))
+
+    def _input_factor(self, pick: int, source: Discrete) -> Table:
+        k = self.child.num_states
+        values = np.ones((len(self.inputs), k, k))
+        values[pick] = np.eye(k)
+        return Table((self.selector, source, self.child), values)
+
+    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
+        """The parents outside `context` that drop out in it: all inputs but the selected one, and more by chance."""
+        distributions = np.tile(np.eye(self.child.num_states), (len(self.inputs), 1))
+        return self.partition.irrelevant(distributions, self.fixed(context))
+
+    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
+        """How many rows (or what total weight) copy the selected input, and how many do not; additive."""
+        return agreement(self, codes, weights)
+
+    def from_statistics(self, stats: ArrayLike, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
+        """Itself: there is nothing to estimate."""
+        return self
+
+
+def agreement(cpd: DiscreteCPD, codes: Columns, weights: ArrayLike | None) -> Array:
+    """The weight of rows that a deterministic CPD allows, and of those it does not."""
+    num_rows = num_rows_of(codes, cpd.child, cpd)
+    _, expected = cpd._select(codes, num_rows)  # its distributions are point masses in order, so these are states
+    broken = (column(codes, cpd.child, num_rows, cpd) != expected).astype(np.int64)
+    return count(broken, 2, checked_weights(weights, num_rows, cpd))
+
+
+def _lookup(cpd: DeterministicCPD, mapping: Mapping[Any, State]) -> Callable[..., State]:
+    total = num_entries(cpd.parents)
+
+    def value(*states: State) -> State:
+        key = states[0] if len(states) == 1 and states not in mapping else states
+        if key not in mapping:
+            raise ModelError(f"{cpd!r} was given {len(mapping)} of {total} values; {key!r} is missing.")
+        return mapping[key]
+
+    if len(mapping) > total:
+        raise ModelError(f"{cpd!r} was given {len(mapping)} values; its parents have {total} joint states.")
+    return value
+
+
+def _inputs(
+    child: Discrete, selector: Discrete, inputs: Sequence[Discrete] | Mapping[State, Discrete]
+) -> tuple[Discrete, ...]:
+    if isinstance(inputs, Mapping):
+        by_code = {selector.code(state): source for state, source in inputs.items()}
+        listed = tuple(by_code[code] for code in sorted(by_code))
+    else:
+        listed = tuple(inputs)
+    if len(listed) != selector.num_states:
+        raise ModelError(
+            f"The multiplexer {child.name} has {len(listed)} inputs; its selector {selector.name} has "
+            f"{selector.num_states} states. Give one input a state."
+        )
+    for source in listed:
+        if not isinstance(source, Discrete) or source.domain != child.domain:
+            raise ModelError(f"The multiplexer {child!r} copies its inputs; {source!r} does not have its states.")
+        if source in (child, selector):
+            raise ScopeError(f"The multiplexer {child.name} cannot take {source.name} as an input too.")
+    return listed

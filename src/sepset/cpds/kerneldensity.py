@@ -1,0 +1,350 @@
+r"""Kernel density CPDs: the conditional of Parzen windows over a real child and its real parents.
+
+$$p(\mathbf y \mid \mathbf u, d) = \sum_m \pi_m(\mathbf u)\, N(\mathbf y; \mathbf y[m]; \alpha^2), \qquad
+\pi_m(\mathbf u) \propto w_m N(\mathbf u; \mathbf u[m]; \alpha^2),$$
+
+over the rows $m$ with the discrete parents at $d$. The data are the parameters.
+
+Reference: Koller & Friedman, box 17.B; Hofmann & Tresp (1995).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
+from sepset.cpds.cpd import ParameterBlock
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.parzen import Samples, best_width, chunks, log_kernels, log_normalized, log_sum
+from sepset.cpds.regression import least_squares
+from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
+from sepset.factors.algebra import AnyVariable, Assignment, Columns, check_scope, find, num_entries
+from sepset.factors.coordinates import columns, entries, findings, matrix, states_of, width as coordinates
+from sepset.factors.draws import generator
+from sepset.factors.moments import GaussianMixture, freeze
+from sepset.factors.presentation import conditional
+from sepset.variables.variable import Discrete, Vector
+
+Array: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
+class KernelCPD:
+    r"""The density of a real child given its parents, as smooth as its data with a Gaussian kernel on each row.
+
+    It can be drawn from, scored and learned, but has no factor: exact inference needs `to_linear_gaussian`, the
+    approximation with the same moments.
+
+    Args:
+        child: a `Real` or `Vector`.
+        rows: columns of the parents and the child, by variable or name; none for a CPD that is still to be learned.
+        width: $\alpha$, one for all coordinates, or one for each of (real parents, child). By default it is chosen so
+            that rows left out one at a time are predicted best.
+        given: the real parents.
+        by: the discrete parents; each of their joint states has rows of its own.
+        weights: one a row.
+        block: the parameters' name; equal blocks are tied.
+
+    Cost: one kernel for each row asked and each row stored.
+
+    >>> from sepset.variables.variable import Real
+    >>> u, x = Real("u"), Real("x")
+    >>> cpd = KernelCPD(x, {"u": [0.0, 1.0, 2.0], "x": [0.0, 2.0, 1.0]}, width=0.7, given=u)
+    >>> cpd, round(float(np.exp(cpd.log_probability({u: np.array([0.5]), x: np.array([1.0])})[0])), 7)
+    (KernelCPD(x | u; 3 rows), 0.2276591)
+    """
+
+    child: Vector
+    given: tuple[Vector, ...]
+    by: tuple[Discrete, ...]
+    block: ParameterBlock
+    width: Array | None
+    samples: Samples
+
+    def __init__(
+        self,
+        child: Vector,
+        rows: Mapping[Any, ArrayLike] | None = None,
+        *,
+        width: ArrayLike | None = None,
+        given: Iterable[Vector] | Vector = (),
+        by: Iterable[Discrete] | Discrete = (),
+        weights: ArrayLike | None = None,
+        block: ParameterBlock | str | None = None,
+    ) -> None:
+        reals, states = _parents(child, given, by)
+        size = coordinates((*reals, child))
+        nothing = tuple(np.zeros((0, size)) for _ in range(num_entries(states)))
+        empty = Samples(nothing, tuple(np.zeros(0) for _ in nothing))
+        freeze(self, child=child, given=reals, by=states, block=ParameterBlock.of(block, child))
+        freeze(self, width=None if width is None else _widths(width, size, child), samples=empty)
+        if rows is not None:
+            learned = self.from_statistics(self.statistics(self._named(rows), weights), unseen="keep")
+            freeze(self, width=learned.width, samples=learned.samples)
+
+    def _named(self, rows: Mapping[Any, ArrayLike]) -> Columns:
+        found: Columns = {}
+        for key, values in rows.items():
+            axis = find(self.scope, key)
+            if axis >= 0:
+                variable = self.scope[axis]
+                cells = np.asarray(values)
+                if isinstance(variable, Discrete):
+                    cells = np.array([variable.code(state) for state in cells.tolist()], np.int64)
+                found[variable] = cells
+        return found
+
+    @property
+    def parents(self) -> tuple[AnyVariable, ...]:
+        """The discrete parents, then the real ones."""
+        return (*self.by, *self.given)
+
+    @property
+    def scope(self) -> tuple[AnyVariable, ...]:
+        """The parents, then the child."""
+        return (*self.parents, self.child)
+
+    @property
+    def auxiliaries(self) -> tuple[Discrete, ...]:
+        """None: it has no factors."""
+        return ()
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows it stands on."""
+        return self.samples.num_rows
+
+    @property
+    def num_parameters(self) -> int:
+        """The numbers it stores: those of its rows, and the widths."""
+        return (self.num_rows + 1) * self.samples.size
+
+    @property
+    def _split(self) -> int:
+        return coordinates(self.given)
+
+    def factors(self) -> NoReturn:
+        """None: a product of kernels has no closed form."""
+        raise NotApplicable(
+            f"{self!r} has no factor, so exact inference cannot use it. Draw samples (forward sampling and likelihood "
+            "weighting need only sample and log_probability), or replace it by its to_linear_gaussian()."
+        )
+
+    def _ready(self, context: int) -> Array:
+        """The widths, once there are rows in this context to use them on."""
+        if self.width is None or not len(self.samples.points[context]):
+            where = states_of(self.by, context)
+            raise DataError(f"{self!r} has no rows{' where ' + where if where else ''}. Fit it to data first.")
+        return self.width
+
+    def _log_shares(self, context: int, u: Array) -> Array:
+        """The log weight of each stored row at each point of the real parents, not normalized."""
+        width, split = self._ready(context), self._split
+        stored = self.samples.points[context][:, :split]
+        return np.log(self.samples.weights[context]) + log_kernels(u, stored, width[:split])
+
+    def log_probability(self, rows: Columns) -> Array:
+        """The logarithm of the density of the child given its parents, a value a row."""
+        return self._log_density(rows, given_parents=True)
+
+    def log_joint(self, rows: Columns) -> Array:
+        r"""$\log\tilde p(\mathbf u, \mathbf y \mid d)$: child and real parents together, a value a row."""
+        return self._log_density(rows, given_parents=False)
+
+    def _log_density(self, rows: Columns, *, given_parents: bool) -> Array:
+        num_rows = num_rows_of(rows, self.child, self)
+        points, context = self._points(rows, num_rows)
+        logs, split = np.empty(num_rows), self._split
+        for c in np.unique(context):
+            at = np.flatnonzero(context == c)
+            width, stored = self._ready(int(c)), self.samples.points[c]
+            total = np.log(self.samples.weights[c].sum())
+            for part in chunks(len(at), len(stored)):
+                x = points[at[part]]
+                shares = self._log_shares(int(c), x[:, :split])
+                shares = log_normalized(shares) if given_parents else shares - total
+                logs[at[part]] = log_sum(shares + log_kernels(x[:, split:], stored[:, split:], width[split:]))
+        return logs
+
+    def _points(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+        missing = [v.name for v in self.given if v not in rows]
+        if missing:
+            raise DataError(f"{self!r} needs a column for {missing[0]}.")
+        return matrix((*self.given, self.child), rows, num_rows), joint_codes(rows, self.by, num_rows, self)
+
+    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Array:
+        """A draw of the child for each row of its parents: `[n]` for a `Real`, else `[n, size]`."""
+        context = joint_codes(rows, self.by, num_rows, self)
+        u = matrix(self.given, rows, num_rows)
+        drawn = rng.standard_normal((num_rows, self.child.size))
+        place = rng.random(num_rows)
+        for c in np.unique(context):
+            at = np.flatnonzero(context == c)
+            width, stored = self._ready(int(c)), self.samples.points[c]
+            for part in chunks(len(at), len(stored)):
+                logs = self._log_shares(int(c), u[at[part]])
+                heaps = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
+                chosen = (heaps <= place[at[part], None] * heaps[:, -1:]).sum(axis=1)
+                drawn[at[part]] = stored[chosen, self._split :] + drawn[at[part]] * width[self._split :]
+        return columns((self.child,), drawn)[self.child]
+
+    def distribution(self, assignment: Assignment) -> GaussianMixture:
+        """The mixture that is the child's distribution at one assignment of the parents, states and numbers.
+
+        >>> from sepset.variables.variable import Real
+        >>> cpd = KernelCPD(Real("x"), {"u": [0, 1, 2], "x": [0, 2, 1]}, width=0.7, given=Real("u"))
+        >>> round(cpd.distribution({"u": 0.5}).mean(), 9)
+        1.0
+        """
+        context = 0
+        for variable in self.by:
+            state = next((s for key, s in assignment.items() if find((variable,), key) == 0), None)
+            context = context * variable.num_states + variable.code(state)
+        found, values = findings(self.given, assignment)
+        if found != self.given:
+            absent = next(v.name for v in self.given if v not in found)
+            raise DataError(f"The distribution of {self.child.name} needs a value of its parent {absent}.")
+        logs = self._log_shares(context, values[None])[0]
+        shares = np.exp(logs - logs.max())
+        narrow = np.diag(self._ready(context)[self._split :] ** 2)
+        stored = self.samples.points[context][:, self._split :]
+        covariances = np.broadcast_to(narrow, (len(stored), *narrow.shape))
+        return GaussianMixture(self.child, shares / shares.sum(), stored, covariances)
+
+    def to_linear_gaussian(self) -> LinearGaussian:
+        r"""The linear Gaussian with the same first two moments of child and real parents, in each discrete context.
+
+        Kernels add their variance: the joint has the covariance $\hat\Sigma + \text{diag}(\alpha^2)$.
+        """
+        lines = []
+        for context in range(num_entries(self.by)):
+            noise, seen = np.diag(self._ready(context) ** 2), self.samples.scatter(context)
+            lines.append(least_squares(seen.mean, seen.covariance + noise, self.child.size))
+        return LinearGaussian(
+            self.child,
+            np.stack([line.intercept for line in lines]),
+            coefficients=np.stack([line.slope for line in lines]),
+            covariance=np.stack([line.residue for line in lines]),
+            given=self.given,
+            by=self.by,
+            block=self.block,
+        )
+
+    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
+        """The discrete parents outside `context` whose states all have the same rows in that context."""
+        codes = {axis: self.by[axis].code(s) for key, s in context.items() if (axis := find(self.by, key)) >= 0}
+        consistent = np.ones(num_entries(self.by), np.bool_)
+        for axis, code in codes.items():
+            consistent &= entries(self.by, (self.by[axis],)) == code
+        free = [v for axis, v in enumerate(self.by) if axis not in codes]
+        return tuple(v for v in free if self._same_rows(v, np.flatnonzero(consistent)))
+
+    def _same_rows(self, variable: Discrete, contexts: Codes) -> bool:
+        rest = entries(self.by, tuple(v for v in self.by if v != variable))
+        first: dict[int, int] = {}
+        for c in contexts:
+            other = first.setdefault(int(rest[c]), int(c))
+            if not (
+                np.array_equal(self.samples.points[c], self.samples.points[other])
+                and np.array_equal(self.samples.weights[c], self.samples.weights[other])
+            ):
+                return False
+        return True
+
+    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Samples:
+        """The rows themselves, by joint state of the discrete parents; additive."""
+        num_rows = num_rows_of(codes, self.child, self)
+        share = checked_weights(weights, num_rows, self)
+        points, context = self._points(codes, num_rows)
+        return Samples.of(points, share, context=context, num_contexts=num_entries(self.by))
+
+    def from_statistics(
+        self, stats: Samples, prior: None = None, *, unseen: Literal["raise", "keep"] = "raise"
+    ) -> KernelCPD:
+        """The CPD on these rows; a width that was not given is chosen by leaving out one row at a time.
+
+        Args:
+            stats: what `statistics` returns, or sums of such.
+            prior: only None.
+            unseen: joint states of the discrete parents without rows raise an error, or "keep" the rows they have.
+
+        Reference: Koller & Friedman, box 17.B.
+        """
+        if prior is not None:
+            raise NotApplicable(f"{self!r} takes no prior; found {prior!r}. Its width plays that part.")
+        if len(stats.points) != num_entries(self.by) or stats.size != self.samples.size:
+            raise DataError(f"{self!r} was given {stats!r}, which are not its columns or contexts.")
+        silent = [c for c, points in enumerate(stats.points) if not len(points)]
+        if silent and unseen == "raise":
+            raise DataError(
+                f"{self!r} has no data where {states_of(self.by, silent[0]) or 'asked'}. Use unseen='keep'."
+            )
+        points, weights = list(stats.points), list(stats.weights)
+        for c in silent:
+            points[c], weights[c] = self.samples.points[c], self.samples.weights[c]
+        kept = Samples(tuple(points), tuple(weights))
+        width = best_width(kept, self._split) if self.width is None else self.width
+        return self._with(kept, width)
+
+    def with_width(self, width: ArrayLike) -> KernelCPD:
+        """The same rows with kernels of another width."""
+        return self._with(self.samples, _widths(width, self.samples.size, self.child))
+
+    def with_best_width(
+        self, folds: int | None = None, *, scale: ArrayLike | None = None, seed: int | np.random.Generator = 0
+    ) -> KernelCPD:
+        """The same rows with the width that predicts held-out rows best.
+
+        Args:
+            folds: how many parts the rows are dealt into at random; by default each row is left out alone.
+            scale: the units of (real parents, child); by default their standard deviations within contexts.
+            seed: a number or a generator, for the parts.
+
+        Reference: Koller & Friedman, box 17.B.
+        """
+        parts = None
+        if folds is not None:
+            rng = generator(seed)
+            parts = [rng.permutation(len(points)) % folds for points in self.samples.points]
+        return self._with(self.samples, best_width(self.samples, self._split, scale=scale, folds=parts))
+
+    def _with(self, samples: Samples, width: Array) -> KernelCPD:
+        result = KernelCPD.__new__(KernelCPD)
+        freeze(result, child=self.child, given=self.given, by=self.by, block=self.block, width=width, samples=samples)
+        return result
+
+    def __repr__(self) -> str:
+        return f"{conditional((self.child,), self.parents, 'KernelCPD')[:-1]}; {self.num_rows} rows)"
+
+
+def _parents(
+    child: Vector, given: Iterable[Vector] | Vector, by: Iterable[Discrete] | Discrete
+) -> tuple[tuple[Vector, ...], tuple[Discrete, ...]]:
+    if not isinstance(child, Vector):
+        raise ScopeError(f"A KernelCPD has a real child; {child!r} is not. Use TableCPD, or LogisticCPD.")
+    reals = (given,) if isinstance(given, Vector | Discrete) else tuple(given)
+    states = (by,) if isinstance(by, Vector | Discrete) else tuple(by)
+    for real in reals:
+        if not isinstance(real, Vector):
+            raise ScopeError(f"given= takes the real parents of {child.name}; {real!r} belongs in by=.")
+    for state in states:
+        if not isinstance(state, Discrete):
+            raise ScopeError(f"by= takes the discrete parents of {child.name}; {state!r} belongs in given=.")
+    scope: tuple[AnyVariable, ...] = (*states, *reals, child)
+    check_scope(scope)
+    return reals, states
+
+
+def _widths(width: ArrayLike, size: int, child: Vector) -> Array:
+    array = np.array(width, dtype=np.float64)
+    if array.shape not in ((), (size,)):
+        raise ModelError(f"The kernels of {child.name} have one width, or {size}; found the shape {array.shape}.")
+    if not (np.isfinite(array).all() and (array > 0).all()):
+        raise ModelError(f"The kernels of {child.name} need finite widths > 0; found {array.tolist()}.")
+    return np.broadcast_to(array, (size,)).copy()

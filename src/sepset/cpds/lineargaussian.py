@@ -1,0 +1,426 @@
+r"""Linear Gaussian CPDs, with or without discrete parents (conditional linear Gaussians).
+
+$$p(\mathbf y \mid \mathbf u, d) = N(\mathbf y;\; a_d + B_d \mathbf u;\; C_d)$$
+
+Reference: Koller & Friedman, definitions 5.15 and 5.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
+from sepset.cpds.cpd import ParameterBlock
+from sepset.cpds.moments import Scatters
+from sepset.cpds.priors.dirichlet import Laplace, Normal
+from sepset.cpds.regression import least_squares
+from sepset.cpds.shrinkage import penalized_line
+from sepset.data.centered import check_range
+from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
+from sepset.factors.algebra import AnyVariable, Columns, axis_of, check_scope, find, num_entries
+from sepset.factors.canonical import LOG_2PI, Cholesky, Forms
+from sepset.factors.coordinates import check_finite, columns, entries, matrix, places, shaped, states_of, width
+from sepset.factors.gaussian import CanonicalGaussian
+from sepset.factors.hybrid import CanonicalTable, simplest
+from sepset.factors.moments import Gaussian, check_covariances, freeze, square_roots
+from sepset.factors.presentation import conditional
+from sepset.variables.variable import Discrete, Vector
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
+class LinearGaussian:
+    r"""The density of a real child that is linear in its real parents, one line for each state of its discrete ones.
+
+    A zero variance is a deterministic relation: it can be sampled and learned, but has no canonical form, so `factors`
+    refuses it.
+
+    Args:
+        child: a `Real` or `Vector`; a discrete child of real parents is outside the family.
+        intercept: $a_d$; by default zero.
+        coefficients: $B_d$, one column a coordinate of `given`; or a mapping from parent to its columns.
+        covariance: $C_d$; a variance for a `Real`.
+        given: the real parents.
+        by: the discrete parents. Parameters may then be shaped like their states; one value serves all of them.
+        block: the parameters' name; equal blocks are tied.
+
+    >>> from sepset.variables.variable import Real
+    >>> d, x, y = Discrete("d", 2), Real("x"), Real("y")
+    >>> cpd = LinearGaussian(y, [0.0, 1.5], coefficients=[-1.5, 0.0], covariance=[0.36, 0.49], given=x, by=d)
+    >>> cpd, cpd.num_parameters
+    (LinearGaussian(y | d[2], x), 6)
+    """
+
+    child: Vector
+    given: tuple[Vector, ...]
+    by: tuple[Discrete, ...]
+    block: ParameterBlock
+    intercept: Array
+    coefficients: Array
+    covariance: Array
+
+    def __init__(
+        self,
+        child: Vector,
+        intercept: ArrayLike | None = None,
+        *,
+        coefficients: ArrayLike | Mapping[Any, ArrayLike] | None = None,
+        covariance: ArrayLike,
+        given: Iterable[Vector] | Vector = (),
+        by: Iterable[Discrete] | Discrete = (),
+        block: ParameterBlock | str | None = None,
+    ) -> None:
+        reals, states = _checked_parents(child, given, by)
+        shape = tuple(v.num_states for v in states)
+        size = child.size
+        a = shaped(np.zeros(size) if intercept is None else intercept, shape, (size,), f"intercepts of {child.name}")
+        B = _coefficients(coefficients, reals, shape, child)
+        C = shaped(covariance, shape, (size, size), f"covariances of {child.name}")
+        self._set(child, reals, states, ParameterBlock.of(block, child), a, B, C)
+        check_finite(B, f"coefficients of {child.name}")
+        check_covariances(a, C, f"covariances of {child.name}", states)
+
+    @classmethod
+    def standard(
+        cls, child: Vector, given: Iterable[Vector] | Vector = (), by: Iterable[Discrete] | Discrete = ()
+    ) -> LinearGaussian:
+        """The standard normal distribution whatever the parents: a CPD to be fitted.
+
+        >>> from sepset.variables.variable import Real
+        >>> LinearGaussian.standard(Real("y"), given=Real("x"), by=Discrete("d", 3)).covariance.ravel().tolist()
+        [1.0, 1.0, 1.0]
+        """
+        reals, states = _checked_parents(child, given, by)
+        num, size = num_entries(states), child.size
+        made, covariance = cls.__new__(cls), np.zeros((num, size, size))
+        covariance[:, range(size), range(size)] = 1.0
+        zeros = np.zeros((num, size)), np.zeros((num, size, width(reals)))
+        made._set(child, reals, states, ParameterBlock.of(None, child), *zeros, covariance)
+        return made
+
+    def _set(
+        self,
+        child: Vector,
+        given: tuple[Vector, ...],
+        by: tuple[Discrete, ...],
+        block: ParameterBlock,
+        intercept: Array,
+        coefficients: Array,
+        covariance: Array,
+    ) -> None:
+        freeze(self, child=child, given=given, by=by, block=block)
+        freeze(self, intercept=intercept, coefficients=coefficients, covariance=covariance)
+
+    @property
+    def parents(self) -> tuple[AnyVariable, ...]:
+        """The discrete parents, then the real ones."""
+        return (*self.by, *self.given)
+
+    @property
+    def scope(self) -> tuple[AnyVariable, ...]:
+        """The parents, then the child."""
+        return (*self.parents, self.child)
+
+    @property
+    def auxiliaries(self) -> tuple[Discrete, ...]:
+        """None: its factor is the density itself."""
+        return ()
+
+    @property
+    def num_parameters(self) -> int:
+        """The intercepts, coefficients and distinct entries of the covariances."""
+        size = self.child.size
+        return len(self.intercept) * (size + size * width(self.given) + size * (size + 1) // 2)
+
+    def factors(self) -> tuple[CanonicalGaussian | CanonicalTable]:
+        """The density as one factor; a singular covariance raises `NotClosed`."""
+        forms = Forms.from_linear(self.intercept, self.coefficients, self._cholesky("has no canonical form"))
+        return (simplest(self.by, (*self.given, self.child), forms),)  # type: ignore[return-value]  # reals are left
+
+    def _cholesky(self, complaint: str, needed: NDArray[np.bool_] | None = None) -> Cholesky:
+        """The factorization of all covariances; a singular one is refused, unless it is not needed."""
+        chol = Cholesky.of(self.covariance)
+        good = chol.definite if needed is None else chol.definite | ~needed
+        if not good.all():
+            where = states_of(self.by, int(np.argmin(good)))
+            raise NotClosed(
+                f"{self!r} {complaint}: its covariance is singular{' where ' + where if where else ''}, which is a "
+                "deterministic relation. Give it a positive variance, or use joint_gaussian, which works with moments."
+            )
+        return chol
+
+    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Array:
+        """A draw of the child for each row of its parents: `[n]` for a `Real`, else `[n, size]`."""
+        entry = joint_codes(rows, self.by, num_rows, self)
+        mean = self._means(rows, num_rows, entry)
+        noise = rng.standard_normal(mean.shape)
+        roots = square_roots(self.covariance)
+        return columns((self.child,), mean + _by_context(roots, noise, entry))[self.child]
+
+    def _means(self, rows: Columns, num_rows: int, entry: NDArray[np.int64]) -> Array:
+        missing = [v.name for v in self.given if v not in rows]
+        if missing:
+            raise DataError(f"{self!r} needs a column for {missing[0]}.")
+        mean = np.array(self.intercept[entry])
+        if self.given:
+            mean += _by_context(self.coefficients, matrix(self.given, rows, num_rows), entry)
+        return mean
+
+    def log_probability(self, rows: Columns) -> Array:
+        """The logarithm of the density of the child given its parents, a value a row."""
+        num_rows = num_rows_of(rows, self.child, self)
+        entry = joint_codes(rows, self.by, num_rows, self)
+        chol = self._cholesky("has no density")
+        apart = matrix((self.child,), rows, num_rows) - self._means(rows, num_rows, entry)
+        constant = chol.half_log_det() + 0.5 * self.child.size * LOG_2PI
+        white = _by_context(np.swapaxes(chol.root(), -1, -2), apart, entry)
+        return np.asarray(-constant[entry] - 0.5 * (white**2).sum(axis=1))
+
+    def log_likelihood(self, stats: Array | Scatters) -> float:
+        r"""The log density of all rows with these statistics, which tell it whatever the parameters.
+
+        $$-\tfrac12 \sum_d \left( M_d \log |2\pi C_d| + \operatorname{tr}(C_d^{-1} R_d) \right), \qquad
+        R_d = W_d S_d W_d^\top + M_d\, \mathbf r_d \mathbf r_d^\top$$
+
+        with $W = (-B, I)$ and $\mathbf r$ what the line leaves of the means. A context of no weight says nothing.
+
+        Args:
+            stats: what `statistics` or `scatters` returns, or sums of such.
+        """
+        known, size = self.centered(stats), self.child.size
+        count = known.counts
+        if size == 1 and (self.covariance > 0).all():
+            return self._log_likelihood_of_numbers(known)
+        chol = self._cholesky("has no density", count > 0)
+        W = np.concatenate([-self.coefficients, np.broadcast_to(np.eye(size), self.covariance.shape)], axis=2)
+        apart = np.einsum("cij,cj->ci", W, known.means) - self.intercept
+        inner = W @ known.products @ np.swapaxes(W, 1, 2)
+        residue = inner + count[:, None, None] * apart[:, :, None] * apart[:, None, :]
+        squares = np.einsum("cij,cij->c", chol.inverse(), residue)
+        return float(-(count @ (chol.half_log_det() + 0.5 * size * LOG_2PI)) - 0.5 * squares.sum())
+
+    def _log_likelihood_of_numbers(self, known: Scatters) -> float:
+        """The same for a `Real` with positive variances, for which no matrix is factored."""
+        W = np.concatenate([-self.coefficients[:, 0], np.ones((len(known.counts), 1))], axis=1)
+        apart = (W * known.means).sum(axis=1) - self.intercept[:, 0]
+        squares = np.einsum("ci,cij,cj->c", W, known.products, W) + known.counts * apart**2
+        variance = self.covariance[:, 0, 0]
+        return float(-0.5 * (known.counts @ (LOG_2PI + np.log(variance)) + (squares / variance).sum()))
+
+    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
+        """The discrete parents outside `context` whose state changes no parameter in that context."""
+        codes = {axis: self.by[axis].code(s) for key, s in context.items() if (axis := find(self.by, key)) >= 0}
+        consistent = np.ones(len(self.intercept), np.bool_)
+        for axis, code in codes.items():
+            consistent &= entries(self.by, (self.by[axis],)) == code
+        free = tuple(v for axis, v in enumerate(self.by) if axis not in codes)
+        parts = (self.intercept, self.coefficients, self.covariance)
+        flat = np.concatenate([p.reshape(len(p), -1) for p in parts], axis=1)[consistent]
+        return tuple(v for v in free if _is_constant(flat, free, v))
+
+    def statistics(self, codes: Columns, weights: Array | None = None) -> Array:
+        r"""The additive statistics, one matrix a joint state of the discrete parents.
+
+        $$\sum_m w_m \mathbf z_m \mathbf z_m^\top, \qquad \mathbf z = (1, \mathbf u, \mathbf y)$$
+        """
+        rows, entry, share = self._observed(codes, weights)
+        z = np.concatenate([np.ones((len(rows), 1)), rows], axis=1)
+        weighted = z if share is None else z * share[:, None]
+        order = np.argsort(entry, kind="stable")
+        ends = np.cumsum(np.bincount(entry, minlength=len(self.intercept)))[:-1]
+        parts = zip(np.split(weighted[order], ends), np.split(z[order], ends), strict=True)
+        return np.stack([left.T @ right for left, right in parts])
+
+    def scatters(self, codes: Columns, weights: Array | None = None) -> Scatters:
+        """The same statistics, centered: sums of squares lose digits where means are large, these do not."""
+        rows, entry, share = self._observed(codes, weights)
+        return Scatters.of(rows, entry, len(self.intercept), share)
+
+    def _observed(self, codes: Columns, weights: Array | None) -> tuple[Array, NDArray[np.int64], Array | None]:
+        """The rows of (real parents, child), the discrete context of each, and its weight."""
+        num_rows = num_rows_of(codes, self.child, self)
+        entry = joint_codes(codes, self.by, num_rows, self)
+        share = checked_weights(weights, num_rows, self)
+        missing = [v.name for v in self.given if v not in codes]
+        if missing:
+            raise DataError(f"{self!r} needs a column for {missing[0]}.")
+        rows = matrix((*self.given, self.child), codes, num_rows)
+        names = [v.name for v in (*self.given, self.child) for _ in range(v.size)]
+        check_range(rows, names, f"{self!r} needs complete finite rows")
+        return rows, entry, share
+
+    def from_statistics(
+        self,
+        stats: Array | Scatters,
+        prior: Normal | Laplace | None = None,
+        *,
+        unseen: Literal["raise", "keep"] = "raise",
+    ) -> LinearGaussian:
+        r"""The maximum likelihood estimate: least squares in each discrete context.
+
+        $$B_d = S_{YU} S_{UU}^{-1}, \quad a_d = \bar{\mathbf y} - B_d \bar{\mathbf u}, \quad
+        C_d = (S_{YY} - B_d S_{UY}) / M_d$$
+
+        with $S$ the centered scatter. Collinear parents share their effect (the least-norm solution).
+
+        Args:
+            stats: what `statistics` or `scatters` returns, or sums of such.
+            prior: `Normal` or `Laplace` on the coefficients, which makes it the largest posterior; or None.
+            unseen: for contexts without data, an error or the parameters as they are.
+
+        Reference: Koller & Friedman, section 17.2.4.
+        """
+        if prior is not None and not isinstance(prior, Normal | Laplace):
+            raise NotApplicable(f"{self!r} takes no prior such as {prior!r}. Use Normal or Laplace, or Bayes and MAP.")
+        known = self.centered(stats)
+        if not self.given and (known.counts > 0).all():
+            return self.with_parameters(known.means, self.coefficients, known.products / known.counts[:, None, None])
+        a, B, C = self.intercept.copy(), self.coefficients.copy(), self.covariance.copy()
+        for e, scatter in enumerate(known.contexts):
+            if scatter.count > 0:
+                line = (
+                    least_squares(scatter.mean, scatter.products, self.child.size)
+                    if prior is None
+                    else penalized_line(scatter, prior, self.child.size)
+                )
+                a[e], B[e], C[e] = line.intercept, line.slope, line.residue / scatter.count
+            elif unseen == "raise":
+                raise DataError(f"{self!r} has no data where {states_of(self.by, e) or 'asked'}. Use unseen='keep'.")
+        return self.with_parameters(a, B, C)
+
+    def centered(self, stats: Array | Scatters) -> Scatters:
+        """Statistics of this CPD's shape as centered ones."""
+        expected = (len(self.intercept), *(1 + width(self.given) + self.child.size,) * 2)
+        if isinstance(stats, Scatters):
+            found: tuple[int, ...] = (len(stats.counts), 1 + stats.size, 1 + stats.size)
+        else:
+            found = np.shape(stats)
+        if found != expected:
+            raise DataError(f"{self!r} has statistics of shape {expected}; found {found}.")
+        return stats if isinstance(stats, Scatters) else Scatters.from_sums(stats)
+
+    def with_parameters(self, intercept: Array, coefficients: Array, covariance: Array) -> LinearGaussian:
+        """The same CPD with these parameters, one entry a joint state of the discrete parents."""
+        result = LinearGaussian.__new__(LinearGaussian)
+        result._set(self.child, self.given, self.by, self.block, intercept, coefficients, covariance)
+        return result
+
+    def __repr__(self) -> str:
+        return conditional((self.child,), self.parents, "LinearGaussian")
+
+
+def _by_context(matrices: Array, rows: Array, entry: NDArray[np.int64]) -> Array:
+    """Each row times the matrix of its context."""
+    if len(matrices) == 1:
+        return np.asarray(rows @ matrices[0].T)
+    if matrices[0].size <= 8:
+        return np.asarray(np.einsum("nij,nj->ni", matrices[entry], rows))
+    found = np.empty((len(rows), matrices.shape[1]))
+    for e in np.flatnonzero(np.bincount(entry, minlength=len(matrices))):
+        at = entry == e
+        found[at] = rows[at] @ matrices[e].T
+    return found
+
+
+def joint_gaussian(cpds: Iterable[LinearGaussian]) -> Gaussian:
+    r"""The joint normal distribution of a linear Gaussian network, in any order of its CPDs; zero variances allowed.
+
+    Each child extends the joint by $\mu_y = a + B\mu_u$, $\Sigma_{yx} = B\Sigma_{ux}$ and
+    $\Sigma_{yy} = B\Sigma_{uu}B^\top + C$. The dense reference: quadratic memory, cubic time.
+
+    Reference: Koller & Friedman, theorem 7.3.
+
+    >>> from sepset.variables.variable import Real
+    >>> x, y = Real("x"), Real("y")
+    >>> net = [LinearGaussian(y, 1.0, coefficients=2.0, covariance=0.0, given=x), LinearGaussian(x, covariance=1.0)]
+    >>> joint_gaussian(net).covariance.tolist()
+    [[1.0, 2.0], [2.0, 4.0]]
+    """
+    waiting = list(cpds)
+    check_scope(cpd.child for cpd in waiting)
+    order = _topological(waiting)
+    scope = tuple(cpd.child for cpd in order)
+    mean, covariance = np.zeros(width(scope)), np.zeros((width(scope), width(scope)))
+    for i, cpd in enumerate(order):
+        y, u, past = (places(scope, part) for part in ((cpd.child,), cpd.given, scope[:i]))
+        B = cpd.coefficients[0]
+        mean[y] = cpd.intercept[0] + B @ mean[u]
+        covariance[y[:, None], past] = B @ covariance[u[:, None], past]
+        covariance[past[:, None], y] = covariance[y[:, None], past].T
+        covariance[y[:, None], y] = B @ covariance[u[:, None], u] @ B.T + cpd.covariance[0]
+    return Gaussian._make(scope, mean, covariance)
+
+
+def _topological(waiting: list[LinearGaussian]) -> list[LinearGaussian]:
+    for cpd in waiting:
+        if cpd.by:
+            raise NotApplicable(f"{cpd!r} has discrete parents, so the joint is a mixture. Condition on them first.")
+        for parent in cpd.given:
+            axis_of([c.child for c in waiting], parent)
+    order: list[LinearGaussian] = []
+    placed: set[Vector] = set()
+    while waiting:
+        ready = [c for c in waiting if placed.issuperset(c.given)]
+        if not ready:
+            raise ModelError(f"The CPDs form a cycle through {waiting[0].child.name}. A network has none.")
+        order += ready
+        placed |= {c.child for c in ready}
+        waiting = [c for c in waiting if c.child not in placed]
+    return order
+
+
+def _checked_parents(
+    child: Vector, given: Iterable[Vector] | Vector, by: Iterable[Discrete] | Discrete
+) -> tuple[tuple[Vector, ...], tuple[Discrete, ...]]:
+    reals = (given,) if isinstance(given, Vector | Discrete) else tuple(given)
+    states = (by,) if isinstance(by, Vector | Discrete) else tuple(by)
+    if not isinstance(child, Vector):
+        raise ScopeError(
+            f"A LinearGaussian has a real child; {child!r} is not. A discrete variable with real parents is outside "
+            "conditional linear Gaussian networks: give it discrete parents, as in TableCPD."
+        )
+    for real in reals:
+        if not isinstance(real, Vector):
+            raise ScopeError(f"given= takes the real parents of {child.name}; {real!r} belongs in by=.")
+    for state in states:
+        if not isinstance(state, Discrete):
+            raise ScopeError(f"by= takes the discrete parents of {child.name}; {state!r} belongs in given=.")
+    scope: tuple[AnyVariable, ...] = (*states, *reals, child)
+    check_scope(scope)
+    return reals, states
+
+
+def _coefficients(
+    coefficients: ArrayLike | Mapping[Any, ArrayLike] | None,
+    given: tuple[Vector, ...],
+    shape: tuple[int, ...],
+    child: Vector,
+) -> Array:
+    what, size = f"coefficients of {child.name}", child.size
+    if coefficients is None:
+        if given:
+            raise ModelError(f"{child.name} has real parents; give coefficients=, one column a coordinate of them.")
+        coefficients = np.zeros((size, 0))
+    if not isinstance(coefficients, Mapping):
+        return shaped(coefficients, shape, (size, width(given)), what)
+    parts = {
+        axis_of(given, v): shaped(c, shape, (size, given[axis_of(given, v)].size), what)
+        for v, c in coefficients.items()
+    }
+    missing = [v.name for axis, v in enumerate(given) if axis not in parts]
+    if missing:
+        raise ModelError(f"The {what} leave out its parent {missing[0]}. Give each parent its columns.")
+    nothing = np.zeros((int(np.prod(shape, dtype=np.int64)), size, 0))
+    return np.concatenate([nothing, *(parts[axis] for axis in range(len(given)))], axis=2)
+
+
+def _is_constant(flat: Array, scope: tuple[Discrete, ...], variable: Discrete) -> bool:
+    rest = tuple(v for v in scope if v != variable)
+    rows = entries((*rest, variable), scope).reshape(num_entries(rest), -1)
+    return bool((flat[rows] == flat[rows[:, :1]]).all())

@@ -1,0 +1,307 @@
+r"""Priors over the parameters of CPDs, as values that are checked when they are made.
+
+Three quantities have three names and cannot be confused: a *pseudo-count* for every cell (`Dirichlet`, `K2`), a
+*strength* for every context (`ContextStrength`), and one *equivalent sample size* for the whole network (`BDeu`).
+Where parameters are shared, the first two count once for the shared block; the last adds up over its occurrences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.base.checks import check_positive, finite_array
+from sepset.cpds.parameters import Multinomials, child_states, multinomials
+from sepset.errors import ModelError, NotApplicable
+from sepset.factors.algebra import Columns, num_entries
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+@runtime_checkable
+class CellPrior(Protocol):
+    """A prior that says how many pseudo-counts each cell has, whatever the CPD.
+
+    >>> isinstance(Dirichlet(1.0), CellPrior), isinstance(BDeu(10), CellPrior)
+    (True, False)
+    """
+
+    def pseudo_counts(self, shape: tuple[int, int]) -> Array:
+        """The pseudo-counts of `shape` = (contexts, child states)."""
+
+
+@runtime_checkable
+class FamilyPrior(Protocol):
+    """A prior that needs to know the families: the CPDs of one block, which share their parameters.
+
+    >>> isinstance(BDeu(10), FamilyPrior)
+    True
+    """
+
+    def hyperparameters(self, cpds: Sequence[Any]) -> Any:
+        """What to add to the block's statistics."""
+
+
+@runtime_checkable
+class RowPrior(FamilyPrior, Protocol):
+    """A prior in the form of rows, which join those of the data whatever the CPD.
+
+    >>> isinstance(BDeu(10), RowPrior)
+    False
+    """
+
+    def rows(self, cpds: Sequence[Any]) -> tuple[Columns, Array]:
+        """The rows of a block, as columns of its first CPD's variables, and the weight of each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dirichlet:
+    r"""Pseudo-counts added to the counts of each cell: $\theta_k = (M_k + \alpha_k) / \sum_j (M_j + \alpha_j)$.
+
+    That is the posterior mean under a Dirichlet with these hyperparameters. They are positive: with a zero the prior
+    would be improper, which only maximum likelihood is, as a limit.
+
+    Args:
+        alpha: one number for every cell, or an array that broadcasts to the counts (contexts by states).
+
+    Reference: Koller & Friedman, section 17.3.
+
+    >>> Dirichlet(0.5).pseudo_counts((1, 3)).tolist()
+    [[0.5, 0.5, 0.5]]
+    """
+
+    alpha: Array
+
+    def __init__(self, alpha: ArrayLike) -> None:
+        array = finite_array("Dirichlet", "pseudo-counts", alpha)
+        if not (array > 0).all():
+            raise ModelError(
+                f"Dirichlet needs finite pseudo-counts > 0; found {array.tolist()}. Without a prior, use MLE."
+            )
+        array.setflags(write=False)
+        object.__setattr__(self, "alpha", array)
+
+    @classmethod
+    def improper(cls, alpha: Array) -> Dirichlet:
+        """Pseudo-counts that may be zero: what imaginary data are silent about, and what a mode leaves of them."""
+        made = cls.__new__(cls)
+        array = np.array(alpha, dtype=np.float64)
+        array.setflags(write=False)
+        object.__setattr__(made, "alpha", array)
+        return made
+
+    def pseudo_counts(self, shape: tuple[int, int]) -> Array:
+        """The pseudo-counts of `shape` = (contexts, child states)."""
+        alpha = self.alpha.reshape(shape) if self.alpha.size == math.prod(shape) else self.alpha
+        try:
+            return np.broadcast_to(alpha, shape)
+        except ValueError as error:
+            raise ModelError(
+                f"Dirichlet pseudo-counts of shape {self.alpha.shape} do not fit {shape[0]} contexts by "
+                f"{shape[1]} states. Give one number, one per state, or one per cell."
+            ) from error
+
+    def __repr__(self) -> str:
+        return f"Dirichlet({self.alpha.tolist()})"
+
+
+@dataclass(frozen=True, slots=True)
+class K2:
+    r"""One pseudo-count for every cell: $\alpha_{x \mid \mathbf u} = 1$.
+
+    The total strength grows with the number of contexts, and so equivalent networks have different evidence.
+
+    Reference: Koller & Friedman, section 17.4.3; Cooper & Herskovits (1992).
+
+    >>> K2().pseudo_counts((2, 2)).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+
+    def pseudo_counts(self, shape: tuple[int, int]) -> Array:
+        """Ones of `shape` = (contexts, child states)."""
+        return np.ones(shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContextStrength:
+    r"""The same strength in every context: $\alpha_{x \mid \mathbf u} = s\, \theta'_x$.
+
+    Args:
+        strength: $s$, the number of imaginary rows in *each* context.
+        mean: $\theta'$, one probability for each state of the child; uniform by default.
+
+    Reference: Koller & Friedman, equation 17.11.
+
+    >>> ContextStrength(5.0).pseudo_counts((1, 2)).tolist()
+    [[2.5, 2.5]]
+    """
+
+    strength: float
+    mean: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_positive("ContextStrength", strength=self.strength)
+        if self.mean is not None:
+            mean = tuple(finite_array("ContextStrength", "mean", self.mean).reshape(-1).tolist())
+            if not (all(p > 0 for p in mean) and math.isclose(sum(mean), 1.0, rel_tol=0, abs_tol=1e-9)):
+                raise ModelError(f"ContextStrength needs a mean of positive numbers that sum to one; found {mean}.")
+            object.__setattr__(self, "mean", mean)
+
+    def pseudo_counts(self, shape: tuple[int, int]) -> Array:
+        """The pseudo-counts of `shape` = (contexts, child states)."""
+        if self.mean is None:
+            return np.full(shape, self.strength / shape[1])
+        if len(self.mean) != shape[1]:
+            raise ModelError(f"ContextStrength has a mean over {len(self.mean)} states; the child has {shape[1]}.")
+        return np.broadcast_to(self.strength * np.array(self.mean), shape)
+
+
+@dataclass(frozen=True, slots=True)
+class BDeu:
+    r"""One equivalent sample size for the whole network, spread evenly.
+
+    $$\alpha_{x \mid \mathbf u} = \frac{\alpha}{|Val(X)|\,|Val(\mathbf U)|}$$
+
+    Shared parameters get the sum over all families, contexts and states that use them. Equivalent networks have equal
+    evidence.
+
+    Args:
+        sample_size: $\alpha$, the number of imaginary rows.
+
+    Reference: Koller & Friedman, box 17.C and exercise 17.13; Heckerman, Geiger & Chickering (1995).
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.variables.variable import Discrete
+    >>> BDeu(10).hyperparameters([TableCPD(Discrete("x"), [[0.5, 0.5]] * 5, given=Discrete("u", 5))])[:3].tolist()
+    [1.0, 1.0, 1.0]
+    """
+
+    sample_size: float
+
+    def __post_init__(self) -> None:
+        check_positive("BDeu", sample_size=self.sample_size)
+
+    def hyperparameters(self, cpds: Sequence[Any]) -> Array:
+        """The pseudo-counts of a block's cells, flat."""
+        parts = [self.sample_size / num_entries(cpd.scope) * _cells(self, cpd).sizes for cpd in cpds]
+        return np.asarray(np.sum(parts, axis=0), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class DirichletMixture:
+    r"""A mixture of Dirichlet priors, the same in every context: $\sum_i \lambda^i\, \text{Dir}(\alpha^i)$.
+
+    Args:
+        weights: $\lambda$, divided by their sum.
+        alphas: the pseudo-counts of each component, as `Dirichlet` takes them.
+
+    Reference: Koller & Friedman, exercise 17.7.
+
+    >>> DirichletMixture([19, 1], [5000, 1]).weights.tolist()
+    [0.95, 0.05]
+    """
+
+    weights: Array
+    components: tuple[Dirichlet, ...]
+
+    def __init__(self, weights: Iterable[float], alphas: Iterable[ArrayLike]) -> None:
+        share = np.array([finite_array("DirichletMixture", "weights", w) for w in weights], dtype=np.float64).reshape(
+            -1
+        )
+        components = tuple(a if isinstance(a, Dirichlet) else Dirichlet(a) for a in alphas)
+        if not (len(share) == len(components) > 0 and (share > 0).all()):
+            raise ModelError(f"DirichletMixture needs a positive weight for each component; found {share.tolist()}.")
+        share /= share.sum()
+        share.setflags(write=False)
+        object.__setattr__(self, "weights", share)
+        object.__setattr__(self, "components", components)
+
+    def __repr__(self) -> str:
+        return f"DirichletMixture({self.weights.tolist()}, {[c.alpha.tolist() for c in self.components]})"
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    r"""Independent normal priors with mean zero on weights: the penalty $\lVert w \rVert^2 / 2 s^2$.
+
+    They are about the weights of logistic CPDs and the coefficients of linear Gaussians, not their biases.
+
+    Args:
+        scale: $s$, the standard deviation.
+
+    Reference: Koller & Friedman, section 20.4.1.
+
+    >>> Normal(2.0).scale
+    2.0
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        check_positive("Normal", scale=self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Laplace:
+    r"""Independent Laplace priors with mean zero on weights: the penalty $\lVert w \rVert_1 / s$, which makes zeros.
+
+    They are about the weights of logistic CPDs and the coefficients of linear Gaussians, not their biases.
+
+    Args:
+        scale: $s$, the mean of $|w|$.
+
+    Reference: Koller & Friedman, sections 17.4.4 and 20.4.1.
+
+    >>> Laplace(0.5).scale
+    0.5
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        check_positive("Laplace", scale=self.scale)
+
+
+def pseudo_counts_of(prior: object, cpds: Sequence[Any]) -> Array:
+    """The pseudo-counts of a block of multinomials, flat, one a cell.
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.variables.variable import Discrete
+    >>> pseudo_counts_of(K2(), [TableCPD(Discrete("x"), [0.5, 0.5])]).tolist()
+    [1.0, 1.0]
+    """
+    first = _cells(prior, cpds[0])
+    if isinstance(prior, FamilyPrior):
+        found = np.asarray(prior.hyperparameters(cpds), dtype=np.float64)
+    elif isinstance(prior, CellPrior):
+        found = _spread(prior, first, cpds[0].child.num_states)
+    else:
+        raise NotApplicable(f"{cpds[0]!r} takes a Dirichlet prior; found {prior!r}.")
+    return found.reshape(-1)
+
+
+def _cells(prior: object, cpd: Any) -> Multinomials:
+    found = multinomials(cpd)
+    if found is None:
+        raise NotApplicable(f"{prior!r} is about multinomials; {cpd!r} is not made of them. Use MAP with Dirichlet.")
+    return found
+
+
+def _spread(prior: CellPrior, cells: Multinomials, num_states: int) -> Array:
+    """Pseudo-counts of cells: one number for all of them, one each, or those of the child's states they stand for."""
+    num_cells = len(cells.parameters)
+    if isinstance(prior, Dirichlet) and prior.alpha.size == num_cells != num_states:
+        return prior.alpha.reshape(-1)
+    if isinstance(prior, K2) or (isinstance(prior, Dirichlet) and prior.alpha.size == 1):
+        return prior.pseudo_counts((1, num_cells)).reshape(-1)
+    try:
+        groups = cells.groups
+    except NotApplicable:  # contexts that overlap have no rows of their own, so one row serves them all
+        groups = np.zeros(num_cells, np.int64)
+    rows = prior.pseudo_counts((int(groups.max()) + 1, num_states))
+    return np.asarray((rows[groups] * child_states(cells, num_states)).sum(axis=1))

@@ -1,0 +1,147 @@
+"""Which cells are missing together: the table of missingness patterns, and complete cases."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.base.display import Shown, Tabulated
+from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
+from sepset.variables.variable import VariableLike
+
+Array: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+Ints: TypeAlias = NDArray[np.int64]
+
+SHOWN = 20
+"""How many patterns a display lists."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MissingPatterns(Tabulated):
+    r"""The sets of cells that are observed together, with how many rows have each; the most frequent first.
+
+    Attributes:
+        names: the columns.
+        observed: one row a pattern, one column a variable.
+        num_rows: the number of rows with each pattern.
+        weights: their total weight; the number of rows where rows have no weights.
+        which: the pattern of each row.
+
+    >>> missing_patterns({"a": ["x", "y", None], "b": ["u", None, None]}).observed.tolist()
+    [[True, True], [True, False], [False, False]]
+    """
+
+    names: tuple[str, ...]
+    observed: Bools
+    num_rows: Ints
+    weights: Array = field(repr=False)
+    which: Ints = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for array in (self.observed, self.num_rows, self.weights, self.which):
+            array.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.observed)
+
+    @property
+    def num_complete(self) -> int:
+        """The number of rows without a missing cell."""
+        return int(self.num_rows[self.observed.all(axis=1)].sum())
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether the columns can be ordered so that each row observes a first part of them (dropout).
+
+        >>> missing_patterns({"a": ["x", None], "b": [None, "u"]}).is_monotone
+        False
+        """
+        ordered = self.observed[np.argsort(-self.observed.sum(axis=1), kind="stable")].astype(np.int8)
+        return bool((np.diff(ordered, axis=0) <= 0).all())
+
+    @property
+    def never_together(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of columns that no row observes both: their dependence leaves no trace in the data.
+
+        Reference: Koller & Friedman, example 19.7.
+
+        >>> missing_patterns({"a": ["x", None], "b": [None, "u"]}).never_together
+        (('a', 'b'),)
+        """
+        seen = self.observed.astype(np.int64)
+        together = seen.T @ seen
+        pairs = itertools.combinations(range(len(self.names)), 2)
+        return tuple((self.names[i], self.names[j]) for i, j in pairs if not together[i, j])
+
+    def observed_names(self, pattern: int) -> tuple[str, ...]:
+        """The columns that a pattern observes."""
+        return tuple(itertools.compress(self.names, self.observed[pattern]))
+
+    def rows(self, pattern: int) -> Ints:
+        """The positions of the rows with a pattern."""
+        return np.flatnonzero(self.which == pattern)
+
+    def __repr__(self) -> str:
+        total = int(self.num_rows.sum())
+        return f"MissingPatterns({len(self)} patterns, {self.num_complete} of {total} rows complete)"
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        marks = np.where(self.observed[:SHOWN], "·", "?")
+        return [(f"{n:,}", *row) for n, row in zip(self.num_rows.tolist(), marks.tolist(), strict=False)]
+
+    def _shown(self) -> Shown:
+        return Shown(("rows", *self.names), self._cells(), repr(self), "? is missing")
+
+
+def missing_patterns(data: object, variables: Iterable[VariableLike] | None = None) -> MissingPatterns:
+    """The table of which cells are observed together, the most frequent pattern first.
+
+    Args:
+        data: a dataset, or any frame.
+        variables: the columns to look at; all by default.
+
+    Cost: one sort of the rows.
+
+    >>> missing_patterns({"a": ["x", "y", None], "b": ["u", None, "v"]})
+    MissingPatterns(3 patterns, 1 of 3 rows complete)
+    """
+    rows = as_dataset(data, variables)
+    observed = ~rows.mask
+    packed = np.ascontiguousarray(np.packbits(observed, axis=1))
+    kinds = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0] if packed.shape[1] else np.zeros(len(packed))
+    _, first, which = np.unique(kinds, return_index=True, return_inverse=True)
+    count = np.bincount(which, minlength=len(first))
+    order = np.lexsort((first, -count))
+    place = np.argsort(order)[which]
+    weight = np.bincount(place, rows.weights, len(order)).astype(np.float64)
+    return MissingPatterns(rows.variables.names, observed[first[order]], count[order], weight, place)
+
+
+def complete_cases(data: object, variables: Iterable[VariableLike] | None = None) -> Dataset:
+    """The rows without a missing cell in `variables` (all of them by default), over all columns.
+
+    Estimates from these alone are biased unless cells are missing completely at random: see `AvailableCases`.
+
+    >>> complete_cases({"a": ["x", None], "b": ["u", "v"]}).rows().__next__()
+    {'a': 'x', 'b': 'u'}
+    """
+    rows = as_dataset(data)
+    checked = rows if variables is None else rows.select(variables)
+    return rows.take(np.logical_not(checked.mask.any(axis=1)))
+
+
+def members(which: Ints, count: int) -> list[Ints]:
+    """The rows of each kind, given the kind of each row.
+
+    >>> [rows.tolist() for rows in members(np.array([1, 0, 1]), 3)]
+    [[1], [0, 2], []]
+    """
+    ends = np.cumsum(np.bincount(which, minlength=count))
+    return np.split(np.argsort(which, kind="stable"), ends[:-1]) if count else []

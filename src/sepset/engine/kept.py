@@ -1,0 +1,32 @@
+"""One engine a model and method, kept with the model's problem: a second question finds the first one's plans."""
+
+from __future__ import annotations
+
+from sepset.engine.auto import Auto, Task
+from sepset.engine.engine import Engine
+from sepset.inference.method import Method
+from sepset.models.model import Model
+
+LIMIT = 8
+"""How many engines one model keeps; models are immutable, so an engine never grows stale."""
+
+
+def engine_for(model: Model, task: Task, method: Method | None = None) -> Engine:
+    """The engine that answers this kind of question, made when it is first asked.
+
+    >>> import sepset as ss
+    >>> asia = ss.datasets.load("asia")
+    >>> engine_for(asia, "query") is engine_for(asia, "map")
+    True
+    """
+    chosen = Auto().select(task) if method is None else method
+    if not isinstance(model, Model) or type(chosen).__hash__ is None:
+        return Engine(model, chosen)
+    kept = model.problem().kept
+    engine: Engine | None = kept.get(chosen)
+    if engine is None or engine.model is not model:
+        engine = Engine(model, chosen)
+        if len(kept) >= LIMIT:
+            kept.clear()
+        kept[chosen] = engine
+    return engine

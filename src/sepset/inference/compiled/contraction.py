@@ -1,0 +1,188 @@
+r"""Clique trees as contractions: every message is a chain of binary sums of products, and so is every gradient.
+
+A clique never becomes a table. Its message $\sum_{C - S} \prod_i \phi_i$ is contracted pairwise, small results first.
+The reverse sweep follows each step $d = \sum a b$ with $\bar a = \sum \bar d\, b$ and $\bar b = \sum \bar d\, a$; then
+$t \bar t / Z$ is the marginal over the scope of any tensor $t$, and no division by a message ever happens.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.base.lazy import lazy
+from sepset.graphs.symbolic import SymbolicElimination
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+Ranks = tuple[int, ...]
+"""Variables by their place in the elimination order, ascending: also the axis order of every tensor."""
+
+ONE = 0
+"""The tensor that is the number one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The cliques of a tree in collect order: which one eliminates each variable, and what each passes on.
+
+    Attributes:
+        group: for each rank the clique that eliminates it; -1 for kept variables.
+        start, members: for each clique the ranks of its message, as compressed rows.
+    """
+
+    group: Ints
+    start: Ints = field(repr=False)
+    members: Ints = field(repr=False)
+
+    @lazy
+    def sepsets(self) -> tuple[Ranks, ...]:
+        """For each clique the ranks of its message."""
+        return tuple(_rows(self.start, self.members))
+
+
+def _rows(start: Ints, members: Ints) -> list[Ranks]:
+    flat = members.tolist()
+    return [tuple(flat[i:j]) for i, j in itertools.pairwise(start.tolist())]
+
+
+def tree_groups(elimination: SymbolicElimination, kept: int = 0) -> Groups:
+    """The maximal cliques of an order, children before parents.
+
+    Args:
+        kept: how many variables at the end of the order stay.
+    """
+    from sepset.kernels.compiled.planning import maximal_cliques
+
+    num = len(elimination.order) - kept
+    return Groups(*maximal_cliques(elimination.start, elimination.scopes, elimination.absorbed, num))
+
+
+@dataclass(frozen=True, eq=False)
+class Contraction:
+    """Tensors and the binary steps between them: a forward sweep, and what reading from it takes.
+
+    Attributes:
+        weights: the number of states by rank.
+        bounds, pool: the scope of each tensor, as compressed rows of ranks; the first is the number one, then come the
+            inputs.
+        sizes: the entries of each tensor.
+        rows: the steps as rows (result, first, second); a second of `ONE` only sums.
+        roots: tensors whose product is the answer of the forward sweep.
+        boxes: for each clique the tensors it multiplies, as compressed rows.
+        reads: the tensors of the marginals of the targets, then of those over the factors asked for.
+        num_inputs: how many tensors are given.
+        num_forward: how many steps the forward sweep has.
+    """
+
+    weights: Floats = field(repr=False)
+    bounds: Ints = field(repr=False)
+    pool: Ints = field(repr=False)
+    sizes: Floats = field(repr=False)
+    rows: Ints = field(repr=False)
+    roots: Ints
+    boxes: tuple[Ints, Ints] = field(repr=False)
+    reads: Ints = field(repr=False)
+    num_inputs: int
+    num_forward: int
+
+    @property
+    def num_tensors(self) -> int:
+        """How many tensors there are."""
+        return len(self.sizes)
+
+    @lazy
+    def cards(self) -> tuple[int, ...]:
+        """The number of states by rank."""
+        return tuple(self.weights.astype(np.int64).tolist())
+
+    @lazy
+    def scopes(self) -> list[Ranks]:
+        """The scope of each tensor."""
+        return _rows(self.bounds, self.pool)
+
+    @lazy
+    def steps(self) -> list[tuple[int, int, int]]:
+        """(result, first, second); a second of `ONE` only sums."""
+        return [(d, a, b) for d, a, b in self.rows.tolist()]
+
+    @lazy
+    def inboxes(self) -> list[Ranks]:
+        """For each clique the tensors it multiplies."""
+        start, tensors = self.boxes
+        return _rows(start[:-1], tensors)
+
+    def size(self, scope: Iterable[int]) -> int:
+        """The number of joint states of a scope."""
+        return math.prod(self.cards[r] for r in scope)
+
+    @property
+    def entries(self) -> int:
+        """Numbers that all tensors hold together."""
+        return int(np.add.reduce(self.sizes))
+
+
+class Inputs(NamedTuple):
+    """What a contraction starts from.
+
+    Attributes:
+        start, members: the scopes of all factors, as compressed rows of variables.
+        numbers: the factors that enter.
+        rank: of each variable its place in the order; -1 where it does not enter.
+        touched: ranks with a likelihood, which come after the factors; a neutral tensor for each rank that nothing
+            mentions comes last.
+    """
+
+    start: Ints
+    members: Ints
+    numbers: Ints
+    rank: Ints
+    touched: Ints
+
+
+def contract(
+    inputs: Inputs,
+    cards: Floats,
+    groups: Groups,
+    *,
+    kept: Ints | None = None,
+    targets: Ints | None = None,
+    num_factors: int = 0,
+) -> Contraction:
+    r"""The forward sweep, cliques in collect order, each contracted to its sepset; and where something is to be read
+    the reverse sweep.
+
+    The adjoint of a tensor is $\partial Z / \partial t$, without the variables it does not depend on. A target is read
+    where it is cheapest, from the smallest tensor of the forward sweep that mentions it.
+
+    Args:
+        cards: the number of states by rank.
+        groups: the cliques.
+        kept: ranks that stay, over which the one root is.
+        targets: ranks whose marginals are wanted.
+        num_factors: of how many inputs the marginal over their own scope is wanted.
+
+    Reference: Koller & Friedman, algorithm 10.1; the pairwise order is greedy on the growth of results.
+    """
+    from sepset.kernels.compiled import steps
+
+    none = np.zeros(0, np.int64)
+    bounds, pool, sizes, rows, roots, box_start, boxes, reads, num_inputs, num_forward = steps.trace(
+        *inputs,
+        cards,
+        groups.group,
+        groups.start,
+        groups.members,
+        none if kept is None else kept,
+        none if targets is None else targets,
+        num_factors,
+    )
+    boxed = box_start, boxes
+    return Contraction(cards, bounds, pool, sizes, rows, roots, boxed, reads, num_inputs, num_forward)

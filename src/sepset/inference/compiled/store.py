@@ -1,0 +1,120 @@
+"""The numbers of a discrete problem, laid out once: every factor's entries in one flat store."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.base.lazy import lazy
+from sepset.factors.algebra import Factor
+from sepset.factors.block import Single
+from sepset.factors.sparse import SparseTable
+from sepset.factors.table import Table
+from sepset.problem import Problem
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+SAFE_BITS = 400
+"""Factors whose range is wider than this are left to the executor that can work with logarithms."""
+
+NEAR_BITS = 60
+"""How far from one the largest entry of a factor may lie; with the kernels' limits, no product then underflows."""
+
+
+@dataclass(frozen=True, eq=False)
+class FactorStore:
+    """Dense tables of every factor, end to end.
+
+    Attributes:
+        values: all entries, each factor in C order of its scope.
+        offsets: where each factor starts.
+        exponents: the power of two that each factor's entries are to be multiplied by.
+        rows: the scopes of all factors as compressed rows: where each starts, variable positions, and their strides.
+        is_safe: whether every factor's range leaves room for linear products.
+    """
+
+    values: Floats = field(repr=False)
+    offsets: Ints
+    exponents: Ints
+    rows: tuple[Ints, Ints, Ints] = field(repr=False)
+    is_safe: bool
+
+    @classmethod
+    def of(cls, problem: Problem) -> FactorStore:
+        """The store of an all-discrete problem: made once, and shared by every engine that asks about it."""
+        store: FactorStore | None = problem.kept.get(cls)
+        if store is None:
+            store = problem.kept[cls] = cls._made(problem)
+        return store
+
+    @classmethod
+    def _made(cls, problem: Problem) -> FactorStore:
+        is_linear = True
+        flat, exponents, offsets = [], [], [0]
+        for factor in _factors(problem):
+            table = factor if type(factor) is Table else _dense(factor)
+            entries = table.flat
+            if table.space == "log":
+                is_linear, entries = False, table.values.reshape(-1)
+            flat.append(entries)
+            exponents.append(table.exponent)
+            offsets.append(offsets[-1] + len(entries))
+        values = np.concatenate(flat) if flat else np.zeros(0)
+        made = cls.settled(problem, values, np.array(offsets), np.array(exponents, dtype=np.int64))
+        return made if is_linear else replace(made, is_safe=False)
+
+    @classmethod
+    def settled(cls, problem: Problem, values: Floats, offsets: Ints, exponents: Ints) -> FactorStore:
+        """The store of these entries times two to these powers, each factor's largest entry brought near one."""
+        from sepset.kernels.compiled.stores import settle
+
+        start, members = problem.scopes
+        cards = problem.variables.cards.copy()
+        shifts, strides, is_safe = settle(values, offsets, start, members, cards, NEAR_BITS, SAFE_BITS)
+        if np.logical_or.reduce(shifts):
+            values = np.ldexp(values, -np.repeat(shifts, np.diff(offsets)))
+            exponents = exponents + shifts
+        return cls(values, offsets, exponents, (start, members, strides), is_safe)
+
+    @lazy
+    def strides(self) -> tuple[dict[int, int], ...]:
+        """For each factor, from variable position to stride."""
+        start, members, strides = (part.tolist() for part in self.rows)
+        return tuple(dict(zip(members[i:j], strides[i:j], strict=True)) for i, j in itertools.pairwise(start))
+
+    @property
+    def num_factors(self) -> int:
+        """How many factors there are."""
+        return len(self.offsets) - 1
+
+
+def _factors(problem: Problem) -> Iterator[Factor]:
+    """Every factor; one alone in its block is taken as it is."""
+    for block in problem.blocks:
+        if isinstance(block, Single):
+            yield block.value
+        else:
+            yield from (block.factor(i, problem.variables) for i in range(len(block)))
+
+
+def near_one(entries: Floats) -> tuple[Floats, int]:
+    """The entries with their largest near one, and the power of two taken out; near enough already, they stay.
+
+    >>> near_one(np.array([0.0, 2.0**500]))[1]
+    501
+    """
+    shift = math.frexp(float(entries.max(initial=0.0)))[1]
+    return (entries, 0) if abs(shift) <= NEAR_BITS else (np.ldexp(entries, -shift), shift)
+
+
+def _dense(factor: Factor) -> Table:
+    if isinstance(factor, SparseTable):
+        return factor.to_table()
+    assert isinstance(factor, Table)
+    return factor

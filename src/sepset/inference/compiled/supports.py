@@ -1,0 +1,263 @@
+"""Programs over supports: where tables are mostly zeros, only products that can be positive are run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.base.threads import interruptible
+from sepset.inference.compiled.store import FactorStore, near_one
+from sepset.variables.evidence import Evidence
+
+if TYPE_CHECKING:
+    from sepset.inference.compiled.question import Question
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Places = NDArray[np.uint32]
+
+DENSE, SPARSE = 0.1, 2.0
+"""Nanoseconds, by measurement: a multiplication of a large dense program, and of a triple in one sweep."""
+
+WORTH, ZEROS = 1_000_000, 0.25
+"""Multiplications of a dense run, and part of the factors' entries that is zero, below which none is looked for."""
+
+USES = 200
+"""How often a question is asked before a sparse program is looked for: making one takes as long as many runs."""
+
+LONG = 10**7
+"""Triples beyond which a run listens for interruptions."""
+
+MOST = 2**24
+"""Triples that a sparse program may have at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class SparseProgram:
+    """The forward sweep of a question as triples of entries.
+
+    Attributes:
+        tensors: where the entries of each tensor begin in a workspace, and the end.
+        steps: rows of result, first, second, the first triple and the end of its triples.
+        triples: places of a, b and d.
+        sources: for each entry of a factor its place in the store, findings zero.
+        owner: for each of these the number of its factor among the inputs.
+        findings: rows of factor, finding and stride: what findings add to the places of a factor.
+        reads: entry, place in the answer: what adds up to single marginals.
+        root_cells: the cells of the first root in its scope.
+    """
+
+    question: Question = field(repr=False)
+    tensors: Ints = field(repr=False)
+    steps: Ints = field(repr=False)
+    triples: tuple[Places, Places, Places] = field(repr=False)
+    sources: Ints = field(repr=False)
+    owner: Ints = field(repr=False)
+    findings: Ints = field(repr=False)
+    reads: tuple[Ints, Ints] = field(repr=False)
+    root_cells: Ints = field(repr=False)
+
+    @property
+    def num_triples(self) -> int:
+        """Multiplications of the forward sweep."""
+        return len(self.triples[0])
+
+    def joint(self, store: FactorStore, evidence: Evidence) -> tuple[float, Floats, bool]:
+        """The log partition, the normalized joint over what is kept, flat, and whether a range was too wide."""
+        w, log_partition, is_wide = self._run(store, evidence, np.empty(0))
+        made = self.question.contraction
+        flat = np.zeros(int(made.sizes[made.roots[0]]) if len(made.roots) else 1)
+        if log_partition > -np.inf and self.question.kept:
+            root = int(made.roots[0])
+            flat[self.root_cells] = w[self.tensors[root] : self.tensors[root + 1]]
+            flat /= flat.sum()
+        return log_partition, flat, is_wide
+
+    def marginals(self, store: FactorStore, evidence: Evidence) -> tuple[float, Floats, bool]:
+        """The same with every target's marginal end to end as the question's places say; findings are point masses."""
+        g = np.empty(int(self.tensors[-1]))
+        w, log_partition, is_wide = self._run(store, evidence, g)
+        question, (entries, places) = self.question, self.reads
+        found = np.bincount(places, w[entries] * g[entries], question.width).astype(np.float64, copy=False)
+        starts, sizes = question.program.reads[:, 1], question.program.reads[:, 2]
+        if len(starts):
+            totals = np.add.reduceat(found, starts)
+            found /= np.repeat(np.where(totals > 0.0, totals, 1.0), sizes)
+        for v in self.question.observed:
+            found[question.places[v]][evidence.codes[v]] = 1.0
+        found.setflags(write=False)
+        return log_partition, found, is_wide
+
+    def _run(self, store: FactorStore, evidence: Evidence, g: Floats) -> tuple[Floats, float, bool]:
+        from sepset.kernels.compiled.triples import run_triples
+
+        question = self.question
+        w = np.ones(int(self.tensors[-1]))
+        exponents = np.zeros(len(self.tensors) - 1, np.int64)
+        exponents[1 : len(question.numbers) + 1] = store.exponents[question.numbers]
+        moved = np.zeros(len(question.numbers), np.int64)
+        np.add.at(moved, self.findings[0], question.codes(evidence)[self.findings[1]] * self.findings[2])
+        w[1 : 1 + len(self.sources)] = store.values[self.sources + moved[self.owner]]
+        for place, v in enumerate(question.touched, start=len(question.numbers) + 1):
+            w[self.tensors[place] : self.tensors[place + 1]], exponents[place] = near_one(evidence.weights[v])
+        (a, b, d), roots = self.triples, question.contraction.roots
+
+        def run(cancel: NDArray[np.uint8]) -> tuple[float, bool]:
+            return run_triples(w, g, self.steps, self.tensors, a, b, d, exponents, roots, len(g) > 0, cancel)
+
+        log_partition, is_wide = interruptible(run) if self.num_triples > LONG else run(np.zeros(1, np.uint8))
+        return w, log_partition, is_wide
+
+
+def sparse_program(question: Question, store: FactorStore, most: float = MOST) -> SparseProgram | None:
+    """The question over the supports of a store's factors; None where that takes more than `most` triples.
+
+    Findings can have any value: a cell is in a factor's support where some value leaves it positive.
+    """
+    from sepset.kernels.compiled.triples import join_step
+
+    made, cards = question.contraction, question.contraction.weights.astype(np.int64)
+    scopes = [np.array(scope, dtype=np.int64) for scope in made.scopes]
+    cells, sources = _supports(question, store)
+    sizes = [len(part) for part in cells]
+    triples: list[tuple[Ints, Ints, Ints]] = []
+    left = int(most)
+    for d, a, b in made.steps[: made.num_forward]:
+        first, second, third, found = join_step(cells[a], scopes[a], cells[b], scopes[b], scopes[d], cards, left)
+        if not len(found):
+            return None
+        triples.append((first, second, third))
+        left -= len(first)
+        cells += [None] * (d + 1 - len(cells))  # type: ignore[list-item]  # filled as steps come
+        cells[d] = found
+    sizes = [0 if part is None else len(part) for part in cells]
+    return _laid_out(question, cells, sizes, sources, triples)
+
+
+def _supports(question: Question, store: FactorStore) -> tuple[list[Ints], list[Ints]]:
+    """The cells of the number one and of every input; and for each factor the places of its cells in the store."""
+    from sepset.kernels.compiled.triples import input_support
+
+    made = question.contraction
+    rank = np.full(len(question.cards), -1, np.int64)
+    rank[question.order] = np.arange(len(question.order))
+    cards = np.array(question.cards, dtype=np.int64)
+    cells, sources = [np.zeros(1, np.int64)], []
+    for number in question.numbers.tolist():
+        own, places = input_support(*store.rows, store.offsets[number], store.values, cards, rank, number)
+        cells.append(own)
+        sources.append(places)
+    cells += [np.arange(int(made.sizes[t])) for t in range(len(cells), made.num_inputs + 1)]
+    return cells, sources
+
+
+def _laid_out(
+    question: Question,
+    cells: list[Ints],
+    sizes: list[int],
+    sources: list[Ints],
+    triples: list[tuple[Ints, Ints, Ints]],
+) -> SparseProgram:
+    """The same with every tensor at its place in one workspace."""
+    made = question.contraction
+    tensors = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    rows = made.rows[: made.num_forward]
+    ends = np.concatenate([[0], np.cumsum([len(part[0]) for part in triples])]).astype(np.int64)
+    steps = np.concatenate([rows, ends[:-1, None], ends[1:, None]], axis=1)
+
+    def placed(side: int, column: int) -> Places:
+        parts = [part[side] + tensors[row[column]] for part, row in zip(triples, rows, strict=True)]
+        return np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.uint32)
+
+    flat = np.concatenate(sources) if sources else np.zeros(0, np.int64)
+    owner = np.repeat(np.arange(len(sources)), [len(part) for part in sources])
+    roots = made.roots
+    first_root = cells[int(roots[0])] if len(roots) else np.zeros(1, np.int64)
+    return SparseProgram(
+        question,
+        tensors,
+        steps,
+        (placed(0, 1), placed(1, 2), placed(2, 0)),
+        flat,
+        owner,
+        _findings(question),
+        _reads(question, cells, tensors),
+        first_root,
+    )
+
+
+def _findings(question: Question) -> Ints:
+    """What findings add to the places of factors: rows of factor, finding and stride."""
+    counts, fixed = question.program.num_fixed, question.program.fixed
+    factor = np.repeat(np.arange(len(counts)), counts)
+    return np.stack([factor, fixed[0], fixed[1]])
+
+
+def _reads(question: Question, cells: list[Ints], tensors: Ints) -> tuple[Ints, Ints]:
+    """Which entries add up to which place of the single marginals: those of the smallest tensor with the target."""
+    made = question.contraction
+    home: dict[int, int] = {}
+    for t in range(1, len(cells)):
+        for r in made.scopes[t]:
+            if r not in home or len(cells[t]) < len(cells[home[r]]):
+                home[r] = t
+    entries, places = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    rank = {v: r for r, v in enumerate(question.ids)}
+    for v in question.targets.tolist():
+        t = home[rank[v]]
+        scope = made.scopes[t]
+        inner = made.size(scope[scope.index(rank[v]) + 1 :])
+        codes = cells[t] // inner % made.cards[rank[v]]
+        entries.append(tensors[t] + np.arange(len(codes)))
+        places.append(question.places[v].start + codes)
+    return np.concatenate(entries), np.concatenate(places)
+
+
+class Tier:
+    """Whether a question has a sparse program: looked for once, after some uses or at the first."""
+
+    def __init__(self) -> None:
+        self._uses, self._lock = 0, Lock()
+        self._found: SparseProgram | None = None
+
+    def program(self, question: Question, numbers: Callable[[], FactorStore], *, at_once: bool) -> SparseProgram | None:
+        """The program to run instead of the dense one, or None.
+
+        Args:
+            numbers: makes the store whose zeros every later one shares.
+            at_once: make the program at the first use, whatever it costs.
+        """
+        if self._uses < USES:
+            with self._lock:
+                self._uses = USES if at_once else self._uses + 1
+                if self._uses == USES:
+                    self._found = sparse_program(question, numbers()) if at_once else _cheaper(question, numbers)
+        return self._found
+
+
+class Never(Tier):
+    """A question that always runs its dense program."""
+
+    def program(self, question: Question, numbers: Callable[[], FactorStore], *, at_once: bool) -> SparseProgram | None:
+        """None."""
+        return None
+
+
+def _cheaper(question: Question, numbers: Callable[[], FactorStore]) -> SparseProgram | None:
+    """The sparse program where it is faster than the dense one by estimate.
+
+    A dense run computes only what changed findings reach, about half of it.
+    """
+    work = question.program.work / 2 if question.observed or question.touched else 0.0
+    if work < WORTH:
+        return None
+    store = numbers()
+    if (store.values == 0.0).mean() < ZEROS:
+        return None
+    sweeps = 3 if len(question.targets) else 1
+    return sparse_program(question, store, min(MOST, work * DENSE / (sweeps * SPARSE)))

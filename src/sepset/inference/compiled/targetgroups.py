@@ -1,0 +1,207 @@
+r"""Groups of targets that are cheaper apart than in one tree.
+
+Without evidence below them, the marginals of a directed model need ancestors only: a tree over everything joins what
+no single question needs. Sinks with similar ancestors are grouped while their common tree is no dearer than two,
+
+$$c(A_i \cup A_j) \le c(A_i) + c(A_j),$$
+
+and the cheapest of the groups and the one tree is what "all marginals" runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.problem import ConditionalGroup, Problem
+
+Ints = NDArray[np.int64]
+
+WORTH = 60_000
+"""Groups are looked for where the one tree has this many entries a sink: each costs about as much time to look at."""
+
+OVERHEAD = 150
+"""What one more variable in a plan costs beside its tables, in table entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestry:
+    """Ancestor sets as bit masks, the variable itself included.
+
+    Attributes:
+        masks: for each position its ancestors.
+        children: for each position the positions that have it as a parent.
+    """
+
+    masks: tuple[int, ...]
+    children: tuple[int, ...]
+
+    @classmethod
+    def of(cls, problem: Problem) -> Ancestry:
+        """The ancestry of a directed model; auxiliary variables belong to their child."""
+        num = len(problem.variables)
+        masks = [1 << v for v in range(num)]
+        children = [0] * num
+        for group in _parents_first(problem):
+            own = _mask((group.child, *group.auxiliaries))
+            for p in group.parents:
+                own |= masks[p]
+                children[p] |= 1 << group.child
+            for v in (group.child, *group.auxiliaries):
+                masks[v] |= own
+        return cls(tuple(masks), tuple(children))
+
+    @property
+    def num_sinks(self) -> int:
+        """How many variables are nobody's parent."""
+        return sum(not mask for mask in self.children)
+
+    def closure(self, positions: Iterable[int]) -> int:
+        """The union of the ancestors of several variables."""
+        mask = 0
+        for v in positions:
+            mask |= self.masks[v]
+        return mask
+
+
+def _mask(positions: Iterable[int]) -> int:
+    mask = 0
+    for v in positions:
+        mask |= 1 << v
+    return mask
+
+
+def _parents_first(problem: Problem) -> list[ConditionalGroup]:
+    """The conditionals in an order where parents come before children."""
+    of = {group.child: group for group in problem.conditionals}
+    waiting = {child: {p for p in group.parents if p in of} for child, group in of.items()}
+    below: dict[int, list[int]] = {}
+    for child, parents in waiting.items():
+        for p in parents:
+            below.setdefault(p, []).append(child)
+    ready = [child for child, parents in waiting.items() if not parents]
+    ordered: list[ConditionalGroup] = []
+    while ready:
+        v = ready.pop()
+        ordered.append(of[v])
+        for child in below.get(v, ()):
+            waiting[child].discard(v)
+            if not waiting[child]:
+                ready.append(child)
+    return ordered
+
+
+def members(mask: int) -> list[int]:
+    """The positions in a bit mask, ascending.
+
+    >>> members(0b1011)
+    [0, 1, 3]
+    """
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return found
+
+
+def target_groups(
+    problem: Problem,
+    ancestry: Ancestry,
+    observed: Sequence[int],
+    touched: Sequence[int],
+    *,
+    whole: int,
+    cards: Ints | None = None,
+) -> tuple[tuple[int, ...], ...]:
+    """Groups of unobserved positions whose marginals are cheapest asked together; one group where that is best.
+
+    Args:
+        ancestry: of the problem.
+        whole: entries of the one tree for everything, which the groups must beat together.
+        cards: how many states of each variable the tables range over; all by default.
+    """
+    hidden = tuple(v for v in range(len(problem.variables)) if v not in set(observed))
+    if not problem.is_normalized or not hidden:
+        return (hidden,) if hidden else ()
+    below = ancestry.closure([*observed, *touched])
+    sinks = [v for v in hidden if not ancestry.children[v] and not below >> v & 1]
+    costs = Costs(problem, observed, cards)
+    masks = _merged([ancestry.masks[s] | below for s in sinks], costs, whole + OVERHEAD * len(hidden))
+    if masks is None:
+        return (hidden,)
+    return tuple(_assigned(masks, hidden, below))
+
+
+class Costs:
+    """What a tree over an ancestral set of variables costs, by one greedy order (least fill); each set once."""
+
+    def __init__(self, problem: Problem, observed: Sequence[int], cards: Ints | None = None) -> None:
+        num = len(problem.variables)
+        self._scopes = problem.scopes
+        self._open = np.ones(num, bool)
+        self._open[list(observed)] = False
+        self._child = np.zeros(problem.num_factors, np.int64)
+        for group in problem.conditionals:
+            self._child[list(group.factors)] = group.child
+        self._logs = np.log2(problem.variables.cards if cards is None else cards)
+        self._known: dict[int, int] = {}
+
+    def of(self, mask: int) -> int:
+        """Entries of all cliques, and the overhead of the variables."""
+        if mask not in self._known:
+            self._known[mask] = self._cost(mask)
+        return self._known[mask]
+
+    def _cost(self, mask: int) -> int:
+        from sepset.kernels.compiled.planning import scope_graph
+        from sepset.kernels.graphs.ordering import greedy_order
+
+        num = len(self._open)
+        packed = np.frombuffer(mask.to_bytes((num + 7) // 8, "little"), np.uint8)
+        inside = np.unpackbits(packed, count=num, bitorder="little").view(bool)
+        kept = np.flatnonzero(inside & self._open)
+        if not len(kept):
+            return 0
+        place = np.full(num, -1, np.int64)
+        place[kept] = np.arange(len(kept))
+        numbers = np.flatnonzero(inside[self._child])
+        _, _, start, near = scope_graph(*self._scopes, numbers, place, place[:0], len(kept))
+        blank, rest = np.zeros(len(kept)), np.arange(len(kept), dtype=np.float64)
+        weights = blank + 1.0, self._logs[kept], np.zeros(len(kept), np.int64), np.array([1.0, 0.0])
+        never = np.zeros(1, np.uint8)
+        total = greedy_order(start, near.astype(np.int32), *weights, blank, rest, np.inf, never)[1]
+        return int(np.rint(2.0 ** min(total, 1000.0))) + OVERHEAD * len(kept)
+
+
+def _merged(masks: Sequence[int], costs: Costs, limit: int) -> list[int] | None:
+    """Neighboring ancestor sets merged while that is no dearer; None once the groups cost more than `limit`."""
+    groups: list[int] = []
+    total = 0
+    for mask in sorted(masks):
+        both = groups[-1] | mask if groups else mask
+        apart = (costs.of(groups[-1]) if groups else 0) + costs.of(mask)
+        if groups and costs.of(both) <= apart:
+            total += costs.of(both) - costs.of(groups[-1])
+            groups[-1] = both
+        else:
+            total += costs.of(mask)
+            groups.append(mask)
+        if total >= limit:
+            return None
+    return groups if len(groups) > 1 else None
+
+
+def _assigned(masks: Sequence[int], hidden: Sequence[int], below: int) -> Iterable[tuple[int, ...]]:
+    """Each hidden variable to the first group that has it; those above the evidence alone come with the first."""
+    left = _mask(hidden)
+    for mask in masks:
+        mine = members(left & (mask | below))
+        left &= ~(mask | below)
+        if mine:
+            yield tuple(mine)
+    if left:
+        yield tuple(members(left))

@@ -1,0 +1,83 @@
+r"""Soft evidence by iterative proportional fitting: posteriors are made to match given probabilities, all at once.
+
+Each step multiplies one variable's likelihood by target over current,
+
+$$\lambda_i(x) \leftarrow \lambda_i(x)\, q_i(x) / P(x \mid e, \lambda);$$
+
+the fixed point is the distribution nearest to the prior (in KL) that has all the given marginals.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import ImpossibleEvidence, listing
+from sepset.inference.diagnosis.conflict import impossible
+from sepset.inference.method import Prepared, dense
+from sepset.variables.evidence import Array, Evidence
+
+
+def resolve_soft(prepared: Prepared, evidence: Evidence, *, tolerance: float = 1e-12, steps: int = 2000) -> Evidence:
+    """The evidence with its soft part turned into likelihoods that produce it.
+
+    Reference: Jeffrey's rule; Vomlel (2004) for several findings at once.
+    """
+    if not evidence.soft:
+        return evidence
+    sizes = prepared.problem.variables.cards
+    weights = {v: np.asarray(evidence.weights.get(v, np.ones(int(sizes[v])))) for v in evidence.soft}
+    worst = 0.0
+    for step in range(steps):
+        worst = 0.0
+        for variable, target in sorted(evidence.soft.items()):
+            current = _current(prepared, evidence, weights, variable)
+            worst = max(worst, float(np.abs(current - target).max()))
+            excluded = (target > 0) & (current == 0)
+            if excluded.any():
+                given = _hard(evidence, weights)
+                raise _excluded(prepared, given, variable, excluded) if step == 0 else _unmet(prepared, evidence, worst)
+            weights[variable] = _scaled(weights[variable], target, current)
+        if worst <= tolerance:
+            return _hard(evidence, weights)
+    raise _unmet(prepared, evidence, worst)
+
+
+def _unmet(prepared: Prepared, evidence: Evidence, worst: float) -> ImpossibleEvidence:
+    """Findings that pull each other to ever more extreme likelihoods."""
+    names = listing(prepared.problem.variables[v].name for v in sorted(evidence.soft))
+    return ImpossibleEvidence(
+        f"Soft evidence on {names} cannot be met together: fitting leaves the posterior off by {worst:.2g}. "
+        "Check that the findings agree with each other."
+    )
+
+
+def _excluded(prepared: Prepared, given: Evidence, variable: int, states: NDArray[np.bool_]) -> ImpossibleEvidence:
+    """A state that cannot be had, or one so improbable that no likelihood in floating point brings it back."""
+    found, code = prepared.problem.variables[variable], int(np.flatnonzero(states)[0])
+    asked = f"Soft evidence gives {found.name}={found.states[code]!r} a positive probability, but"  # type: ignore[union-attr]
+    others = {v: row for v, row in given.weights.items() if v != variable}
+    if prepared.log_partition(Evidence({**given.codes, variable: code}, others, {}, given.reals)) > -np.inf:
+        return ImpossibleEvidence(
+            f"{asked} given the rest its probability is below {np.finfo(float).tiny:.1g}, which no likelihood "
+            "makes up for. Give it zero, or observe it."
+        )
+    return ImpossibleEvidence(f"{asked} the model or the other evidence rules it out. Change one of them.")
+
+
+def _hard(evidence: Evidence, weights: dict[int, Array]) -> Evidence:
+    return Evidence(evidence.codes, {**evidence.weights, **weights}, {}, evidence.reals)
+
+
+def _current(prepared: Prepared, evidence: Evidence, weights: dict[int, Array], variable: int) -> Array:
+    answer = prepared.query([variable], _hard(evidence, weights))
+    if answer.log_partition == -np.inf:
+        rest = _hard(evidence, {})
+        is_soft = prepared.log_partition(rest) > -np.inf
+        raise _unmet(prepared, evidence, 1.0) if is_soft else impossible(prepared, rest)
+    return np.asarray(dense(answer.distribution).values)
+
+
+def _scaled(weights: Array, target: Array, current: Array) -> Array:
+    scaled = np.divide(weights * target, current, out=np.zeros_like(weights), where=current > 0)
+    return np.asarray(scaled / scaled.max())

@@ -1,0 +1,270 @@
+r"""Passes over a clique tree of factors of any family: what belief updates and division-free messages share.
+
+Each clique starts as the product of its factors. Collecting sends $\delta_{i \to j} = \bigoplus_{C_i - S_{ij}} \beta_i$
+towards the root; distributing sends each belief back, divided by what the sepset already carries,
+
+$$\beta_j \leftarrow \beta_j \, \frac{\sigma_{i \to j}}{\mu_{ij}}, \qquad \mu_{ij} \leftarrow \sigma_{i \to j}.$$
+
+The same passes serve tables, Gaussians and conditional linear Gaussians. In the last case the tree is strongly rooted:
+the way up is exact, and the way down collapses mixtures to their first two moments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import NotApplicable
+from sepset.factors.algebra import Factor
+from sepset.factors.table import Table
+from sepset.graphs import clusters
+from sepset.graphs.ordering import OrderingMethod
+from sepset.inference.exact.elimination import VariableElimination, product
+from sepset.inference.exact.evidencefactors import reduced_factors
+from sepset.inference.method import Answer, Best, Method
+from sepset.inference.plan import Plan, PlanCache, interaction_graph, make_plan
+from sepset.inference.result import Guarantee
+from sepset.problem import Problem
+from sepset.semiring import SUM, Semiring
+from sepset.variables.evidence import Evidence
+
+
+class Calibrated(Protocol):
+    """A tree from which marginals are read."""
+
+    @property
+    def log_partition(self) -> float:
+        """The logarithm of the total."""
+
+    def marginal(self, names: Sequence[str]) -> Any:
+        """The normalized marginal over names that one clique covers; None where no clique does."""
+
+
+Pass = Callable[[clusters.CliqueTree, Sequence[Factor], Semiring, int | None], Calibrated]
+"""From a tree, its factors, a semiring and a root to a tree that marginals are read from."""
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    r"""A calibrated tree: $\prod_i \beta_i / \prod_{ij} \mu_{ij}$ is the distribution it started from.
+
+    Attributes:
+        tree: the cliques and their sepsets.
+        beliefs: one factor a clique, proportional to its marginal.
+        sepset_beliefs: one factor an edge, in the order of `tree.edges`.
+        log_partition: the logarithm of the total.
+        semiring: what sums meant.
+    """
+
+    tree: clusters.CliqueTree
+    beliefs: tuple[Factor, ...]
+    sepset_beliefs: tuple[Factor, ...]
+    log_partition: float
+    semiring: Semiring = SUM
+
+    def marginal(self, names: Sequence[str]) -> Any:
+        """The normalized marginal over names that one clique covers; None where no clique does."""
+        home = smallest_home(self._homes, names, [belief.size for belief in self.beliefs])
+        if home is None:
+            return None
+        return project(self.beliefs[home], frozenset(names), self.semiring).normalize()
+
+    @cached_property
+    def _homes(self) -> dict[str, frozenset[int]]:
+        return homes(self.tree)
+
+
+def calibrate(
+    tree: clusters.CliqueTree, factors: Sequence[Factor], semiring: Semiring = SUM, root: int | None = None
+) -> Calibration:
+    """The beliefs of every clique and sepset after collecting to `root` and distributing from it.
+
+    Cost: two projections and two products an edge.
+    Reference: Koller & Friedman, algorithms 10.2 and 10.3; sections 13.3 and 14.3.4 for maxima and strong roots.
+    """
+    beliefs = initial(tree, factors)
+    schedule = tree.schedule(root)
+    sepsets: dict[tuple[int, int], Factor] = {}
+    for message in schedule:
+        edge = (message.source, message.target)
+        sepsets[edge] = project(beliefs[message.source], set(message.sepset), semiring, exact=True)
+        beliefs[message.target] = beliefs[message.target] * sepsets[edge]
+    log_partition = sum(log_total(beliefs[r], semiring) for r in tree.roots(root))
+    if log_partition > -np.inf:
+        for message in reversed(schedule):
+            edge = (message.source, message.target)
+            update = project(beliefs[message.target], set(message.sepset), semiring)
+            beliefs[message.source] = beliefs[message.source] * (update / sepsets[edge])
+            sepsets[edge] = update
+    ordered = tuple(sepsets[(a, b)] if (a, b) in sepsets else sepsets[(b, a)] for a, b in tree.edges)
+    return Calibration(tree, tuple(beliefs), ordered, float(log_partition), semiring)
+
+
+def homes(tree: clusters.CliqueTree) -> dict[str, frozenset[int]]:
+    """The cliques that hold each name."""
+    found: dict[str, set[int]] = {}
+    for i, clique in enumerate(tree.clusters):
+        for name in clique:
+            found.setdefault(name, set()).add(i)
+    return {name: frozenset(cliques) for name, cliques in found.items()}
+
+
+def smallest_home(where: Mapping[str, frozenset[int]], names: Sequence[str], sizes: Sequence[int]) -> int | None:
+    """The clique of least size that covers all names, or None."""
+    rows = [where.get(name, frozenset()) for name in names]
+    covering = frozenset.intersection(*rows) if rows else range(len(sizes))
+    return min(covering, key=lambda i: (sizes[i], i), default=None)
+
+
+def initial(tree: clusters.CliqueTree, factors: Sequence[Factor]) -> list[Factor]:
+    """The product of the factors assigned to each clique; constants go to the first."""
+    return [product(group) for group in assigned(tree, factors)]
+
+
+def assigned(tree: clusters.CliqueTree, factors: Sequence[Factor]) -> list[list[Factor]]:
+    """The factors of each clique: each in the smallest one that holds it."""
+    groups: list[list[Factor]] = [[] for _ in range(len(tree))]
+    chosen = tree.families([[v.name for v in f.scope] for f in factors]) if len(tree) else ()
+    for factor, home in zip(factors, chosen, strict=False):
+        groups[home].append(factor)
+    return groups
+
+
+def project(factor: Factor, keep: Set[str], semiring: Semiring, *, exact: bool = False) -> Factor:
+    """The factor over `keep`: continuous variables integrate first; mixtures collapse unless `exact`."""
+    out = [v for v in factor.scope if v.name not in keep]
+    if not out:
+        return factor
+    if semiring is SUM and not exact:
+        return factor.collapse(out)
+    continuous = [v for v in out if not v.is_discrete]
+    inner = factor.marginalize(continuous, semiring) if continuous else factor
+    return inner.marginalize([v for v in out if v.is_discrete], semiring)
+
+
+def log_total(factor: Factor, semiring: Semiring) -> float:
+    """The logarithm of the factor with its whole scope summed (or maximized) out."""
+    return project(factor, set(), semiring, exact=True).log_total
+
+
+def is_hybrid(problem: Problem) -> bool:
+    """Whether continuous variables stand among discrete ones."""
+    return not problem.variables.all_discrete and bool((problem.variables.cards > 0).any())
+
+
+def plan_tree(problem: Problem, plan: Plan, together: Sequence[int] = ()) -> tuple[clusters.CliqueTree, int | None]:
+    """The clique tree of a plan's order, and its strong root where continuous variables stand among discrete ones."""
+    graph = interaction_graph(problem, plan.relevant, [together])
+    tree = clusters.clique_tree(graph, plan.elimination, joined=is_hybrid(problem))
+    continuous = {v.name for v in problem.variables if not v.is_discrete} & set(tree.variables)
+    if not continuous or len(continuous) == len(tree.variables):
+        return tree, None
+    root = clusters.strong_root(tree, continuous)
+    if root is None:
+        raise NotApplicable("This clique tree has no strong root. Let CliqueTree choose the order itself.")
+    return tree, root
+
+
+def tree_factors(problem: Problem, plan: Plan, evidence: Evidence) -> list[Factor]:
+    """The plan's factors at the evidence, with a uniform table for each discrete variable that none mentions."""
+    factors = reduced_factors(problem, evidence, plan.relevant.factors)
+    mentioned = {v for f in factors for v in f.scope}
+    hidden = [problem.variables[v] for v in plan.relevant.variables]
+    return factors + [Table.ones(v) for v in hidden if v not in mentioned and v.is_discrete]  # type: ignore[arg-type]
+
+
+class TreeMethod(Method, Protocol):
+    """The settings of a method that passes messages on clique trees."""
+
+    @property
+    def order(self) -> OrderingMethod:
+        """How the elimination order behind the tree is chosen."""
+
+    @property
+    def memory(self) -> int:
+        """The most bytes one step may need."""
+
+
+class PreparedPasses:
+    """One form of message passing bound to a problem: a tree over everything, or over what one query needs.
+
+    Values of maxima and draws are read back from eliminations, which orders with several semirings need.
+    """
+
+    def __init__(self, problem: Problem, method: TreeMethod, send: Pass) -> None:
+        self.problem = problem
+        self.method = method
+        self._send = send
+        self._plans: PlanCache[Plan] = PlanCache()
+        self._elimination = VariableElimination(method.order, method.memory).prepare(problem)
+
+    def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:
+        """The calibrated tree over every unobserved variable; `MAX` gives max-marginals."""
+        return self._calibrated(self.plan((), evidence.observed), evidence, semiring)
+
+    def _calibrated(
+        self, plan: Plan, evidence: Evidence, semiring: Semiring = SUM, together: Sequence[int] = ()
+    ) -> Calibrated:
+        plan.check(self.method.memory)
+        tree, root = plan_tree(self.problem, plan, together)
+        factors = tree_factors(self.problem, plan, evidence)
+        if not len(tree):
+            constant = product(factors)
+            return Calibration(clusters.CliqueTree([()]), (constant,), (), constant.log_total, semiring)
+        return self._send(tree, factors, semiring, root)
+
+    def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
+        """A reader of single marginals from one tree."""
+        tree = self.calibrate(evidence)
+
+        def read(target: int) -> Any:
+            variable = self.problem.variables[target]
+            found = tree.marginal([variable.name])
+            return found if variable.is_discrete else found.to_distribution([variable])
+
+        return read, tree.log_partition
+
+    def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
+        """The joint of `targets`, from a tree over the relevant part in which one clique holds them all."""
+        variables = [self.problem.variables[v] for v in targets]
+        if is_hybrid(self.problem) or any(not v.is_discrete for v in variables):
+            return self._elimination.query(targets, evidence)
+        tree = self._calibrated(self._relevant_plan(targets, evidence), evidence, together=targets)
+        if tree.log_partition == -np.inf:
+            return Answer(Table.ones(), tree.log_partition)
+        joint = tree.marginal([v.name for v in variables])
+        return Answer(joint.align(variables), tree.log_partition, Guarantee.EXACT)
+
+    def _relevant_plan(self, targets: Sequence[int], evidence: Evidence) -> Plan:
+        observed, touched = evidence.observed, tuple(sorted(evidence.weights))
+
+        def make() -> Plan:
+            relevant = self.problem.relevant(targets, observed, touched=touched, constants=True)
+            return make_plan(
+                self.problem, relevant, method=self.method.order, targets=targets, observed=observed, last=targets
+            )
+
+        return self._plans.get((tuple(targets), observed, touched), make)
+
+    def log_partition(self, evidence: Evidence) -> float:
+        """The logarithm of the total weight consistent with the evidence."""
+        if is_hybrid(self.problem):
+            return self._elimination.log_partition(evidence)
+        return self._calibrated(self._relevant_plan((), evidence), evidence).log_partition
+
+    def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
+        """The most probable values of `over`, all other variables summed out first."""
+        return self._elimination.best(evidence, over)
+
+    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, NDArray[Any]]:
+        """Independent draws of every unobserved variable from the posterior."""
+        return self._elimination.sample(num_rows, evidence, rng)
+
+    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
+        """What a query would cost; without targets, what the tree over everything does."""
+        return self._elimination.plan(targets, observed)

@@ -1,0 +1,245 @@
+"""Programs that run many rows of findings at once: a compiled question with the rows as innermost lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.base.lazy import lazy
+from sepset.inference.compiled.program import Ints
+from sepset.inference.compiled.question import NEVER, NOTHING, Floats, Question
+from sepset.inference.compiled.store import FactorStore
+
+Codes = NDArray[np.int32]
+Flags = NDArray[np.uint8]
+
+LANES = (32, 16, 8)
+CACHED = 2 * 2**20
+"""Workspaces above this many bytes take fewer lanes, so that they stay in a core's cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowProgram:
+    """A question laid out for blocks of rows.
+
+    Tensors that no finding reaches are computed once for all rows and hold no lanes.
+
+    Attributes:
+        question: what is asked of each row.
+        lanes: rows a block.
+        varies: which tensors differ between rows.
+        offsets: where each tensor starts in a workspace of `size` floats.
+        ops, groups: the instructions whose results vary.
+        likelihoods: column of the codes, offset and number of states of each mask.
+        moving: factors of which each row takes its own part.
+        counted: factors whose marginals are added up.
+        copies, fixed: how the parts of factors lie in the store.
+        roots, reads: tensors that give the partition function, and marginals with their place in the answer.
+        places: from variable position to its part of the answer.
+        work: multiplications a row.
+    """
+
+    question: Question
+    lanes: int
+    varies: NDArray[np.bool_] = field(repr=False)
+    offsets: Ints = field(repr=False)
+    size: int
+    ops: Ints = field(repr=False)
+    groups: Ints = field(repr=False)
+    likelihoods: Ints = field(repr=False)
+    moving: Ints = field(repr=False)
+    counted: Ints = field(repr=False)
+    copies: Ints = field(repr=False)
+    fixed: Ints = field(repr=False)
+    roots: Ints = field(repr=False)
+    reads: Ints = field(repr=False)
+    places: dict[int, slice] = field(repr=False)
+    work: int
+
+    @lazy
+    def width(self) -> int:
+        """How many numbers a row's answer has."""
+        return int(self.reads[:, 1].sum())
+
+
+def row_program(question: Question, columns: Sequence[int]) -> RowProgram:
+    """The question over rows of codes, one column a variable position; its findings are among the columns."""
+    made = question.contraction
+    varies = _varying(question)
+    sizes = np.array([made.size(scope) for scope in made.scopes], dtype=np.int64)
+    lanes = _lanes(int(sizes[varies].sum()))
+    ends = np.cumsum(sizes * np.where(varies, lanes, 1))
+    offsets = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+    ops, groups, work = _instructions(question, varies, offsets, lanes)
+    place = {v: i for i, v in enumerate(columns)}
+    moving, counted = _parts(question, varies, offsets)
+    fixed = [(place[question.observed[c]], s) for c, s in question.program.fixed.T.tolist()]
+    singles = list(question.singles.items())
+    starts = np.concatenate([[0], np.cumsum([sizes[t] for _, t in singles])]).astype(np.int64)
+    first = len(question.plan.relevant.factors) + 1
+    return RowProgram(
+        question,
+        lanes,
+        varies,
+        offsets,
+        int(ends[-1]),
+        ops,
+        groups,
+        _matrix([(place[v], offsets[first + i], question.cards[v]) for i, v in enumerate(question.touched)], 3),
+        moving,
+        counted,
+        question.program.copies,
+        _matrix(fixed, 2),
+        _matrix([(offsets[t], sizes[t], varies[t], t) for t in made.roots], 4),
+        _matrix([(offsets[t], sizes[t], varies[t], s) for (_, t), s in zip(singles, starts, strict=False)], 4),
+        {v: slice(int(s), int(s + sizes[t])) for (v, t), s in zip(singles, starts, strict=False)},
+        work,
+    )
+
+
+def _matrix(rows: Sequence[Sequence[int]], width: int) -> Ints:
+    return np.array(rows, dtype=np.int64).reshape(-1, width)
+
+
+def _lanes(entries: int) -> int:
+    return next((n for n in LANES if 8 * n * entries <= CACHED), LANES[-1])
+
+
+def _varying(question: Question) -> NDArray[np.bool_]:
+    """Which tensors findings reach: masks, factors that each row takes a part of, and what is computed from them."""
+    from sepset.kernels.compiled import contraction as kernels
+
+    num_factors = len(question.plan.relevant.factors)
+    varies = np.zeros(question.program.num_tensors, dtype=np.bool_)
+    varies[question.moving + 1] = True
+    varies[num_factors + 1 : num_factors + 1 + len(question.touched)] = True
+    columns = [kernels.TENSOR_D, kernels.TENSOR_A, kernels.TENSOR_B]
+    for d, a, b in question.program.ops[:, columns].tolist():
+        varies[d] = varies[a] or varies[b]
+    return varies
+
+
+def _instructions(question: Question, varies: NDArray[np.bool_], offsets: Ints, lanes: int) -> tuple[Ints, Ints, int]:
+    """The instructions with lanes in all strides, their groups, and the multiplications a row."""
+    from sepset.kernels.compiled import contraction as kernels
+
+    ops = question.program.ops[varies[question.program.ops[:, kernels.TENSOR_D]]]
+    d, a, b = (ops[:, c] for c in (kernels.TENSOR_D, kernels.TENSOR_A, kernels.TENSOR_B))
+    first, count = ops[:, kernels.FIRST], ops[:, kernels.COUNT]
+    start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+    which = np.repeat(first - start[:-1], count) + np.arange(start[-1])
+    wide = np.where(varies[np.stack([a, b, d], axis=1)], lanes, 1)
+    scale = np.repeat(np.concatenate([np.ones((len(ops), 1), np.int64), wide], axis=1), count, axis=0)
+    groups = question.program.groups[which] * scale
+    total = np.multiply.reduceat(groups[:, 0], start[:-1]) if len(ops) else np.zeros(0, np.int64)
+    size = ops[:, kernels.SIZE]
+    rows = [offsets[d], offsets[a], offsets[b], size, d, a, b, start[:-1], count, varies[a], varies[b], total // size]
+    return np.stack(rows, axis=1).astype(np.int64), groups.astype(np.int64), int(total.sum())
+
+
+def _parts(question: Question, varies: NDArray[np.bool_], offsets: Ints) -> tuple[Ints, Ints]:
+    """The factors that move with findings, and those whose marginals are counted."""
+    tail = list(question.program.rows.T[1:])
+    inputs = slice(1, len(question.numbers) + 1)
+    moving = np.stack([offsets[inputs], varies[inputs], *tail], axis=1).astype(np.int64)[question.moving]
+    homes = np.array(question.factor_homes, dtype=np.int64)
+    if not len(homes):
+        return moving, np.zeros((0, 7), np.int64)
+    return moving, np.stack([offsets[homes], varies[homes], *tail], axis=1).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedRows:
+    """A row program with the numbers of a store: what all rows share is computed.
+
+    Attributes:
+        is_safe: False where even the shared part needs logarithms.
+    """
+
+    program: RowProgram
+    store: FactorStore
+    shared: Floats = field(repr=False)
+    exponents: Ints = field(repr=False)
+    checks: Flags = field(repr=False)
+    is_safe: bool
+    _idle: list[tuple[Floats, Ints]] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def of(cls, program: RowProgram, store: FactorStore) -> LoadedRows:
+        """The program with this store's numbers."""
+        from sepset.kernels.rows import batches
+
+        plain, exponents, is_wide = _shared_run(program, store)
+        lows, highs = _bounds(program, store, plain)
+        checks = np.zeros(len(program.ops), dtype=np.uint8)
+        inside = bool((np.abs(lows) <= batches.LIMIT).all() and (np.abs(highs) <= batches.LIMIT).all())
+        if inside:
+            batches.bounds(program.ops, lows, highs, checks)
+        return cls(program, store, plain, exponents, checks, store.is_safe and inside and not is_wide)
+
+    def run(self, codes: Codes, weights: Floats, cancel: Flags) -> tuple[Floats, Floats, Floats, Flags]:
+        """Log partitions, marginals end to end, added-up factor marginals, and which rows need logarithms."""
+        from sepset.kernels.rows import batches
+
+        p = self.program
+        log_partition = np.empty(len(codes))
+        out = np.full((len(codes), p.width), np.nan)
+        totals = np.zeros(len(self.store.values) if len(p.counted) else 0)
+        wide = np.zeros(len(codes), dtype=np.uint8)
+        columns = np.ascontiguousarray(codes.T)
+        workspace, exponents = self._idle.pop() if self._idle else self._fresh()
+        batches.run_rows(
+            workspace, p.ops, p.groups, self.checks, exponents, self.store.values, columns, p.likelihoods, p.moving,
+            p.copies, p.fixed, p.roots, p.reads, p.counted, weights, log_partition, out, totals, wide, cancel,
+        )  # fmt: skip
+        self._idle.append((workspace, exponents))
+        return log_partition, out, totals, wide
+
+    def _fresh(self) -> tuple[Floats, Ints]:
+        """A workspace with the shared tensors in place."""
+        p = self.program
+        old, made = p.question.program.offsets, p.question.contraction
+        workspace = np.empty(p.size)
+        for t in np.flatnonzero(~p.varies).tolist():
+            size = made.size(made.scopes[t])
+            workspace[p.offsets[t] : p.offsets[t] + size] = self.shared[old[t] : old[t] + size]
+        return workspace, np.repeat(self.exponents[:, None], p.lanes, axis=1)
+
+
+def _shared_run(program: RowProgram, store: FactorStore) -> tuple[Floats, Ints, bool]:
+    """The question's own workspace after the instructions that no finding reaches."""
+    from sepset.kernels.compiled import contraction as kernels
+
+    question, own = program.question, program.question.program
+    space = question.workspace(store, np.zeros(own.size))
+    codes = np.zeros(len(question.observed), dtype=np.int64)
+    ops = np.ascontiguousarray(own.ops[~program.varies[own.ops[:, kernels.TENSOR_D]]])
+    copied = own.rows, own.copies, own.fixed, codes, codes, space.dirty
+    rest = ops, own.groups, space.exponents, space.flags, False, NEVER, NOTHING, NOTHING, np.empty(0)
+    kernels.run(space.values, store.values, *copied, *rest)
+    return space.values, space.exponents, bool(space.flags[0])
+
+
+def _bounds(program: RowProgram, store: FactorStore, plain: Floats) -> tuple[Floats, Floats]:
+    """Powers of two between which the nonzero entries of shared tensors and of inputs lie."""
+    question = program.question
+    lows, highs = _powers(plain, question.program.offsets)
+    lows[program.varies], highs[program.varies] = 0.0, 0.0
+    if len(store.values):
+        factor_lows, factor_highs = _powers(store.values, store.offsets[:-1])
+        moving = question.moving
+        numbers = question.numbers[moving]
+        lows[moving + 1], highs[moving + 1] = factor_lows[numbers], factor_highs[numbers]
+    return lows, highs
+
+
+def _powers(values: Floats, starts: Ints) -> tuple[Floats, Floats]:
+    """Bounds on the powers of two of the nonzero entries of each part; zero for parts without any."""
+    low = np.minimum.reduceat(np.where(values > 0, values, np.inf), starts)
+    high = np.maximum.reduceat(values, starts)
+    empty = high <= 0.0
+    low[empty] = high[empty] = 1.0
+    return np.asarray(np.floor(np.log2(low))), np.asarray(np.ceil(np.log2(high)))

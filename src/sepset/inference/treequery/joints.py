@@ -1,0 +1,203 @@
+"""Joints of any variables from a calibrated tree: inside a clique, across cliques, or by a fresh elimination."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from sepset.base.lazy import lazy
+from sepset.errors import NotApplicable, TooLarge
+from sepset.factors.table import Table
+from sepset.graphs.clusters import CliqueTree
+from sepset.inference.diagnosis.conflict import impossible
+from sepset.inference.exact.elimination import PreparedElimination
+from sepset.inference.exact.messages import Calibration
+from sepset.inference.method import Answer
+from sepset.inference.plan import BYTES, Plan, PlanCache, readable
+from sepset.inference.result import Guarantee
+from sepset.inference.treequery.merge import merged
+from sepset.inference.treequery.orders import MergeOrder
+from sepset.inference.treequery.pairs import PairSweep, PairwiseMarginals
+from sepset.inference.treequery.query import tree_query
+from sepset.inference.treequery.search import choose_order
+from sepset.semiring import SUM
+from sepset.variables.evidence import Evidence
+from sepset.variables.variable import Discrete
+
+__all__ = ["JointPlan", "ManyJoints", "TreeJoints", "joint_plan"]
+
+PASSES, FACTOR_COST = 4, 50_000
+"""What calibrating takes, in multiplications of a compiled elimination: for each entry of the tree, each variable."""
+
+
+@dataclass(frozen=True)
+class JointPlan:
+    """How a joint is read from a calibrated tree: by merging cliques, or by a fresh elimination where that is cheaper.
+
+    Attributes:
+        targets: the query.
+        merging: the merge order.
+        reading: the entries of the cliques that are read and marginalized.
+        elimination: the plan of an elimination that does without the tree.
+    """
+
+    targets: tuple[str, ...]
+    merging: MergeOrder
+    reading: int
+    elimination: Plan
+
+    @property
+    def route(self) -> Literal["clique", "merging", "elimination"]:
+        """The cheapest way: one clique covers the query, cliques merge, or the factors are eliminated anew."""
+        if self.elimination.cost < self.reading + self.merging.cost:
+            return "elimination"
+        return "merging" if self.merging.query.edges else "clique"
+
+    @property
+    def cost(self) -> int:
+        """The operations of the chosen way."""
+        return self.elimination.cost if self.route == "elimination" else self.reading + self.merging.cost
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the largest table of the chosen way, while it is built."""
+        largest = self.elimination.largest if self.route == "elimination" else self.merging.largest
+        return 3 * BYTES * largest
+
+    def check(self, limit: int) -> None:
+        """Refuse a plan whose largest step would need more than `limit` bytes."""
+        if self.memory > limit:
+            raise TooLarge(
+                f"The joint of {', '.join(self.targets)} needs about {readable(self.memory)} for its largest table; "
+                f"the limit is {readable(limit)}. Ask for fewer targets, observe more, or raise `memory=`."
+            )
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [
+                f"Joint of {', '.join(self.targets) or 'nothing'}: by {self.route}",
+                f"  merging       {len(self.merging.query.cliques)} cliques of {self.reading:,} entries, then",
+                *(f"    {line}" for line in str(self.merging).splitlines()),
+                f"  elimination   {self.elimination.cost:,} multiplications",
+            ]
+        )
+
+    def __rich__(self) -> str:
+        return str(self)
+
+
+def joint_plan(tree: CliqueTree, targets: Sequence[str], cards: Mapping[str, int], elimination: Plan) -> JointPlan:
+    """The plan for a joint of `targets` from a calibrated tree over discrete variables."""
+    query = tree_query(tree, targets, cards)
+    order = choose_order(query)
+    scopes = (tree.clusters[s] if s >= 0 else tree.sepsets[-1 - s] for s in order.query.sources)
+    reading = sum(math.prod(cards[name] for name in scope) for scope in scopes)
+    return JointPlan(tuple(targets), order, reading, elimination)
+
+
+class Trees(Protocol):
+    """A prepared method that eliminates, and that reads joints from a calibrated tree."""
+
+    def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
+        """The joint of `targets` by an elimination of its own."""
+
+    def query_plan(self, targets: Sequence[int], evidence: Evidence) -> Plan:
+        """The plan of that elimination, made once."""
+
+    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
+        """Without targets, the plan of the tree."""
+
+    def calibrate(self, evidence: Evidence) -> Calibration:
+        """The calibrated tree."""
+
+    def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> Answer:
+        """The joint of `targets` from the tree calibrated for this evidence, by the cheapest way."""
+
+
+class ManyJoints:
+    """Joints given one piece of evidence: by eliminations, until these have cost what calibrating a tree does, and from
+    then on from the tree where that is cheaper. So no question costs much more than twice what it had to."""
+
+    def __init__(self, prepared: Trees, evidence: Evidence) -> None:
+        self._prepared = prepared
+        self._evidence = evidence
+        self._spent = 0
+
+    def query(self, targets: Sequence[int]) -> Answer:
+        """The joint of `targets`, in the order asked."""
+        if self._is_worth_a_tree(targets):
+            return self._prepared.joint(targets, self._evidence, self._calibration)
+        return self._prepared.query(targets, self._evidence)
+
+    def _is_worth_a_tree(self, targets: Sequence[int]) -> bool:
+        if "_calibration" in self.__dict__:
+            return True
+        plan = self._prepared.query_plan(targets, self._evidence)
+        self._spent += plan.cost
+        least = FACTOR_COST * plan.num_variables  # what a tree costs before anyone plans it
+        return self._spent > least and self._spent > least + PASSES * self._tree_size
+
+    @lazy
+    def _tree_size(self) -> int:
+        return self._prepared.plan((), self._evidence.observed).total_size
+
+    @lazy
+    def _calibration(self) -> Calibration:
+        return self._prepared.calibrate(self._evidence)
+
+
+class TreeJoints:
+    """Reads joints from calibrations of one problem; plans are made once per question and kept.
+
+    Args:
+        elimination: the alternative, and through it the problem and the memory limit.
+    """
+
+    def __init__(self, elimination: PreparedElimination) -> None:
+        self.problem = elimination.problem
+        self._elimination = elimination
+        self._memory = elimination.method.memory
+        self._cards = {v.name: v.num_states for v in self.problem.variables if isinstance(v, Discrete)}
+        self._plans: PlanCache[JointPlan] = PlanCache()
+
+    @property
+    def _is_discrete(self) -> bool:
+        return len(self._cards) == len(self.problem.variables)
+
+    def plan(self, targets: Sequence[int], observed: Sequence[int], tree: CliqueTree) -> JointPlan:
+        """The cheapest way to a joint of discrete variables from a tree calibrated with these observed."""
+
+        def make() -> JointPlan:
+            names = [self.problem.variables[v].name for v in targets]
+            return joint_plan(tree, names, self._cards, self._elimination.plan(targets, observed))
+
+        return self._plans.get((tuple(targets), tuple(observed)), make)
+
+    def answer(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> Answer:
+        """The joint of `targets` by the cheapest way; models with continuous variables are eliminated."""
+        possible = calibration.log_partition > -np.inf
+        if not possible or not targets or not self._is_discrete or calibration.semiring is not SUM:
+            return self._elimination.query(targets, evidence)
+        plan = self.plan(targets, evidence.observed, calibration.tree)
+        plan.check(self._memory)
+        if plan.route == "elimination":
+            return self._elimination.query(targets, evidence)
+        found: Any = merged(plan.merging, calibration.beliefs, calibration.sepset_beliefs)
+        variables = [self.problem.variables[v] for v in targets]
+        for v in variables:
+            found = found if v in found.scope else found * Table.ones(v)  # type: ignore[arg-type]
+        return Answer(found.normalize().align(variables), calibration.log_partition, Guarantee.EXACT)
+
+    def pairs(self, evidence: Evidence, calibration: Calibration) -> PairwiseMarginals:
+        """The joint of every pair of unobserved variables."""
+        if not self._is_discrete:
+            raise NotApplicable("All pairs at once are for discrete variables. Query the pairs one by one.")
+        if calibration.log_partition == -np.inf:
+            raise impossible(self._elimination, evidence)
+        observed = set(evidence.observed)
+        hidden = [v for i, v in enumerate(self.problem.variables) if i not in observed and isinstance(v, Discrete)]
+        return PairSweep(calibration.tree, hidden, memory=self._memory).run(calibration.beliefs)

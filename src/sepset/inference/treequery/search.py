@@ -1,0 +1,351 @@
+r"""The cheapest merge order: dynamic programming, best-first search, and improvement of greedy orders in windows.
+
+The edge merged last splits a part of the tree into two smaller problems, so with $d$ the price of the last merge
+
+$$c(T') = \min_{e \in T'} c(T_1) + c(T_2) + d(\mathbf C_{T_1}, \mathbf C_{T_2}), \qquad c(\text{one clique}) = 0.$$
+
+Reference: El-Hay (2001), sections 4.2 and 4.3.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sepset.inference.treequery.orders import MergeOrder, greedy_orders
+from sepset.inference.treequery.query import Subtree, TreeQuery, bits
+
+__all__ = ["best_first_order", "choose_order", "lower_bound", "optimal_order", "refined"]
+
+BUDGET = 20_000
+"""Splits that choosing an order may look at: about a tenth of a second."""
+
+Heuristic = Callable[[TreeQuery, Subtree], int]
+
+
+class Connector(NamedTuple):
+    """The split of a part at the edge that merges last."""
+
+    edge: int
+    left: Subtree
+    right: Subtree
+    price: int
+
+
+Merges = dict[int, Connector]
+"""For each part of a merge tree, by its nodes, the split it is made from."""
+
+
+def connectors(query: TreeQuery, part: Subtree, absorb: bool) -> Iterator[Connector]:
+    """Every split of a part."""
+    for edge in bits(part.edges):
+        left, right = query.split(part, edge)
+        yield Connector(edge, left, right, query.price(left.scope, right.scope, edge, absorb=absorb))
+
+
+def _ordered(merges: Merges, whole: Subtree) -> tuple[int, ...]:
+    """The edges of a merge tree, parts before the whole."""
+    backwards: list[int] = []
+    stack = [whole]
+    while stack:
+        part = stack.pop()
+        if part.edges:
+            last = merges[part.nodes]
+            backwards.append(last.edge)
+            stack += (last.left, last.right)
+    return tuple(reversed(backwards))
+
+
+def optimal_order(query: TreeQuery, *, absorb: bool = True) -> MergeOrder:
+    r"""The cheapest order of all, by dynamic programming over the connected parts of the tree.
+
+    Cost: at most $n$ splits for each of $S$ parts; with $d$ leaves $S \le \sum_{i \le d} \binom{n}{i}$.
+    Reference: El-Hay (2001), section 4.2.2.
+
+    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.inference.treequery.query import tree_query
+    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> optimal_order(tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2))).cost
+    44
+    """
+    splits: dict[int, list[Connector]] = {}
+    stack = [query.whole]
+    while stack:
+        part = stack.pop()
+        if part.nodes not in splits:
+            found = splits[part.nodes] = list(connectors(query, part, absorb))
+            stack.extend(side for split in found for side in split[1:3])
+    costs: dict[int, int] = {}
+    merges: Merges = {}
+    for nodes in sorted(splits, key=int.bit_count):
+        best = 0
+        for split in splits[nodes]:
+            cost = costs[split.left.nodes] + costs[split.right.nodes] + split.price
+            if nodes not in merges or cost < best:
+                best, merges[nodes] = cost, split
+        costs[nodes] = best
+    return MergeOrder(query, _ordered(merges, query.whole), "optimal", absorb)
+
+
+def lower_bound(query: TreeQuery, part: Subtree, *, absorb: bool = True) -> int:
+    r"""A cost that no order of the part goes below.
+
+    The last merge that is paid for has at least $|\mathrm{Val}(\mathbf C_{T'})|$ entries; where some clique covers
+    $\mathbf C_{T'}$ already and absorption is free, there may be none.
+
+    Reference: El-Hay (2001), section 4.3.3, corrected for absorption.
+
+    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.inference.treequery.query import tree_query
+    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> query = tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2))
+    >>> lower_bound(query, query.whole)
+    18
+    """
+    if not part.edges:
+        return 0
+    if absorb and any(not part.scope & ~query.cliques[node] for node in bits(part.nodes)):
+        return 0
+    return query.size(part.scope)
+
+
+@dataclass(slots=True)
+class _Goal:
+    """A part under search: the estimate of its cost, and what is known of its splits."""
+
+    part: Subtree
+    estimate: int
+    solved: bool
+    splits: list[Connector] = field(default_factory=list)
+    marked: Connector | None = None
+    above: list[int] = field(default_factory=list)
+
+
+class _BestFirst:
+    """AO*: the graph of parts seen so far, with the best split of each marked."""
+
+    def __init__(self, query: TreeQuery, heuristic: Heuristic, absorb: bool) -> None:
+        self.query, self.heuristic, self.absorb = query, heuristic, absorb
+        self.goals: dict[int, _Goal] = {}
+        self.looked = 0
+        self.root = self._goal(query.whole)
+
+    def _goal(self, part: Subtree) -> _Goal:
+        goal = self.goals.get(part.nodes)
+        if goal is None:
+            estimate = self.heuristic(self.query, part) if part.edges else 0
+            goal = self.goals[part.nodes] = _Goal(part, estimate, not part.edges)
+        return goal
+
+    def frontier(self) -> _Goal:
+        """A part without splits, reached from the root by marked ones that are not solved."""
+        goal = self.root
+        while goal.marked is not None:
+            sides = (self.goals[goal.marked.left.nodes], self.goals[goal.marked.right.nodes])
+            goal = max((side for side in sides if not side.solved), key=lambda side: side.estimate)
+        return goal
+
+    def expand(self, goal: _Goal) -> None:
+        """Look at every split of a part, and revise the estimates of the parts above it."""
+        goal.splits = list(connectors(self.query, goal.part, self.absorb))
+        self.looked += len(goal.splits)
+        for split in goal.splits:
+            self._goal(split.left).above.append(goal.part.nodes)
+            self._goal(split.right).above.append(goal.part.nodes)
+        waiting = [(goal.part.nodes.bit_count(), goal.part.nodes)]
+        queued = {goal.part.nodes}
+        while waiting:
+            _, nodes = heapq.heappop(waiting)
+            queued.discard(nodes)
+            if self._revise(self.goals[nodes]):
+                for above in self.goals[nodes].above:
+                    if above not in queued:
+                        queued.add(above)
+                        heapq.heappush(waiting, (above.bit_count(), above))
+
+    @property
+    def edges(self) -> tuple[int, ...]:
+        """The order that the marked splits amount to."""
+        merges = {nodes: goal.marked for nodes, goal in self.goals.items() if goal.marked is not None}
+        return _ordered(merges, self.query.whole)
+
+    def _revise(self, goal: _Goal) -> bool:
+        """Mark the best split again; True where the estimate changed or the part is now solved."""
+        before = goal.estimate, goal.solved
+        goal.marked = min(goal.splits, key=self._value)
+        goal.estimate = self._value(goal.marked)
+        goal.solved = self.goals[goal.marked.left.nodes].solved and self.goals[goal.marked.right.nodes].solved
+        return (goal.estimate, goal.solved) != before
+
+    def _value(self, split: Connector) -> int:
+        return split.price + self.goals[split.left.nodes].estimate + self.goals[split.right.nodes].estimate
+
+
+def best_first_order(
+    query: TreeQuery,
+    *,
+    heuristic: Heuristic | None = None,
+    absorb: bool = True,
+    below: int | None = None,
+    budget: int | None = None,
+) -> MergeOrder | None:
+    """An order by AO*: the cheapest of all where the heuristic never overestimates; None where there is none in reach.
+
+    Args:
+        query: the tree.
+        heuristic: an estimate of a part's cost; `lower_bound` by default, with which the result is optimal. With
+            `greedy_estimate` the search is faster and the result only good.
+        absorb: whether a clique that equals its sepset merges free of cost.
+        below: give up where no order is cheaper than this.
+        budget: the most splits to look at.
+
+    Reference: El-Hay (2001), section 4.3.2.
+
+    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.inference.treequery.query import tree_query
+    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> best_first_order(tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2)))
+    MergeOrder(best-first, 2 edges, cost 44)
+    """
+    chosen = heuristic or (lambda query, part: lower_bound(query, part, absorb=absorb))
+    search = _BestFirst(query, chosen, absorb)
+    while below is None or search.root.estimate < below:
+        if search.root.solved:
+            return MergeOrder(query, search.edges, "best-first", absorb)
+        if budget is not None and search.looked > budget:
+            break
+        search.expand(search.frontier())
+    return None
+
+
+def merge_tree(order: MergeOrder) -> Merges:
+    """The splits that an order amounts to, the whole tree's first: the edge merged last splits it, and so on."""
+    query, rank = order.query, {e: i for i, e in enumerate(order.edges)}
+    merges: Merges = {}
+    stack = [query.whole]
+    while stack:
+        part = stack.pop()
+        if part.edges:
+            edge = max(bits(part.edges), key=rank.__getitem__)
+            left, right = query.split(part, edge)
+            price = query.price(left.scope, right.scope, edge, absorb=order.absorb)
+            merges[part.nodes] = Connector(edge, left, right, price)
+            stack += (left, right)
+    return merges
+
+
+def refined(order: MergeOrder, *, window: int = 10, budget: int = BUDGET) -> MergeOrder:
+    """An order at most as costly: parts of its merge tree are replaced by optimal ones until none improves.
+
+    Args:
+        order: where to start.
+        window: how many pieces a part is cut into before the pieces are merged optimally.
+        budget: the most splits to look at.
+
+    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.inference.treequery.query import tree_query
+    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> refined(MergeOrder(tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2)), (0, 1)))
+    MergeOrder(refined given, 2 edges, cost 44)
+    """
+    merges, left, changed = merge_tree(order), budget, True
+    while changed and left > 0:
+        changed = False
+        for part in _costly(merges, order.query.whole):
+            if left <= 0:
+                break
+            if part.nodes in merges:
+                gain, looked = _improve(order, merges, part, window)
+                left -= looked
+                changed |= gain > 0
+    edges = _ordered(merges, order.query.whole)
+    return MergeOrder(order.query, edges, f"refined {order.name}", order.absorb)
+
+
+def _costly(merges: Merges, whole: Subtree) -> list[Subtree]:
+    """The parts of the merge tree, the most expensive merge first; those that hardly matter are left out."""
+    parts, stack = [], [whole]
+    while stack:
+        part = stack.pop()
+        if part.edges:
+            parts.append(part)
+            stack += merges[part.nodes][1:3]
+    least = sum(merges[part.nodes].price for part in parts) // 1000
+    parts.sort(key=lambda part: -merges[part.nodes].price)
+    return [part for part in parts if merges[part.nodes].price > least]
+
+
+def _improve(order: MergeOrder, merges: Merges, part: Subtree, window: int) -> tuple[int, int]:
+    """Replace the top of a part's merge tree by the optimum over its pieces; the gain, and the splits looked at."""
+    pieces, inner = [part], []
+    while len(pieces) < window:
+        widest = max((p for p in pieces if p.edges), key=lambda p: merges[p.nodes].price, default=None)
+        if widest is None:
+            break
+        pieces.remove(widest)
+        inner.append(widest)
+        pieces += merges[widest.nodes][1:3]
+    smaller, edges = order.query.contracted(pieces, part.scope)
+    before = sum(merges[p.nodes].price for p in inner)
+    better = optimal_order(smaller, absorb=order.absorb)
+    looked = smaller.num_subtrees * len(edges) // 2
+    if better.cost < before:
+        for p in inner:
+            del merges[p.nodes]
+        merges.update(_replaced(order, part, [edges[e] for e in better.edges]))
+        return before - better.cost, looked
+    return 0, looked
+
+
+def _replaced(order: MergeOrder, part: Subtree, edges: list[int]) -> Merges:
+    """The splits of a part at these edges, the last first."""
+    merges: Merges = {}
+    pieces = [part]
+    for edge in reversed(edges):
+        piece = next(p for p in pieces if p.edges >> edge & 1)
+        left, right = order.query.split(piece, edge)
+        price = order.query.price(left.scope, right.scope, edge, absorb=order.absorb)
+        merges[piece.nodes] = Connector(edge, left, right, price)
+        pieces.remove(piece)
+        pieces += (left, right)
+    return merges
+
+
+def choose_order(query: TreeQuery, *, budget: int = BUDGET) -> MergeOrder:
+    """A cheap order within a budget, never above the greedy ones: optimal where that can be afforded.
+
+    Dynamic programming where the parts are few; best-first search where they are not too many; otherwise the best
+    greedy order, refined in windows. Cliques around a common sepset may merge before the clique they surround.
+
+    Args:
+        query: the tree.
+        budget: the most splits to look at.
+
+    Reference: El-Hay (2001), sections 4.2 to 4.4.
+
+    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.inference.treequery.query import tree_query
+    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> print(choose_order(tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2))))
+    optimal order: 44 multiplications
+    B, C + C, D -> B, D: 8
+    A, B + B, D -> A, D: 36
+    """
+    hubs = query.with_hubs()
+    if len(hubs.cliques) > len(query.cliques):
+        return min(_chosen(query, budget // 2), _chosen(hubs, budget // 2), key=lambda order: order.cost)
+    return _chosen(query, budget)
+
+
+def _chosen(query: TreeQuery, budget: int) -> MergeOrder:
+    splits = query.num_subtrees * len(query.edges)
+    if splits <= budget:
+        return optimal_order(query)
+    greedy = min(greedy_orders(query), key=lambda order: order.cost)
+    if greedy.cost == lower_bound(query, query.whole):
+        return greedy
+    better = refined(greedy, budget=budget)
+    found = best_first_order(query, below=better.cost, budget=budget // 4) if splits <= 4 * budget else None
+    return better if found is None else found

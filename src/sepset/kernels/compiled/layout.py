@@ -1,0 +1,459 @@
+"""Steps laid out as instructions over one workspace: offsets, merged groups of axes, and loops or matrix products.
+
+A group is a run of axes that every operand steps through as one: its size, and its strides in the first operand, the
+second, and the result. Axes of one state never appear.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.kernels.compile import kernel
+from sepset.kernels.compiled.contraction import (
+    BATCH,
+    COPIES,
+    COUNT,
+    COUNT_A,
+    COUNT_B,
+    COUNT_D,
+    DST,
+    END_FIXED,
+    FIRST,
+    FIXED,
+    FROM,
+    KIND,
+    LOOPS,
+    MATRIX,
+    NUM_COPIES,
+    PACK_A,
+    PACK_B,
+    SCRATCH,
+    SIZE,
+    TENSOR_A,
+    TENSOR_B,
+    TENSOR_D,
+    TO,
+    TRANSPOSED,
+    UNPACK,
+    WIDTH,
+    A,
+    B,
+    K,
+    M,
+    N,
+)
+from sepset.kernels.compiled.steps import ONE
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+NUM_GROUPS, ROOM = 0, 1
+
+# Nanoseconds, by measurement: a product in an inner loop, more for each operand by its stride there, the start of an
+# inner loop and of the three innermost; one multiplication of a matrix product, one entry packed or unpacked, the start
+# of a matrix product.
+PRODUCT, NEXT, NEAR, FAR, INNER, OUTER = 0.05, 0.08, 0.4, 1.2, 2.5, 10.0
+GEMM, PACKED, CALL = 0.08, 1.2, 350.0
+# Entries of a cache line, and of what stays in cache.
+LINE, CACHE = 8, 16384
+
+
+class Tensors(NamedTuple):
+    """The tensors and steps of a contraction.
+
+    Attributes:
+        cards: the number of states by rank.
+        start, pool: the scope of tensor t is `pool[start[t] : start[t + 1]]`, ranks ascending.
+        sizes: the entries of each tensor.
+        steps: rows (result, first, second); a second of `ONE` only sums.
+    """
+
+    cards: Floats
+    start: Longs
+    pool: Longs
+    sizes: Floats
+    steps: Longs
+
+
+class Desk(NamedTuple):
+    """What layout works with.
+
+    Attributes:
+        groups: rows (size, strides in a, b and d), all instructions together.
+        tally: how many groups there are, and the scratch space that matrix products need.
+        strides: by operand (a, b, d) and rank, zero outside its scope.
+        axes: ranks of the step at hand: its union, then packing orders.
+    """
+
+    groups: Longs
+    tally: Longs
+    strides: Longs
+    axes: Longs
+
+
+@kernel(borrows=True)
+def _set_strides(book: Tensors, tensor: int, row: Longs, on: bool) -> None:
+    step = 1
+    for k in range(book.start[tensor + 1] - 1, book.start[tensor] - 1, -1):
+        r = book.pool[k]
+        row[r] = step if on else 0
+        step *= int(book.cards[r])
+
+
+@kernel(borrows=True)
+def _add_group(desk: Desk, first: int, size: int, a: int, b: int, d: int) -> None:
+    """Append an axis to the groups from `first` on, or to the last of them where all operands step through as one."""
+    top = desk.tally[NUM_GROUPS]
+    groups = desk.groups
+    if top > first:
+        last = top - 1
+        if groups[last, 1] == a * size and groups[last, 2] == b * size and groups[last, 3] == d * size:
+            size *= groups[last, 0]
+            top = last
+    groups[top, 0], groups[top, 1], groups[top, 2], groups[top, 3] = size, a, b, d
+    desk.tally[NUM_GROUPS] = top + 1
+
+
+@kernel(borrows=True)
+def _pad(desk: Desk, first: int) -> int:
+    """Make the groups from `first` on two at least, by neutral ones in front; how many they are."""
+    while desk.tally[NUM_GROUPS] - first < 2:
+        top = desk.tally[NUM_GROUPS]
+        for c in range(4):
+            if top > first:
+                desk.groups[top, c] = desk.groups[first, c]
+            desk.groups[first, c] = 1 if c == 0 else 0
+        desk.tally[NUM_GROUPS] = top + 1
+    return int(desk.tally[NUM_GROUPS] - first)
+
+
+@kernel(inline=True)
+def _union(book: Tensors, a: int, b: int, axes: Longs) -> int:
+    """Write the ranks of two scopes that have more than one state, ascending; how many they are."""
+    pool = book.pool
+    i, j, end_i, end_j = book.start[a], book.start[b], book.start[a + 1], book.start[b + 1]
+    num = 0
+    while i < end_i or j < end_j:
+        if j == end_j or (i < end_i and pool[i] <= pool[j]):
+            r = pool[i]
+            if j < end_j and pool[j] == r:
+                j += 1
+            i += 1
+        else:
+            r = pool[j]
+            j += 1
+        if book.cards[r] > 1.0:
+            axes[num] = r
+            num += 1
+    return num
+
+
+@kernel(borrows=True)
+def _reach(stride: int) -> float:
+    """Nanoseconds to step an operand by a stride: a neighbor, within a cache line, or further."""
+    if stride <= 1:
+        return NEXT * stride
+    return NEAR if stride <= LINE else FAR
+
+
+@kernel(borrows=True)
+def _inner_cost(group: Longs) -> float:
+    """Nanoseconds a product where this group runs innermost."""
+    return float(PRODUCT + _reach(group[1]) + _reach(group[2]) + _reach(group[3]) + INNER / group[0])
+
+
+@kernel(inline=True)
+def _order_loops(desk: Desk, first: int, count: int) -> float:
+    """Move the group that runs cheapest to the innermost place; nanoseconds a product."""
+    groups = desk.groups
+    last = first + count - 1
+    best, cost = last, _inner_cost(groups[last])
+    for g in range(first, last):
+        other = _inner_cost(groups[g])
+        if other < cost:
+            best, cost = g, other
+    for c in range(4):
+        moved = groups[best, c]
+        for g in range(best, last):
+            groups[g, c] = groups[g + 1, c]
+        groups[last, c] = moved
+    third = groups[last - 2, 0] if count > 2 else 1
+    return float(cost + OUTER / (groups[last, 0] * groups[last - 1, 0] * third))
+
+
+@kernel(inline=True)
+def _stream(desk: Desk, first: int, count: int, big_a: bool, big_b: bool, big_d: bool) -> None:
+    """Move groups that every large operand steps through outward: it is read once, and the rest stays in cache."""
+    groups = desk.groups
+    last = first + count - 1
+    inner = groups[last, 0]
+    for g in range(first, last):
+        if (big_a and groups[g, 1] == 0) or (big_b and groups[g, 2] == 0) or (big_d and groups[g, 3] == 0):
+            inner *= groups[g, 0]
+    front = first
+    for g in range(first, last if inner <= CACHE else first):
+        if (big_a and groups[g, 1] == 0) or (big_b and groups[g, 2] == 0) or (big_d and groups[g, 3] == 0):
+            continue
+        for c in range(4):
+            moved = groups[g, c]
+            for k in range(g, front, -1):
+                groups[k, c] = groups[k - 1, c]
+            groups[front, c] = moved
+        front += 1
+
+
+@kernel(inline=True)
+def _roles(desk: Desk, num: int, part: Longs, book: Tensors) -> bool:
+    """Sort the union into batch, left, inner and right (rows of `part`, their sizes last); False where a variable of
+    one operand alone is summed, which is no matrix product."""
+    for c in range(4):
+        part[c, 0] = 0
+        part[c, 1] = 1
+    for i in range(num):
+        r = desk.axes[i]
+        in_a, in_b, in_d = desk.strides[0, r] > 0, desk.strides[1, r] > 0, desk.strides[2, r] > 0
+        if in_a and in_b:
+            role = 0 if in_d else 2
+        elif not in_d:
+            return False
+        else:
+            role = 1 if in_a else 3
+        part[role, 2 + part[role, 0]] = r
+        part[role, 0] += 1
+        part[role, 1] *= int(book.cards[r])
+    return True
+
+
+@kernel(borrows=True)
+def _listed(part: Longs, second: int, third: int, axes: Longs) -> tuple[int, bool]:
+    """Write batch, then two other roles, one after the other; how many axes, and whether they ascend."""
+    num = 0
+    ascends = True
+    for role in (0, second, third):
+        for i in range(part[role, 0]):
+            axes[num] = part[role, 2 + i]
+            ascends = ascends and (num == 0 or axes[num - 1] < axes[num])
+            num += 1
+    return num, ascends
+
+
+@kernel(borrows=True)
+def _ascends(part: Longs, second: int, third: int, axes: Longs) -> bool:
+    return _listed(part, second, third, axes)[1]
+
+
+@kernel(borrows=True)
+def _copy_groups(book: Tensors, desk: Desk, part: Longs, second: int, third: int, operand: int) -> tuple[int, int]:
+    """Groups that copy operand a or b to a contiguous block (batch, second, third), or such a block to d."""
+    num, _ = _listed(part, second, third, desk.axes)
+    first = desk.tally[NUM_GROUPS]
+    if operand < 2:
+        step = 1
+        for i in range(num):
+            step *= int(book.cards[desk.axes[i]])
+        for i in range(num):
+            r = desk.axes[i]
+            step //= int(book.cards[r])
+            _add_group(desk, first, int(book.cards[r]), desk.strides[operand, r], 0, step)
+        return first, _pad(desk, first)
+    return first, _unpack_groups(book, desk, num, first)
+
+
+@kernel(inline=True)
+def _unpack_groups(book: Tensors, desk: Desk, num: int, first: int) -> int:
+    """As the result lies: axes by falling stride in d, with their strides in the block."""
+    step = 1
+    for i in range(num - 1, -1, -1):
+        desk.axes[num + i] = step
+        step *= int(book.cards[desk.axes[i]])
+    done = np.int64(2**62)
+    for _ in range(num):
+        best = -1
+        for i in range(num):
+            stride = desk.strides[2, desk.axes[i]]
+            if stride < done and (best < 0 or stride > desk.strides[2, desk.axes[best]]):
+                best = i
+        r = desk.axes[best]
+        done = desk.strides[2, r]
+        _add_group(desk, first, int(book.cards[r]), desk.axes[num + best], 0, done)
+    return _pad(desk, first)
+
+
+@kernel(borrows=True)
+def _emit_matrix(book: Tensors, desk: Desk, op: Longs, part: Longs, work: float, loops: float) -> None:
+    """Turn an instruction into a batch of matrix products where that is faster than loops, packing what must be."""
+    count, m, k, n = part[0, 1], part[1, 1], part[2, 1], part[3, 1]
+    if GEMM * work + CALL * count >= loops * work:
+        return
+    flip_a, flip_b = _ascends(part, 2, 1, desk.axes), _ascends(part, 3, 2, desk.axes)
+    flip_a = flip_a and not _ascends(part, 1, 2, desk.axes)
+    flip_b = flip_b and not flip_a and not _ascends(part, 2, 3, desk.axes)
+    pack_a = not flip_a and not _ascends(part, 1, 2, desk.axes)
+    pack_b = not flip_b and not _ascends(part, 2, 3, desk.axes)
+    unpack = not _ascends(part, 1, 3, desk.axes)
+    room = count * ((m * k if pack_a else 0) + (k * n if pack_b else 0) + (m * n if unpack else 0))
+    if GEMM * work + PACKED * room + CALL * count >= loops * work:
+        return
+    op[KIND], op[BATCH], op[M], op[N], op[K] = MATRIX, count, m, n, k
+    if pack_a:
+        op[PACK_A], op[COUNT_A] = _copy_groups(book, desk, part, 1, 2, 0)
+    if pack_b:
+        op[PACK_B], op[COUNT_B] = _copy_groups(book, desk, part, 2, 3, 1)
+    if unpack:
+        op[UNPACK], op[COUNT_D] = _copy_groups(book, desk, part, 1, 3, 2)
+    op[TRANSPOSED] = (1 if flip_a else 0) + (2 if flip_b else 0)
+    desk.tally[ROOM] = max(desk.tally[ROOM], room)
+
+
+@kernel(borrows=True)
+def _emit(book: Tensors, desk: Desk, offsets: Longs, s: int, op: Longs, part: Longs) -> float:
+    """Write one instruction; its multiplications."""
+    d, a, b = book.steps[s, 0], book.steps[s, 1], book.steps[s, 2]
+    op[KIND], op[DST], op[A], op[B] = LOOPS, offsets[d], offsets[a], offsets[b]
+    op[SIZE], op[TENSOR_D], op[TENSOR_A], op[TENSOR_B] = int(book.sizes[d]), d, a, b
+    for row, t in ((0, a), (1, b), (2, d)):
+        _set_strides(book, t, desk.strides[row], True)
+    num = _union(book, a, b, desk.axes)
+    first = desk.tally[NUM_GROUPS]
+    work = 1.0
+    for i in range(num):
+        r = desk.axes[i]
+        work *= book.cards[r]
+        _add_group(desk, first, int(book.cards[r]), desk.strides[0, r], desk.strides[1, r], desk.strides[2, r])
+    op[FIRST], op[COUNT] = first, _pad(desk, first)
+    loops = _order_loops(desk, first, op[COUNT])
+    if max(book.sizes[a], book.sizes[b], book.sizes[d]) > CACHE:
+        _stream(desk, first, op[COUNT], book.sizes[a] > CACHE, book.sizes[b] > CACHE, book.sizes[d] > CACHE)
+    if b != ONE and GEMM * work + CALL < loops * work and _roles(desk, num, part, book):
+        _emit_matrix(book, desk, op, part, work, loops)
+    for row, t in ((0, a), (1, b), (2, d)):
+        _set_strides(book, t, desk.strides[row], False)
+    return work
+
+
+@kernel(borrows=True)
+def _emit_all(book: Tensors, desk: Desk, offsets: Longs, size: int, ops: Longs, part: Longs) -> float:
+    """Write every instruction; their multiplications."""
+    work = 0.0
+    for s in range(len(ops)):
+        work += _emit(book, desk, offsets, s, ops[s], part)
+        ops[s, SCRATCH] = size
+    return work
+
+
+@kernel(borrows=True)
+def _gather_rows(
+    book: Tensors,
+    desk: Desk,
+    offsets: Longs,
+    start: Longs,
+    members: Longs,
+    strides: Longs,
+    places: Longs,
+    numbers: Longs,
+    rank: Longs,
+    seen: Longs,
+    rows: Longs,
+    fixed: Longs,
+) -> None:
+    """Write how factors are copied from the store: a row each, with what findings add to its place in `fixed`."""
+    top = 0
+    for i in range(len(numbers)):
+        first, begin = desk.tally[NUM_GROUPS], top
+        for k in range(start[numbers[i]], start[numbers[i] + 1]):
+            v = members[k]
+            if rank[v] >= 0:
+                desk.strides[0, rank[v]] = strides[k]
+            elif seen[v] >= 0:
+                fixed[0, top], fixed[1, top] = seen[v], strides[k]
+                top += 1
+        _set_strides(book, i + 1, desk.strides[2], True)
+        for k in range(book.start[i + 1], book.start[i + 2]):
+            r = book.pool[k]
+            if book.cards[r] > 1.0:
+                _add_group(desk, first, int(book.cards[r]), desk.strides[0, r], 0, desk.strides[2, r])
+        if desk.tally[NUM_GROUPS] == first:
+            _add_group(desk, first, 1, 0, 0, 0)
+        rows[i, TO], rows[i, COPIES], rows[i, NUM_COPIES] = offsets[i + 1], first, desk.tally[NUM_GROUPS] - first
+        rows[i, FROM], rows[i, FIXED], rows[i, END_FIXED] = places[numbers[i]], begin, top
+
+
+@kernel
+def assemble(
+    cards: Floats,
+    bounds: Longs,
+    pool: Longs,
+    sizes: Floats,
+    steps: Longs,
+    start: Longs,
+    members: Longs,
+    strides: Longs,
+    places: Longs,
+    numbers: Longs,
+    rank: Longs,
+    seen: Longs,
+    roots: Longs,
+    wanted: Longs,
+    found: Longs,
+) -> tuple[Longs, Longs, Longs, int, float, Longs, Longs, Longs, Longs, Longs]:
+    """A contraction as instructions, and how its factors come from the store.
+
+    Args:
+        start, members, strides, places: all factors of the store: variables and strides as compressed rows, and where
+            each begins.
+        numbers: the factors that are the first inputs.
+        rank, seen: of each variable its rank, or its number among the findings, or -1.
+        roots: the tensors whose sums multiply to the total.
+        wanted: the tensors that are read, end to end; after them comes a point mass for each of the findings, over
+            `found` states.
+
+    Returns instructions, groups, where each tensor starts, the size of a workspace, multiplications; for the factors
+    rows, groups, and what findings add; and rows of the roots and of the reads.
+    """
+    book = Tensors(cards, bounds, pool, sizes, steps)
+    num_steps, num_tensors = len(steps), len(sizes)
+    offsets = np.empty(num_tensors, np.int64)
+    size = np.int64(0)
+    for t in range(num_tensors):
+        offsets[t] = size
+        size += int(sizes[t])
+    room, widest, total = 0, 0, 1
+    for s in range(num_steps):
+        width = 4
+        for t in (steps[s, 1], steps[s, 2]):
+            width += bounds[t + 1] - bounds[t]
+        room += 4 * width
+        widest = max(widest, width)
+    for i in numbers:
+        total += start[i + 1] - start[i] + 1
+    desk = Desk(
+        np.empty((max(room, total) + 8, 4), np.int64),
+        np.zeros(2, np.int64),
+        np.zeros((3, len(cards)), np.int64),
+        np.empty(2 * widest + 2, np.int64),
+    )
+    rows, fixed = np.empty((len(numbers), 6), np.int64), np.empty((2, total), np.int64)
+    _gather_rows(book, desk, offsets, start, members, strides, places, numbers, rank, seen, rows, fixed)
+    copies = desk.groups[: desk.tally[NUM_GROUPS]].copy()
+    fixed = fixed[:, : rows[-1, END_FIXED] if len(rows) > 0 else 0].copy()
+    desk.tally[NUM_GROUPS] = 0
+    for i in range(len(cards)):
+        desk.strides[0, i] = desk.strides[2, i] = 0
+    part = np.empty((4, widest + 2), np.int64)
+    ops = np.zeros((num_steps, WIDTH), np.int64)
+    work = _emit_all(book, desk, offsets, int(size), ops, part)
+    groups = desk.groups[: desk.tally[NUM_GROUPS]].copy()
+    ends = np.empty((len(roots), 3), np.int64)
+    for i in range(len(roots)):
+        ends[i, 0], ends[i, 1], ends[i, 2] = roots[i], offsets[roots[i]], int(sizes[roots[i]])
+    reads = np.empty((len(wanted) + len(found), 3), np.int64)
+    place = 0
+    for i in range(len(reads)):
+        k = i - len(wanted)
+        reads[i, 0], reads[i, 1] = offsets[wanted[i]] if k < 0 else -1 - k, place
+        reads[i, 2] = int(sizes[wanted[i]]) if k < 0 else found[k]
+        place += reads[i, 2]
+    return ops, groups, offsets, size + desk.tally[ROOM], work, rows, copies, fixed, ends, reads

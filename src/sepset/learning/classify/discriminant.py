@@ -1,0 +1,121 @@
+r"""Gaussian discriminant analysis as an ordinary network: a class, and features that are jointly Gaussian given it.
+
+$$P(c) = \pi_c, \qquad p(\mathbf x \mid c) = N(\mathbf x; \mu_c; \Sigma) \text{ or } N(\mathbf x; \mu_c; \Sigma_c)$$
+
+With one covariance for all classes the posterior of the class is logistic in the features; with one each it is
+quadratic.
+
+Reference: Koller & Friedman, section 16.3.2; Hastie, Tibshirani & Friedman, *Elements*, section 4.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from operator import add
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.regression import least_squares
+from sepset.cpds.scatter import Scatter
+from sepset.cpds.table import TableCPD
+from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
+from sepset.errors import DataError, NotApplicable, ScopeError, listing
+from sepset.learning.task import checked_row_weights, refuse_missing
+from sepset.models.bayesnet import BayesNet
+from sepset.variables.variable import Discrete, VariableLike, Vector
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+def discriminant_analysis(
+    data: object,
+    target: VariableLike,
+    features: Iterable[VariableLike] | None = None,
+    *,
+    covariance: Literal["shared", "own"] = "shared",
+    pseudo_count: ArrayLike = 0.0,
+    weights: ArrayLike | None = None,
+) -> BayesNet:
+    r"""The maximum likelihood network of a class and real features that are jointly Gaussian in each class.
+
+    $$\pi_c = \frac{M[c] + \alpha_c}{M + \sum_k \alpha_k}, \qquad \mu_c = \bar{\mathbf x}_c, \qquad
+    \Sigma = \frac1M \sum_c S_c \text{ or } \Sigma_c = \frac{S_c}{M[c]}$$
+
+    The joint of the features is written as a chain: each has the class and the features before it as parents.
+
+    Args:
+        data: complete rows: a dataset, any data frame, or a mapping of columns.
+        target: the class, discrete.
+        features: real columns; by default all of them.
+        covariance: one for all classes ("shared", linear) or one each ("own", quadratic).
+        pseudo_count: $\alpha$, added to the count of every class; one for all or one each.
+        weights: one a row; by default those of the dataset.
+
+    >>> rows = {"c": [0, 0, 0, 1, 1], "x": [1.0, 2.0, 3.0, 10.0, 12.0]}
+    >>> model = discriminant_analysis(rows, "c")
+    >>> model.cpd("x").intercept.tolist(), model.cpd("x").covariance.round(9).tolist()
+    ([[2.0], [11.0]], [[[0.8]], [[0.8]]])
+    """
+    if covariance not in ("shared", "own"):
+        raise NotApplicable(f"covariance is 'shared' or 'own'; found {covariance!r}.")
+    rows = as_dataset(data)
+    root, reals = _variables(rows, target, features)
+    refuse_missing(rows.select([root, *reals]), "Discriminant analysis")
+    share = rows.weights if weights is None else checked_row_weights(weights, rows.num_rows)
+    parts = _scatters(rows, root, reals, share)
+    counts = np.array([p.count for p in parts])
+    _check_counts(root, counts)
+    prior = TableCPD.normalized(root, counts + np.asarray(pseudo_count, dtype=np.float64))
+    pooled = reduce(add, (p.products for p in parts)) / counts.sum()
+    spreads = [pooled if covariance == "shared" else p.covariance for p in parts]
+    means = [p.mean for p in parts]
+    return BayesNet(prior, *(_link(root, reals, i, means, spreads) for i in range(len(reals))))
+
+
+def _variables(
+    rows: Dataset, target: VariableLike, features: Iterable[VariableLike] | None
+) -> tuple[Discrete, tuple[Vector, ...]]:
+    root = rows.variables[target]
+    if not isinstance(root, Discrete):
+        raise ScopeError(f"The class is discrete; {root.name!r} is not. Give it states.")
+    if features is None:
+        return root, tuple(v for v in rows.variables if isinstance(v, Vector))
+    chosen = tuple(rows.variables[f] for f in features)
+    wrong = [v.name for v in chosen if not isinstance(v, Vector)]
+    if wrong:
+        raise ScopeError(f"Discriminant analysis has real features; {listing(wrong)} are discrete. Use naive_bayes.")
+    return root, tuple(v for v in chosen if isinstance(v, Vector))
+
+
+def _scatters(rows: Dataset, root: Discrete, reals: tuple[Vector, ...], weights: Array | None) -> list[Scatter]:
+    x = np.stack([rows.values(v) for v in reals], axis=1) if reals else np.zeros((rows.num_rows, 0))
+    codes = rows.codes(root)
+    groups = (codes == code for code in range(root.num_states))
+    return [Scatter.of(x[at], None if weights is None else weights[at]) for at in groups]
+
+
+def _check_counts(root: Discrete, counts: Array) -> None:
+    empty = np.flatnonzero(counts == 0)
+    if empty.size:
+        raise DataError(f"No row has {root.name}={root.states[empty[0]]!r}, so its features have no mean.")
+
+
+def _link(
+    root: Discrete, reals: tuple[Vector, ...], place: int, means: list[Array], spreads: list[Array]
+) -> LinearGaussian:
+    """The CPD of one feature given the class and the features before it."""
+    upto = slice(0, place + 1)
+    lines = [least_squares(m[upto], s[upto, upto]) for m, s in zip(means, spreads, strict=True)]
+    return LinearGaussian(
+        reals[place],
+        np.stack([line.intercept for line in lines]),
+        coefficients=np.stack([line.slope for line in lines]),
+        covariance=np.stack([line.residue for line in lines]),
+        given=reals[:place],
+        by=root,
+    )

@@ -1,0 +1,205 @@
+r"""How data spread over contexts: rows for each joint state of the parents shrink exponentially with their number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.base.display import Shown, Tabulated
+from sepset.cpds.configurations import Configurations
+from sepset.cpds.counts import SHOWN
+from sepset.cpds.cpd import CPD
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.moments import Scatters
+from sepset.cpds.parameters import multinomials
+from sepset.data.sources import Weights
+from sepset.errors import NotApplicable, ScopeError, nearest
+from sepset.factors.algebra import AnyVariable
+from sepset.factors.coordinates import states_of
+from sepset.graphs.graph import DAG
+from sepset.learning.incomplete.mstep import Reestimation
+from sepset.learning.statistics import Statistics
+from sepset.learning.task import Task, template_of
+from sepset.models.bayesnet import BayesNet
+
+Array: TypeAlias = NDArray[np.float64]
+
+FEW = 5.0
+"""Contexts with fewer rows than this are listed as thin."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockFragmentation:
+    """The contexts of one parameter block.
+
+    Attributes:
+        name: the block.
+        cpds: the CPDs that share it.
+        context_counts: how many rows each context has.
+        zero_cells: cells without a row, in contexts that have some.
+    """
+
+    name: str
+    cpds: tuple[CPD, ...]
+    context_counts: Array
+    zero_cells: int
+
+    @property
+    def num_contexts(self) -> int:
+        """The number of contexts."""
+        return len(self.context_counts)
+
+    @property
+    def num_unseen(self) -> int:
+        """Contexts without a row."""
+        return int((self.context_counts == 0).sum())
+
+    @property
+    def num_thin(self) -> int:
+        """Contexts with a few rows only."""
+        return int(((self.context_counts > 0) & (self.context_counts < FEW)).sum())
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """The contexts without a row, as text."""
+        return tuple(self._describe(int(c)) for c in np.flatnonzero(self.context_counts == 0))
+
+    @property
+    def thin(self) -> tuple[str, ...]:
+        """The contexts with a few rows only, as text."""
+        few = (self.context_counts > 0) & (self.context_counts < FEW)
+        return tuple(self._describe(int(c)) for c in np.flatnonzero(few))
+
+    def _describe(self, context: int) -> str:
+        first: Any = self.cpds[0]
+        if isinstance(first, LinearGaussian):
+            return f"({states_of(first.by, context)})"
+        if multinomials(first) is not None:
+            return str(first.describe_group(context))
+        return [f"({p.name}={state!r})" for p in first.parents for state in p.states][context]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fragmentation(Tabulated):
+    r"""How many rows each context $\mathbf u$ of each CPD has, and which cells have none.
+
+    The contexts of noisy-or, noisy-max and logistic CPDs are the states of each of their parents, one by one.
+
+    Reference: Koller & Friedman, section 17.2.3.
+
+    >>> rows = {"a": [0, 0, 0, 1], "b": [0, 1, 1, 0]}
+    >>> report = Fragmentation.of(Statistics.of(Task(template_of(DAG.parse("a -> b"), rows), rows), "MLE"))
+    >>> report, report["b"].context_counts.tolist()
+    (Fragmentation(3 contexts: 0 unseen, 3 with fewer than 5 rows; 1 zero cells), [3.0, 1.0])
+    """
+
+    blocks: tuple[BlockFragmentation, ...]
+
+    @classmethod
+    def of(cls, stats: Statistics) -> Fragmentation:
+        """The report of some statistics; CPDs without contexts of their own are left out."""
+        found = (_report(block.name, pool.cpds, pool.total) for block, pool in stats.blocks.items())
+        return cls(tuple(part for part in found if part is not None))
+
+    @classmethod
+    def expected(cls, blocks: Reestimation, statistics: Sequence[Array]) -> Fragmentation:
+        """The report of expected statistics: fractions of rows whose contexts are not all known."""
+        cpds = [tuple(blocks.template.cpds[i] for i in members) for members in blocks.members]
+        families = [blocks.families[members[0]] for members in blocks.members]
+        rows = zip(cpds, families, statistics, strict=True)
+        found = (_report(own[0].block.name, own, family.spread(own[0], stats)) for own, family, stats in rows)
+        return cls(tuple(part for part in found if part is not None))
+
+    def __getitem__(self, name: str) -> BlockFragmentation:
+        for block in self.blocks:
+            if name == block.name or any(name == cpd.child.name for cpd in block.cpds):
+                return block
+        raise ScopeError(f"No contexts are reported for {name!r}.{nearest(name, [b.name for b in self.blocks])}")
+
+    def __iter__(self) -> Iterator[BlockFragmentation]:
+        return iter(self.blocks)
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    @property
+    def unseen(self) -> dict[str, tuple[str, ...]]:
+        """For each block with such, the contexts without a row."""
+        return {b.name: b.unseen for b in self.blocks if b.num_unseen}
+
+    @property
+    def shown_unseen(self) -> str:
+        """The first contexts without a row, and where all are listed; nothing where there are none."""
+        firsts = [f"{name} {context}" for name, contexts in self.unseen.items() for context in contexts[:SHOWN]][:SHOWN]
+        rest = sum(b.num_unseen for b in self.blocks) - len(firsts)
+        more = f" and {rest} more, all in fragmentation.unseen" if rest > 0 else ""
+        return ", ".join(firsts) + more
+
+    @cached_property
+    def headline(self) -> str:
+        """One line that says how thin the data are."""
+        contexts, unseen, thin, zeros = (
+            sum(getattr(b, what) for b in self.blocks)
+            for what in ("num_contexts", "num_unseen", "num_thin", "zero_cells")
+        )
+        return f"{contexts} contexts: {unseen} unseen, {thin} with fewer than {FEW:g} rows; {zeros} zero cells"
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        for b in self.blocks:
+            few = [f"{float(least(b.context_counts)):g}" if b.num_contexts else "" for least in (np.min, np.median)]
+            yield b.name, str(b.num_contexts), str(b.num_unseen), str(b.num_thin), str(b.zero_cells), *few
+
+    def __repr__(self) -> str:
+        return f"Fragmentation({self.headline})"
+
+    def _shown(self) -> Shown:
+        return Shown(HEAD, list(self._rows()), self.headline)
+
+
+HEAD = ("parameters", "contexts", "unseen", "thin", "zero cells", "fewest rows", "median rows")
+
+
+def fragmentation(
+    structure: DAG | BayesNet,
+    data: object,
+    *,
+    weights: Weights = None,
+    variables: Iterable[AnyVariable] | None = None,
+) -> Fragmentation:
+    r"""How many rows of the data each context $\mathbf u$ of each CPD has, before anything is fitted.
+
+    Args:
+        structure, data, weights, variables: as in `fit`. Rows are complete.
+
+    Reference: Koller & Friedman, section 17.2.3.
+
+    >>> rows = {"a": [0, 0, 0], "b": [0, 1, 1]}
+    >>> from sepset.variables.variable import Discrete
+    >>> fragmentation(DAG.parse("a -> b"), rows, variables=[Discrete("a")]).unseen
+    {'b': ('(a=1)',)}
+    """
+    task = Task(template_of(structure, data, variables), data, weights)
+    return Fragmentation.of(Statistics.of(task, "fragmentation"))
+
+
+def _report(name: str, cpds: tuple[CPD, ...], total: Any) -> BlockFragmentation | None:
+    if isinstance(total, Scatters):
+        return BlockFragmentation(name, cpds, total.counts, 0)
+    if isinstance(total, Configurations):
+        total = tuple(total.state_counts(axis) for axis in range(len(cpds[0].parents)))
+    cells = multinomials(cpds[0])
+    if cells is None and isinstance(total, tuple):
+        return BlockFragmentation(name, cpds, np.concatenate([np.zeros(0), *total]), 0)
+    if cells is None:
+        return None
+    try:
+        groups = cells.groups
+    except NotApplicable:  # rules whose contexts overlap have no contexts of their own
+        return None
+    sums = np.asarray(np.bincount(groups, weights=total), dtype=np.float64)
+    return BlockFragmentation(name, cpds, sums, int(((total == 0) & (sums[groups] > 0)).sum()))

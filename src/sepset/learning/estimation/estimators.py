@@ -1,0 +1,295 @@
+r"""Estimates of parameters from complete data: maximum likelihood, Bayesian, and maximum a posteriori."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.cpds.cpd import CPD
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.moments import Scatters
+from sepset.cpds.parameters import multinomials
+from sepset.cpds.regression import least_squares
+from sepset.errors import DataError, ModelError
+from sepset.factors.coordinates import states_of
+from sepset.inference.result import Guarantee
+from sepset.learning.estimation.coverage import Fragmentation
+from sepset.learning.estimation.linepriors import is_conjugate
+from sepset.learning.estimation.maximization import (
+    Parameterization,
+    check_parameterization,
+    check_policy,
+    maximize_block,
+    prior_for,
+)
+from sepset.learning.estimation.posterior import Posterior
+from sepset.learning.fit import Fit
+from sepset.learning.incomplete.refinement import EPSILON, PERFECT, TIGHT, is_tight, refined, shares, smallest_variances
+from sepset.learning.statistics import Statistics
+from sepset.learning.task import Task
+from sepset.models.bayesnet import BayesNet
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MLE:
+    r"""Maximum likelihood: $\hat\theta_{x \mid \mathbf u} = M[\mathbf u, x] / M[\mathbf u]$ for tables.
+
+    Cells without data get probability zero, so that a row with such a cell has likelihood zero and a log-loss of
+    infinity. Nothing is repaired unless asked for.
+
+    Args:
+        unseen: contexts without data: "raise" an error (the default), "uniform", the child's "marginal", "keep" what
+            the network had, or a prior to fill them with; or a mapping from names of variables or blocks to these, with
+            `...` for all others. `Fit.fragmentation` lists them.
+        floor: the least probability of a cell; rows are divided by their sums after raising. None by default.
+        min_variance: the least variance of a linear Gaussian. Without it a variance of zero (a constant child, or a
+            perfect fit) is an error, since the likelihood is unbounded there.
+
+    Reference: Koller & Friedman, sections 17.1 and 17.2.
+
+    >>> from sepset.graphs.graph import DAG
+    >>> from sepset.learning.fit import fit
+    >>> fit(DAG.parse("coin"), {"coin": list("HHHTTTTTTT")}, MLE()).model.cpd("coin").values.tolist()
+    [0.3, 0.7]
+    """
+
+    unseen: Any = "raise"
+    floor: float | None = None
+    min_variance: float | None = None
+
+    def __post_init__(self) -> None:
+        check_policy(self.unseen)
+        for name, limit in (("floor", 1.0), ("min_variance", math.inf)):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float | np.floating) and 0.0 < value < limit):
+                raise ModelError(f"MLE needs {name} above 0{' and below 1' if limit == 1 else ''}; found {value!r}.")
+
+    def fit(self, task: Task) -> Fit:
+        """The network of largest likelihood."""
+        stats = Statistics.of(task, "MLE")
+        model = stats.estimated(lambda cpds, total: self._block(cpds, total, stats))
+        return _fitted(self, stats, model)
+
+    def _block(self, cpds: tuple[CPD, ...], total: Any, stats: Statistics) -> tuple[CPD, ...]:
+        made: tuple[Any, ...] = maximize_block(cpds, total, unseen=self.unseen)
+        if isinstance(made[0], LinearGaussian):
+            known = made[0].centered(total)
+            has_rows = bool(stats.columns) and is_tight(made[0], known)
+            made = refined(made, known, stats.columns, stats.weights) if has_rows else made
+            return _with_variance(made, known, self.min_variance, has_rows)
+        cells = multinomials(made[0])
+        if self.floor is None or cells is None:
+            return made
+        raised = np.maximum(cells.parameters, self.floor) * cells.multiplicities
+        return tuple(cpd.from_statistics(raised) for cpd in made)
+
+    def __repr__(self) -> str:
+        return shown(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bayes:
+    r"""Bayesian estimation: the posterior over parameters, and the network of its means.
+
+    $$\theta_{\cdot \mid \mathbf u} \mid \mathcal D \sim \text{Dir}(\alpha + M[\mathbf u, \cdot])$$
+
+    and normal-gamma for linear Gaussians. `Fit.model` is the posterior-mean network, `Fit.posterior` the distribution:
+    intervals, tails, evidence, exact predictions, updates.
+
+    Args:
+        prior: `BDeu`, `BDe`, `K2`, `Dirichlet`, `ContextStrength`, `DirichletMixture`, `ImaginaryData`; `NormalGamma`,
+            `LinearNormalGamma`, `NormalInverseWishart` for linear Gaussians. A sequence of them, of which the first
+            that fits a CPD counts; or a mapping by name of variable or block, `...` standing for all others.
+
+    Reference: Koller & Friedman, sections 17.3 and 17.4.
+
+    >>> from sepset.cpds.priors.dirichlet import Dirichlet
+    >>> from sepset.graphs.graph import DAG
+    >>> from sepset.learning.fit import fit
+    >>> found = fit(DAG.parse("coin"), {"coin": list("HHHTTTTTTT")}, Bayes(Dirichlet(10)))
+    >>> found.model.cpd("coin").values.round(4).tolist()
+    [0.4333, 0.5667]
+    """
+
+    prior: Any
+
+    def __post_init__(self) -> None:
+        check_prior("Bayes", self.prior)
+
+    def fit(self, task: Task) -> Fit:
+        """The posterior, and the network of its means."""
+        stats = Statistics.of(task, "Bayes")
+        posterior = Posterior.of(stats, self.prior)
+        return _fitted(self, stats, posterior.mean_model(), posterior=posterior)
+
+    def __repr__(self) -> str:
+        return shown(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MAP:
+    r"""Maximum a posteriori: the parameters of largest posterior density, in a stated parameterization.
+
+    A mode moves with the parameterization. Of logits it is $(M_k + \alpha_k) / (M + \alpha)$, the same as the posterior
+    mean; of probabilities it is $(M_k + \alpha_k - 1) / (M + \alpha - K)$, and there pseudo-counts below one are
+    refused, since the density is unbounded. Noisy-or, noisy-max and logistic CPDs, and linear Gaussians with `Normal`
+    or `Laplace` priors, are found numerically.
+
+    Args:
+        prior: as `Bayes` takes it, and `Normal` or `Laplace` on weights and coefficients.
+        parameterization: "softmax" (logits, logarithms of variances), or "theta" (the parameters themselves).
+        unseen: contexts that neither data nor prior speak of, as in `MLE`.
+
+    Reference: Koller & Friedman, section 17.4.4 and box 17.D.
+
+    >>> from sepset.cpds.priors.dirichlet import Dirichlet
+    >>> from sepset.graphs.graph import DAG
+    >>> from sepset.learning.fit import fit
+    >>> rows = {"coin": list("HHT")}
+    >>> fit(DAG.parse("coin"), rows, MAP(Dirichlet(2), parameterization="theta")).model.cpd("coin").values.tolist()
+    [0.6, 0.4]
+    """
+
+    prior: Any
+    parameterization: Parameterization = "softmax"
+    unseen: Any = "raise"
+
+    def __post_init__(self) -> None:
+        check_prior("MAP", self.prior)
+        check_policy(self.unseen)
+        check_parameterization(self.parameterization)
+
+    def fit(self, task: Task) -> Fit:
+        """The network of largest posterior density."""
+        stats = Statistics.of(task, "MAP")
+        return _fitted(self, stats, stats.estimated(self._block))
+
+    def _block(self, cpds: tuple[CPD, ...], total: Any) -> tuple[CPD, ...]:
+        return maximized(cpds, total, self.prior, self.unseen, self.parameterization)
+
+    def __repr__(self) -> str:
+        return shown(self)
+
+
+def maximized(
+    cpds: Sequence[CPD], total: Any, prior: object, unseen: object, parameterization: Parameterization = "softmax"
+) -> tuple[CPD, ...]:
+    """As `maximize_block`; lines that no prior keeps from a variance of zero are refused."""
+    made = maximize_block(cpds, total, prior, parameterization=parameterization, unseen=unseen)
+    if isinstance(made[0], LinearGaussian) and not is_conjugate(prior_for(prior, cpds)):
+        return _with_variance(made, made[0].centered(total), None, False)
+    return made
+
+
+def check_prior(owner: str, prior: object) -> None:
+    """Refuse a missing prior, a class in place of a value, and an empty collection."""
+    parts = list(prior.values()) if isinstance(prior, Mapping) else prior
+    listed = parts if isinstance(parts, list | tuple) else [parts]
+    if not listed or any(p is None or isinstance(p, type | str | int | float) for p in listed):
+        raise ModelError(f"{owner} needs a prior, a value such as BDeu(10) or Dirichlet(1); found {prior!r}.")
+
+
+def shown(method: Any) -> str:
+    """A method with the settings that are not the default.
+
+    >>> shown(MLE(unseen="uniform"))
+    "MLE(unseen='uniform')"
+    """
+    parts = []
+    for f in fields(method):
+        value = getattr(method, f.name)
+        if isinstance(value, type(f.default)) and value == f.default:
+            continue
+        parts.append(repr(value) if f.name == "prior" else f"{f.name}={value!r}")
+    return f"{type(method).__name__}({', '.join(parts)})"
+
+
+def _fitted(method: object, stats: Statistics, model: BayesNet, posterior: Posterior | None = None) -> Fit:
+    log_likelihood = stats.log_likelihood(model)
+    return Fit(
+        model,
+        log_likelihood,
+        method=method,
+        trace=np.array([log_likelihood]),
+        posterior=posterior,
+        fragmentation=Fragmentation.of(stats),
+        num_rows=stats.num_rows,
+        guarantees={"parameters": _guarantee(model)},
+        info=_ranks(stats) | _digits(stats, model),
+    )
+
+
+def _guarantee(model: BayesNet) -> Guarantee:
+    """Exact where estimates have a closed form; a search may stop at a local optimum."""
+    closed = all(
+        isinstance(c, LinearGaussian) or multinomials(c) is not None or not c.num_parameters for c in model.cpds
+    )
+    return Guarantee.EXACT if closed else Guarantee.LOCAL_OPTIMUM
+
+
+def _ranks(stats: Statistics) -> dict[str, object]:
+    """The children whose real parents are collinear, so that they share their effect."""
+    found: dict[str, object] = {}
+    for block, pool in stats.blocks.items():
+        first = pool.cpds[0]
+        if isinstance(first, LinearGaussian) and first.given:
+            lines = [least_squares(s.mean, s.products, first.child.size) for s in pool.total.contexts if s.count > 0]
+            full = sum(v.size for v in first.given)
+            low = min((line.rank for line in lines), default=full)
+            if low < full:
+                found[f"rank of the parents of {block.name}"] = f"{low} of {full}; coefficients are those of least norm"
+    return found
+
+
+def _digits(stats: Statistics, model: BayesNet) -> dict[str, object]:
+    """The children whose lines leave so little over that sums of squares, without the rows, tell it badly."""
+    found: dict[str, object] = {}
+    for block, pool in stats.blocks.items():
+        cpd = model.cpd(pool.cpds[0].child)
+        if stats.columns or not isinstance(cpd, LinearGaussian):
+            continue
+        least = float(shares(cpd, cpd.centered(pool.total)).min(initial=1.0))
+        if least < TIGHT:
+            found[f"variance of {block.name}"] = (
+                f"a share of {least:.1e} of the child's: from sums of squares known to about "
+                f"{min(100 * EPSILON / least, 1.0):.1g} of itself; rows in memory tell all digits"
+            )
+    return found
+
+
+def _with_variance(cpds: tuple[Any, ...], stats: Scatters, least: float | None, is_refined: bool) -> tuple[CPD, ...]:
+    """The lines, once their variances are positive or raised to the least one asked for."""
+    first, seen = cpds[0], stats.counts > 0
+    if first.child.size == 1:
+        values, vectors = first.covariance[:, 0], np.ones_like(first.covariance)
+    else:
+        values, vectors = np.linalg.eigh(first.covariance)
+    if least is not None:
+        raised = (vectors * np.maximum(values, least)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+        covariance = np.where(seen[:, None, None], raised, first.covariance)
+        return tuple(cpd.with_parameters(first.intercept, first.coefficients, covariance) for cpd in cpds)
+    limit = smallest_variances(first, stats) if is_refined else _rounding(stats, first.child.size)
+    flat = seen & (values[:, 0] <= limit)
+    if flat.any():
+        e = int(flat.argmax())
+        where = f" where {states_of(first.by, e)}" if first.by else ""
+        raise DataError(
+            f"{first!r}: the variance is zero{where} ({stats.counts[e]:g} rows), so the likelihood is unbounded: the "
+            "child is constant or fitted perfectly. Use MLE(min_variance=...), or Bayes or MAP with NormalGamma(...)."
+        )
+    return cpds
+
+
+def _rounding(stats: Scatters, size: int) -> Array:
+    """The variance that rounding alone may leave of the last `size` columns, in each context."""
+    squares = np.einsum("cii->ci", stats.products)[:, -size:]
+    spread = squares / np.where(stats.counts > 0, stats.counts, 1.0)[:, None]
+    digits = 4.0 * np.finfo(np.float64).eps * np.abs(stats.means[:, -size:])
+    return np.asarray((PERFECT * spread + digits**2).max(axis=1))

@@ -1,0 +1,217 @@
+r"""Maximum likelihood Gaussians: joints from moments, lines from joints, and classes of Gaussians.
+
+$$\hat\mu = \frac1M \sum_m \mathbf x[m], \qquad
+\hat\Sigma = \frac1M \sum_m (\mathbf x[m] - \hat\mu)(\mathbf x[m] - \hat\mu)^\top$$
+
+Reference: Koller & Friedman, sections 17.1.2 and 17.2.4.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.moments import Scatters
+from sepset.cpds.regression import COLLINEAR, least_squares
+from sepset.cpds.scatter import Scatter
+from sepset.data.dataset import Dataset
+from sepset.data.frames import is_lazy
+from sepset.data.moments import Moments
+from sepset.data.weights import checked_weights
+from sepset.errors import DataError, NotApplicable, ScopeError
+from sepset.factors.algebra import axis_of
+from sepset.factors.coordinates import continuous_scope, matrix, places
+from sepset.factors.moments import Gaussian
+from sepset.learning.incomplete.refinement import PERFECT, is_tight, refined, smallest_variances
+from sepset.models.rows import complete
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, Real, VariableLike, Vector
+
+Array: TypeAlias = NDArray[np.float64]
+Reals: TypeAlias = Iterable[Vector | str] | Vector | str
+"""Real variables, or the names of columns of numbers."""
+Singular: TypeAlias = Literal["raise", "keep"] | float
+"""What to do where a variance is zero: an error, the degenerate estimate, or a floor under each eigenvalue."""
+
+
+def gaussian_scatter(data: object, variables: Reals, weights: ArrayLike | None = None) -> Scatter:
+    """The sufficient statistics of complete rows over real variables; those of two sets of rows add up.
+
+    Args:
+        data: a dataset, any frame, eager or lazy, a mapping of columns, the path of a file, or `Moments`.
+        variables: which columns, in which order.
+        weights: one a row.
+
+    >>> gaussian_scatter({"x": [1.0, 2.0, 3.0, 4.0]}, "x").covariance.tolist()
+    [[1.25]]
+    """
+    scope = _scope(variables)
+    if any(v.size > 1 for v in scope):
+        columns, num_rows = complete(data, Variables(scope))
+        return Scatter.of(matrix(scope, columns, num_rows), weights)
+    share = None if weights is None else np.asarray(weights, dtype=np.float64)
+    moments = data.pooled().select(scope) if isinstance(data, Moments) else Moments.of(data, scope, weights=share)
+    return Scatter(moments.total, moments.mean, moments.scatter)
+
+
+def fit_gaussian(
+    data: object | Scatter,
+    variables: Reals,
+    *,
+    weights: ArrayLike | None = None,
+    singular: Singular = "raise",
+) -> Gaussian:
+    r"""The Gaussian of largest likelihood: the mean, and the covariance divided by $M$ and not by $M - 1$.
+
+    Args:
+        data: complete rows (see `gaussian_scatter`), or their `Scatter`.
+        variables: the scope.
+        weights: one a row.
+        singular: a covariance without an inverse, where the likelihood has no bound, is an error by default; "keep"
+            returns it, a number is the least variance allowed in any direction.
+
+    Reference: Koller & Friedman, examples 17.6 and exercise 17.5.
+
+    >>> found = fit_gaussian({"x": [1.0, 2.0, 3.0, 4.0]}, "x")
+    >>> found.mean(), found.variance()
+    (2.5, 1.25)
+    """
+    scope = _scope(variables)
+    seen = data if isinstance(data, Scatter) else gaussian_scatter(data, scope, weights)
+    return Gaussian(scope, seen.mean, _settled(seen.covariance, singular, seen.count))
+
+
+def _settled(covariance: Array, singular: Singular, count: float) -> Array:
+    """The covariance as the policy for singular ones wants it."""
+    if singular == "keep":
+        return covariance
+    if not isinstance(singular, str):
+        if not singular > 0:
+            raise NotApplicable(f"A least variance is > 0; found {singular!r}.")
+        values, vectors = np.linalg.eigh(covariance)
+        return np.asarray((vectors * np.maximum(values, singular)) @ vectors.T)
+    if singular != "raise":
+        raise NotApplicable(f"singular is 'raise', 'keep' or a least variance; found {singular!r}.")
+    if _has_inverse(covariance):
+        return covariance
+    raise DataError(
+        f"The covariance of {count:g} rows over {len(covariance)} coordinates has no inverse, so the likelihood has no "
+        "bound. Use singular='keep', a least variance such as singular=1e-6, or a NormalInverseWishart prior."
+    )
+
+
+def _has_inverse(covariance: Array) -> bool:
+    variances = np.diagonal(covariance)
+    if not (variances > 0).all():
+        return False
+    correlations = covariance / np.sqrt(np.outer(variances, variances))
+    return bool(np.linalg.eigvalsh(correlations).min(initial=np.inf) > COLLINEAR)
+
+
+@dataclass(frozen=True, slots=True)
+class LineFit:
+    """A fitted linear Gaussian CPD, and the rank of its parents' covariance.
+
+    Where the rank is less than the number of coordinates of the parents, they are collinear, and the line is the one
+    of least norm among equally good ones.
+    """
+
+    cpd: LinearGaussian
+    rank: int
+    num_coordinates: int
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether no other line fits as well."""
+        return self.rank == self.num_coordinates
+
+
+def fit_line(
+    data: object | Scatter,
+    child: Vector | str,
+    given: Reals = (),
+    *,
+    weights: ArrayLike | None = None,
+    singular: Singular = "raise",
+) -> LineFit:
+    r"""The linear Gaussian CPD of largest likelihood: least squares, and the mean square of what is left.
+
+    $$\text{Cov}[\mathbf U]\,\beta = \text{Cov}[\mathbf U, X], \qquad \beta_0 = E[X] - \beta^\top E[\mathbf U], \qquad
+    \sigma^2 = \text{Var}[X] - \beta^\top \text{Cov}[\mathbf U]\,\beta$$
+
+    Args:
+        data: complete rows, or the `Scatter` of the parents and then the child.
+        child: the real variable to explain.
+        given: its real parents.
+        weights: one a row.
+        singular: as in `fit_gaussian`, about the variance that is left.
+
+    Reference: Koller & Friedman, section 17.2.4.
+
+    >>> found = fit_line({"u": [0, 1, 2, 3], "x": [1.0, 3.0, 2.0, 5.0]}, "x", "u")
+    >>> found.cpd.intercept.round(9).tolist(), found.cpd.coefficients.round(9).tolist(), found.is_unique
+    ([[1.1]], [[[1.1]]], True)
+    """
+    parents, (own,) = _scope(given), _scope(child)
+    scope = (*parents, own)
+    seen = data if isinstance(data, Scatter) else gaussian_scatter(data, scope, weights)
+    line = least_squares(seen.mean, seen.covariance, own.size)
+    plain = LinearGaussian(own, line.intercept, coefficients=line.slope, covariance=line.residue, given=parents)
+    cpd, least = _with_digits(plain, Scatters.stacked([seen]), data, weights)
+    noise = _settled(np.where(np.abs(cpd.covariance[0]) > least, cpd.covariance[0], 0.0), singular, seen.count)
+    return LineFit(cpd.with_parameters(cpd.intercept, cpd.coefficients, noise[None]), line.rank, seen.size - own.size)
+
+
+def _with_digits(
+    cpd: LinearGaussian, stats: Scatters, data: object, weights: ArrayLike | None
+) -> tuple[LinearGaussian, float]:
+    """The line corrected by the residues of rows in memory where it fits tightly, and what rounding may leave of it."""
+    squares = np.diagonal(stats.products[0])[-cpd.child.size :] / stats.counts[0]
+    least = PERFECT * float(squares.max(initial=0.0))
+    stored = isinstance(data, Scatter | Moments | str | os.PathLike) or is_lazy(data)
+    if stored or not is_tight(cpd, stats):
+        return cpd, least
+    columns, num_rows = complete(data, Variables(cpd.scope))
+    share = data.weights if isinstance(data, Dataset) and weights is None else weights
+    checked = None if share is None else checked_weights(share, num_rows)
+    (better,) = refined((cpd,), stats, columns, checked)
+    return better, float(smallest_variances(better, stats)[0])
+
+
+def _scope(variables: Reals) -> tuple[Vector, ...]:
+    listed = (variables,) if isinstance(variables, str | Vector | Discrete) else tuple(variables)
+    return continuous_scope(Real(v) if isinstance(v, str) else v for v in listed)
+
+
+def conditional_line(joint: Gaussian, child: VariableLike, given: Iterable[VariableLike] = ()) -> LinearGaussian:
+    r"""The linear Gaussian CPD $p(x \mid \mathbf u)$ of a joint Gaussian.
+
+    From a maximum likelihood joint it is the maximum likelihood line; a chain of such CPDs over all variables is the
+    joint again.
+
+    Args:
+        joint: over at least the child and the parents.
+        child: one of its variables.
+        given: others of them.
+
+    Reference: Koller & Friedman, theorem 7.4 and section 17.2.4.
+
+    >>> from sepset.variables.variable import Real
+    >>> joint = Gaussian((Real("u"), Real("x")), [0.0, 1.0], [[1.0, 0.5], [0.5, 2.0]])
+    >>> conditional_line(joint, "x", ["u"]).covariance.tolist()
+    [[[1.75]]]
+    """
+    asked = [given] if isinstance(given, str | Vector | Discrete) else list(given)
+    parents = tuple(joint.scope[axis_of(joint.scope, v)] for v in asked)
+    own = joint.scope[axis_of(joint.scope, child)]
+    if own in parents:
+        raise ScopeError(f"{own.name!r} cannot be its own parent.")
+    at = places(joint.scope, (*parents, own))
+    line = least_squares(joint.mu[at], joint.covariance[np.ix_(at, at)], own.size)
+    return LinearGaussian(own, line.intercept, coefficients=line.slope, covariance=line.residue, given=parents)

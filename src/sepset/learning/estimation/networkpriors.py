@@ -1,0 +1,137 @@
+r"""Priors in the form of imaginary rows: those of a prior network, or of a data set of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.base.checks import check_positive
+from sepset.cpds.discrete import decode
+from sepset.errors import ModelError, ScopeError, nearest
+from sepset.factors.algebra import Columns, num_entries
+from sepset.inference.compiled.engine import PreparedTables
+from sepset.inference.exact.cliquetree import CliqueTree, PreparedCliqueTree
+from sepset.learning.statistics import counted
+from sepset.learning.task import bind, refuse_missing
+from sepset.models.model import Model
+from sepset.models.rows import complete
+from sepset.variables.evidence import Evidence
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class BDe:
+    r"""The Bayesian Dirichlet prior of a prior network: $\alpha_{x \mid \mathbf u} = \alpha\, P'(x, \mathbf u)$.
+
+    The prior network may have any structure, such as independent marginals, but must give every family's states a
+    positive probability. Shared parameters get the sum over all that use them.
+
+    Args:
+        network: $P'$, any model over (at least) the same variables.
+        sample_size: $\alpha$, the number of imaginary rows for the whole network.
+
+    Cost: one query a family.
+    Reference: Koller & Friedman, section 17.4.3; Heckerman, Geiger & Chickering (1995).
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.models.bayesnet import BayesNet
+    >>> from sepset.variables.variable import Discrete
+    >>> coin = TableCPD(Discrete("coin"), [0.3, 0.7])
+    >>> BDe(BayesNet(coin), 10).hyperparameters([coin]).round(9).tolist()
+    [3.0, 7.0]
+    """
+
+    network: Model = field(repr=False)
+    sample_size: float
+
+    def __post_init__(self) -> None:
+        check_positive("BDe", sample_size=self.sample_size)
+        if not isinstance(self.network, Model):
+            raise ModelError(f"BDe needs a prior network; found {self.network!r}. Without one, use BDeu.")
+
+    def hyperparameters(self, cpds: Sequence[Any]) -> Array:
+        """The pseudo-counts of a block's cells, flat."""
+        return np.asarray(np.sum([self._family(cpd) for cpd in cpds], axis=0), dtype=np.float64)
+
+    @cached_property
+    def _prepared(self) -> PreparedTables | PreparedCliqueTree:
+        return CliqueTree().prepare(self.network.problem())
+
+    def _family(self, cpd: Any) -> Array:
+        known = self.network.variables
+        for variable in cpd.scope:
+            if variable.name not in known or known[variable.name] != variable:
+                raise ScopeError(
+                    f"The prior network of BDe has no {variable!r}.{nearest(variable.name, known.names)} It needs "
+                    "every variable, with the same states."
+                )
+        joint = self._prepared.query([known.id(v.name) for v in cpd.scope], Evidence({})).distribution
+        mass = np.asarray(joint.normalize().align(cpd.scope).values, dtype=np.float64).reshape(-1)
+        if not (mass > 0).all():
+            where = decode(np.array([int(mass.argmin())]), cpd.scope)
+            states = ", ".join(f"{v.name}={v.states[int(where[v][0])]!r}" for v in cpd.scope)
+            raise ModelError(f"The prior network of BDe gives ({states}) probability zero. It must be positive.")
+        rows: Columns = decode(np.arange(num_entries(cpd.scope)), cpd.scope)
+        return np.asarray(cpd.statistics(rows, self.sample_size * mass))
+
+
+@dataclass(frozen=True, eq=False)
+class ImaginaryData:
+    r"""Imaginary rows, added to the data: $\alpha_{x \mid \mathbf u} = M'[x, \mathbf u]$.
+
+    For every kind of CPD the estimate of `MAP` and `EM` is that of the joined rows: the prior is flat in unconstrained
+    parameters (logits, weights, lines and logarithms of variances) before the imaginary rows are seen.
+
+    - Multinomials: cells that no imaginary row has get no pseudo-count; there the prior is improper, and the evidence
+      undefined.
+    - Linear Gaussians: `Bayes` starts from normal-gamma with shape $(M' - p) / 2$ and rate $\text{RSS}' / 2$ about the
+      imaginary least-squares line of $p$ coefficients, in each context. It needs more imaginary rows than
+      coefficients, parents that are not collinear and no perfect fit; else it is improper, and refused.
+    - Noisy-or, noisy-max and logistic CPDs: the rows join the likelihood, for `MAP` and `EM`; `Bayes` has no closed
+      form.
+
+    Args:
+        data: the rows, as `fit` takes them, complete.
+        weight: what one of them is worth.
+
+    Reference: Koller & Friedman, section 17.4.3.
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.variables.variable import Discrete
+    >>> ImaginaryData({"coin": [0, 1, 1]}).hyperparameters([TableCPD(Discrete("coin"), [0.5, 0.5])]).tolist()
+    [1.0, 2.0]
+    """
+
+    data: object = field(repr=False)
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive("ImaginaryData", weight=self.weight)
+
+    def hyperparameters(self, cpds: Sequence[Any]) -> Any:
+        """The statistics of the rows, pooled over a block."""
+        return counted(cpds[0], *self.rows(cpds))
+
+    def rows(self, cpds: Sequence[Any]) -> tuple[Columns, Array]:
+        """The rows of a block, as columns of its first CPD's variables, and the weight of each."""
+        parts = [self._columns(cpd) for cpd in cpds]
+        columns = {v: np.concatenate([part[axis] for part in parts]) for axis, v in enumerate(cpds[0].scope)}
+        return columns, np.concatenate([part[-1] for part in parts])
+
+    def _columns(self, cpd: Any) -> list[NDArray[Any]]:
+        """The columns of one CPD, in the order of its scope, then the weights."""
+        if any(not isinstance(v, Discrete) and v.size > 1 for v in cpd.scope):
+            columns, num_rows = complete(self.data, Variables(cpd.scope))
+            return [*(columns[v] for v in cpd.scope), np.full(num_rows, float(self.weight))]
+        rows = bind(self.data, cpd.scope)
+        refuse_missing(rows, "ImaginaryData")
+        own = np.ones(rows.num_rows) if rows.weights is None else rows.weights
+        return [*(np.asarray(rows.column(v)) for v in cpd.scope), self.weight * own]

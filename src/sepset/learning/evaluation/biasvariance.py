@@ -1,0 +1,160 @@
+r"""Why a procedure errs: noise that nobody can predict, bias that more data do not mend, and variance that they do.
+
+$$E_{\mathcal D}\, L = \text{noise} + \text{bias} + \text{variance}$$
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
+from sepset.errors import DataError, ScopeError
+from sepset.factors.draws import generator
+from sepset.learning.evaluation.splits import check_repeats
+from sepset.learning.evaluation.validation import Procedure, learned
+from sepset.learning.predictor import Names, Predictor, true_codes
+from sepset.models.bayesnet import BayesNet
+from sepset.variables.variable import Discrete
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class BiasVariance:
+    """The mean loss over training sets and test rows, in three parts that add up to it.
+
+    Attributes:
+        noise: the loss of the true posterior.
+        bias: what the average prediction loses beside it.
+        variance: what single predictions lose beside their average.
+
+    >>> BiasVariance(0.2, 0.05, 0.01).total.__round__(2)
+    0.26
+    """
+
+    noise: float
+    bias: float
+    variance: float
+
+    @property
+    def total(self) -> float:
+        """The mean loss."""
+        return self.noise + self.bias + self.variance
+
+
+def bias_variance(
+    procedure: Procedure,
+    source: object,
+    target: str | Discrete,
+    *,
+    test: object,
+    num_rows: int,
+    loss: Literal["brier", "log"] = "brier",
+    given: Names | None = None,
+    repeats: int = 20,
+    seed: int | np.random.Generator = 0,
+) -> BiasVariance:
+    r"""The noise, bias and variance of a procedure's posteriors of a target, over many training sets.
+
+    For the Brier score, with the mean prediction $\bar p$ and the truth $p^*$,
+
+    $$E \|p - y\|^2 = \sum_y p^*(1 - p^*) + \|\bar p - p^*\|^2 + E \|p - \bar p\|^2;$$
+
+    for the log-loss the mean is geometric: $H(p^*) + KL(p^* \| \bar p) + E\, KL(\bar p \| p)$.
+
+    Args:
+        procedure: makes a model from a dataset.
+        source: a network to draw training sets from, which also gives the true posteriors; or data to resample, whose
+            labels then count as the truth, so that there is no noise.
+        target: a discrete variable.
+        test: the rows to predict.
+        num_rows: the size of each training set.
+        loss: "brier" or "log".
+        given: the features; by default all other variables.
+        repeats: how many training sets; one alone has no variance.
+        seed: a number or a generator.
+
+    Reference: Koller & Friedman, section 16.3.1; Geman, Bienenstock & Doursat (1992); Heskes (1998) for the log-loss.
+
+    >>> from sepset.graphs.graph import DAG
+    >>> from sepset.learning.evaluation.validation import Learner
+    >>> truth = BayesNet.random(DAG.parse("a -> b"), seed=3)
+    >>> parts = bias_variance(Learner(truth), truth, "b", test=truth.sample(50, seed=1), num_rows=200)
+    >>> parts.noise > parts.variance > parts.bias
+    True
+    """
+    if loss not in _PARTS:
+        raise ScopeError(f"The loss is 'brier' or 'log'; found {loss!r}.")
+    check_repeats(repeats, least=2)
+    rng = generator(seed)
+    truth = source if isinstance(source, BayesNet) else None
+    data = None if truth is not None else as_dataset(source)
+    found = []
+    for _ in range(repeats):
+        rows = truth.sample(num_rows, rng) if truth is not None else _resampled(data, num_rows, rng)
+        found.append(_posteriors(Predictor.of(learned(procedure, rows)), test, target, given))
+    expected = (
+        _posteriors(Predictor.of(truth), test, target, given) if truth is not None else _labels(data, test, target)
+    )
+    return _PARTS[loss](np.stack(found), expected)
+
+
+def _resampled(data: Dataset | None, num_rows: int, rng: np.random.Generator) -> Dataset:
+    assert data is not None
+    return data.take(rng.integers(0, data.num_rows, num_rows))
+
+
+def _posteriors(predictor: Predictor, test: object, target: str | Discrete, given: Names | None) -> Floats:
+    (found,) = predictor.probabilities(test, target, given)
+    blank = np.isnan(found).any(axis=1)
+    if blank.any():
+        raise DataError(
+            f"The features of row {int(np.flatnonzero(blank)[0])} are impossible under a learned model, so that it "
+            "predicts nothing there. Learn with a prior."
+        )
+    return found
+
+
+def _labels(data: Dataset | None, test: object, target: str | Discrete) -> Floats:
+    assert data is not None
+    rows = test if isinstance(test, Dataset) else Dataset(test, data.variables, missing_columns="allow")
+    variable = rows.variables[target]
+    if not isinstance(variable, Discrete):
+        raise ScopeError(f"The target is a discrete variable; {variable.name!r} is not.")
+    return np.eye(variable.num_states)[true_codes(rows, (variable,))[:, 0]]
+
+
+def _brier(found: Floats, truth: Floats) -> BiasVariance:
+    mean = found.mean(axis=0)
+    noise = (truth * (1.0 - truth)).sum(axis=1).mean()
+    bias = ((mean - truth) ** 2).sum(axis=1).mean()
+    return BiasVariance(float(noise), float(bias), float(((found - mean) ** 2).sum(axis=2).mean()))
+
+
+def _log(found: Floats, truth: Floats) -> BiasVariance:
+    with np.errstate(divide="ignore"):
+        logs = np.log(found)
+    middle = logs.mean(axis=0)
+    top = middle.max(axis=1, keepdims=True)
+    if (top == -np.inf).any():
+        return BiasVariance(float(_cross(truth, truth).mean()), np.inf, np.inf)
+    total = np.log(np.exp(middle - top).sum(axis=1)) + top[:, 0]
+    mean = np.exp(middle - total[:, None])
+    noise = float(_cross(truth, truth).mean())
+    return BiasVariance(noise, max(float(_cross(truth, mean).mean()) - noise, 0.0), max(-float(total.mean()), 0.0))
+
+
+def _cross(weights: Floats, probabilities: Floats) -> Floats:
+    r"""$-\sum_y w \log p$ in each row, where $0 \log 0 = 0$."""
+    with np.errstate(divide="ignore"):
+        logs = np.where(weights > 0, np.log(np.where(weights > 0, probabilities, 1.0)), 0.0)
+    return np.asarray(-(weights * logs).sum(axis=1))
+
+
+_PARTS: dict[str, Callable[[Floats, Floats], BiasVariance]] = {"brier": _brier, "log": _log}

@@ -1,0 +1,181 @@
+"""Whether predicted probabilities mean what they say: of all rows given probability p, do a share p come true?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.base.axes import axes_of
+from sepset.base.display import Shown, Tabulated
+from sepset.errors import DataError, ScopeError
+from sepset.learning.evaluation.losses import row_weights
+from sepset.learning.predictor import Names, Predictor, most_probable, true_codes
+from sepset.models.model import Model
+from sepset.variables.variable import Discrete, State
+
+Floats: TypeAlias = NDArray[np.float64]
+Bins: TypeAlias = Literal["uniform", "quantile"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibration(Tabulated):
+    r"""Predicted probabilities in bins, beside how often they came true.
+
+    Attributes:
+        predicted: the mean predicted probability of each bin that has rows.
+        observed: the share of its rows that came true.
+        weights: how many rows (or what weight) each bin has.
+        what: the event predicted.
+        left_out: how many rows had impossible features, so that nothing was predicted there.
+
+    >>> found = calibration([0.1, 0.1, 0.9, 0.9], [False, False, True, False])
+    >>> found.observed.tolist(), round(found.expected_error, 3)
+    ([0.0, 0.5], 0.25)
+    """
+
+    predicted: Floats
+    observed: Floats
+    weights: Floats
+    what: str = ""
+    left_out: int = 0
+
+    @property
+    def expected_error(self) -> float:
+        r"""The expected calibration error $\sum_b \frac{M_b}{M} |\bar p_b - \bar y_b|$; NaN without rows."""
+        total = self.weights.sum()
+        return float(np.abs(self.gaps) @ self.weights / total) if total > 0 else float("nan")
+
+    @property
+    def largest_error(self) -> float:
+        """The largest gap of any bin; NaN without rows."""
+        return float(np.abs(self.gaps).max()) if len(self.gaps) else float("nan")
+
+    @property
+    def gaps(self) -> Floats:
+        """Observed minus predicted: negative where the model is overconfident."""
+        return np.asarray(self.observed - self.predicted)
+
+    def plot(self, ax: Any = None, *, label: str | None = None) -> Any:
+        """The calibration curve on matplotlib axes, with the diagonal of perfect calibration.
+
+        Args:
+            ax: the axes to draw on; the current ones by default.
+            label: what the legend calls it.
+        """
+        axes = axes_of(ax)
+        axes.axline((0.0, 0.0), slope=1.0, color="0.7", linestyle="--")
+        axes.plot(self.predicted, self.observed, marker="o", label=label)
+        axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), xlabel="predicted probability", ylabel="share that came true")
+        axes.set_title(f"{self.what}: expected calibration error {self.expected_error:.3f}".lstrip(": "))
+        if label is not None:
+            axes.legend()
+        return axes
+
+    def _shown(self) -> Shown:
+        bins = zip(self.predicted, self.observed, self.weights, strict=True)
+        rows = [(f"{p:.4f}", f"{y:.4f}", f"{w:g}") for p, y, w in bins]
+        left_out = f"; {self.left_out} rows with impossible features are left out" if self.left_out else ""
+        caption = f"expected calibration error {self.expected_error:.4f}{left_out}"
+        return Shown(("predicted", "observed", "rows"), rows, self.what, caption)
+
+
+def calibration(
+    probabilities: ArrayLike,
+    came_true: ArrayLike,
+    *,
+    bins: int = 10,
+    strategy: Bins = "uniform",
+    weights: ArrayLike | None = None,
+    what: str = "",
+) -> Calibration:
+    r"""The calibration curve of predicted probabilities of an event.
+
+    $$\bar p_b = \frac{1}{M_b} \sum_{m \in b} p[m], \qquad \bar y_b = \frac{1}{M_b} \sum_{m \in b} y[m]$$
+
+    Args:
+        probabilities: one a row.
+        came_true: whether the event came, one a row.
+        bins: how many.
+        strategy: "uniform" bins have one width, with their lower end inside; "quantile" bins about as many rows.
+        weights: one a row.
+        what: the name of the event.
+
+    Reference: DeGroot & Fienberg (1983); Naeini, Cooper & Hauskrecht (2015) for the expected error.
+
+    >>> calibration([0.2, 0.2, 0.2, 0.2, 0.2], [1, 0, 0, 0, 0]).expected_error
+    0.0
+    """
+    p, y = np.asarray(probabilities, np.float64), np.asarray(came_true, np.float64)
+    w = np.ones(len(p)) if weights is None else np.asarray(weights, np.float64)
+    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
+        raise ScopeError(f"bins is a whole number of at least 1; found {bins!r}.")
+    if p.shape != y.shape or p.shape != w.shape or p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
+        raise DataError("Calibration needs one probability between 0 and 1, one outcome and one weight a row.")
+    if strategy not in _BINNING:
+        raise ScopeError(f"Bins are 'uniform' or 'quantile'; found {strategy!r}.")
+    which = _BINNING[strategy](p, int(bins))
+    total = np.asarray(np.bincount(which, w, int(bins)), np.float64)
+    used = total > 0
+    means = [np.bincount(which, w * part, int(bins))[used] / total[used] for part in (p, y)]
+    return Calibration(means[0], means[1], total[used], what)
+
+
+def _uniform(p: Floats, bins: int) -> NDArray[np.int64]:
+    return np.minimum((p * bins).astype(np.int64), bins - 1)
+
+
+def _quantile(p: Floats, bins: int) -> NDArray[np.int64]:
+    """Bins of about equal numbers of rows; equal probabilities share one."""
+    inner = np.quantile(p, np.arange(1, bins) / bins) if len(p) else np.zeros(bins - 1)
+    return np.searchsorted(inner, p, side="right").astype(np.int64)
+
+
+_BINNING: dict[str, Callable[[Floats, int], NDArray[np.int64]]] = {"uniform": _uniform, "quantile": _quantile}
+
+
+def calibration_curve(
+    model: Model | Predictor,
+    data: object,
+    target: str | Discrete,
+    *,
+    state: State | None = None,
+    given: Names | None = None,
+    bins: int = 10,
+    strategy: Bins = "uniform",
+) -> Calibration:
+    r"""How well a model's posteriors of a target are calibrated on rows.
+
+    Args:
+        model: a fitted model.
+        data: a dataset or any frame.
+        target: a discrete variable.
+        state: the state whose probability is looked at; by default the most probable one of each row, whose
+            probability is the model's confidence in its prediction.
+        given: the features; by default all other variables.
+        bins: how many.
+        strategy: "uniform" or "quantile", as in `calibration`.
+
+    Reference: Guo, Pleiss, Sun & Weinberger (2017), On calibration of modern neural networks, for confidences.
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.models.bayesnet import BayesNet
+    >>> coin = BayesNet(TableCPD(Discrete("coin", ("head", "tail")), [0.25, 0.75]))
+    >>> round(calibration_curve(coin, {"coin": ["head", "tail", "tail", "tail"]}, "coin").expected_error, 9)
+    0.0
+    """
+    predictor = Predictor.of(model)
+    rows = predictor.dataset(data)
+    (variable,) = predictor.discrete(target)
+    truth = true_codes(rows, (variable,))[:, 0]
+    found = predictor.probabilities(rows, variable, given)[0]
+    chosen = most_probable(found) if state is None else np.full(len(truth), variable.code(state))
+    kept = ~np.isnan(found).any(axis=1)
+    p = np.clip(found[np.arange(len(truth)), chosen][kept], 0.0, 1.0)
+    came, weights = (chosen == truth)[kept], row_weights(rows)[kept]
+    what = f"confidence in {variable.name}" if state is None else f"P({variable.name}={state})"
+    made = calibration(p, came, bins=bins, strategy=strategy, weights=weights, what=what)
+    return replace(made, left_out=int((~kept).sum()))

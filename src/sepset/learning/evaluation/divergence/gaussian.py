@@ -1,0 +1,206 @@
+r"""How far the lines of a network are from the true ones, in closed form, family by family.
+
+With $y = a_d + B_d\mathbf u + N(0, S_d)$ the regressions of a child on its real parents in $Q$ under the truth $P$, one
+for each joint state $d$ of its discrete parents,
+
+$$\tfrac12 \sum_d P(d) \left[ \log\frac{|C_d|}{|S_d|} + \operatorname{tr} C_d^{-1}\!\left(S_d
++ \Delta_B \Sigma_{uu \mid d} \Delta_B^\top + \delta\delta^\top\right) - k \right], \qquad
+\Delta_B = B_d - B^Q_d, \quad \delta = a_d - a^Q_d + \Delta_B \mu_{u \mid d}$$
+
+is what the parameters of $Q$ lose, and $\tfrac12 E \log |S_d| - \tfrac12 E \log |C^P_d|$ what its graph does. Only
+first and second moments of $P$ are needed, and those of a mixture are exact: given the discrete variables above a real
+one, it is normal.
+
+Reference: Koller & Friedman, sections 8.4.2, 8.5.2 and 14.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.factors.algebra import num_entries
+from sepset.factors.coordinates import entries, places, width
+from sepset.learning.evaluation.divergence.forwardmoments import Moments, forward_moments, frontier_size, mixed
+from sepset.models.bayesnet import BayesNet
+from sepset.variables.variable import Discrete, Vector
+
+Array: TypeAlias = NDArray[np.float64]
+Marginal: TypeAlias = Callable[[Sequence[str]], Array]
+
+LARGEST = 2**26
+"""The most numbers that the moments of a family may take at once."""
+
+FEW = 2**18
+"""Up to this many numbers the joint states are listed without asking whether a sweep takes fewer."""
+
+
+class Lines(NamedTuple):
+    """Regressions, one a context: intercepts, coefficients, and the covariances of what they leave."""
+
+    intercept: Array
+    coefficients: Array
+    covariance: Array
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianTruth:
+    r"""What the divergence from a network with real variables needs of it: moments in contexts, and regressions.
+
+    Args:
+        network: the truth.
+        marginal: the joint distribution of discrete variables, by name.
+
+    >>> from sepset.variables.variable import Real
+    >>> x = Real("x")
+    >>> standard, wide = (BayesNet(LinearGaussian(x, covariance=c)) for c in (1.0, 4.0))
+    >>> round(GaussianTruth(standard).parameter_gap(wide, "x"), 6)
+    0.318147
+    """
+
+    network: BayesNet
+    marginal: Marginal = field(default=lambda names: np.ones(()), repr=False)
+    _known: dict[tuple[tuple[str, ...], tuple[Discrete, ...]], Moments] = field(default_factory=dict, repr=False)
+
+    def graph_gap(self, model: BayesNet, child: str) -> float:
+        r"""$\tfrac12 E\log |S_d| - \tfrac12 E\log |C_d|$: how much more of the child the model's parents leave open."""
+        own, cpd = line_of(self.network, child), line_of(model, child)
+        if set(own.parents) == set(cpd.parents):
+            return 0.0
+        ours = _mean(self._weights(own.by), log_dets(own.covariance))
+        theirs = _mean(self._weights(cpd.by), log_dets(self._regression(cpd).covariance))
+        return 0.0 if ours == theirs == -math.inf else 0.5 * (theirs - ours)
+
+    def parameter_gap(self, model: BayesNet, child: str) -> float:
+        """What the child's lines in the model lose beyond its graph; infinite where one is deterministic alone."""
+        cpd = line_of(model, child)
+        weights = self._weights(cpd.by)
+        ours, theirs = self._regression(cpd), _lines(cpd)
+        slope, apart = ours.coefficients - theirs.coefficients, ours.intercept - theirs.intercept
+        extra = np.zeros_like(ours.covariance)
+        if slope.any():
+            _, mean, covariance = self._moments(cpd.given, cpd.by)
+            apart = apart + np.einsum("dij,dj->di", slope, mean)
+            extra = slope @ covariance @ slope.swapaxes(1, 2)
+        extra = extra + apart[:, :, None] * apart[:, None, :]
+        gaps = _gaps(ours.covariance, theirs.covariance, extra, weights > 0)
+        return max(0.5 * _mean(weights, gaps), 0.0)
+
+    @property
+    def entropy(self) -> float:
+        r"""$\tfrac12 \sum_i E \log |2\pi e\, C_{i,d}|$ in nats; minus infinity where a relation is deterministic."""
+        parts = [cpd for cpd in self.network.cpds if isinstance(cpd, LinearGaussian)]
+        logs = [_mean(self._weights(cpd.by), log_dets(cpd.covariance)) for cpd in parts]
+        size = sum(cpd.child.size for cpd in parts)
+        return 0.5 * (size * math.log(2.0 * math.pi * math.e) + math.fsum(logs))
+
+    def _weights(self, by: Sequence[Discrete]) -> Array:
+        return np.asarray(self.marginal([v.name for v in by])).reshape(-1)
+
+    def _regression(self, cpd: LinearGaussian) -> Lines:
+        """The regressions of a CPD's child on its parents under the truth."""
+        own = line_of(self.network, cpd.child.name)
+        if set(own.given) == set(cpd.given) and set(own.by) <= set(cpd.by):
+            line, at, order = _lines(own), entries(cpd.by, own.by), places(own.given, cpd.given)
+            return Lines(line.intercept[at], line.coefficients[at][:, :, order], line.covariance[at])
+        _, mean, covariance = self._moments((*cpd.given, cpd.child), cpd.by)
+        size = width(cpd.given)
+        B = covariance[:, size:, :size] @ np.linalg.pinv(covariance[:, :size, :size], hermitian=True)
+        left = covariance[:, size:, size:] - B @ covariance[:, :size, size:]
+        return Lines(mean[:, size:] - np.einsum("dij,dj->di", B, mean[:, :size]), B, left)
+
+    def _moments(self, reals: Sequence[Vector], by: tuple[Discrete, ...]) -> Moments:
+        """The moments of reals in each joint state of discrete variables: listed, or by a sweep where that is less."""
+        above = self._above(reals)
+        scope = tuple(cpd.child for cpd in above)
+        states = tuple(dict.fromkeys((*by, *(d for cpd in above for d in cpd.by))))
+        size = num_entries(states) * (width(scope) + 1) ** 2
+        if size > LARGEST or (size > FEW and size > frontier_size(self.network, (*by, *reals))):
+            return forward_moments(self.network, reals, by, largest=LARGEST)
+        key = (tuple(v.name for v in scope), states)
+        if key not in self._known:
+            self._known[key] = self._in_all_states(above, scope, states)
+        weights, mean, covariance = self._known[key]
+        at = places(scope, reals)
+        return mixed(weights, mean[:, at], covariance[:, at[:, None], at], num_entries(by))
+
+    def _above(self, reals: Sequence[Vector]) -> list[LinearGaussian]:
+        """The lines of real variables and of those they depend on, parents first; of all where nothing is discrete."""
+        lines = [self.network.cpd(name) for name in self.network.dag.topological_order]
+        if all(isinstance(cpd, LinearGaussian) for cpd in lines):
+            return lines  # type: ignore[return-value]
+        wanted, found = set(reals), []
+        for cpd in reversed(lines):
+            if isinstance(cpd, LinearGaussian) and cpd.child in wanted:
+                wanted.update(cpd.given)
+                found.append(cpd)
+        return found[::-1]
+
+    def _in_all_states(
+        self, above: list[LinearGaussian], scope: tuple[Vector, ...], states: tuple[Discrete, ...]
+    ) -> Moments:
+        r"""Moments in each joint state, parents first.
+
+        $$\mu_y = a + B\mu_u, \quad \Sigma_{yx} = B\Sigma_{ux}, \quad \Sigma_{yy} = B\Sigma_{uu}B^\top + C$$
+        """
+        count, size = num_entries(states), width(scope)
+        mean, covariance = np.zeros((count, size)), np.zeros((count, size, size))
+        for i, cpd in enumerate(above):
+            at = entries(states, cpd.by)
+            y, u, past = (places(scope, part) for part in ((cpd.child,), cpd.given, scope[:i]))
+            B = cpd.coefficients[at]
+            mean[:, y] = cpd.intercept[at] + np.einsum("dij,dj->di", B, mean[:, u])
+            covariance[:, y[:, None], past] = B @ covariance[:, u[:, None], past]
+            covariance[:, past[:, None], y] = covariance[:, y[:, None], past].swapaxes(1, 2)
+            covariance[:, y[:, None], y] = B @ covariance[:, u[:, None], u] @ B.swapaxes(1, 2) + cpd.covariance[at]
+        return Moments(self._weights(states), mean, covariance)
+
+
+def _gaps(ours: Array, theirs: Array, extra: Array, counted: NDArray[np.bool_]) -> Array:
+    """Twice the divergence in each context that is counted; zero in others."""
+    gaps = np.zeros(len(ours))
+    singular = (log_dets(ours) == -np.inf) | (log_dets(theirs) == -np.inf)
+    equal = (ours == theirs).all(axis=(1, 2))
+    same = equal & ~extra.any(axis=(1, 2))
+    gaps[counted & singular & ~same] = np.inf
+    plain = counted & ~singular & ~same
+    if plain.any():
+        gaps[plain] = np.trace(np.linalg.solve(theirs[plain], extra[plain]), axis1=1, axis2=2)
+    wider = plain & ~equal
+    if wider.any():
+        ratio = np.linalg.solve(theirs[wider], ours[wider])
+        gaps[wider] += np.trace(ratio, axis1=1, axis2=2) - ratio.shape[1] - log_dets(ratio)
+    return gaps
+
+
+def _mean(weights: Array, values: Array) -> float:
+    """The mean of values, those of weight zero left out."""
+    counted = weights > 0
+    return float(weights[counted] @ values[counted])
+
+
+def line_of(model: BayesNet, child: str) -> LinearGaussian:
+    """The CPD of a real variable."""
+    found = model.cpd(child)
+    assert isinstance(found, LinearGaussian)
+    return found
+
+
+def _lines(cpd: LinearGaussian) -> Lines:
+    return Lines(cpd.intercept, cpd.coefficients, cpd.covariance)
+
+
+def log_dets(matrices: Array) -> Array:
+    r"""$\log |C|$ of each matrix; minus infinity where it is singular.
+
+    >>> log_dets(np.array([[[1.0]], [[0.0]]])).tolist()
+    [0.0, -inf]
+    """
+    sign, log = np.linalg.slogdet(matrices)
+    return np.asarray(np.where(sign > 0, log, -np.inf))

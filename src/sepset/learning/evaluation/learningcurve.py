@@ -1,0 +1,201 @@
+"""Learning curves: how the quality of what is learned grows with the number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.base.axes import axes_of, mark_sizes
+from sepset.base.display import Shown, Tabulated
+from sepset.base.progress import Bar
+from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
+from sepset.errors import DataError, ScopeError, nearest
+from sepset.factors.draws import generator
+from sepset.learning.evaluation.divergence.discrete import DivergenceFrom
+from sepset.learning.evaluation.losses import LogLoss, Loss, evaluate
+from sepset.learning.evaluation.splits import Holdout, check_repeats
+from sepset.learning.evaluation.validation import Procedure, learned, named
+from sepset.models.bayesnet import BayesNet
+
+Floats: TypeAlias = NDArray[np.float64]
+Measure: TypeAlias = Callable[[Any], float]
+"""A number from a model: the smaller, the better."""
+
+
+WIDE = 5.0
+"""Means whose largest is this many times the smallest are drawn on a logarithmic scale."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LearningCurve(Tabulated):
+    """A measure of what each procedure learned, for each number of rows and each repeat.
+
+    Attributes:
+        sizes: the numbers of rows.
+        values: an array `[repeats, sizes]` for each procedure.
+        measure: what was measured.
+
+    >>> curve = LearningCurve((10, 100), {"a": np.array([[1.0, 0.1], [3.0, 0.3]])}, "KL")
+    >>> curve.mean("a").tolist(), round(curve.slope("a"), 3)
+    ([2.0, 0.2], -1.0)
+    """
+
+    sizes: tuple[int, ...]
+    values: Mapping[str, Floats] = field(repr=False)
+    measure: str = ""
+
+    def mean(self, name: str) -> Floats:
+        """The mean over repeats at each size; infinite where one repeat was."""
+        return np.asarray(self._of(name).mean(axis=0))
+
+    def spread(self, name: str) -> Floats:
+        """The standard deviation over repeats at each size; NaN where it is not finite or of one repeat."""
+        values = self._of(name)
+        finite = np.isfinite(values).all(axis=0) & (len(values) > 1)
+        found = np.full(len(self.sizes), np.nan)
+        found[finite] = values[:, finite].std(axis=0, ddof=1) if len(values) > 1 else np.nan
+        return found
+
+    def slope(self, name: str) -> float:
+        """The slope of the mean against the number of rows, both in logarithms; about -1 for consistent estimates."""
+        mean = self.mean(name)
+        used = np.isfinite(mean) & (mean > 0)
+        if used.sum() < 2:
+            return float("nan")
+        return float(np.polyfit(np.log(np.array(self.sizes)[used]), np.log(mean[used]), 1)[0])
+
+    def _of(self, name: str) -> Floats:
+        if name not in self.values:
+            raise ScopeError(f"No procedure is called {name!r}.{nearest(name, self.values)}")
+        return self.values[name]
+
+    def plot(self, ax: Any = None) -> Any:
+        """The mean of each procedure on matplotlib axes, with one standard deviation either side.
+
+        Numbers of rows are on a logarithmic scale; so are means that are positive and span a factor of five. Sizes at
+        which a mean is infinite have no point; a curve without any point says so in the legend.
+
+        Args:
+            ax: the axes to draw on; the current ones by default.
+        """
+        axes = axes_of(ax)
+        sizes = np.array(self.sizes)
+        seen = np.concatenate([mean[np.isfinite(mean)] for mean in map(self.mean, self.values)])
+        is_wide = bool(len(seen) and seen.min() > 0 and seen.max() > WIDE * seen.min())
+        for name in self.values:
+            mean, spread = self.mean(name), np.nan_to_num(self.spread(name))
+            finite = np.isfinite(mean)
+            label = name if finite.any() else f"{name} (infinite)"
+            (line,) = axes.plot(sizes[finite], mean[finite], marker="o", label=label)
+            low = np.maximum(mean - spread, mean / 10) if is_wide else mean - spread
+            band = low[finite], (mean + spread)[finite]
+            axes.fill_between(sizes[finite], *band, color=line.get_color(), alpha=0.15)
+        axes.set(yscale="log" if is_wide else "linear", xlabel="rows", ylabel=self.measure)
+        mark_sizes(axes, self.sizes)
+        axes.legend()
+        return axes
+
+    def _shown(self) -> Shown:
+        means = [self.mean(name) for name in self.values]
+        rows = [(f"{size:,}", *(f"{mean[k]:.4g}" for mean in means)) for k, size in enumerate(self.sizes)]
+        return Shown(("rows", *self.values), rows, self.measure)
+
+
+def learning_curve(
+    procedures: Mapping[str, Procedure],
+    source: object,
+    sizes: Sequence[int],
+    *,
+    measure: Loss | Measure | None = None,
+    repeats: int = 10,
+    test: float = 0.25,
+    seed: int | np.random.Generator = 0,
+    progress: bool | None = None,
+) -> LearningCurve:
+    r"""How good what each procedure learns is, as the number of rows grows.
+
+    In each repeat all procedures are given the same rows, and a smaller number of rows is the start of a larger one.
+
+    Args:
+        procedures: by name; each makes a model from a dataset, as `Learner(dag, method)` does.
+        source: a network to draw rows from, or data, of which random rows are used.
+        sizes: the numbers of rows.
+        measure: a loss on rows set aside, or a function of the model. By default $KL(P \| \tilde P)$ to the network,
+            or the log-loss on the rows set aside.
+        repeats: how often rows are drawn.
+        test: the share of data set aside in each repeat; where rows are drawn from a network, that share of the
+            largest size is drawn in addition, for a loss.
+        seed: a number or a generator.
+        progress: True shows a bar, False never, None in a terminal when the work is long.
+
+    Reference: Koller & Friedman, box 17.C.
+
+    >>> from sepset.graphs.graph import DAG
+    >>> from sepset.learning.evaluation.validation import Learner
+    >>> truth = BayesNet.random(DAG.parse("a -> b"), seed=1)
+    >>> curve = learning_curve({"MLE": Learner(truth)}, truth, [100, 1000], repeats=3)
+    >>> bool(curve.mean("MLE")[1] < curve.mean("MLE")[0] < 0.1)
+    True
+    """
+    wanted = _checked_sizes(sizes)
+    named(procedures)
+    check_repeats(repeats)
+    values = {name: np.empty((repeats, len(wanted))) for name in procedures}
+    rng = generator(seed)
+    with Bar(progress, "sizes") as bar:
+        for repeat in range(repeats):
+            rows, judge, what = _draw(source, measure, wanted[-1], test, rng)
+            for place, size in enumerate(wanted):
+                part = rows[:size]
+                for name, procedure in procedures.items():
+                    values[name][repeat, place] = judge(learned(procedure, part))
+                bar.report(repeat * len(wanted) + place + 1, repeats * len(wanted))
+    return LearningCurve(wanted, values, what)
+
+
+def _checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
+    found = tuple(sorted({int(size) for size in sizes}))
+    if not found or found[0] < 1:
+        raise ScopeError(f"Sizes are numbers of rows, at least 1; found {list(sizes)!r}.")
+    return found
+
+
+def _draw(
+    source: object, measure: Loss | Measure | None, largest: int, share: float, rng: np.random.Generator
+) -> tuple[Dataset, Measure, str]:
+    """Rows to learn from, and how models of them are judged."""
+    if isinstance(source, BayesNet):
+        rows = source.sample(largest, rng)
+        if measure is None:
+            return rows, _divergence(source), "KL from the true network (nats)"
+        held = source.sample(max(1, round(share * largest)), rng) if isinstance(measure, Loss) else rows[:0]
+    else:
+        data = as_dataset(source)
+        mask = next(_holdout(data, share, rng))
+        order = rng.permutation(np.flatnonzero(~mask))
+        if len(order) < largest:
+            raise DataError(
+                f"{largest} rows to learn from were asked for; {len(order)} of {data.num_rows} are left once a share "
+                f"of {share} is set aside. Ask for fewer, or set less aside."
+            )
+        rows, held = data.take(order[:largest]), data.take(mask)
+        measure = LogLoss() if measure is None else measure
+    if not isinstance(measure, Loss):
+        return rows, measure, getattr(measure, "__name__", "measure")
+    loss: Loss = measure
+    return rows, lambda model: evaluate(model, held, loss)[loss.name].mean, loss.name
+
+
+def _holdout(data: Dataset, share: float, rng: np.random.Generator) -> Iterator[NDArray[np.bool_]]:
+    return Holdout(share).rounds(data, rng)
+
+
+def _divergence(truth: BayesNet) -> DivergenceFrom:
+    """The divergence from a network, kept with its problem so that repeats share what was inferred."""
+    kept: DivergenceFrom = truth.problem().kept.setdefault(DivergenceFrom, DivergenceFrom(truth))
+    return kept if kept.truth is truth else DivergenceFrom(truth)

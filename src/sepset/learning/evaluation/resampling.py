@@ -1,0 +1,350 @@
+"""What chance alone does to a figure: the bootstrap, and permutations with the intervals they imply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
+from sepset.errors import DataError, ScopeError
+from sepset.factors.draws import generator
+from sepset.variables.variable import VariableLike
+
+Floats: TypeAlias = NDArray[np.float64]
+IntervalKind: TypeAlias = Literal["percentile", "basic", "bca"]
+
+CHUNK = 1 << 22
+"""How many cells of resampled rows are held at once."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bootstrap:
+    r"""A figure on resampled rows: its spread says how far it would be off on other data of that size.
+
+    Attributes:
+        estimate: the figure on the rows themselves.
+        draws: the figure on each resample.
+        jackknife: the figure without each row in turn, for `"bca"` intervals; empty where it was not computed.
+
+    Reference: Efron & Tibshirani (1993), An Introduction to the Bootstrap.
+
+    >>> Bootstrap(2.0, np.array([1.0, 2.0, 2.0, 3.0])).standard_error.__round__(4)
+    0.8165
+    """
+
+    estimate: float
+    draws: Floats = field(repr=False)
+    jackknife: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
+
+    @property
+    def standard_error(self) -> float:
+        """The standard deviation of the draws."""
+        return float(self.draws.std(ddof=1))
+
+    @property
+    def bias(self) -> float:
+        """How far the draws lie above the estimate on average."""
+        return float(self.draws.mean() - self.estimate)
+
+    def interval(self, level: float = 0.95, kind: IntervalKind = "percentile") -> tuple[float, float]:
+        """A confidence interval for the figure.
+
+        Args:
+            level: the probability with which such intervals cover.
+            kind: "percentile" takes quantiles of the draws; "basic" mirrors them at the estimate; "bca" corrects the
+                percentiles for bias and skewness, and needs the jackknife.
+
+        Reference: Efron (1987), Better bootstrap confidence intervals.
+        """
+        check_level(level)
+        tail = (1.0 - level) / 2.0
+        if kind == "bca":
+            low, high = self._corrected(tail)
+        elif kind in ("percentile", "basic"):
+            low, high = tail, 1.0 - tail
+        else:
+            raise ScopeError(f"Intervals are 'percentile', 'basic' or 'bca'; found {kind!r}.")
+        # between infinite draws there is nothing to interpolate
+        way: Literal["median_unbiased", "inverted_cdf"] = (
+            "median_unbiased" if np.isfinite(self.draws).all() else "inverted_cdf"
+        )
+        first, last = np.quantile(self.draws, [low, high], method=way).tolist()
+        return (2 * self.estimate - last, 2 * self.estimate - first) if kind == "basic" else (first, last)
+
+    def _corrected(self, tail: float) -> tuple[float, float]:
+        from scipy.special import ndtr, ndtri
+
+        if not len(self.jackknife):
+            raise ScopeError("A 'bca' interval needs the jackknife. Ask for it: bootstrap(..., jackknife=True).")
+        below = ((self.draws < self.estimate).sum() + 0.5 * (self.draws == self.estimate).sum()) / len(self.draws)
+        if not 0.0 < below < 1.0:
+            return tail, 1.0 - tail
+        shift = ndtri(below)
+        centered = self.jackknife.mean() - self.jackknife
+        spread = (centered**2).sum()
+        skew = (centered**3).sum() / (6.0 * spread**1.5) if spread > 0 else 0.0
+        ends = shift + ndtri(np.array([tail, 1.0 - tail]))
+        low, high = ndtr(shift + ends / (1.0 - skew * ends)).tolist()
+        return low, high
+
+
+def bootstrap(
+    data: object,
+    statistic: Callable[[Dataset], float],
+    *,
+    num_draws: int = 1000,
+    seed: int | np.random.Generator = 0,
+    jackknife: bool = False,
+) -> Bootstrap:
+    r"""The figure on rows drawn with replacement, many times over.
+
+    $$\hat\theta^{*b} = \theta(\mathcal D^{*b}), \qquad \mathcal D^{*b} \sim \hat P_{\mathcal D}^M$$
+
+    Args:
+        data: a dataset or any frame.
+        statistic: a number from a dataset; it may fit a model.
+        num_draws: how many resamples.
+        seed: a number or a generator.
+        jackknife: whether to leave out each row in turn too, for "bca" intervals; as many calls as there are rows.
+
+    Reference: Efron (1979), Bootstrap methods: another look at the jackknife.
+
+    >>> coin = Dataset({"coin": [0, 1, 1, 1]})
+    >>> found = bootstrap(coin, lambda rows: float(rows.codes("coin").mean()), num_draws=200)
+    >>> found.estimate, found.interval(0.9)
+    (0.75, (0.5, 1.0))
+    """
+    rng = generator(seed)
+    rows = as_dataset(data)
+    size = _at_least_one(rows.num_rows)
+    check_draws(num_draws)
+    draws = np.array([statistic(rows.take(rng.integers(0, size, size))) for _ in range(num_draws)], np.float64)
+    every = np.arange(size)
+    left = [statistic(rows.take(np.delete(every, m))) for m in range(size)] if jackknife else []
+    return Bootstrap(float(statistic(rows)), draws, np.array(left, np.float64))
+
+
+def bootstrap_mean(
+    values: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    num_draws: int = 2000,
+    seed: int | np.random.Generator = 0,
+) -> Bootstrap:
+    """The mean of resampled values, all draws at once; the jackknife comes with it.
+
+    Args:
+        values: one a row, such as losses.
+        weights: one a row, resampled with its value.
+        num_draws: how many resamples.
+        seed: a number or a generator.
+
+    >>> low, high = bootstrap_mean([0.0, 1.0] * 50).interval()
+    >>> low < 0.5 < high
+    True
+    """
+    rng = generator(seed)
+    check_draws(num_draws)
+    numbers = np.asarray(values, np.float64)
+    share = np.ones(len(numbers)) if weights is None else np.asarray(weights, np.float64)
+    size = _at_least_one(len(numbers))
+    weighted = np.where(share > 0, numbers * np.where(share > 0, share, 1.0), 0.0)
+    draws = np.empty(num_draws)
+    step = max(1, CHUNK // size)
+    for start in range(0, num_draws, step):
+        chosen = rng.integers(0, size, (min(step, num_draws - start), size))
+        draws[start : start + step] = _ratio(weighted[chosen].sum(axis=1), share[chosen].sum(axis=1))
+    left = _ratio(weighted.sum() - weighted, share.sum() - share) if np.isfinite(weighted).all() else np.zeros(0)
+    return Bootstrap(float(_ratio(weighted.sum(), share.sum())), draws, left)
+
+
+def _ratio(top: Any, bottom: Any) -> Any:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.divide(top, bottom)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairedComparison:
+    r"""The mean difference of two losses row by row, against the chance that signs are random.
+
+    Attributes:
+        differences: first minus second, one a row.
+        subset_means: means of the differences in random halves of the rows (each row in or out with probability 1/2,
+            none empty), which are what an interval is read from.
+        p_value: how often random signs give a mean at least as far from zero, the data itself counted.
+
+    >>> paired_comparison([1.0, 1.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0, 0.0]).p_value
+    0.125
+    """
+
+    differences: Floats = field(repr=False)
+    subset_means: Floats = field(repr=False)
+    p_value: float
+
+    @property
+    def mean(self) -> float:
+        """The mean difference."""
+        return float(self.differences.mean())
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        r"""The mean differences that the sign test at $1 - $ `level` does not refuse, were the differences symmetric.
+
+        Flipping the signs of rows in $S$ does not lower $\sum_m (d[m] - \delta)$ exactly where $\delta$ is at least
+        the mean of $d$ over $S$; so the limits are order statistics of means over subsets.
+
+        Reference: Hartigan (1969), Using subsample values as typical values.
+        """
+        check_level(level)
+        ordered = np.sort(self.subset_means)
+        rank = int(np.floor((1.0 - level) / 2.0 * (len(ordered) + 1)))
+        if rank < 1:
+            return -np.inf, np.inf
+        return float(ordered[rank - 1]), float(ordered[-rank])
+
+
+EXHAUSTIVE = 13
+"""Rows up to which every pattern of signs is tried."""
+
+
+def paired_comparison(
+    first: ArrayLike, second: ArrayLike, *, num_draws: int = 9999, seed: int | np.random.Generator = 0
+) -> PairedComparison:
+    r"""Whether two procedures differ in their losses on the same rows, by random signs.
+
+    Under the null hypothesis each difference is as likely as its negative, so that the mean is compared with
+    $\frac1M \sum_m s_m d_m$ over signs $s$: all of them for a few rows, random ones otherwise.
+
+    Args:
+        first: the losses of one model, one a row.
+        second: those of the other on the same rows.
+        num_draws: how many random patterns of signs.
+        seed: a number or a generator.
+
+    Reference: Fisher (1935), The Design of Experiments, section 21.
+
+    >>> paired_comparison([0.1, 0.4, 0.2], [0.3, 0.6, 0.4]).mean.__round__(3)
+    -0.2
+    """
+    ours, theirs = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    if ours.ndim != 1 or ours.shape != theirs.shape or not len(ours) or not np.isfinite([ours, theirs]).all():
+        raise DataError(
+            "A paired comparison needs two columns of finite losses on the same rows, at least one row; found the "
+            f"shapes {ours.shape} and {theirs.shape}. Those of an evaluation are evaluation[loss].rows."
+        )
+    d = ours - theirs
+    check_draws(num_draws)
+    exact = len(d) <= EXHAUSTIVE
+    sums, sizes = _all_subsets(d) if exact else _random_subsets(d, num_draws, generator(seed))
+    extreme = np.abs(d.sum() - 2.0 * sums) >= abs(d.sum()) * (1.0 - 1e-12)
+    p_value = extreme.mean() if exact else (extreme.sum() + 1.0) / (len(extreme) + 1.0)
+    return PairedComparison(d, sums[sizes > 0] / sizes[sizes > 0], float(p_value))
+
+
+def _all_subsets(d: Floats) -> tuple[Floats, Floats]:
+    """The sum and the size of every subset of the differences."""
+    chosen = ((np.arange(2 ** len(d))[:, None] >> np.arange(len(d))) & 1).astype(np.float64)
+    return chosen @ d, chosen.sum(axis=1)
+
+
+def _random_subsets(d: Floats, num_draws: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """The sum and the size of random subsets, some at a time, so that memory does not grow with their number."""
+    sums, sizes = np.empty(num_draws), np.empty(num_draws)
+    step = max(1, CHUNK // len(d))
+    for start in range(0, num_draws, step):
+        part = slice(start, min(start + step, num_draws))
+        chosen = rng.integers(0, 2, (part.stop - start, len(d)), np.uint8).astype(np.float64)
+        sums[part], sizes[part] = chosen @ d, chosen.sum(axis=1)
+    return sums, sizes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PermutationTest:
+    """A figure beside the same figure on permuted data.
+
+    Attributes:
+        statistic: on the data.
+        draws: on permuted data.
+
+    >>> PermutationTest(3.0, np.array([0.0, 1.0, 5.0])).p_value
+    0.5
+    """
+
+    statistic: float
+    draws: Floats = field(repr=False)
+
+    @property
+    def p_value(self) -> float:
+        """How often chance gives at least as much, the data itself counted."""
+        return float((1 + (self.draws >= self.statistic).sum()) / (1 + len(self.draws)))
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Where the figure lies by chance alone, with this probability."""
+        check_level(level)
+        tail = (1.0 - level) / 2.0
+        low, high = np.quantile(self.draws, [tail, 1.0 - tail], method="median_unbiased").tolist()
+        return low, high
+
+
+def permutation_test(
+    data: object,
+    column: VariableLike,
+    statistic: Callable[[Dataset], float],
+    *,
+    num_draws: int = 999,
+    seed: int | np.random.Generator = 0,
+) -> PermutationTest:
+    """Whether a figure says that one column depends on the others: against the figure with that column shuffled.
+
+    Args:
+        data: a dataset or any frame.
+        column: the variable whose cells are shuffled among the rows.
+        statistic: a number from a dataset, larger where the dependence is stronger.
+        num_draws: how many permutations.
+        seed: a number or a generator.
+
+    Reference: Fisher (1935); Phipson & Smyth (2010) for counting the data itself.
+
+    >>> rows = Dataset({"x": [0, 0, 0, 1, 1, 1], "y": [0, 0, 0, 1, 1, 1]})
+    >>> permutation_test(rows, "y", lambda d: float((d.codes("x") == d.codes("y")).sum()), num_draws=99).p_value < 0.2
+    True
+    """
+    rng = generator(seed)
+    check_draws(num_draws)
+    rows = as_dataset(data)
+    draws = [statistic(shuffled(rows, column, rng)) for _ in range(num_draws)]
+    return PermutationTest(float(statistic(rows)), np.array(draws, np.float64))
+
+
+def shuffled(data: Dataset, column: VariableLike, rng: np.random.Generator) -> Dataset:
+    """The dataset with one column's cells permuted among the rows.
+
+    >>> sorted(shuffled(Dataset({"x": [0, 1, 1]}), "x", np.random.default_rng(0)).codes("x").tolist())
+    [0, 1, 1]
+    """
+    name = data.variables[column].name
+    order = rng.permutation(data.num_rows)
+    columns = {v.name: data.column(v)[order] if v.name == name else data.column(v) for v in data.variables}
+    return Dataset.from_codes(data.variables, columns, weights=data.weights)
+
+
+def check_level(level: float) -> None:
+    """Refuse a level that is not strictly between zero and one."""
+    if not 0.0 < level < 1.0:
+        raise ScopeError(f"A level lies between 0 and 1, as 0.95 does; found {level!r}.")
+
+
+def check_draws(num_draws: int) -> None:
+    """Refuse fewer than one draw."""
+    if isinstance(num_draws, bool) or not isinstance(num_draws, int | np.integer) or num_draws < 1:
+        raise ScopeError(f"num_draws is a whole number of at least 1; found {num_draws!r}.")
+
+
+def _at_least_one(size: int) -> int:
+    if size < 1:
+        raise DataError("Resampling needs at least one row; found none.")
+    return size

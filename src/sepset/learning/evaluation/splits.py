@@ -1,0 +1,126 @@
+"""Ways to set rows aside for testing: each yields, round by round, which rows are tested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.data.dataset import Dataset
+from sepset.data.partition import dealt, fold_numbers, in_first_part
+from sepset.errors import DataError, ScopeError
+from sepset.variables.variable import VariableLike
+
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+@runtime_checkable
+class Splitter(Protocol):
+    """A frozen value that says which rows are tested in each round; the others are trained on."""
+
+    def num_rounds(self, data: Dataset) -> int:
+        """How many rounds there will be."""
+
+    def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Mask]:
+        """A mask of the rows tested, for each round."""
+
+
+@dataclass(frozen=True, slots=True)
+class KFold:
+    """Every row is tested exactly once, in one of `folds` rounds; sizes differ by one at most.
+
+    Args:
+        folds: how many rounds.
+        stratify: a discrete variable whose states each fold holds in the same proportions.
+
+    Reference: Koller & Friedman, algorithm 16.A.1.
+
+    >>> masks = list(KFold(3).rounds(Dataset({"x": [0, 1, 0, 1]}), np.random.default_rng(0)))
+    >>> sum(masks).tolist(), sorted(int(m.sum()) for m in masks)
+    ([1, 1, 1, 1], [1, 1, 2])
+    """
+
+    folds: int = 10
+    stratify: VariableLike | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.folds, bool) or not isinstance(self.folds, int | np.integer) or self.folds < 2:
+            raise ScopeError(f"folds is a whole number of at least 2; found {self.folds!r}.")
+
+    def num_rounds(self, data: Dataset) -> int:
+        """One a fold."""
+        return self.folds
+
+    def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Mask]:
+        """A mask for each fold."""
+        numbers = fold_numbers(dealt(data.num_rows, rng, _strata(data, self.stratify)), self.folds)
+        return (numbers == fold for fold in range(self.folds))
+
+
+@dataclass(frozen=True, slots=True)
+class Holdout:
+    r"""One round, with a share $p$ of the rows set aside: $\lfloor M (1 - p) + 1/2 \rfloor$ are trained on.
+
+    Args:
+        test: the share $p$ of rows to test on.
+        stratify: a discrete variable whose states both parts hold in the same proportions.
+        repeats: how many independent rounds.
+
+    Reference: Koller & Friedman, algorithm 16.A.1; halves are rounded up, not to even.
+
+    >>> [int(m.sum()) for m in Holdout(0.25).rounds(Dataset({"x": [0, 1] * 5}), np.random.default_rng(0))]
+    [2]
+    """
+
+    test: float = 0.25
+    stratify: VariableLike | None = None
+    repeats: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.test < 1.0:
+            raise ScopeError(f"test is the share of rows to test on, between 0 and 1; found {self.test!r}.")
+        check_repeats(self.repeats)
+
+    def num_rounds(self, data: Dataset) -> int:
+        """One a repeat."""
+        return self.repeats
+
+    def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Mask]:
+        """A mask for each repeat."""
+        strata = _strata(data, self.stratify)
+        for _ in range(self.repeats):
+            yield ~in_first_part(dealt(data.num_rows, rng, strata), 1.0 - self.test)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOneOut:
+    """As many rounds as rows, each testing one: `KFold` with as many folds as rows, in the order of the rows.
+
+    Reference: Koller & Friedman, box 16.A.
+
+    >>> len(list(LeaveOneOut().rounds(Dataset({"x": [0, 1, 0]}), np.random.default_rng(0))))
+    3
+    """
+
+    def num_rounds(self, data: Dataset) -> int:
+        """One a row."""
+        return data.num_rows
+
+    def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Mask]:
+        """A mask for each row."""
+        if data.num_rows < 2:
+            raise DataError(f"Leaving one out needs at least two rows; found {data.num_rows}.")
+        return (np.arange(data.num_rows) == row for row in range(data.num_rows))
+
+
+def check_repeats(repeats: int, least: int = 1) -> None:
+    """Refuse what is no number of repeats."""
+    if isinstance(repeats, bool) or not isinstance(repeats, int | np.integer) or repeats < least:
+        raise ScopeError(f"repeats is a whole number of at least {least}; found {repeats!r}.")
+
+
+def _strata(data: Dataset, variable: VariableLike | None) -> NDArray[np.int64] | None:
+    return None if variable is None else data.codes(variable).astype(np.int64)

@@ -1,0 +1,442 @@
+"""How well a learning procedure will do on rows it has not seen: holdout, cross-validation, and choosing fairly.
+
+A *procedure* is anything that makes a model from a dataset: a `Learner`, or a function of your own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.base.display import Shown, Tabulated
+from sepset.base.progress import Bar
+from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
+from sepset.errors import ModelError, ScopeError, nearest
+from sepset.factors.draws import generator
+from sepset.graphs.graph import DAG
+from sepset.inference.result import Answers
+from sepset.learning.evaluation.losses import Evaluation, LogLoss, Loss, Risk, evaluate, weighted_mean
+from sepset.learning.evaluation.splits import Holdout, KFold, LeaveOneOut, Splitter
+from sepset.learning.fit import LearningMethod, fit
+from sepset.models.bayesnet import BayesNet
+from sepset.models.model import Model
+
+Floats: TypeAlias = NDArray[np.float64]
+Procedure: TypeAlias = Callable[[Dataset], Any]
+"""What makes a model, or a `Fit` with one, from a dataset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """The procedure that fits one structure by one method.
+
+    Args:
+        structure: a graph or a network, as in `fit`.
+        method: as in `fit`; maximum likelihood by default.
+        seed: for methods that draw; the same for every dataset.
+
+    >>> Learner(DAG.parse("coin"))(Dataset({"coin": [0, 1, 1, 1]})).cpd("coin").values.tolist()
+    [0.25, 0.75]
+    """
+
+    structure: DAG | BayesNet
+    method: LearningMethod | None = None
+    seed: int = 0
+
+    def __call__(self, data: Dataset) -> BayesNet:
+        """The network fitted to these rows."""
+        return fit(self.structure, data, self.method, seed=self.seed, progress=False).model
+
+
+def learned(procedure: Procedure, data: Dataset) -> Model:
+    """The model that a procedure makes of these rows, whether it gives the model or a fit that holds it."""
+    if not callable(procedure):
+        raise ModelError(
+            f"A procedure makes a model from a dataset, as Learner(dag, method) does; found {procedure!r}."
+        )
+    found = procedure(data)
+    model = getattr(found, "model", found)
+    if not isinstance(model, Model):
+        raise ModelError(f"A procedure makes a model from a dataset; {procedure!r} made {found!r}.")
+    return model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValidatedRisk:
+    r"""A loss on rows that were not trained on, round by round.
+
+    As a number it is the pooled mean: every tested row counts alike.
+
+    Attributes:
+        name: the loss.
+        tested: its values in each round's test rows.
+        trained: its values on each round's own training rows.
+
+    >>> risk = ValidatedRisk("x", tuple(Risk("x", np.array(f), np.ones(len(f))) for f in ([0.0, 1.0], [2.0])), ())
+    >>> risk.pooled_mean, risk.mean_of_folds
+    (1.0, 1.25)
+    """
+
+    name: str
+    tested: tuple[Risk, ...] = field(repr=False)
+    trained: tuple[Risk, ...] = field(repr=False)
+
+    @property
+    def fold_means(self) -> Floats:
+        """The mean of each round; rounds whose rows have no weight are left out."""
+        return np.array([risk.mean for risk in self.tested if risk.weights.any()])
+
+    @property
+    def pooled(self) -> Risk:
+        """All tested rows together, in the order they were tested."""
+        rows = np.concatenate([r.rows for r in self.tested])
+        return Risk(self.name, rows, np.concatenate([r.weights for r in self.tested]))
+
+    @property
+    def pooled_mean(self) -> float:
+        """The mean over all tested rows: each row counts alike."""
+        return self.pooled.mean
+
+    @property
+    def mean_of_folds(self) -> float:
+        """The mean of the rounds' means: each round counts alike, which differs where their sizes do."""
+        return float(self.fold_means.mean()) if len(self.fold_means) else float("nan")
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the rounds' means; NaN for one round."""
+        means = self.fold_means
+        return float(means.std(ddof=1)) if len(means) > 1 and np.isfinite(means).all() else float("nan")
+
+    @property
+    def training_mean(self) -> float:
+        """The mean over all training rows of all rounds; NaN where it was not asked for."""
+        if not self.trained:
+            return float("nan")
+        rows = np.concatenate([r.rows for r in self.trained])
+        return weighted_mean(rows, np.concatenate([r.weights for r in self.trained]))
+
+    @property
+    def gap(self) -> float:
+        """Test minus training risk: how much the procedure overfits."""
+        return self.pooled_mean - self.training_mean
+
+    def __float__(self) -> float:
+        return self.pooled_mean
+
+    def __repr__(self) -> str:
+        return f"ValidatedRisk({self.name}: {self.pooled_mean:.6g} pooled, {self.mean_of_folds:.6g} mean of folds)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Validation(Answers[str, ValidatedRisk], Tabulated):
+    """The risks of a procedure on rows it was not trained on, by loss.
+
+    Attributes:
+        risks: by the name of the loss.
+        rows: the positions of the rows tested in each round.
+
+    >>> found = cross_validate(Learner(DAG.parse("coin")), {"coin": [0, 1] * 10}, split=KFold(5))
+    >>> round(found["log-loss"].pooled_mean, 3), len(found.rows)
+    (0.721, 5)
+    """
+
+    risks: Mapping[str, ValidatedRisk]
+    rows: tuple[NDArray[np.int64], ...] = field(repr=False)
+
+    @property
+    def risk(self) -> ValidatedRisk:
+        """The first loss."""
+        return next(iter(self.risks.values()))
+
+    def __getitem__(self, name: str) -> ValidatedRisk:
+        try:
+            return self.risks[name]
+        except KeyError:
+            raise ScopeError(f"No loss is called {name!r}.{nearest(name, self.risks)}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.risks)
+
+    def __len__(self) -> int:
+        return len(self.risks)
+
+    def _shown(self) -> Shown:
+        trained = ["training mean"] if self.risk.trained else []
+        rows: list[tuple[str, ...]] = []
+        for name, risk in self.risks.items():
+            numbers = [risk.pooled_mean, risk.pooled.standard_error, risk.mean_of_folds, risk.spread]
+            numbers += [risk.training_mean] if trained else []
+            rows.append((name, *(f"{number:.6g}" for number in numbers)))
+        return Shown(("loss", "pooled mean", "standard error", "mean of folds", "spread of folds", *trained), rows)
+
+
+def cross_validate(
+    procedure: Procedure,
+    data: object,
+    *losses: Loss,
+    split: Splitter | None = None,
+    seed: int | np.random.Generator = 0,
+    training: bool = False,
+    progress: bool | None = None,
+) -> Validation:
+    r"""The risk of a procedure, trained on some rows and tested on others, in rounds.
+
+    Both means are kept, and named: `pooled_mean` over all tested rows, and `mean_of_folds` over rounds.
+
+    Args:
+        procedure: makes a model from a dataset, as `Learner(dag, method)` does.
+        data: a dataset or any frame; weights of rows count in training and testing.
+        losses: as in `evaluate`; the log-loss where none is named.
+        split: `KFold(10)` by default; `Holdout(...)`, `LeaveOneOut()`.
+        seed: a number or a generator, for the split.
+        training: whether to evaluate each model on its own training rows too, for `gap`.
+        progress: True shows a bar, False never, None in a terminal when the work is long.
+
+    Reference: Koller & Friedman, box 16.A and algorithm 16.A.1.
+
+    >>> from sepset.learning.evaluation.losses import ZeroOne
+    >>> found = cross_validate(Learner(DAG.parse("coin")), {"coin": [0, 1, 1, 1] * 5}, ZeroOne("coin"))
+    >>> found.risk.pooled_mean
+    0.25
+    """
+    rows = as_dataset(data)
+    rng = generator(seed)
+    asked = losses or (LogLoss(),)
+    tested: list[Evaluation] = []
+    trained: list[Evaluation] = []
+    places: list[NDArray[np.int64]] = []
+    chosen = KFold() if split is None else _checked(split)
+    with Bar(progress, "rounds") as bar:
+        for mask in chosen.rounds(rows, rng):
+            train = rows.take(~mask)
+            model = learned(procedure, train)
+            tested.append(evaluate(model, rows.take(mask), *asked))
+            places.append(np.flatnonzero(mask))
+            if training:
+                trained.append(evaluate(model, train, *asked))
+            bar.report(len(tested), chosen.num_rounds(rows))
+    return Validation({name: _over_rounds(name, tested, trained) for name in tested[0]}, tuple(places))
+
+
+def _over_rounds(name: str, tested: Sequence[Evaluation], trained: Sequence[Evaluation]) -> ValidatedRisk:
+    return ValidatedRisk(name, tuple(e[name] for e in tested), tuple(e[name] for e in trained))
+
+
+def _checked(split: Splitter) -> Splitter:
+    if not isinstance(split, Splitter):
+        raise ScopeError(f"split is a value such as KFold(5), Holdout(0.25) or LeaveOneOut(); found {split!r}.")
+    return split
+
+
+def named(procedures: Mapping[str, Procedure]) -> Mapping[str, Procedure]:
+    """The procedures, which come by name, at least one of them."""
+    if not isinstance(procedures, Mapping) or not procedures:
+        raise ScopeError(f"Procedures come by name, as {{'mine': Learner(dag, method)}}; found {procedures!r}.")
+    return procedures
+
+
+def train_and_test(procedure: Procedure, train: object, test: object, *losses: Loss) -> Evaluation:
+    """The risk on `test` of the model that a procedure makes of `train`.
+
+    Args:
+        procedure: makes a model from a dataset.
+        train: the rows to learn from.
+        test: the rows to evaluate on; its cells must be states seen in `train`, or given with its variables.
+        losses: as in `evaluate`.
+
+    Reference: Koller & Friedman, algorithm 16.A.1.
+
+    >>> train_and_test(Learner(DAG.parse("c")), {"c": [0, 1, 1, 1]}, {"c": [1, 1]})["log-loss"].mean.__round__(4)
+    0.2877
+    """
+    return evaluate(learned(procedure, as_dataset(train)), test, *losses)
+
+
+def holdout(
+    procedure: Procedure,
+    data: object,
+    *losses: Loss,
+    test: float = 0.25,
+    stratify: str | None = None,
+    seed: int | np.random.Generator = 0,
+) -> Validation:
+    """The risk on a random share of the rows of a model trained on the others: `cross_validate` with `Holdout`.
+
+    Args:
+        procedure: makes a model from a dataset.
+        data: a dataset or any frame.
+        losses: as in `evaluate`.
+        test: the share of rows to test on.
+        stratify: a variable whose states both parts hold in proportion.
+        seed: a number or a generator.
+
+    Reference: Koller & Friedman, algorithm 16.A.1.
+
+    >>> len(holdout(Learner(DAG.parse("coin")), {"coin": [0, 1] * 10}, test=0.3).rows[0])
+    6
+    """
+    return cross_validate(procedure, data, *losses, split=Holdout(test, stratify), seed=seed)
+
+
+def leave_one_out(procedure: Procedure, data: object, *losses: Loss) -> Validation:
+    """The risk of each row under the model trained on all others: `cross_validate` with `LeaveOneOut`.
+
+    Args:
+        procedure: makes a model from a dataset; it is called once a row.
+        data: a dataset or any frame.
+        losses: as in `evaluate`.
+
+    Reference: Koller & Friedman, box 16.A.
+
+    >>> leave_one_out(Learner(DAG.parse("coin")), {"coin": [0, 0, 1, 1]}).risk.pooled_mean.__round__(4)
+    1.0986
+    """
+    return cross_validate(procedure, data, *losses, split=LeaveOneOut())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection(Tabulated):
+    """The procedure that did best in validation, and its model of all rows.
+
+    The best score is optimistic, since it was chosen for being the best: `nested_cross_validate` says what to expect.
+
+    Attributes:
+        name: the best candidate, the first among equals.
+        model: what it makes of all rows.
+        validations: what each candidate did, by its name.
+
+    >>> rows = {"x": [0, 1] * 20, "y": [0, 1] * 20}
+    >>> chosen = select_learner({"apart": Learner(DAG.parse("x; y")), "joined": Learner(DAG.parse("x -> y"))}, rows)
+    >>> chosen.name
+    'joined'
+    """
+
+    name: str
+    model: Model
+    validations: Mapping[str, Validation] = field(repr=False)
+
+    @property
+    def score(self) -> float:
+        """The pooled risk of the best candidate: optimistic."""
+        return self.validations[self.name].risk.pooled_mean
+
+    def _shown(self) -> Shown:
+        risks = {name: found.risk for name, found in self.validations.items()}
+        rows = [(n, f"{r.pooled_mean:.6g}", f"{r.pooled.standard_error:.2g}") for n, r in risks.items()]
+        return Shown(("candidate", "pooled risk", "standard error"), rows, f"best: {self.name}")
+
+
+def select_learner(
+    candidates: Mapping[str, Procedure],
+    data: object,
+    loss: Loss | None = None,
+    *,
+    split: Splitter | None = None,
+    seed: int = 0,
+) -> Selection:
+    """The candidate of least risk on rows set aside, fitted again to all rows.
+
+    Args:
+        candidates: procedures by name.
+        data: a dataset or any frame.
+        loss: the log-loss by default.
+        split: `KFold(5)` by default; every candidate is given the same rounds.
+        seed: a number.
+
+    Reference: Koller & Friedman, box 16.A.
+
+    >>> select_learner({"only": Learner(DAG.parse("coin"))}, {"coin": [0, 1] * 5}).name
+    'only'
+    """
+    named(candidates)
+    rows = as_dataset(data)
+    asked = LogLoss() if loss is None else loss
+    rounds = KFold(5) if split is None else split
+    found = {n: cross_validate(p, rows, asked, split=rounds, seed=seed, progress=False) for n, p in candidates.items()}
+    best = min(found, key=lambda name: found[name].risk.pooled_mean)
+    return Selection(best, learned(candidates[best], rows), found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NestedValidation(Tabulated):
+    """The risk of choosing among candidates and fitting the choice, on rows that neither saw.
+
+    Attributes:
+        validation: the outer rounds.
+        selections: what was chosen in each.
+
+    >>> candidates = {"a": Learner(DAG.parse("coin"))}
+    >>> nested_cross_validate(candidates, {"coin": [0, 1] * 20}, outer=KFold(4), inner=KFold(2)).choices
+    ('a', 'a', 'a', 'a')
+    """
+
+    validation: Validation
+    selections: tuple[Selection, ...]
+
+    @property
+    def risk(self) -> ValidatedRisk:
+        """The risk to report."""
+        return self.validation.risk
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The candidate chosen in each outer round."""
+        return tuple(s.name for s in self.selections)
+
+    @property
+    def inner_score(self) -> float:
+        """The mean of the chosen candidates' own scores: optimistic, to be compared with `risk`."""
+        return float(np.mean([s.score for s in self.selections]))
+
+    def __repr__(self) -> str:
+        return f"NestedValidation({self.risk!r}, chosen: {', '.join(self.choices)})"
+
+    def _shown(self) -> Shown:
+        rounds = zip(self.selections, self.risk.tested, strict=True)
+        rows = [(str(k), s.name, f"{s.score:.6g}", f"{t.mean:.6g}") for k, (s, t) in enumerate(rounds, start=1)]
+        rows.append(("all", "", f"{self.inner_score:.6g}", f"{self.risk.pooled_mean:.6g}"))
+        return Shown(("round", "chosen", "its own score", "risk on rows that neither saw"), rows, self.risk.name)
+
+
+def nested_cross_validate(
+    candidates: Mapping[str, Procedure],
+    data: object,
+    loss: Loss | None = None,
+    *,
+    outer: Splitter | None = None,
+    inner: Splitter | None = None,
+    seed: int = 0,
+) -> NestedValidation:
+    """What to expect of `select_learner`: it runs within the training rows of each outer round, tested on the others.
+
+    With `outer=Holdout(...)` and `inner=Holdout(...)` this is one split into training, validation and test rows.
+
+    Args:
+        candidates: procedures by name.
+        data: a dataset or any frame.
+        loss: the log-loss by default.
+        outer: the rounds that are reported; `KFold(5)` by default.
+        inner: the rounds that choose; `KFold(5)` by default.
+        seed: a number.
+
+    Reference: Koller & Friedman, box 16.A; Stone (1974), Cross-validatory choice.
+
+    >>> nested = nested_cross_validate({"a": Learner(DAG.parse("coin"))}, {"coin": [0, 1] * 20}, outer=Holdout(0.5))
+    >>> len(nested.validation.rows[0]), nested.choices
+    (20, ('a',))
+    """
+    made: list[Selection] = []
+
+    def choose(train: Dataset) -> Model:
+        made.append(select_learner(candidates, train, loss, split=inner, seed=seed))
+        return made[-1].model
+
+    asked = LogLoss() if loss is None else loss
+    found = cross_validate(choose, data, asked, split=KFold(5) if outer is None else outer, seed=seed)
+    return NestedValidation(found, tuple(made))

@@ -1,0 +1,42 @@
+"""Incremental EM: the rows in parts, each with the statistics of its last visit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sepset.learning.incomplete.mstep import Statistics
+from sepset.learning.incomplete.run import Ascent, Point
+from sepset.models.bayesnet import BayesNet
+
+
+def dealt(task: Ascent, model: BayesNet, parts: int) -> Point:
+    """The point at these parameters, with the rows dealt into parts."""
+    visits = tuple(_visit(task, model, part, parts) for part in range(parts))
+    return _joined(task, model, visits)
+
+
+def one_pass(task: Ascent, point: Point) -> Point:
+    """Each part in turn visited at the newest parameters, followed by estimates from all."""
+    visits, model = list(point.memory), point.model
+    for part in range(len(visits)):
+        model = task.expectation.blocks.maximize(model, _total(visits), task.alphas)
+        visits[part] = _visit(task, model, part, len(visits))
+    return _joined(task, model, tuple(visits))
+
+
+def _visit(task: Ascent, model: BayesNet, part: int, parts: int) -> tuple[Statistics, float]:
+    r"""The statistics of one part, and the entropy $H(Q)$ of its completions as far as the free energy needs it."""
+    num_rows = len(task.expectation.weights)
+    rows = np.flatnonzero(np.random.default_rng(num_rows).permutation(num_rows) % parts == part)
+    found = task.expectation.expect(model, rows)
+    return found.statistics, found.log_likelihood - task.expectation.blocks.score(model, found.statistics)
+
+
+def _joined(task: Ascent, model: BayesNet, visits: tuple[tuple[Statistics, float], ...]) -> Point:
+    total = _total(visits)
+    energy = task.expectation.blocks.score(model, total) + sum(entropy for _, entropy in visits)
+    return task.at(model, total, energy, memory=visits)
+
+
+def _total(visits: tuple[tuple[Statistics, float], ...] | list[tuple[Statistics, float]]) -> Statistics:
+    return tuple(np.sum(arrays, axis=0) for arrays in zip(*(stats for stats, _ in visits), strict=True))

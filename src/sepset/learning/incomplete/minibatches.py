@@ -1,0 +1,80 @@
+"""The rows in a random order, some at a time, for methods that move on before they have seen all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import NotApplicable
+from sepset.learning.incomplete.expectation import Expected
+from sepset.learning.incomplete.run import Ascent
+from sepset.models.bayesnet import BayesNet
+
+Array: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+
+class MiniBatch(NamedTuple):
+    """Some of the rows.
+
+    Attributes:
+        rows: which of the different rows; None for all of them.
+        weights: how often each occurs here; None for their own.
+        scale: by how much sums over them are to be raised, to stand for all rows.
+    """
+
+    rows: Ints | None
+    weights: Array | None
+    scale: float
+
+    def expect(self, task: Ascent, model: BayesNet) -> Expected:
+        """The expected statistics, raised to stand for all rows, and the log-likelihood of these."""
+        found = task.expectation.expect(model, *(() if self.rows is None else (self.rows, self.weights)))
+        if self.rows is None:
+            return found
+        return Expected(tuple(s * self.scale for s in found.statistics), found.log_likelihood)
+
+
+def mini_batches(task: Ascent, size: int, rng: np.random.Generator) -> Iterator[MiniBatch]:
+    """The rows once, in a random order, about `size` at a time.
+
+    Rows that repeat are dealt one by one, as they lie in the data; sums over a batch, scaled, have the sums over all
+    rows as their expectation.
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.learning.task import Task
+    >>> from sepset.variables.variable import Discrete
+    >>> net = BayesNet(TableCPD(Discrete("coin"), [0.5, 0.5]))
+    >>> task = Ascent.of(Task(net, {"coin": [0, 1, 1, None]}), None, "softmax")
+    >>> [float(b.weights.sum() * b.scale) for b in mini_batches(task, 2, np.random.default_rng(0))]
+    [4.0, 4.0]
+    """
+    owner, weight = _dealt(task.expectation.weights, num_counted(task))
+    number = -(-len(owner) // size)
+    if number <= 1:
+        yield MiniBatch(None, None, 1.0)
+        return
+    for part in np.array_split(rng.permutation(len(owner)), number):
+        rows, times = np.unique(owner[part], return_counts=True)
+        yield MiniBatch(rows, times * weight[rows], len(owner) / len(part))
+
+
+def _dealt(weights: Array, num_rows: int) -> tuple[Ints, Array]:
+    """Different rows, each as often as it is dealt so that none weighs more than the mean row, and the shares."""
+    times = np.maximum(np.ceil(weights * (num_rows / max(weights.sum(), 1e-300)) - 1e-9), 1.0).astype(np.int64)
+    return np.repeat(np.arange(len(weights)), times), weights / times
+
+
+def num_counted(task: Ascent) -> int:
+    """How many rows of the data have a positive weight."""
+    weights = task.task.row_weights
+    return task.task.dataset.num_rows if weights is None else int((weights > 0).sum())
+
+
+def check_batch(batch: object) -> None:
+    """Refuse what is no number of rows."""
+    if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
+        raise NotApplicable(f"batch is a whole number of rows, at least 1; found {batch!r}.")

@@ -1,0 +1,200 @@
+r"""How well incomplete rows determine the parameters: observed information and standard errors.
+
+$$I(\hat\theta) = -\frac{\partial^2 \log P(\mathcal D \mid \theta)}{\partial \theta\, \partial \theta^\top}, \qquad
+\text{Cov}(\hat\theta) \approx I(\hat\theta)^{-1}$$
+
+The slope is exact (one E-step), its derivative by central differences. What completed rows would tell, less what these
+rows tell, is the missing information; its largest share is the rate at which EM converges.
+
+Reference: Louis (1982); Oakes (1999); Koller & Friedman, section 19.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sepset.cpds.cpd import CPD
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.parameters import multinomials
+from sepset.errors import ScopeError, TooLarge, nearest
+from sepset.inference.result import Answers
+from sepset.learning.incomplete.expectation import Expectation, expectation_of
+from sepset.learning.optimize.unconstrained import ContributionLogits, Logits, Unconstrained
+from sepset.learning.task import Task
+from sepset.models.bayesnet import BayesNet
+from sepset.variables.variable import Discrete, VariableLike, Vector
+
+Array: TypeAlias = NDArray[np.float64]
+
+STEP = 1e-4
+"""How far coordinates move for a derivative."""
+
+SINGULAR = 1e-7
+"""Directions in which the information is this much smaller than in the best known one are unknown."""
+
+BORDER = 1e-12
+"""Probabilities this near to zero or one are on the border."""
+
+LARGEST = 2_000
+"""The most parameters: each takes two E-steps."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StandardErrors(Answers[str, Array]):
+    """The standard error of every parameter, by child; infinite where the rows do not determine it.
+
+    Tables have the shape of their CPD; linear Gaussians have a row a context: intercept, coefficients, variance.
+    Probabilities at zero or one are on the border, where errors have no such meaning: theirs are NaN.
+
+    Attributes:
+        information: the observed information of the coordinates without constraints.
+        missing: the shares of information that the missing cells took, largest first; the first is EM's rate.
+        num_unknown: how many directions the rows do not determine.
+    """
+
+    model: BayesNet
+    errors: Mapping[str, Array] = field(repr=False)
+    information: Array = field(repr=False)
+    missing: Array = field(repr=False)
+    num_unknown: int
+
+    def __getitem__(self, key: VariableLike) -> Array:
+        name = key.name if isinstance(key, Discrete | Vector) else key
+        if name not in self.errors:
+            raise ScopeError(f"There are no standard errors of {name!r}.{nearest(name, self.errors)}")
+        return self.errors[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.errors)
+
+    def __len__(self) -> int:
+        return len(self.errors)
+
+    @property
+    def is_identified(self) -> bool:
+        """Whether the rows determine every parameter near the estimate."""
+        return self.num_unknown == 0
+
+    def __repr__(self) -> str:
+        rate = f"{self.missing[0]:.3g}" if len(self.missing) else "0"
+        known = "" if self.is_identified else f", {self.num_unknown} directions unknown"
+        return f"StandardErrors({self.model!r}; largest missing share {rate}{known})"
+
+
+def standard_errors(
+    model: BayesNet, data: object, *, weights: ArrayLike | None = None, threads: int | None = None
+) -> StandardErrors:
+    """The standard errors of a network's parameters at a maximum of the likelihood, by observed information.
+
+    With complete rows these are the textbook ones, $\\sqrt{\\theta(1 - \\theta) / M[\\mathbf u]}$ for a table.
+
+    Args:
+        model: the fitted network.
+        data: the rows it was fitted to; cells may be missing.
+        weights: one a row.
+        threads: how many; one a processor by default.
+
+    Cost: two E-steps a parameter.
+    Reference: Oakes (1999), Direct calculation of the information matrix via the EM algorithm.
+
+    >>> from sepset.graphs.graph import DAG
+    >>> from sepset.learning.fit import fit
+    >>> rows = {"coin": ["head", "tail", "tail", "tail"]}
+    >>> standard_errors(fit(DAG.parse("coin"), rows).model, rows)["coin"].round(4).tolist()
+    [0.2165, 0.2165]
+    """
+    share = None if weights is None else np.asarray(weights, dtype=np.float64)
+    expectation = expectation_of(Task(model, data, share), threads=threads)
+    vector = Unconstrained.of(expectation.blocks)
+    x = vector.pack(model)
+    if len(x) > LARGEST:
+        raise TooLarge(f"{len(x):,} parameters take as many pairs of E-steps; at most {LARGEST:,} are allowed.")
+    observed = _symmetric(-_derivative(lambda at: _slope(expectation, vector, at), x))
+    stats = expectation.expect(model).statistics
+    nothing = (None,) * len(stats)
+    complete = _symmetric(-_derivative(lambda at: vector.slope(vector.unpack(at), stats, nothing), x))
+    natural = _derivative(lambda at: np.concatenate([np.zeros(0), *vector.natural(vector.unpack(at))]), x)
+    errors, unknown = _errors(observed, complete, natural)
+    errors[_on_border(vector, model)] = np.nan
+    return StandardErrors(model, _by_child(vector, model, errors), observed, _missing(observed, complete), unknown)
+
+
+def _slope(expectation: Expectation, vector: Unconstrained, x: Array) -> Array:
+    model = vector.unpack(x)
+    stats = expectation.expect(model).statistics
+    return vector.slope(model, stats, (None,) * len(stats))
+
+
+def _derivative(function: Callable[[Array], Array], x: Array) -> Array:
+    """The Jacobian by central differences, one column a coordinate."""
+    columns = []
+    for i in range(len(x)):
+        step = np.zeros(len(x))
+        step[i] = STEP
+        columns.append((function(x + step) - function(x - step)) / (2.0 * STEP))
+    return np.stack(columns, axis=1) if columns else np.zeros((0, 0))
+
+
+def _symmetric(matrix: Array) -> Array:
+    return np.asarray(0.5 * (matrix + matrix.T))
+
+
+def _on_border(vector: Unconstrained, model: BayesNet) -> NDArray[np.bool_]:
+    """Which natural parameters are probabilities of zero or one."""
+    parts = [np.zeros(0, np.bool_)]
+    for part, values in zip(vector.parts, vector.natural(model), strict=True):
+        is_probability = isinstance(part, Logits | ContributionLogits)
+        parts.append(is_probability & ((values < BORDER) | (values > 1.0 - BORDER)))
+    return np.concatenate(parts)
+
+
+def _errors(observed: Array, complete: Array, natural: Array) -> tuple[Array, int]:
+    """The standard errors of the natural parameters, and how many directions beyond the redundant are unknown.
+
+    Directions in which not even completed rows would tell anything change no parameter: they are redundant.
+    """
+    if not len(observed):
+        return np.zeros(len(natural)), 0
+    known, basis = np.linalg.eigh(complete)
+    kept = basis[:, known > SINGULAR * max(float(known.max()), 1e-300)]
+    values, vectors = np.linalg.eigh(kept.T @ observed @ kept)
+    vectors = kept @ vectors
+    good = values > SINGULAR * max(float(values.max(initial=0.0)), 1e-300)
+    spread = natural @ vectors
+    variance = (spread[:, good] ** 2 / values[good]).sum(axis=1)
+    lost = (np.abs(spread[:, ~good]) > 1e-5).any(axis=1)
+    return np.where(lost, np.inf, np.sqrt(variance)), int((~good).sum())
+
+
+def _missing(observed: Array, complete: Array) -> Array:
+    """The shares of the completed rows' information that these rows do not have, largest first."""
+    if not len(observed):
+        return np.zeros(0)
+    known, basis = np.linalg.eigh(complete)
+    kept = known > SINGULAR * max(float(known.max()), 1e-300)
+    root = basis[:, kept] / np.sqrt(known[kept])
+    return np.sort(1.0 - np.linalg.eigvalsh(root.T @ observed @ root))[::-1]
+
+
+def _by_child(vector: Unconstrained, model: BayesNet, errors: Array) -> dict[str, Array]:
+    found: dict[str, Array] = {}
+    start = 0
+    for members, part in zip(vector.blocks.members, vector.natural(model), strict=True):
+        own = errors[start : start + len(part)]
+        start += len(part)
+        for i in members:
+            found[model.cpds[i].child.name] = _shaped(model.cpds[i], own)
+    return found
+
+
+def _shaped(cpd: CPD, flat: Array) -> Array:
+    if isinstance(cpd, LinearGaussian):
+        return flat.reshape(len(cpd.intercept), -1)
+    shape: Any = [v.num_states for v in cpd.scope]  # type: ignore[union-attr]  # discrete, as it is no line
+    is_table = multinomials(cpd) is not None and flat.size == np.prod(shape)
+    return flat.reshape(shape) if is_table else flat

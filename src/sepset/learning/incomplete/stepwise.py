@@ -1,0 +1,170 @@
+r"""Stepwise EM: estimates again after each mini-batch, from statistics in which old batches fade.
+
+$$\bar s \leftarrow (1 - \eta_k)\,\bar s + \eta_k\, \bar s_{\text{batch}}, \qquad \eta_k = (k + 2)^{-a}$$
+
+Reference: Cappe & Moulines (2009), Online EM algorithm for latent data models; Liang & Klein (2009).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.data.sources import Weights
+from sepset.errors import NotApplicable
+from sepset.factors.draws import generator
+from sepset.inference.iterate import Info, Run, Until, iterate
+from sepset.inference.result import Status
+from sepset.learning.estimation.maximization import Parameterization
+from sepset.learning.fit import Fit
+from sepset.learning.incomplete.gaussianfamily import GaussianFamily
+from sepset.learning.incomplete.minibatches import check_batch, mini_batches
+from sepset.learning.incomplete.mstep import Statistics
+from sepset.learning.incomplete.run import Ascent, Climbing, Point, result
+from sepset.learning.incomplete.starts import Start
+from sepset.learning.task import Task
+from sepset.models.bayesnet import BayesNet
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StepwiseEM(Climbing):
+    r"""EM that estimates again after each mini-batch, for many rows: a good answer after few passes.
+
+    $$\bar s \leftarrow (1 - \eta_k)\,\bar s + \eta_k\, \bar s_{\text{batch}}, \qquad \eta_k = (k + 2)^{-a}$$
+
+    The expected statistics $\bar s$ of a batch stand for those of all rows. A step of the trace is one pass; it adds up
+    the log-likelihood of each batch at the parameters it was met with, and may fall. To settle on a stationary point,
+    go on with `EM(start=found.model)`; to go on with rows that arrive later, see `update`.
+
+    Args:
+        batch: how many rows a mini-batch has; their order is drawn anew for each pass.
+        forgetting: $a$, above 0.5 and at most 1: less forgets the start sooner, more averages more. Zero forgets
+            everything at each batch; with all rows in one batch that is EM.
+        prior, parameterization, restarts, start, holdout, threads: as in `EM`.
+
+    Cost: one pass of exact inference over the rows a step, and an M-step for each batch.
+    Reference: Cappe & Moulines (2009); Liang & Klein (2009), Online EM for unsupervised models.
+
+    >>> from sepset.learning.fit import fit
+    >>> from sepset.graphs.graph import DAG
+    >>> rows = {"x": ["a", "a", "b", None] * 50}
+    >>> found = fit(DAG.parse("x"), rows, StepwiseEM(batch=20), until=20)
+    >>> found.model.cpd("x").values.round(1).tolist()
+    [0.7, 0.3]
+    """
+
+    batch: int = 100
+    forgetting: float = 0.7
+    prior: object = None
+    parameterization: Parameterization = "softmax"
+    restarts: int | None = None
+    start: Start | BayesNet = "auto"
+    holdout: object = None
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        check_batch(self.batch)
+        if not (self.forgetting == 0.0 or 0.5 < self.forgetting <= 1.0):
+            raise NotApplicable(
+                f"forgetting is above 0.5 and at most 1, where the iteration converges, or 0 to keep nothing; found "
+                f"{self.forgetting!r}."
+            )
+
+    @property
+    def is_monotone(self) -> bool:
+        """No: batches differ."""
+        return False
+
+    def first(self, task: Ascent, model: BayesNet) -> Point:
+        """The point at these parameters, with the statistics of all rows."""
+        return task.point(model, memory=(0, float(task.expectation.weights.sum()), centers(task)))
+
+    def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
+        """One pass over the rows."""
+        blocks, worth = task.expectation.blocks, 0.0
+        model, statistics, (number, total, about) = state.model, state.statistics, state.memory
+        stands_for = total / task.expectation.weights.sum()
+        for batch in mini_batches(task, self.batch, rng):
+            model = blocks.maximize(model, statistics, task.alphas)
+            found = batch.expect(task, model)
+            statistics = _faded(statistics, found.statistics, (number + 2.0) ** -self.forgetting, stands_for)
+            worth, number = worth + found.log_likelihood, number + 1
+        new = task.at(model, statistics, worth, memory=(number, total, about))
+        return new, new.info(state, is_monotone=False)
+
+    def update(
+        self,
+        found: Fit,
+        data: object,
+        *,
+        weights: Weights = None,
+        seed: int | np.random.Generator = 0,
+        progress: bool | None = None,
+    ) -> Fit:
+        """The fit after one pass over further rows, going on from one by this method; the old rows are not needed.
+
+        Its log-likelihood and trace are about the further rows alone. Probabilities that the first rows put at zero
+        stay there, and rows that need them are refused: where rows keep coming, give a prior.
+
+        Args:
+            found: what `fit` or another update gave.
+            data: rows over the same variables, as `fit` takes them.
+            weights: one a row, or the name of a column.
+            seed: decides the order of the rows.
+            progress: True shows a bar, False never, None in a terminal when the work is long.
+
+        >>> from sepset.learning.fit import fit
+        >>> from sepset.graphs.graph import DAG
+        >>> method = StepwiseEM(batch=10)
+        >>> found = fit(DAG.parse("x"), {"x": ["a", "b", None] * 30}, method, until=5)
+        >>> later = method.update(found, {"x": ["b", "b", None] * 30})
+        >>> found.model.cpd("x").values.round(1).tolist(), bool(later.model.cpd("x").values[1] > 0.55)
+        ([0.5, 0.5], True)
+        """
+        rng = generator(seed)
+        task = Ascent.of(Task(found.model, data, weights, rng), self.prior, self.parameterization, self.threads)
+        start = Run(_carried(found, task), Status.INTERRUPTED, np.zeros(0), 0.0, rng.bit_generator.state)
+        run = iterate(self, task, rng=rng, until=Until(steps=1, tolerance=None), start=start, progress=progress)
+        last = task.expectation.blocks.maximize(run.state.model, run.state.statistics, task.alphas)
+        status = Status.COMPLETED if run.num_steps else run.status
+        made = result(self, task, replace(run, state=replace(run.state, model=last, is_exact=False), status=status))
+        info = {what: value for what, value in made.info.items() if what != "starting points"}
+        return replace(made, info={**info, "rows so far": run.state.memory[1]})
+
+
+def _faded(old: Statistics, new: Statistics, share: float, stands_for: float) -> Statistics:
+    """Old statistics with a share of new ones, which are raised to stand for as many rows."""
+    if share == 1.0 and stands_for == 1.0:
+        return new
+    return tuple((1.0 - share) * s + (share * stands_for) * b for s, b in zip(old, new, strict=True))
+
+
+def centers(task: Ascent) -> tuple[Array, ...]:
+    """What the moments of each block are about; nothing for counts."""
+    families = [task.expectation.blocks.families[members[0]] for members in task.expectation.blocks.members]
+    return tuple(f.center if isinstance(f, GaussianFamily) else np.zeros(0) for f in families)
+
+
+def _carried(found: Fit, task: Ascent) -> Point:
+    """The last point of a fit, its statistics raised to stand for the further rows, too, and about their centers."""
+    state = found.state.state if isinstance(found.state, Run) else None
+    if not isinstance(found.method, StepwiseEM) or not isinstance(state, Point):
+        raise NotApplicable(f"update goes on from a fit by StepwiseEM; found one by {found.method!r}.")
+    number, total, before = state.memory
+    after, together = centers(task), total + float(task.expectation.weights.sum())
+    moved = [_moved(*parts) * (together / total) for parts in zip(state.statistics, before, after, strict=True)]
+    return replace(state, statistics=tuple(moved), memory=(number, together, after))
+
+
+def _moved(stats: Array, before: Array, after: Array) -> Array:
+    r"""Moments about another center: $T S T^\top$, where $T$ moves $(1, \mathbf z)$."""
+    if not len(before):
+        return stats
+    T = np.eye(len(before) + 1)
+    T[1:, 0] = before - after
+    return np.asarray(T @ stats @ T.T)

@@ -1,0 +1,258 @@
+r"""What data can tell about parameters: the rank of the map from parameters to the distribution of what is observed.
+
+$$\theta \mapsto P(\mathbf Y), \qquad J = \frac{\partial P(\mathbf Y)}{\partial \theta}$$
+
+Where $J$ has full column rank, nearby parameters have other distributions: $\theta$ is locally identifiable. Otherwise
+the rank is the effective dimension of the model, and along the null space of $J$ the likelihood is flat however many
+rows there are. Labels of hidden states can always be exchanged, so that with them nothing is identifiable globally.
+
+Reference: Koller & Friedman, section 19.1.4; Geiger, Heckerman & Meek (1996) for the rank.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.base.display import Shown, Tabulated
+from sepset.cpds.cpd import CPD
+from sepset.cpds.logistic import LogisticCPD
+from sepset.cpds.noisy import NoisyMax, NoisyOr
+from sepset.cpds.table import TableCPD
+from sepset.data.missingness import MissingPatterns
+from sepset.errors import ModelError, NotApplicable, listing
+from sepset.factors.draws import Seed, generator
+from sepset.learning.missing.freeparameters import FreeParameters
+from sepset.models.bayesnet import BayesNet
+from sepset.variables.variable import Discrete, VariableLike, Vector
+
+Array: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Observed: TypeAlias = Iterable[VariableLike] | Iterable[Iterable[VariableLike]] | MissingPatterns
+
+OUTCOMES = 4096
+"""Up to this many joint states of what is observed are all looked at; of more, a sample."""
+
+NEGLIGIBLE = 1e-10
+"""Singular values below this share of the largest are zero."""
+
+VISIBLE = 1e-5
+"""A parameter with a larger part in the null space is not identified."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class IdentifiabilityReport(Tabulated):
+    """Which parameters of a network its observable part determines, near a point.
+
+    Attributes:
+        parameters: the names of the free parameters.
+        effective_dimension: the rank of the Jacobian.
+        singular_values: those of the Jacobian, largest first: how clear the rank is.
+        null_space: directions along which nothing observable changes, one row each.
+        label_switching: how many ways hidden states can be relabelled.
+        hidden: the variables that are never observed.
+        is_exact: whether all joint states were looked at; from a sample the rank can only be too low.
+    """
+
+    parameters: tuple[str, ...]
+    effective_dimension: int
+    singular_values: Array
+    null_space: Array
+    label_switching: int
+    hidden: tuple[str, ...]
+    is_exact: bool
+
+    @property
+    def num_parameters(self) -> int:
+        """The number of free parameters."""
+        return len(self.parameters)
+
+    @property
+    def deficiency(self) -> int:
+        """How many dimensions of the parameters leave no trace."""
+        return self.num_parameters - self.effective_dimension
+
+    @property
+    def is_locally_identifiable(self) -> bool:
+        """Whether all nearby parameters have other observable distributions."""
+        return self.deficiency == 0
+
+    @property
+    def unidentified(self) -> tuple[str, ...]:
+        """The parameters that can change without a trace, together with others."""
+        part = np.sqrt((self.null_space**2).sum(axis=0))
+        return tuple(itertools.compress(self.parameters, part > VISIBLE))
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        yield "free parameters", str(self.num_parameters)
+        yield (
+            "effective dimension",
+            f"{self.effective_dimension}{'' if self.is_exact else ' (at least; from a sample)'}",
+        )
+        yield "locally identifiable", "yes" if self.is_locally_identifiable else f"no, {self.deficiency} too many"
+        if self.unidentified:
+            yield "not identified", listing(self.unidentified).replace('"', "")
+        if self.hidden:
+            yield "never observed", listing(self.hidden)
+            yield "relabellings", f"{self.label_switching} (equal likelihood; never identified globally)"
+
+    def __repr__(self) -> str:
+        return (
+            f"IdentifiabilityReport({self.effective_dimension} of {self.num_parameters} dimensions, "
+            f"{self.label_switching} labellings)"
+        )
+
+    def _shown(self) -> Shown:
+        return Shown((), list(self._facts()), "Identifiability")
+
+
+def identifiability(
+    model: BayesNet,
+    observed: Observed,
+    *,
+    at: Literal["random", "model"] = "random",
+    seed: Seed = 0,
+) -> IdentifiabilityReport:
+    r"""Which parameters can be learned when only some variables are observed.
+
+    Args:
+        model: any discrete CPDs, each with the parameters it really has (functions have none): cells of tables, trees
+            and rules, contributions of noisy-or and noisy-max, weights of logistic CPDs; tied ones count once.
+        observed: the variables that are observed; several sets, where rows observe different ones; or the table of
+            missingness patterns of data.
+        at: "random" parameters, where the rank is that of almost all; or those of the "model", where it can be less.
+        seed: a number or a generator, for random parameters.
+
+    Cost: one forward and one reverse sweep for each joint state of what is observed, or of a sample of them.
+    Reference: Koller & Friedman, definitions 19.4 and 19.5.
+
+    >>> h, a, b = Discrete("h"), Discrete("a"), Discrete("b")
+    >>> net = BayesNet(TableCPD(h, [0.4, 0.6]), *(TableCPD(x, [[0.7, 0.3], [0.2, 0.8]], given=h) for x in (a, b)))
+    >>> identifiability(net, ["a", "b"])
+    IdentifiabilityReport(3 of 5 dimensions, 2 labellings)
+    """
+    if at not in ("random", "model"):
+        raise NotApplicable(f"at= is 'random' or 'model'; found {at!r}.")
+    sets = _sets(model, observed)
+    rng = generator(seed)
+    own = FreeParameters(model)
+    point = own if at == "model" else FreeParameters(own.random(rng))
+    outcomes, is_exact = _outcomes(point, sets, rng)
+    jacobian = np.array([point.gradient(y, power=0.5 if is_exact else 1.0)[1] for y in outcomes])
+    values, null = _rank(jacobian.reshape(len(outcomes), len(own)))
+    hidden = [v.name for i, v in enumerate(model.variables) if not any(i in s for s in sets)]
+    cards = {v.name: int(card) for v, card in zip(model.variables, model.variables.cards, strict=True)}
+    switches = math.prod([math.factorial(cards[name]) for name in hidden if _can_switch(model, name)])
+    return IdentifiabilityReport(own.names, len(own) - len(null), values, null, switches, tuple(hidden), is_exact)
+
+
+def equivalent_neighbor(model: BayesNet, observed: Observed, *, distance: float = 0.01, seed: Seed = 0) -> BayesNet:
+    r"""Another network with the same distribution of what is observed, near this one: a step along the ridge.
+
+    A step in the null space of $J$, then Gauss-Newton steps $-J^+ (P' - P)$ back to the distribution.
+
+    Args:
+        model: as for `identifiability`.
+        observed: as for `identifiability`; few enough joint states to look at all of them.
+        distance: the length of the step in the space of free parameters.
+        seed: decides the direction.
+
+    Reference: Koller & Friedman, section 19.1.4.
+
+    >>> h, x = Discrete("h"), Discrete("x")
+    >>> net = BayesNet(TableCPD(h, [0.5, 0.5]), TableCPD(x, [[0.8, 0.2], [0.2, 0.8]], given=h))
+    >>> other = equivalent_neighbor(net, ["x"], distance=0.1)
+    >>> round(float(other.cpd("h").values @ other.cpd("x").values[:, 0]), 9)
+    0.5
+    """
+    rng = generator(seed)
+    point = FreeParameters(model)
+    outcomes, is_exact = _outcomes(point, _sets(model, observed), rng)
+    if not is_exact:
+        raise NotApplicable(f"What is observed has more than {OUTCOMES} joint states; observe fewer variables.")
+    target, jacobian = _map(point, outcomes)
+    null = _rank(jacobian)[1]
+    if not len(null):
+        raise ModelError("The parameters are locally identifiable: no neighbor has the same observable distribution.")
+    direction = rng.standard_normal(len(null)) @ null
+    moved = point.moved(distance * direction / np.linalg.norm(direction))
+    for _ in range(50):
+        if moved is None:
+            raise ModelError(f"A step of {distance} leaves the space of probabilities. Take a smaller distance.")
+        here = FreeParameters(moved)
+        values, slope = _map(here, outcomes)
+        if np.abs(values - target).max() <= 1e-14:
+            break
+        moved = here.moved(-np.linalg.pinv(slope, rcond=NEGLIGIBLE) @ (values - target))
+    assert moved is not None
+    return moved
+
+
+def _map(point: FreeParameters, outcomes: Sequence[dict[int, int]]) -> tuple[Array, Array]:
+    """The probabilities of the outcomes, and their derivatives."""
+    found = [point.gradient(y) for y in outcomes]
+    return np.exp([log for log, _ in found]), np.array([slope for _, slope in found])
+
+
+def _sets(model: BayesNet, observed: Observed) -> list[tuple[int, ...]]:
+    """The sets of positions that rows observe together."""
+    listed: list[Any]
+    if isinstance(observed, MissingPatterns):
+        listed = [observed.observed_names(i) for i in range(len(observed))]
+    else:
+        listed = [observed] if isinstance(observed, str) else list(observed)
+    single = all(isinstance(item, str | Discrete | Vector) for item in listed)
+    groups = [listed] if single else listed
+    return list(dict.fromkeys(tuple(sorted({model.variables.id(v) for v in group})) for group in groups))
+
+
+def _outcomes(
+    point: FreeParameters, sets: Sequence[tuple[int, ...]], rng: np.random.Generator
+) -> tuple[list[dict[int, int]], bool]:
+    """All joint states of each set, or a sample of them."""
+    cards = [int(card) for card in point.model.variables.cards]
+    if sum(math.prod(cards[v] for v in s) for s in sets) <= OUTCOMES:
+        return [
+            dict(zip(s, states, strict=True))
+            for s in sets
+            for states in itertools.product(*(range(cards[v]) for v in s))
+        ], True
+    num_rows = len(sets) * -(-(2 * len(point) + 50) // len(sets))
+    likely = point.model.sample(num_rows, rng).matrix()
+    spread = rng.integers(0, cards, (num_rows, len(cards)))  # rare contexts are met as often as others
+    pairs = itertools.chain.from_iterable(zip(itertools.cycle(sets), rows, strict=False) for rows in (likely, spread))
+    drawn = {tuple((v, int(row[v])) for v in s): None for s, row in pairs}
+    return [dict(y) for y in drawn], False
+
+
+def _rank(jacobian: Array) -> tuple[Array, Array]:
+    """The singular values, and a basis of the null space."""
+    if not jacobian.size:
+        return np.zeros(0), np.eye(jacobian.shape[1])
+    _, values, right = np.linalg.svd(jacobian, full_matrices=True)
+    rank = int((values > NEGLIGIBLE * values[0]).sum()) if values[0] > 0 else 0
+    return values, right[rank:]
+
+
+def _can_switch(model: BayesNet, name: str) -> bool:
+    """Whether the states of a hidden variable can be renamed in all CPDs that mention them."""
+    cpds = [model.cpd(name), *(model.cpd(child) for child in model.children(name))]
+    blocks = [cpd.block for cpd in model.cpds]
+    return all(_renames(cpd, name) and blocks.count(cpd.block) == 1 for cpd in cpds)
+
+
+def _renames(cpd: CPD, name: str) -> bool:
+    """Whether a CPD of this form is one of the same form after the states of a variable change places.
+
+    Of noisy-or and noisy-max so are the states of a parent that all contribute; levels of the child are ordered.
+    """
+    if isinstance(cpd, NoisyOr | NoisyMax) and cpd.child.name != name:
+        place = [p.name for p in cpd.parents].index(name)
+        return bool(cpd._free()[place + 1].all())
+    return isinstance(cpd, TableCPD | LogisticCPD)

@@ -1,0 +1,183 @@
+r"""Inverse-probability weights: complete cases made to stand for those that are not.
+
+Where cells $\mathbf Z$ are missing at random given columns $\mathbf V$ that are always observed, a row in which they
+are all there counts $w = 1 / P(\mathbf O_Z = \text{true} \mid \mathbf v)$ times. Weighted averages over such rows are
+consistent: $E[\mathbf 1\{\mathbf O_Z\}\, w\, f(\mathbf Z, \mathbf V)] = E[f(\mathbf Z, \mathbf V)]$.
+
+Reference: Horvitz & Thompson (1952); Seaman & White (2013).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
+from sepset.errors import DataError, NotApplicable, listing
+from sepset.factors.algebra import AnyVariable
+from sepset.variables.variable import Discrete, VariableLike, Vector
+
+Array: TypeAlias = NDArray[np.float64]
+Form: TypeAlias = Literal["table", "logistic"]
+
+STEPS = 100
+"""The most Newton steps of a logistic regression."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CaseWeights:
+    r"""The weights of complete cases, and the probabilities they come from.
+
+    Attributes:
+        weights: one a row, zero where a cell is missing; times the dataset's own weights, where it has some.
+        probabilities: $P(\mathbf O_Z = \text{true} \mid \mathbf v)$, one a row.
+        is_complete: which rows have all cells.
+    """
+
+    weights: Array = field()
+    probabilities: Array
+    is_complete: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        for array in (self.weights, self.probabilities, self.is_complete):
+            array.setflags(write=False)
+
+    @property
+    def effective_sample_size(self) -> float:
+        r"""$(\sum w)^2 / \sum w^2$: how many equally weighted rows would say as much.
+
+        Reference: Kish (1965).
+        """
+        square = float((self.weights**2).sum())
+        return float(self.weights.sum()) ** 2 / square if square else 0.0
+
+    def __repr__(self) -> str:
+        return (
+            f"CaseWeights({int(self.is_complete.sum())} of {len(self.weights)} rows complete, "
+            f"effective sample size {self.effective_sample_size:.1f})"
+        )
+
+
+def inverse_probability_weights(
+    data: object,
+    variables: VariableLike | Iterable[VariableLike],
+    *,
+    given: VariableLike | Iterable[VariableLike] = (),
+    form: Form | None = None,
+) -> CaseWeights:
+    r"""The weights $1 / P(\mathbf O_Z = \text{true} \mid \mathbf v)$ of rows in which all of `variables` are observed.
+
+    Estimates that use them are consistent where cells are missing at random given $\mathbf V$, every $\mathbf v$ has
+    some chance of a complete row, and the form can express the probability.
+
+    Args:
+        data: a dataset, or any frame.
+        variables: the columns $\mathbf Z$ that an estimate needs.
+        given: columns $\mathbf V$ without missing cells that missingness may depend on.
+        form: "table", one frequency a joint state of discrete $\mathbf V$ (the default for them); or "logistic", a
+            regression on the states and numbers of $\mathbf V$ without interactions.
+
+    Reference: Seaman & White (2013).
+
+    >>> rows = {"age": ["young"] * 4 + ["old"] * 4, "income": ["low", "high", "low", "low", "high", None, None, None]}
+    >>> inverse_probability_weights(rows, "income", given="age").weights.tolist()
+    [1.0, 1.0, 1.0, 1.0, 4.0, 0.0, 0.0, 0.0]
+    """
+    rows = as_dataset(data)
+    asked, known = ([rows.variables[v] for v in listed(names)] for names in (variables, given))
+    complete = np.logical_not(rows.select(asked).mask.any(axis=1)) if asked else np.ones(rows.num_rows, np.bool_)
+    share = np.ones(rows.num_rows) if rows.weights is None else rows.weights
+    rows.select(known).require_complete("The probability that cells are observed")
+    chosen = form or ("table" if all(isinstance(v, Discrete) for v in known) else "logistic")
+    if chosen == "table":
+        chance = _table(rows, known, complete, share)
+    elif chosen == "logistic":
+        chance = _logistic(_design(rows, known), complete, share)
+    else:
+        raise NotApplicable(f"form= is 'table' or 'logistic'; found {form!r}.")
+    weight = np.divide(share, chance, out=np.zeros(rows.num_rows), where=complete)
+    return CaseWeights(weight, chance, complete)
+
+
+def listed(names: VariableLike | Iterable[VariableLike]) -> list[VariableLike]:
+    """One or several variables as a list."""
+    return [names] if isinstance(names, str | Discrete | Vector) else list(names)
+
+
+def _table(rows: Dataset, given: Sequence[AnyVariable], complete: NDArray[np.bool_], share: Array) -> Array:
+    """The weighted share of complete rows among those with the same states."""
+    reals = [v.name for v in given if not isinstance(v, Discrete)]
+    if reals:
+        raise NotApplicable(f"A table takes discrete columns; {listing(reals)} are real. Use form='logistic'.")
+    if not rows.num_rows:
+        return np.zeros(0)
+    place = np.zeros(rows.num_rows, np.int64)
+    for variable in given:
+        assert isinstance(variable, Discrete)
+        _, place = np.unique(place * variable.num_states + rows.codes(variable), return_inverse=True)
+    total = np.bincount(place, share)
+    seen = np.bincount(place, share * complete)
+    never = np.flatnonzero((seen == 0) & (total > 0))
+    if len(never):
+        row = rows.row(int(np.argmax(place == never[0])))
+        where = ", ".join(f"{v.name}={row[v.name]!r}" for v in given) or "any row"
+        raise DataError(
+            f"No row is complete where {where}, so that no weight can make up for those "
+            f"{int((place == never[0]).sum())} rows. Depend on fewer columns, or use EM."
+        )
+    return np.divide(seen, total, out=np.ones_like(total), where=total > 0)[place]
+
+
+def _design(rows: Dataset, given: Sequence[AnyVariable]) -> Array:
+    """A column of ones, one a state but the first of each discrete variable, and standardized numbers."""
+    columns = [np.ones(rows.num_rows)]
+    for variable in given:
+        if isinstance(variable, Discrete):
+            codes = rows.codes(variable)
+            columns += [(codes == code).astype(np.float64) for code in range(1, variable.num_states)]
+        else:
+            values = rows.values(variable)
+            spread = values.std() if rows.num_rows else 0.0
+            columns.append((values - values.mean()) / spread if spread > 0 else np.zeros(rows.num_rows))
+    return np.stack(columns, axis=1)
+
+
+def _logistic(design: Array, complete: NDArray[np.bool_], share: Array) -> Array:
+    """The fitted probabilities of a weighted logistic regression, by Newton's method with step halving."""
+    if complete.all():
+        return np.ones(len(design))
+    beta = np.zeros(design.shape[1])
+    value = _loss(design, complete, share, beta)
+    for _ in range(STEPS):
+        chance = _sigmoid(design @ beta)
+        slope = design.T @ (share * (complete - chance))
+        curve = (design * (share * chance * (1.0 - chance))[:, None]).T @ design
+        step = np.linalg.lstsq(curve, slope, rcond=None)[0]
+        size = 1.0
+        while (new := _loss(design, complete, share, beta + size * step)) > value and size > 1e-8:
+            size /= 2
+        beta = beta + size * step
+        if abs(value - new) <= 1e-12 * (1.0 + abs(new)):
+            break
+        value = new
+    found = _sigmoid(design @ beta)
+    if (found[complete] < 1e-8).any() or (np.abs(design @ beta) > 30).any():
+        raise DataError(
+            "The given columns tell with certainty which rows are complete, so that no weight can make up for the "
+            "others. Depend on fewer columns, or use EM."
+        )
+    return found
+
+
+def _sigmoid(z: Array) -> Array:
+    return np.asarray(np.exp(-np.logaddexp(0.0, -z)))
+
+
+def _loss(design: Array, complete: NDArray[np.bool_], share: Array, beta: Array) -> float:
+    z = design @ beta
+    return float(share @ (np.logaddexp(0.0, z) - complete * z))

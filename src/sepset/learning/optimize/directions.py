@@ -1,0 +1,97 @@
+r"""Ways up a hill from its slope and from recent steps: quasi-Newton, conjugate, steepest; and around sharp edges.
+
+A Laplace prior takes $\lambda_i |x_i|$ off the objective, which has an edge at zero: there the way up is the slope as
+far as it is steeper than the edge, and a step ends at zero rather than cross it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.learning.optimize.lbfgs import Curvature
+from sepset.learning.optimize.linesearch import FLATTENING
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+class Directions(NamedTuple):
+    """One way to choose directions.
+
+    Attributes:
+        ahead: the direction, given recent steps with the falls of the slope, the slope, and a diagonal guess of the
+            inverse curvature.
+        memory: how many steps it looks at; None as many as asked for.
+        flattening: how much of the slope its line searches may leave.
+    """
+
+    ahead: Callable[[Curvature, Array, Array], Array]
+    memory: int | None
+    flattening: float
+
+
+def conjugate(ahead: Array, step: Array, fall: Array) -> Array:
+    r"""A direction conjugate to the last step $s$, along which the slope fell by $y$.
+
+    $$d = a + \beta s, \qquad \beta = \max(0, -a^\top y / s^\top y)$$
+
+    Args:
+        ahead: $a$, the (scaled) slope, or any step that rises, such as that of EM.
+
+    Reference: Hestenes & Stiefel (1952); after an exact line search it is that of Polak & Ribiere.
+
+    >>> conjugate(np.array([0.0, 1.0]), np.array([1.0, 0.0]), np.array([2.0, -1.0])).tolist()
+    [0.5, 1.0]
+    """
+    bend = float(step @ fall)
+    return ahead + max(0.0, -float(ahead @ fall) / bend) * step if bend > 0 else ahead
+
+
+def _conjugate(memory: Curvature, slope: Array, scale: Array) -> Array:
+    return conjugate(scale * slope, *memory.pairs[-1]) if memory.pairs else scale * slope
+
+
+DIRECTIONS: Mapping[str, Directions] = {
+    "lbfgs": Directions(Curvature.direction, None, FLATTENING),
+    "conjugate": Directions(_conjugate, 1, 0.3),
+    "steepest": Directions(lambda memory, slope, scale: scale * slope, 0, 0.5),
+}
+"""The directions by name."""
+
+
+def steepest(x: Array, slope: Array, edges: Array) -> Array:
+    r"""The slope of $f(x) - \sum_i \lambda_i |x_i|$; at an edge the part of the slope that is steeper than it.
+
+    Args:
+        slope: of $f$.
+        edges: $\lambda$.
+
+    Reference: Andrew & Gao (2007), Scalable training of L1-regularized log-linear models.
+
+    >>> steepest(np.array([1.0, 0.0, 0.0]), np.array([2.0, 0.5, -3.0]), np.ones(3)).tolist()
+    [1.0, 0.0, -2.0]
+    """
+    at_edge = np.sign(slope) * np.maximum(np.abs(slope) - edges, 0.0)
+    return np.where(x == 0.0, at_edge, slope - edges * np.sign(x))
+
+
+def within(direction: Array, slope: Array, edges: Array) -> Array:
+    """The direction without coordinates that have an edge and would go against the slope.
+
+    >>> within(np.array([1.0, -2.0]), np.array([1.0, 1.0]), np.array([0.0, 0.5])).tolist()
+    [1.0, 0.0]
+    """
+    return np.where((edges == 0.0) | (direction * slope > 0.0), direction, 0.0)
+
+
+def stopped(x: Array, slope: Array, edges: Array, ahead: Array) -> Array:
+    """The point ahead, with coordinates that would cross an edge stopped on it.
+
+    >>> stopped(np.array([1.0, 0.0]), np.array([-1.0, 1.0]), np.ones(2), np.array([-0.5, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+    side = np.where(x == 0.0, np.sign(slope), np.sign(x))
+    return np.where((edges > 0.0) & (ahead * side <= 0.0), 0.0, ahead)

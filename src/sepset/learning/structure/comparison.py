@@ -1,0 +1,163 @@
+"""How much of a true graph a learned one recovers, up to I-equivalence; and how sure resampling makes us of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Set
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sepset.base.display import Shown, Tabulated
+from sepset.data.dataset import Dataset
+from sepset.errors import ModelError, ScopeError, listing
+from sepset.factors.draws import generator
+from sepset.graphs.equivalence import cpdag, immoralities
+from sepset.graphs.graph import DAG, skeleton
+from sepset.learning.evaluation.resampling import check_draws
+
+
+class Overlap(NamedTuple):
+    """How two sets agree: what is in both, only in the learned one, and only in the true one.
+
+    >>> Overlap(3, 1, 2).f1.__round__(4)
+    0.6667
+    """
+
+    right: int
+    extra: int
+    missing: int
+
+    @classmethod
+    def of(cls, truth: Set[Hashable], found: Set[Hashable]) -> Overlap:
+        """The overlap of two sets."""
+        return cls(len(truth & found), len(found - truth), len(truth - found))
+
+    @property
+    def precision(self) -> float:
+        """The share of what was learned that is true; one where nothing was learned."""
+        return self.right / (self.right + self.extra) if self.right + self.extra else 1.0
+
+    @property
+    def recall(self) -> float:
+        """The share of what is true that was learned; one where nothing was to learn."""
+        return self.right / (self.right + self.missing) if self.right + self.missing else 1.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall."""
+        total = 2 * self.right + self.extra + self.missing
+        return 2 * self.right / total if total else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery(Tabulated):
+    """How a learned graph compares with the true one; I-equivalent graphs count as equal.
+
+    Attributes:
+        skeleton: the adjacencies.
+        immoralities: the v-structures.
+        distance: the structural Hamming distance of the class PDAGs: how many pairs of nodes are joined differently
+            (not at all, by a line, or by an arrow one way or the other).
+
+    >>> structure_recovery(DAG.parse("a -> b -> c"), DAG.parse("a <- b <- c")).distance
+    0
+    """
+
+    skeleton: Overlap
+    immoralities: Overlap
+    distance: int
+
+    def _shown(self) -> Shown:
+        parts = (("skeleton", self.skeleton), ("immoralities", self.immoralities))
+        rows = [(name, *(f"{x:.4f}" for x in (part.precision, part.recall, part.f1))) for name, part in parts]
+        return Shown(("part", "precision", "recall", "F1"), rows, f"structural Hamming distance {self.distance}")
+
+
+def structure_recovery(truth: DAG, learned: DAG) -> Recovery:
+    """How much of a true graph a learned one recovers, counted between their I-equivalence classes.
+
+    Args:
+        truth: the graph that data came from.
+        learned: a graph over the same nodes.
+
+    Reference: Koller & Friedman, section 16.2.3; Tsamardinos, Brown & Aliferis (2006) for the distance.
+
+    >>> found = structure_recovery(DAG.parse("a -> b <- c; b -> d"), DAG.parse("a -> b -> c; d"))
+    >>> found.skeleton, found.immoralities, found.distance
+    (Overlap(right=2, extra=0, missing=1), Overlap(right=0, extra=0, missing=1), 3)
+    """
+    if set(truth.nodes) != set(learned.nodes):
+        differ = sorted(set(truth.nodes) ^ set(learned.nodes))
+        raise ModelError(f"Graphs compare over the same nodes; they differ in {listing(differ)}.")
+    return Recovery(
+        Overlap.of(_pairs(truth), _pairs(learned)),
+        Overlap.of(_colliders(truth), _colliders(learned)),
+        len(_marks(truth) ^ _marks(learned)) - _turned(truth, learned),
+    )
+
+
+def _pairs(dag: DAG) -> set[Hashable]:
+    return {frozenset(edge) for edge in skeleton(dag).edges}
+
+
+def _colliders(dag: DAG) -> set[Hashable]:
+    return {(frozenset((x, y)), z) for x, z, y in immoralities(dag)}
+
+
+def _marks(dag: DAG) -> set[Hashable]:
+    """The edges of the class PDAG: arrows as pairs, lines as sets."""
+    pdag = cpdag(dag)
+    return {*pdag.directed, *(frozenset(edge) for edge in pdag.undirected)}
+
+
+def _turned(truth: DAG, learned: DAG) -> int:
+    """Pairs that both join, differently: they are in the symmetric difference twice."""
+    ours, theirs = _marks(truth), _marks(learned)
+    joined: list[set[frozenset[Any]]] = [{frozenset(m) for m in marks} for marks in (ours - theirs, theirs - ours)]  # type: ignore[call-overload]
+    return len(joined[0] & joined[1])
+
+
+def feature_confidence(
+    learn: Callable[[Dataset], DAG],
+    data: Dataset,
+    *,
+    features: Callable[[DAG], Iterable[Hashable]] | None = None,
+    num_draws: int = 100,
+    seed: int | np.random.Generator = 0,
+) -> dict[Any, float]:
+    r"""How often each feature of a learned graph returns when the rows are resampled: the bootstrap confidence.
+
+    $$\hat c(f) = \frac1B \sum_b 1\{f \in G(\mathcal D^{*b})\}$$
+
+    Args:
+        learn: makes a graph from a dataset.
+        data: the rows.
+        features: what to look for in a graph; by default the edges of its class PDAG, arrows as pairs `(x, y)` and
+            lines as frozensets.
+        num_draws: how many resamples.
+        seed: a number or a generator.
+
+    Returns the features that came at least once, the most frequent first.
+
+    Reference: Koller & Friedman, section 16.2.3; Friedman, Goldszmidt & Wyner (1999).
+
+    >>> rows = Dataset({"a": [0, 1] * 10, "b": [0, 1] * 10})
+    >>> feature_confidence(lambda d: DAG.parse("a -> b"), rows, num_draws=5)[frozenset("ab")]
+    1.0
+    """
+    check_draws(num_draws)
+    if not data.num_rows:
+        raise ScopeError("Resampling needs rows; there are none.")
+    rng = generator(seed)
+    asked = _marks if features is None else features
+    counts: Counter[Any] = Counter()
+    for _ in range(num_draws):
+        counts.update(set(asked(learn(data.take(rng.integers(0, data.num_rows, data.num_rows))))))
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], _shown(item[0])))
+    return {feature: count / num_draws for feature, count in ordered}
+
+
+def _shown(feature: Hashable) -> str:
+    return repr(sorted(map(str, feature))) if isinstance(feature, frozenset) else repr(feature)

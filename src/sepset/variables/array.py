@@ -1,0 +1,137 @@
+"""Lazy arrays of discrete variables and the edges of their grids."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import ModelError, ScopeError
+from sepset.variables.variable import Discrete, Domain, State, check_name, short_states
+
+
+class VariableArray:
+    """A lazy array of discrete variables with common states; elements are made when asked for.
+
+    >>> spin = Discrete.array("spin", (2, 2), states=(-1, 1))
+    >>> len(spin), [v.name for v in spin]
+    (4, ['spin[0,0]', 'spin[0,1]', 'spin[1,0]', 'spin[1,1]'])
+    """
+
+    __slots__ = ("base", "domain", "shape")
+    base: str
+    domain: Domain
+    shape: tuple[int, ...]
+
+    def __init__(self, name: str, shape: int | Sequence[int], states: int | Iterable[State] = 2) -> None:
+        check_name(name)
+        sizes = (shape,) if isinstance(shape, numbers.Integral) else tuple(shape)  # type: ignore[arg-type]
+        if not sizes or any(isinstance(n, bool) or int(n) < 0 for n in sizes):
+            raise ModelError(f"The array {name!r} needs a shape of non-negative sizes; found {shape!r}.")
+        put = object.__setattr__
+        put(self, "base", name)
+        put(self, "domain", Domain.of(states, name))
+        put(self, "shape", tuple(int(n) for n in sizes))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Variable arrays are immutable; cannot set {name!r}.")
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The states every element has."""
+        return self.domain.states
+
+    @property
+    def num_states(self) -> int:
+        """The number of states of every element."""
+        return len(self.domain.states)
+
+    def __len__(self) -> int:
+        return math.prod(self.shape)
+
+    def __getitem__(self, place: int | tuple[int, ...]) -> Discrete:
+        index = place if isinstance(place, tuple) else (place,)
+        if len(index) != len(self.shape) or not all(-n <= i < n for i, n in zip(index, self.shape, strict=False)):
+            raise ScopeError(f"{self.base} has shape {self.shape}; there is no element {list(index)}.")
+        wrapped = tuple(int(i) % n for i, n in zip(index, self.shape, strict=True))
+        return Discrete(self.base, self.domain, index=wrapped)
+
+    def element(self, flat: int) -> Discrete:
+        """The element at a flat, C-order position."""
+        return self[tuple(int(i) for i in np.unravel_index(flat, self.shape))]
+
+    def __iter__(self) -> Iterator[Discrete]:
+        return (self.element(flat) for flat in range(len(self)))
+
+    def position(self, index: tuple[int, ...]) -> int | None:
+        """The flat position of an index, or None when it is outside the array."""
+        if len(index) != len(self.shape) or not all(0 <= i < n for i, n in zip(index, self.shape, strict=True)):
+            return None
+        return int(np.ravel_multi_index(index, self.shape)) if index else 0
+
+    def grid_edges(self, connectivity: int = 1) -> Edges:
+        """The pairs of neighbouring elements: along each axis, or with `connectivity=2` also along plane diagonals.
+
+        >>> len(Discrete.array("x", (3, 3)).grid_edges()), len(Discrete.array("x", (3, 3)).grid_edges(2))
+        (12, 20)
+        """
+        return Edges(self, grid_pairs(self.shape, connectivity))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, VariableArray):
+            return NotImplemented
+        return (self.base, self.shape, self.domain) == (other.base, other.shape, other.domain)
+
+    def __hash__(self) -> int:
+        return hash((self.base, self.shape, self.domain))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return VariableArray, (self.base, self.shape, self.states)
+
+    def __repr__(self) -> str:
+        return f"Discrete.array({self.base!r}, {self.shape}, {short_states(self.states)})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edges:
+    """Pairs of elements of one variable array, as flat positions."""
+
+    array: VariableArray
+    pairs: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __repr__(self) -> str:
+        return f"Edges({len(self)} pairs of {self.array.base})"
+
+
+def grid_pairs(shape: tuple[int, ...], connectivity: int = 1) -> NDArray[np.int32]:
+    """Flat positions of neighbouring cells of a grid, one row a pair, first axis first."""
+    if connectivity not in (1, 2):
+        raise ModelError(f"Grid connectivity is 1 (axes) or 2 (axes and plane diagonals); found {connectivity!r}.")
+    cells = np.arange(math.prod(shape), dtype=np.int32).reshape(shape)
+    axes = range(len(shape))
+    steps = [{axis: 1} for axis in axes]
+    if connectivity == 2:
+        steps += [{a: 1, b: sign} for a in axes for b in range(a + 1, len(shape)) for sign in (1, -1)]
+    parts = [_shifted_pairs(cells, step) for step in steps]
+    pairs = np.concatenate(parts) if parts else np.zeros((0, 2), np.int32)
+    pairs.setflags(write=False)
+    return pairs
+
+
+def _shifted_pairs(cells: NDArray[np.int32], step: Mapping[int, int]) -> NDArray[np.int32]:
+    here, there = [slice(None)] * cells.ndim, [slice(None)] * cells.ndim
+    for axis, sign in step.items():
+        low, high = slice(None, -1), slice(1, None)
+        here[axis], there[axis] = (low, high) if sign > 0 else (high, low)
+    first, second = cells[tuple(here)], cells[tuple(there)]
+    pairs = np.empty((first.size, 2), np.int32)
+    pairs[:, 0] = first.reshape(-1)
+    pairs[:, 1] = second.reshape(-1)
+    return pairs

@@ -1,0 +1,224 @@
+"""Evidence: what was found out about some variables, resolved once into codes and weights.
+
+A bare value is a state, never an index. A set is a subset of states; `Not`, `Likelihood` and `Soft` are explicit.
+None and NaN mean unobserved.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.errors import ScopeError, StateError
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, State, VariableLike, Vector
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Every state but the named ones.
+
+    >>> Not("C").states
+    ('C',)
+    """
+
+    states: tuple[State, ...]
+
+    def __init__(self, *states: State) -> None:
+        if not states:
+            raise StateError("Not() was given no state. Name at least one state to exclude, as in Not('C').")
+        object.__setattr__(self, "states", states)
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihood:
+    r"""Virtual evidence: $\lambda(x) \propto P(\text{observation} \mid x)$, one non-negative weight a state.
+
+    >>> Likelihood([0.9, 0.1]).weights
+    (0.9, 0.1)
+    """
+
+    weights: tuple[float, ...] | Mapping[State, float]
+
+    def __init__(self, weights: Sequence[float] | Mapping[State, float] | Array) -> None:
+        object.__setattr__(self, "weights", dict(weights) if isinstance(weights, Mapping) else _floats(weights))
+
+
+@dataclass(frozen=True, slots=True)
+class Soft:
+    """Jeffrey's rule: the variable's *posterior* becomes these probabilities, one a state.
+
+    >>> Soft({"low": 0.3, "high": 0.7}).probabilities
+    {'low': 0.3, 'high': 0.7}
+    """
+
+    probabilities: tuple[float, ...] | Mapping[State, float]
+
+    def __init__(self, probabilities: Sequence[float] | Mapping[State, float] | Array) -> None:
+        given = dict(probabilities) if isinstance(probabilities, Mapping) else _floats(probabilities)
+        object.__setattr__(self, "probabilities", given)
+
+
+def _floats(values: Iterable[float]) -> tuple[float, ...]:
+    try:
+        return tuple(float(v) for v in values)
+    except (TypeError, ValueError):
+        raise StateError(f"One number a state was expected; found {values!r}.") from None
+
+
+Finding: TypeAlias = State | Set[State] | Not | Likelihood | Soft | float | Sequence[float] | Array | None
+"""What may be said of one variable."""
+
+Given: TypeAlias = Mapping[VariableLike, Finding] | Mapping[str, Finding] | None
+"""Evidence as the public functions take it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Evidence resolved against a model's variables, by position.
+
+    Attributes:
+        codes: hard findings on discrete variables.
+        weights: subsets and likelihoods, a non-negative weight a state.
+        soft: probabilities a posterior must match.
+        reals: hard findings on continuous variables.
+    """
+
+    codes: Mapping[int, int] = field(default_factory=dict)
+    weights: Mapping[int, Array] = field(default_factory=dict)
+    soft: Mapping[int, Array] = field(default_factory=dict)
+    reals: Mapping[int, Array] = field(default_factory=dict)
+
+    @property
+    def observed(self) -> tuple[int, ...]:
+        """The positions of variables with one known value, in order."""
+        return tuple(sorted({*self.codes, *self.reals} if self.reals else self.codes))
+
+    @property
+    def weighted(self) -> tuple[int, ...]:
+        """The positions of variables with likelihoods, in order."""
+        return tuple(sorted(self.weights))
+
+    @property
+    def touched(self) -> tuple[int, ...]:
+        """The positions of all variables evidence speaks of, in order."""
+        return tuple(sorted({*self.codes, *self.reals, *self.weights, *self.soft}))
+
+    def __bool__(self) -> bool:
+        return bool(self.codes or self.weights or self.soft or self.reals)
+
+
+def resolve(given: Given, variables: Variables) -> Evidence:
+    """`given` as codes and weights over `variables`; unknown names and states raise with the nearest valid one.
+
+    >>> from sepset.variables.variable import Discrete
+    >>> resolve({"g": {"A", "B"}}, Variables([Discrete("g", "ABC")])).weights[0].tolist()
+    [1.0, 1.0, 0.0]
+    """
+    found: tuple[dict[int, int], dict[int, Array], dict[int, Array], dict[int, Array]] = ({}, {}, {}, {})
+    if given is not None and not isinstance(given, Mapping):
+        raise ScopeError(f"Evidence is a mapping from variables to states; found {type(given).__name__}.")
+    seen: set[int] = set()
+    codes = found[0]
+    for name, finding in (given or {}).items():
+        usual = variables.find_state(name, finding) if type(name) is type(finding) is str else None
+        position = variables.id(name) if usual is None else usual[0]
+        if position in seen:
+            raise ScopeError(f"{variables[position].name} appears twice in the evidence. Say one thing of it.")
+        seen.add(position)
+        if usual is not None:
+            codes[position] = usual[1]
+        elif not is_missing(finding):
+            _add(variables[position], position, finding, *found)
+    return Evidence(*found)
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value means "unobserved": None, NaN, pandas' NA and NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def _add(
+    variable: Discrete | Vector,
+    position: int,
+    finding: Finding,
+    codes: dict[int, int],
+    weights: dict[int, Array],
+    soft: dict[int, Array],
+    reals: dict[int, Array],
+) -> None:
+    if isinstance(variable, Vector):
+        reals[position] = real_value(variable, finding)
+    elif isinstance(finding, Soft):
+        soft[position] = _probabilities(variable, finding)
+    elif isinstance(finding, Likelihood | Not | Set):
+        row = _weights(variable, finding)
+        if np.count_nonzero(row) == 1 and not isinstance(finding, Likelihood):
+            codes[position] = int(row.argmax())
+        elif row.tolist().count(1.0) < len(row):
+            weights[position] = row
+    else:
+        codes[position] = _code(variable, finding)
+
+
+def _code(variable: Discrete, finding: object) -> int:
+    if isinstance(finding, list | tuple | np.ndarray):
+        raise StateError(
+            f"{variable.name} was given {finding!r}, a sequence. Say {{...}} for a subset of states, "
+            "Likelihood([...]) for weights, or Soft([...]) for a posterior."
+        )
+    return variable.code(finding)
+
+
+def real_value(variable: Vector, finding: object) -> Array:
+    """The finding on a continuous variable as a finite vector of its dimension."""
+    try:
+        array = np.asarray(finding)
+    except ValueError:
+        array = np.asarray("ragged")
+    if array.dtype.kind not in "fiu":
+        raise StateError(f"{variable.name} is continuous and was given {finding!r}. Give a number.")
+    value = np.atleast_1d(array.astype(np.float64))
+    if value.shape != (variable.size,) or not np.isfinite(value).all():
+        raise StateError(f"{variable.name} needs {variable.size} finite number(s); found {finding!r}.")
+    return value
+
+
+def _weights(variable: Discrete, finding: Likelihood | Not | Set[State]) -> Array:
+    if isinstance(finding, Likelihood):
+        return _row(variable, finding.weights, "Likelihood")
+    excluded = isinstance(finding, Not)
+    row = np.full(variable.num_states, 1.0 if excluded else 0.0)
+    for state in finding.states if isinstance(finding, Not) else finding:
+        row[variable.code(state)] = 0.0 if excluded else 1.0
+    if not row.any():
+        raise StateError(f"The evidence on {variable.name} leaves no state: {finding!r}. Keep at least one.")
+    return row
+
+
+def _probabilities(variable: Discrete, finding: Soft) -> Array:
+    row = _row(variable, finding.probabilities, "Soft")
+    if abs(row.sum() - 1.0) > 1e-6:
+        raise StateError(f"Soft evidence on {variable.name} sums to {row.sum():.9g}; probabilities sum to one.")
+    return np.asarray(row / row.sum())
+
+
+def _row(variable: Discrete, given: tuple[float, ...] | Mapping[State, float], kind: str) -> Array:
+    row = list(given) if not isinstance(given, Mapping) else [0.0] * variable.num_states
+    if isinstance(given, Mapping):
+        for state, weight in zip(given, _floats(given.values()), strict=True):
+            row[variable.code(state)] = weight
+    if len(row) != variable.num_states:
+        raise StateError(f"{kind} on {variable.name} has {len(row)} weights; it has {variable.num_states} states.")
+    if not (all(0.0 <= weight < math.inf for weight in row) and any(row)):
+        raise StateError(f"{kind} on {variable.name} needs finite weights >= 0, not all zero; found {row}.")
+    return np.array(row)

@@ -1,0 +1,225 @@
+"""The variables of a model: ordered, found by position, name or value, with arrays kept lazy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepset.base.lazy import lazy
+from sepset.errors import ScopeError, listing, nearest
+from sepset.variables.array import VariableArray
+from sepset.variables.variable import Discrete, VariableLike, Vector
+
+
+class Variables(Sequence[Discrete | Vector]):
+    """The variables of a model in order, looked up by position, name or value; arrays stay lazy.
+
+    >>> from sepset.variables.variable import Real
+    >>> vs = Variables([Discrete("a"), Discrete.array("x", (2, 2)), Real("r")])
+    >>> len(vs), vs["x[1,0]"], vs.id("r"), vs.cards.tolist()
+    (6, Discrete('x[1,0]', (0, 1)), 5, [2, 2, 2, 2, 2, 0])
+    """
+
+    def __init__(self, parts: Iterable[Discrete | Vector | VariableArray] = ()) -> None:
+        self.parts: tuple[Discrete | Vector | VariableArray, ...] = tuple(parts)
+        sizes = [len(p) if isinstance(p, VariableArray) else 1 for p in self.parts]
+        self._offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._length = int(self._offsets[-1])
+        self._is_flat = not any(isinstance(p, VariableArray) for p in self.parts)
+        self._single: dict[str, int] = {}
+        self._arrays: dict[str, tuple[VariableArray, int]] = {}
+        for part, offset in zip(self.parts, self._offsets.tolist(), strict=False):
+            self._register(part, offset)
+        self._refuse_shadowed()
+
+    def _register(self, part: Discrete | Vector | VariableArray, offset: int) -> None:
+        if isinstance(part, VariableArray):
+            if part.base in self._arrays:
+                raise ScopeError(f"Two arrays are named {part.base!r}. Names must differ within a model.")
+            self._arrays[part.base] = (part, offset)
+            return
+        if not isinstance(part, Discrete | Vector):
+            raise ScopeError(f"A variable was expected; found {part!r}. Use Discrete, Real, Vector or Discrete.array.")
+        if part.name in self._single:
+            other = self.parts[int(np.searchsorted(self._offsets, self._single[part.name], "right")) - 1]
+            raise ScopeError(_clash(part, other))
+        self._single[part.name] = offset
+
+    def _refuse_shadowed(self) -> None:
+        if not self._arrays:
+            return
+        for name in self._single:
+            if name in self._arrays or self._find_element(name) is not None:
+                raise ScopeError(f"{name!r} names both a variable and an array or its element. Rename one of them.")
+
+    @classmethod
+    def union(cls, *groups: Iterable[Discrete | Vector | VariableArray]) -> Variables:
+        """The variables of all groups in order of first appearance; two domains under one name are refused."""
+        seen: dict[object, Discrete | Vector | VariableArray] = {}
+        for part in (p for group in groups for p in group):
+            key = (part.base, "array") if isinstance(part, VariableArray) else part.name
+            known = seen.setdefault(key, part)
+            if known != part:
+                raise ScopeError(_clash(part, known))
+        return cls(seen.values())
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, key: int | VariableLike) -> Discrete | Vector: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[Discrete | Vector, ...]: ...
+    def __getitem__(self, key: int | VariableLike | slice) -> Discrete | Vector | tuple[Discrete | Vector, ...]:
+        if isinstance(key, slice):
+            return tuple(self[i] for i in range(*key.indices(len(self))))
+        if not isinstance(key, int | np.integer):
+            return self[self.id(key)]
+        if self._is_flat and 0 <= key < self._length:
+            return self.parts[int(key)]  # type: ignore[return-value]  # no part is an array
+        position = int(key) + len(self) if key < 0 else int(key)
+        if not 0 <= position < len(self):
+            raise IndexError(f"There are {len(self)} variables; no position {key}.")
+        which = int(np.searchsorted(self._offsets, position, "right")) - 1
+        part = self.parts[which]
+        return part.element(position - int(self._offsets[which])) if isinstance(part, VariableArray) else part
+
+    def __iter__(self) -> Iterator[Discrete | Vector]:
+        for part in self.parts:
+            if isinstance(part, VariableArray):
+                yield from part
+            else:
+                yield part
+
+    def __contains__(self, item: object) -> bool:
+        if isinstance(item, str):
+            return self._find(item) is not None
+        if not isinstance(item, Discrete | Vector):
+            return False
+        found = self._find_structured(item)
+        return found is not None and self[found] == item
+
+    def id(self, variable: VariableLike) -> int:
+        """The position of a variable, given it or its name; unknown names raise with the nearest valid one."""
+        if isinstance(variable, str):
+            found = self._find(variable)
+            if found is None:
+                raise ScopeError(
+                    f"Unknown variable {variable!r}.{nearest(variable, self._suggestions())}{self._hint()}"
+                )
+            return found
+        if not isinstance(variable, Discrete | Vector):
+            raise ScopeError(f"A variable or its name was expected; found {variable!r}.")
+        found = self._find_structured(variable)
+        if found is None:
+            raise ScopeError(
+                f"Unknown variable {variable.name!r}.{nearest(variable.name, self._suggestions())}{self._hint()}"
+            )
+        if self[found] != variable:
+            raise ScopeError(_clash(variable, self[found]))
+        return found
+
+    def find_state(self, name: str, state: str) -> tuple[int, int] | None:
+        """Position and code where both are names, as they usually are; None where a longer look is needed.
+
+        >>> Variables([Discrete("g", "ABC")]).find_state("g", "B")
+        (0, 1)
+        """
+        position = self._single.get(name)
+        part = self.parts[position] if position is not None and self._is_flat else None
+        code = part.domain.codes.get((str, state)) if isinstance(part, Discrete) else None
+        return None if position is None or code is None else (position, code)
+
+    def ids(self, variables: Iterable[VariableLike]) -> NDArray[np.int64]:
+        """The positions of several variables."""
+        return np.fromiter((self.id(v) for v in variables), np.int64)
+
+    def array_offset(self, array: VariableArray) -> int:
+        """The position of the first element of `array`."""
+        found = self._arrays.get(array.base)
+        if found is None or found[0] != array:
+            raise ScopeError(f"Unknown array {array!r}.{nearest(array.base, self._arrays)}")
+        return found[1]
+
+    def _find(self, name: str) -> int | None:
+        found = self._single.get(name)
+        return found if found is not None else self._find_element(name)
+
+    def _find_element(self, name: str) -> int | None:
+        """The element a user spelled as `base[i,j]`."""
+        base, bracket, rest = name.rpartition("[")
+        if not bracket or base not in self._arrays or not rest.endswith("]"):
+            return None
+        try:
+            index = tuple(int(i) for i in rest[:-1].split(","))
+        except ValueError:
+            return None
+        return self._position(base, index)
+
+    def _find_structured(self, variable: Discrete | Vector) -> int | None:
+        if variable.index and not (variable.lag or variable.part) and variable.base in self._arrays:
+            return self._position(variable.base, variable.index)
+        return self._single.get(variable.name)
+
+    def _position(self, base: str, index: tuple[int, ...]) -> int | None:
+        array, offset = self._arrays[base]
+        position = array.position(index)
+        return None if position is None else offset + position
+
+    def _suggestions(self) -> list[str]:
+        return [
+            *self._single,
+            *(array[(0,) * len(array.shape)].name for array, _ in self._arrays.values() if len(array)),
+        ]
+
+    def _hint(self) -> str:
+        return f" The model has {listing(self._suggestions(), 6)}." if len(self) else " The model has no variables."
+
+    @lazy
+    def names(self) -> tuple[str, ...]:
+        """The names in order."""
+        return tuple(v.name for v in self)
+
+    @lazy
+    def cards(self) -> NDArray[np.int64]:
+        """The number of states of each variable; 0 for continuous ones."""
+        parts = [_part_cards(part) for part in self.parts]
+        cards = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        cards.setflags(write=False)
+        return cards
+
+    @lazy
+    def all_discrete(self) -> bool:
+        """Whether every variable has states."""
+        return bool((self.cards > 0).all())
+
+    @lazy
+    def singles(self) -> tuple[tuple[Discrete | Vector], ...]:
+        """The scope of each variable alone."""
+        return tuple((v,) for v in self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Variables):
+            return NotImplemented
+        return self.parts == other.parts
+
+    def __hash__(self) -> int:
+        return hash(self.parts)
+
+    def __repr__(self) -> str:
+        return f"Variables({len(self)}: {listing(self._suggestions(), 6)})"
+
+
+def _part_cards(part: Discrete | Vector | VariableArray) -> NDArray[np.int64]:
+    if isinstance(part, VariableArray):
+        return np.full(len(part), part.num_states, np.int64)
+    return np.array([part.num_states if isinstance(part, Discrete) else 0], np.int64)
+
+
+def _clash(new: object, old: object) -> str:
+    if new == old:
+        return f"{new!r} appears twice. Each variable is listed once."
+    return f"Two different variables share one name: {old!r} and {new!r}. Rename one, or give both the same states."

@@ -1,0 +1,363 @@
+"""Variables: a name and a domain, compared by value and by the types of their states.
+
+Names of array elements, time slices and hidden parts are structured (`base`, `index`, `lag`, `part`); `name` is only
+how they print.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from sepset.errors import ModelError, StateError, listing, nearest
+
+if TYPE_CHECKING:
+    from sepset.variables.array import VariableArray
+
+State: TypeAlias = str | int | bool | float
+"""What a state may be."""
+
+
+def _kind(state: object) -> type:
+    """The type that tells states apart: bool, str, or a number (1 and 1.0 are one state, True is another)."""
+    if isinstance(state, bool):
+        return bool
+    return str if isinstance(state, str) else float
+
+
+def plain(value: object) -> object:
+    """`value` with NumPy scalars turned into Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Domain:
+    """The states of a discrete variable and their codes $0, \\dots, k-1$; shared by every element of an array."""
+
+    states: tuple[State, ...]
+    codes: Mapping[tuple[type, State], int] = field(repr=False)
+    types: tuple[type, ...] = field(repr=False)
+    key: int = field(repr=False)
+
+    @classmethod
+    def of(cls, states: int | Iterable[State], owner: str) -> Domain:
+        """The domain of `owner` with these states; an integer $k$ means the states $0, \\dots, k-1$."""
+        given = _counted(states, owner) if isinstance(states, int | np.integer) else tuple(plain(s) for s in states)
+        codes: dict[tuple[type, State], int] = {}
+        for state in given:
+            _check_state(state, owner)
+            if any((kind, state) in codes for kind in (bool, str, float)):
+                raise ModelError(f"{owner} has the state {state!r} twice among {listing(given)}. States must differ.")
+            codes[_kind(state), state] = len(codes)  # type: ignore[index]  # checked just above
+        if not codes:
+            raise ModelError(f"{owner} has no states. A discrete variable needs at least one.")
+        types = tuple(type(s) for s in given)
+        return cls(given, MappingProxyType(codes), types, hash((given, types)))  # type: ignore[arg-type]
+
+    def find(self, state: object) -> int | None:
+        """The code of `state`, or None where it is not a state."""
+        value = plain(state)
+        try:
+            return self.codes.get((_kind(value), value))  # type: ignore[arg-type]  # other types are simply not found
+        except TypeError:
+            return None
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Domain) and self.states == other.states and self.types == other.types
+
+    def __hash__(self) -> int:
+        return self.key
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Domain.of, (self.states, "domain")
+
+
+def _counted(states: int | np.integer, owner: str) -> tuple[State, ...]:
+    if isinstance(states, bool) or int(states) < 1:
+        raise ModelError(
+            f"{owner} was given {states!r} states. Give a positive number of states or the states themselves."
+        )
+    return tuple(range(int(states)))
+
+
+def _check_state(state: object, owner: str) -> None:
+    if not isinstance(state, str | int | float | bool):
+        raise ModelError(
+            f"{owner} has the state {state!r} ({type(state).__name__}). States are strings, ints, bools or floats."
+        )
+    if isinstance(state, float) and math.isnan(state):
+        raise ModelError(f"{owner} has NaN among its states. NaN means unobserved; give that state a name.")
+
+
+def check_name(name: object) -> None:
+    """Refuse anything but a non-empty string."""
+    if not isinstance(name, str) or not name:
+        raise ModelError(f"A variable's name is a non-empty string; found {name!r}.")
+
+
+def display_name(base: str, index: tuple[int, ...] = (), lag: int = 0, part: str = "") -> str:
+    """How a structured name prints.
+
+    >>> display_name("pixel", (3, 4)), display_name("rain", (), 1), display_name("fever", part="max 2")
+    ('pixel[3,4]', 'rain[t-1]', 'fever(max 2)')
+    """
+    element = f"[{','.join(map(str, index))}]" if index else ""
+    moment = f"[t{-lag:+d}]" if lag else ""
+    hidden = f"({part})" if part else ""
+    return f"{base}{element}{hidden}{moment}"
+
+
+@runtime_checkable
+class Variable(Protocol):
+    """A named variable: `Discrete`, `Real` or `Vector`."""
+
+    @property
+    def name(self) -> str:
+        """How it prints, unique within a model."""
+
+    @property
+    def base(self) -> str:
+        """The name without index or slice."""
+
+    @property
+    def index(self) -> tuple[int, ...]:
+        """The place in its array; empty for a single variable."""
+
+    @property
+    def lag(self) -> int:
+        """How many slices before the current one."""
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether its domain is finite."""
+
+
+class _Named:
+    """Structured names, equality, hashing and slices, shared by the three kinds of variable."""
+
+    __slots__ = ("_hash", "base", "index", "lag", "name", "part")
+    base: str
+    index: tuple[int, ...]
+    lag: int
+    part: str
+    name: str
+    _hash: int
+
+    def _init(self, base: str, index: tuple[int, ...], lag: int, domain: object, part: str = "") -> None:
+        check_name(base)
+        put = object.__setattr__
+        put(self, "base", base)
+        put(self, "index", index)
+        put(self, "lag", lag)
+        put(self, "part", part)
+        put(self, "name", display_name(base, index, lag, part))
+        put(self, "_hash", hash((type(self).__name__, base, index, lag, part, domain)))
+
+    def _domain_key(self) -> object:
+        raise NotImplementedError
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Variables are immutable; cannot set {name!r} on {self!r}.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Variables are immutable; cannot delete {name!r} of {self!r}.")
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(self) is not type(other) or not isinstance(other, _Named) or self._hash != other._hash:
+            return False
+        mine = (self.base, self.index, self.lag, self.part, self._domain_key())
+        return mine == (other.base, other.index, other.lag, other.part, other._domain_key())
+
+
+class Discrete(_Named):
+    """A variable with finitely many named states.
+
+    Args:
+        name: unique within a model.
+        states: the states (strings, ints, bools or floats), or how many there are.
+
+    >>> grade = Discrete("grade", ("A", "B", "C"))
+    >>> grade, grade.num_states, grade.code("B"), grade.prev
+    (Discrete('grade', ('A', 'B', 'C')), 3, 1, Discrete('grade[t-1]', ('A', 'B', 'C')))
+    """
+
+    __slots__ = ("domain", "num_states")
+    domain: Domain
+    num_states: int
+    """The number of states."""
+
+    def __init__(
+        self,
+        name: str,
+        states: int | Iterable[State] | Domain = 2,
+        *,
+        index: tuple[int, ...] = (),
+        lag: int = 0,
+        part: str = "",
+    ) -> None:
+        domain = states if isinstance(states, Domain) else Domain.of(states, str(name))
+        object.__setattr__(self, "domain", domain)
+        object.__setattr__(self, "num_states", len(domain.states))
+        self._init(name, index, lag, domain, part)
+
+    @staticmethod
+    def array(name: str, shape: int | Sequence[int], states: int | Iterable[State] = 2) -> VariableArray:
+        """A lazy array of variables with common states: a million variables cost one object.
+
+        >>> pixel = Discrete.array("pixel", (512, 512), states=("paper", "ink"))
+        >>> pixel[3, 4]
+        Discrete('pixel[3,4]', ('paper', 'ink'))
+        """
+        from sepset.variables.array import VariableArray
+
+        return VariableArray(name, shape, states)
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The states in code order."""
+        return self.domain.states
+
+    @property
+    def is_discrete(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def prev(self) -> Discrete:
+        """The same variable one slice earlier."""
+        return self.at_lag(self.lag + 1)
+
+    def at_lag(self, lag: int) -> Discrete:
+        """The same variable `lag` slices before the current one."""
+        return Discrete(self.base, self.domain, index=self.index, lag=lag, part=self.part)
+
+    def hidden(self, part: str, states: int | Iterable[State] | Domain) -> Discrete:
+        """A hidden variable that belongs to this one, under a structured name no ordinary variable equals.
+
+        >>> Discrete("fever").hidden("max 2", 2)
+        Discrete('fever(max 2)', (0, 1))
+        """
+        return Discrete(self.base, states, index=self.index, lag=self.lag, part=part)
+
+    def code(self, state: object) -> int:
+        """The code of `state`; an unknown state raises with the nearest valid one."""
+        found = self.domain.find(state)
+        if found is None:
+            value = plain(state)
+            hint = nearest(value, self.states)
+            raise StateError(f"Unknown state {value!r} for {self.name}; states are {listing(self.states)}.{hint}")
+        return found
+
+    def state(self, code: int) -> State:
+        """The state with this code."""
+        if not 0 <= code < self.num_states:
+            raise StateError(f"{self.name} has codes 0 to {self.num_states - 1}; found {code}.")
+        return self.states[code]
+
+    def _domain_key(self) -> object:
+        return self.domain
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_discrete, (self.base, self.states, self.index, self.lag, self.part)
+
+    def __repr__(self) -> str:
+        return f"Discrete({self.name!r}, {short_states(self.states)})"
+
+
+def short_states(states: tuple[State, ...], limit: int = 6) -> str:
+    """The states as a tuple, cut where there are many."""
+    if len(states) <= limit:
+        return repr(states)
+    return f"({', '.join(map(repr, states[:3]))}, ..., {states[-1]!r})"
+
+
+def _rebuild_discrete(
+    base: str, states: tuple[State, ...], index: tuple[int, ...], lag: int, part: str = ""
+) -> Discrete:
+    return Discrete(base, states, index=index, lag=lag, part=part)
+
+
+class Vector(_Named):
+    """A real vector of fixed dimension.
+
+    >>> Vector("position", 2)
+    Vector('position', 2)
+    """
+
+    __slots__ = ("size",)
+    size: int
+
+    def __init__(self, name: str, size: int, *, index: tuple[int, ...] = (), lag: int = 0) -> None:
+        if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1:
+            raise ModelError(f"{name!r} needs a positive whole dimension; found {size!r}.")
+        object.__setattr__(self, "size", int(size))
+        self._init(name, index, lag, int(size))
+
+    @property
+    def is_discrete(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def prev(self) -> Vector:
+        """The same variable one slice earlier."""
+        return self.at_lag(self.lag + 1)
+
+    def at_lag(self, lag: int) -> Vector:
+        """The same variable `lag` slices before the current one."""
+        return Vector(self.base, self.size, index=self.index, lag=lag)
+
+    def _domain_key(self) -> object:
+        return self.size
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_vector, (type(self), self.base, self.size, self.index, self.lag)
+
+    def __repr__(self) -> str:
+        return f"Vector({self.name!r}, {self.size})"
+
+
+class Real(Vector):
+    """A real number: a vector of dimension one.
+
+    >>> Real("temperature").prev
+    Real('temperature[t-1]')
+    """
+
+    __slots__ = ()
+
+    def __init__(self, name: str, *, index: tuple[int, ...] = (), lag: int = 0) -> None:
+        super().__init__(name, 1, index=index, lag=lag)
+
+    def at_lag(self, lag: int) -> Real:
+        """The same variable `lag` slices before the current one."""
+        return Real(self.base, index=self.index, lag=lag)
+
+    @property
+    def prev(self) -> Real:
+        """The same variable one slice earlier."""
+        return self.at_lag(self.lag + 1)
+
+    def __repr__(self) -> str:
+        return f"Real({self.name!r})"
+
+
+def _rebuild_vector(kind: type[Vector], base: str, size: int, index: tuple[int, ...], lag: int) -> Vector:
+    return Real(base, index=index, lag=lag) if kind is Real else Vector(base, size, index=index, lag=lag)
+
+
+VariableLike: TypeAlias = str | Discrete | Vector
+"""Wherever the API takes a variable it also takes its name."""

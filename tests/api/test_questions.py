@@ -1,0 +1,106 @@
+"""The public functions: each hands its question to the method named, or to the default one."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from sepset.api import questions as verbs
+from tolerances import STANDARD_ERRORS
+
+METHODS = [None, ss.BruteForce(), ss.VariableElimination(), ss.CliqueTree(), ss.Auto()]
+
+
+@pytest.fixture(scope="module")
+def asia():
+    return ss.datasets.load("asia")
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+def test_every_verb_takes_any_method(asia, method):
+    given = {"xray": "yes", "smoke": "no"}
+    expected = ss.query(asia, ["lung", "tub"], given=given)
+    assert ss.query(asia, ["lung", "tub"], given=given, method=method).values == pytest.approx(expected.values)
+    answers = ss.marginals(asia, given=given, method=method)
+    assert answers["lung"].values == pytest.approx(expected.values.sum(axis=1))
+    assert float(ss.log_probability(asia, given=given, method=method)) == pytest.approx(expected.log_partition)
+    assert float(ss.log_partition(asia, given=given, method=method)) == pytest.approx(expected.log_partition)
+    assert ss.map_assignment(asia, given=given, method=method).assignment["lung"] == "no"
+    assert len(ss.sample(asia, 3, given=given, method=method)) == 3
+    assert ss.plan(asia, "lung", given=given, method=method).observed == ("smoke", "xray")
+
+
+def test_results_remember_their_method(asia):
+    assert isinstance(ss.query(asia, "lung").method, ss.CliqueTree)
+    assert isinstance(ss.marginals(asia).about.method, ss.CliqueTree)
+    assert ss.query(asia, "lung", method=ss.BruteForce()).method == ss.BruteForce()
+
+
+def test_settings_are_keywords_of_fixed_names():
+    for name in ("query", "marginals", "log_probability", "log_partition", "map_assignment", "sample", "plan"):
+        parameters = inspect.signature(getattr(verbs, name)).parameters
+        for keyword in ("given", "method"):
+            assert parameters[keyword].kind is inspect.Parameter.KEYWORD_ONLY
+        assert getattr(ss, name) is getattr(verbs, name)
+
+
+def test_a_model_that_samples_itself_does_so_without_evidence(asia):
+    assert list(ss.sample(asia, 5, seed=3).rows()) == list(asia.sample(5, seed=3).rows())
+    rows = list(ss.sample(asia, 8000, seed=1, method=ss.VariableElimination()).rows())
+    share = np.mean([row["smoke"] == "yes" for row in rows])
+    assert abs(share - 0.5) < STANDARD_ERRORS * 0.5 / np.sqrt(8000)
+    assert len(ss.sample(asia, 4, given={"smoke": None, "xray": None})) == 4
+    for wrong in (-1, 1.5, "3", True):
+        for given in (None, {"smoke": "yes"}):
+            with pytest.raises(ss.ScopeError, match="num_rows is a whole number of at least 0"):
+                ss.sample(asia, wrong, given=given)
+
+
+def test_log_probability_divides_by_the_partition_function():
+    net = ss.datasets.load("misconception")
+    name = net.variables.names[0]
+    state = net[name].states[0]
+    share = ss.log_probability(net, given={name: state}).probability
+    assert share == pytest.approx(ss.query(net, name)[state])
+    assert float(ss.log_probability(net)) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_impossible_evidence_has_log_probability_minus_infinity(asia):
+    given = {"lung": "yes", "either": "no"}
+    assert float(ss.log_probability(asia, given=given)) == -np.inf
+    assert ss.log_probability(asia, given=given).probability == 0.0
+    with pytest.raises(ss.ImpossibleEvidence, match="lung='yes', either='no' contradict each other"):
+        ss.query(asia, "smoke", given=given)
+
+
+def test_a_frame_of_answers_is_a_table(asia):
+    frame = ss.query(asia, ["lung", "tub"]).distribution.to_frame()
+    assert len(frame) == 4
+
+
+def test_a_plan_may_be_looked_for_longer():
+    network = ss.datasets.load("hailfinder")
+    longer = ss.plan(network, seconds=0.2)
+    assert longer.total_size <= ss.plan(network).total_size
+    assert sorted(longer.order) == sorted(network.variables.names)
+    with pytest.raises(ss.NotApplicable, match="Portfolio"):
+        ss.plan(network, seconds=1.0, method=ss.VariableElimination())
+
+
+@pytest.mark.parametrize("seed", ["x", -1, 1.5])
+def test_a_seed_that_is_none_is_refused_wherever_draws_are_made(seed):
+    net = ss.datasets.load("asia")
+    draws = [
+        lambda: net.sample(3, seed=seed),
+        lambda: ss.sample(net, 3, given={"xray": "yes"}, seed=seed),
+        lambda: ss.query(net, "lung").sample(3, seed=seed),
+        lambda: ss.BayesNet.random(5, seed=seed),
+        lambda: ss.Table.random(net["lung"], seed=seed),
+        lambda: ss.prepare(net).check(seed=seed),
+    ]
+    for draw in draws:
+        with pytest.raises(ss.NotApplicable, match=r"seed= is a whole number of at least zero, or a .*Generator"):
+            draw()

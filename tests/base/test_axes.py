@@ -1,0 +1,69 @@
+"""Axes: which are drawn on, and what is written beside them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from sepset.base.axes import axes_of, count_steps, mark_sizes
+
+plt = pytest.importorskip("matplotlib.pyplot")
+figures = pytest.importorskip("matplotlib.figure")
+
+
+@pytest.fixture
+def axes():
+    return figures.Figure().subplots()
+
+
+def labels(axis, figure):
+    figure.canvas.draw()
+    return [label.get_text() for label in axis.get_ticklabels() if label.get_text()]
+
+
+def test_given_axes_or_the_current_ones(axes):
+    assert axes_of(axes) is axes
+    plt.switch_backend("agg")
+    current = plt.figure().gca()
+    assert axes_of() is current
+    plt.close("all")
+
+
+def test_results_drawn_many_times_open_one_figure():
+    import sepset as ss
+
+    plt.switch_backend("agg")
+    asia = ss.datasets.load("asia")
+    rows = asia.sample(60, seed=0)
+    results = [
+        ss.fit(asia, rows, ss.Bayes(ss.BDeu(1))),
+        ss.calibration_curve(asia, rows, "dysp"),
+        ss.goodness_of_fit(asia, rows, num_draws=5),
+        ss.learning_curve({"one": ss.Learner(asia, ss.Bayes(ss.BDeu(1)))}, asia, [10, 20], repeats=2),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for result in results:
+            for _ in range(25):
+                drawn = result.plot()
+            assert drawn.get_xlabel()
+            assert drawn.get_ylabel()
+    assert len(plt.get_fignums()) == 1
+    plt.close("all")
+
+
+def test_steps_are_whole_numbers_and_figures_are_written_out(axes):
+    axes.plot(np.arange(1, 6), -1220.8 - np.array([0.085, 0.044, 0.043, 0.042, 0.042]))
+    count_steps(axes)
+    found = labels(axes.xaxis, axes.figure)
+    assert all("." not in text for text in found)
+    assert all("1220" in text for text in labels(axes.yaxis, axes.figure))
+
+
+def test_sizes_are_written_as_they_are(axes):
+    axes.plot([100, 250, 20_000], [1.0, 0.5, 0.1])
+    mark_sizes(axes, [100, 250, 20_000])
+    assert labels(axes.xaxis, axes.figure) == ["100", "250", "20,000"]
+    assert axes.get_xscale() == "log"

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from scipy import integrate, stats
+
+from sepset.cpds.priors.gaussian import ConjugatePrior, GammaPrecision, NormalGamma, NormalMean
+from sepset.cpds.scatter import Scatter
+from sepset.errors import DataError, ModelError
+from tolerances import CLOSE, STANDARD_ERRORS, printed
+
+X = np.array([1.0, 2.0, 3.0, 4.0])
+PRIORS = [NormalMean(0.5, 2.0, 1.5), GammaPrecision(2.0, 1.5, 0.3), NormalGamma(0.2, 1.3, 2.1, 0.9)]
+numbers = st.lists(st.floats(-50, 50), min_size=1, max_size=12)
+
+
+def close(first, second):
+    """Whether two posteriors of one family agree in every hyperparameter."""
+    return all(
+        getattr(first, name) == pytest.approx(getattr(second, name), rel=1e-9, abs=1e-9)
+        for name in type(first).__dataclass_fields__
+    )
+
+
+def test_published_normal_mean():
+    posterior = NormalMean(0.0, 1.0, noise=1.0).update(X)
+    assert (posterior.precision, posterior.mean) == (5.0, pytest.approx(2.0, abs=1e-12))
+    assert posterior.predictive().covariance()[0, 0] == pytest.approx(1.2, abs=1e-12)
+    # x = (2, 4, 6), variance 4, prior N(1, 2): N(2.8, 0.8)
+    posterior = NormalMean(1.0, 0.5, noise=0.25).update([2.0, 4.0, 6.0])
+    assert (posterior.mean, 1 / posterior.precision) == (pytest.approx(2.8), pytest.approx(0.8))
+
+
+def test_published_gamma():
+    posterior = GammaPrecision(2.0, 1.0, mean=2.5).update(X)
+    assert (posterior.shape, posterior.rate) == (4.0, 3.5)
+    assert posterior.expected_precision == pytest.approx(1.142857, abs=printed(6))
+    assert posterior.precision_variance == pytest.approx(0.326531, abs=printed(6))
+    assert len(X) / ((X - 2.5) ** 2).sum() == pytest.approx(0.8)
+    weak = GammaPrecision(1e-9, 1e-9, mean=2.5).update(X)
+    assert weak.expected_precision == pytest.approx(0.8, abs=1e-8)
+    posterior = GammaPrecision(2.0, 3.0, mean=4.0).update([2.0, 4.0, 6.0])
+    assert (posterior.shape, posterior.rate, posterior.expected_precision) == (3.5, 7.0, 0.5)
+
+
+def test_published_normal_gamma():
+    prior = NormalGamma(0.0, 1.0, 2.0, 1.0)
+    assert prior.update(X) == NormalGamma(2.0, 5.0, 4.0, 6.0)
+    assert math.exp(prior.log_marginal_likelihood(X)) == pytest.approx(5.24447e-5, abs=printed(10))
+    t = prior.update(X).predictive()
+    assert (t.degrees, t.location[0]) == (8.0, 2.0)
+    assert t.scale[0] == pytest.approx(1.3416408, abs=printed(7))
+    assert math.exp(t.log_density(3.0)) == pytest.approx(0.2130712, abs=printed(7))
+    # The normal-inverse-gamma with m=1, V=2, a=2, b=3 on (2, 4, 6).
+    posterior = NormalGamma(1.0, 1 / 2.0, 2.0, 3.0).update([2.0, 4.0, 6.0])
+    assert posterior.mean == pytest.approx(3.571429, abs=printed(6))
+    assert 1 / posterior.strength == pytest.approx(0.285714, abs=printed(6))
+    assert posterior.rate == pytest.approx(8.928571, abs=printed(6))
+    assert (posterior.shape, posterior.expected_variance) == (3.5, pytest.approx(3.571429, abs=printed(6)))
+
+
+def likelihood(x, mean, precision):
+    return math.exp(stats.norm(mean, precision**-0.5).logpdf(x).sum())
+
+
+def test_evidence_and_prediction_by_quadrature():
+    x = [0.4, 1.9, -0.3]
+    a = NormalMean(0.5, 2.0, 1.5)
+    density = stats.norm(0.5, 2.0**-0.5).pdf
+    evidence = integrate.quad(lambda m: density(m) * likelihood(x, m, 1.5), -8, 8)[0]
+    assert math.exp(a.log_marginal_likelihood(x)) == pytest.approx(evidence, rel=1e-7)
+    b = GammaPrecision(2.0, 1.5, 0.3)
+    density = stats.gamma(2.0, scale=1 / 1.5).pdf
+    evidence = integrate.quad(lambda t: density(t) * likelihood(x, 0.3, t), 0, 60)[0]
+    assert math.exp(b.log_marginal_likelihood(x)) == pytest.approx(evidence, rel=1e-7)
+    c = NormalGamma(0.2, 1.3, 2.1, 0.9)
+    grid = np.linspace(-12, 12, 1201)
+    taus = np.linspace(1e-4, 25, 2500)
+    gamma, spread = stats.gamma(2.1, scale=1 / 0.9).pdf(taus), (1.3 * taus) ** -0.5
+    density = gamma[:, None] * stats.norm.pdf(grid, 0.2, spread[:, None])
+    for value in x:
+        density = density * stats.norm.pdf(value, grid, (taus**-0.5)[:, None])
+    evidence = integrate.trapezoid(integrate.trapezoid(density, grid, axis=1), taus)
+    assert math.exp(c.log_marginal_likelihood(x)) == pytest.approx(evidence, rel=2e-4)
+
+
+@given(numbers, st.integers(0, 12), st.sampled_from(PRIORS))
+def test_batches_chunks_and_rows_lead_to_one_posterior(x, cut, prior):
+    sequential, log_evidence = prior, 0.0
+    for value in x:
+        log_evidence += float(sequential.predictive().log_density(value))
+        sequential = sequential.update([value])
+    batch = prior.update(x)
+    chunks = prior.update(x[:cut]).update(x[cut:])
+    assert close(batch, sequential)
+    assert close(batch, chunks)
+    assert close(batch, prior.update(Scatter.of(x[::-1])))
+    # The chain rule: the evidence is the product of one-step predictions.
+    assert prior.log_marginal_likelihood(x) == pytest.approx(log_evidence, rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_no_data_change_nothing(prior):
+    assert close(prior.update([]), prior)
+    assert prior.log_marginal_likelihood([]) == pytest.approx(0.0, abs=1e-12)
+    assert isinstance(prior, ConjugatePrior)
+
+
+def test_predictions_are_mixtures_over_draws():
+    count = 40_000
+    means, precisions = NormalGamma(0.2, 1.3, 4.0, 2.0).sample(count, seed=0)
+    t = NormalGamma(0.2, 1.3, 4.0, 2.0).predictive()
+    for x in (-1.0, 0.3, 2.0):
+        mixed = stats.norm.pdf(x, means, precisions**-0.5)
+        assert abs(mixed.mean() - math.exp(t.log_density(x))) < STANDARD_ERRORS * mixed.std() / math.sqrt(count)
+    marginal = NormalGamma(0.2, 1.3, 4.0, 2.0).mean_marginal()
+    low, high = (float(end[0]) for end in marginal.interval(0.5))
+    assert abs(((means > low) & (means < high)).mean() - 0.5) < STANDARD_ERRORS * 0.5 / math.sqrt(count)
+    drawn = NormalMean(0.5, 4.0, 1.0).sample(count, seed=0)
+    assert abs(drawn.mean() - 0.5) < STANDARD_ERRORS * 0.5 / math.sqrt(count)
+    drawn = GammaPrecision(4.0, 2.0, 0.0).sample(count, seed=0)
+    assert abs(drawn.mean() - 2.0) < STANDARD_ERRORS * 1.0 / math.sqrt(count)
+
+
+def test_large_means_keep_their_digits():
+    near, far = NormalGamma(0.0, 1.0, 2.0, 1.0).update(X), NormalGamma(1e9, 1.0, 2.0, 1.0).update(X + 1e9)
+    assert far.rate == pytest.approx(near.rate, rel=CLOSE)
+    assert far.mean - 1e9 == pytest.approx(near.mean, abs=1e-6)
+
+
+def test_what_is_refused():
+    with pytest.raises(ModelError, match="precision > 0"):
+        NormalMean(0.0, 0.0, 1.0)
+    with pytest.raises(ModelError, match="rate > 0"):
+        GammaPrecision(1.0, -1.0, 0.0)
+    with pytest.raises(ModelError, match="strength > 0"):
+        NormalGamma(0.0, math.inf, 1.0, 1.0)
+    with pytest.raises(ModelError, match="finite mean"):
+        NormalGamma(math.nan, 1.0, 1.0, 1.0)
+    with pytest.raises(DataError, match="1 coordinates"):
+        NormalGamma(0.0, 1.0, 1.0, 1.0).update(np.zeros((3, 2)))
+    assert NormalGamma(0.0, 1.0, 1.0, 1.0).expected_variance == math.inf
+    assert NormalGamma(0.0, 1.0, 3.0, 1.5).expected_precision == 2.0

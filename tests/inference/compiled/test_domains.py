@@ -1,0 +1,137 @@
+"""Tables without impossible states: every answer by enumeration, for first values, other values and new numbers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from sepset.inference.compiled import domains as sparsestates
+from sepset.inference.compiled.domains import Domains, Spread, given_states, possible_states
+from sepset.inference.compiled.store import FactorStore
+from zero_cases import check, model_of, zero_case
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch):
+    """Impossible states are left out of small tables too."""
+    monkeypatch.setattr(sparsestates, "FEW", 0)
+    monkeypatch.setattr(sparsestates, "ALWAYS", 1e-9)
+    monkeypatch.setattr(sparsestates, "SURE", 0.0)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_question_without_findings_and_with_several_values(seed):
+    factors = zero_case(seed)
+    engine = ss.CliqueTree().prepare(model_of(factors).problem())
+    check(engine, factors, {})
+    for a, c in itertools.product(range(3), range(4)):
+        check(engine, factors, {"a": a, "c": c})
+    check(engine, factors, {"b": 0})
+    check(engine, factors, {"b": np.array([0.0, 2.0]), "e": 1})
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_numbers_too_wide_for_linear_tables(seed):
+    rng = np.random.default_rng(seed)
+    factors = [(scope, table * 10.0 ** rng.uniform(-250, 0, table.shape)) for scope, table in zero_case(seed, 0.35)]
+    engine = ss.CliqueTree().prepare(model_of(factors).problem())
+    for given in ({}, {"a": 1}, {"a": 2}, {"e": 0, "c": 3}):
+        check(engine, factors, given)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_new_numbers_keep_or_lose_zeros(seed):
+    factors = zero_case(seed)
+    engine = ss.CliqueTree().prepare(model_of(factors).problem())
+    check(engine, factors, {"c": 1})
+    rng = np.random.default_rng(seed)
+    fewer = [(scope, table * (rng.random(table.shape) > 0.2)) for scope, table in factors]
+    other = engine.with_values([table for _, table in fewer])
+    assert other._questions is engine._questions
+    check(other, fewer, {})
+    check(other, fewer, {"c": 1})
+    check(engine, factors, {})
+    full = [(scope, table + 0.5) for scope, table in factors]
+    fresh = other.with_values([table for _, table in full])
+    assert fresh._questions is not engine._questions
+    check(fresh, full, {"c": 1})
+    check(fresh, full, {})
+
+
+def test_dense_keeps_every_state():
+    factors = zero_case(1)
+    problem = model_of(factors).problem()
+    dense, sparse = (ss.CliqueTree(zeros=zeros).prepare(problem) for zeros in ("dense", "auto"))
+    assert dense._states(ss.Evidence()) is None
+    check(dense, factors, {"a": 0})
+    assert sparse.plan((), ()).total_size < dense.plan((), ()).total_size
+
+
+def chain_of_equals(n=6):
+    """Every variable equals the next; the first has two states that occur, of four."""
+    chain = [ss.Discrete(f"x{i}", 4) for i in range(n)]
+    cpds = [ss.TableCPD(chain[0], [0.25, 0.0, 0.75, 0.0])]
+    cpds += [ss.TableCPD(b, np.eye(4), given=a) for a, b in itertools.pairwise(chain)]
+    return ss.BayesNet(*cpds)
+
+
+def test_impossible_states_spread_along_a_chain():
+    net = chain_of_equals()
+    store = FactorStore.of(net.problem())
+    known = possible_states(store, np.full(6, 4))
+    assert known.cards.tolist() == [2] * 6
+    assert known.codes(5).tolist() == [0, 2]
+    left = given_states(known, {3: 2})
+    assert left.cards.tolist() == [1] * 6
+    assert given_states(known, {3: 1}) is None
+    assert given_states(known, {3: 0, 5: 2}) is None
+    assert len(left.store(store).values) == 6
+    np.testing.assert_allclose(ss.marginals(net)["x5"].values, [0.25, 0.0, 0.75, 0.0])
+    assert ss.plan(net).largest == 4
+    with pytest.raises(ss.ImpossibleEvidence):
+        ss.query(net, "x0", given={"x5": 3})
+
+
+def test_only_the_first_values_of_an_observed_set_have_their_own_tables():
+    domains = Domains(FactorStore.of(chain_of_equals().problem()), np.full(6, 4))
+    first = domains.of(ss.Evidence({2: 0}))
+    assert first.cards.tolist() == [1] * 6
+    assert domains.of(ss.Evidence({2: 0})) is first
+    assert domains.of(ss.Evidence({2: 2})) is domains.possible is domains.of(ss.Evidence())
+    assert domains.of(ss.Evidence({2: 1})) is None
+
+
+def test_tables_that_would_hardly_shrink_are_left_alone(monkeypatch):
+    store, cards = FactorStore.of(chain_of_equals().problem()), np.full(6, 4)
+    monkeypatch.setattr(sparsestates, "ALWAYS", 3.0)
+    assert Domains(store, cards).possible is None
+    monkeypatch.setattr(sparsestates, "ALWAYS", 0.5)
+    assert Domains(store, cards).possible is not None
+    assert Domains(store, cards).of(ss.Evidence({2: 0})) is not Domains(store, cards).possible
+    monkeypatch.setattr(sparsestates, "SURE", 1e9)
+    domains = Domains(store, cards)
+    assert domains.of(ss.Evidence({2: 0})) is domains.possible
+    monkeypatch.setattr(sparsestates, "MANY", 1)
+    assert not Domains(store, cards).has_zeros
+    monkeypatch.setattr(sparsestates, "MANY", 800)
+    monkeypatch.setattr(sparsestates, "FEW", 10_000)
+    assert not Domains(store, cards).has_zeros
+
+
+def test_where_nothing_is_possible_every_state_stays():
+    a, b = ss.Discrete("a", 2), ss.Discrete("b", 2)
+    model = ss.MarkovNet(ss.Table((a, b), [[1, 0], [0, 0]]), ss.Table((a, b), [[0, 1], [1, 1]]))
+    assert possible_states(FactorStore.of(model.problem()), np.full(2, 2)).cards.tolist() == [2, 2]
+    assert ss.CliqueTree().prepare(model.problem()).log_partition(ss.Evidence()) == -math.inf
+
+
+def test_marginals_are_spread_in_any_order():
+    known = possible_states(FactorStore.of(chain_of_equals(3).problem()), np.full(3, 4))
+    spread = Spread.of(known, [2, 0])
+    assert spread.read(np.array([1.0, 2.0, 3.0, 4.0])).tolist() == [1, 0, 2, 0, 3, 0, 4, 0]
+    assert spread.places == {2: slice(0, 4), 0: slice(4, 8)}
+    assert Spread.of(known, []).read(np.zeros(0)).size == 0

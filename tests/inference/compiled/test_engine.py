@@ -1,0 +1,170 @@
+"""Compiled engines: programs are made once and kept, evidence only runs them, and logarithms take over where needed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import oracle
+import sepset as ss
+from method_contract import Truth
+from random_models import markov_net, random_evidence, table_net
+from sepset.inference.compiled import engine as tabletree
+from sepset.inference.compiled.engine import PATIENCE, PreparedTables
+from sepset.inference.compiled.question import Question
+from sepset.inference.exact.cliquetree import PreparedCliqueTree
+from sepset.variables.evidence import resolve
+from tolerances import CLOSE
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """The kinds of questions compiled so far, in order."""
+    made = []
+    compile_one = PreparedTables._compile
+
+    def counted(self, kind, *rest):
+        made.append(kind)
+        return compile_one(self, kind, *rest)
+
+    monkeypatch.setattr(PreparedTables, "_compile", counted)
+    return made
+
+
+def prepared(model, **settings):
+    return ss.CliqueTree(**settings).prepare(model.problem())
+
+
+def test_discrete_problems_are_compiled_and_others_are_not():
+    assert isinstance(prepared(ss.datasets.load("student")), PreparedTables)
+    sensor = ss.BayesNet(ss.LinearGaussian(ss.Real("x"), 0.0, covariance=1.0))
+    assert isinstance(prepared(sensor), PreparedCliqueTree)
+
+
+def test_evidence_values_do_not_compile_again(compilations):
+    student = ss.datasets.load("student")
+    engine = prepared(student)
+    for state in student["grade"].states:
+        evidence = resolve({"grade": state, "sat": "high"}, student.variables)
+        engine.marginals(evidence)
+        engine.query([1], evidence)
+        engine.best(evidence, [0, 1, 4])
+        engine.sample(3, evidence, np.random.default_rng(0))
+    assert compilations == ["marginals", "query", "map", "sample"]
+    engine.marginals(resolve({"grade": "A"}, student.variables))
+    assert compilations[4:] == ["marginals"]
+
+
+def test_joints_have_their_axes_in_the_order_asked():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        case = (table_net, markov_net)[seed % 2](rng)
+        given, weights = random_evidence(rng, case)
+        truth = Truth(case.factors, case.cards, weights)
+        evidence = resolve(given, case.model.variables)
+        free = [v for v in range(len(case.variables)) if v not in set(evidence.observed)]
+        asked = rng.permutation(free)[:3].tolist()
+        answer = prepared(case.model).query(asked, evidence)
+        assert answer.log_partition == pytest.approx(truth.log_z, abs=CLOSE)
+        if truth.log_z > -math.inf:
+            expected = truth.marginal([case.variables[v].name for v in asked])
+            np.testing.assert_allclose(answer.distribution.values, expected, atol=CLOSE)
+
+
+WIDE = {"a": 2, "b": 3}
+FACTORS = [(("a", "b"), np.array([[1.0, 1e-200, 0.0], [1e-150, 1e-10, 1.0]])), (("b",), np.array([1e-190, 1.0, 1e-90]))]
+
+
+def wide_model():
+    scope = {name: ss.Discrete(name, card) for name, card in WIDE.items()}
+    return ss.MarkovNet(*(ss.Table([scope[n] for n in names], values) for names, values in FACTORS))
+
+
+def test_ranges_too_wide_for_linear_numbers_are_answered_in_logarithms():
+    engine = prepared(wide_model())
+    assert not engine._store.is_safe
+    evidence = ss.Evidence()
+    log_z = oracle.log_z(FACTORS, WIDE)
+    assert engine.log_partition(evidence) == pytest.approx(log_z, rel=CLOSE)
+    read, found = engine.marginals(evidence)
+    assert found == pytest.approx(log_z, rel=CLOSE)
+    for position, name in enumerate(WIDE):
+        expected = oracle.marginal(FACTORS, WIDE, [name])
+        np.testing.assert_allclose(read(position).values, expected / expected.sum(), rtol=CLOSE)
+    logs = oracle.log_joint(FACTORS, WIDE)
+    assert engine.best(evidence, [0, 1]).log_value == pytest.approx(logs.max(), rel=CLOSE)
+    drawn = engine.sample(5, evidence, np.random.default_rng(0))
+    assert all(logs[a, b] > -math.inf for a, b in zip(drawn[0], drawn[1], strict=True))
+    answer = engine.query([1, 0], evidence)
+    np.testing.assert_allclose(answer.distribution.values, np.exp(logs - log_z).T, rtol=CLOSE)
+
+
+def test_likelihoods_too_wide_are_answered_in_logarithms():
+    student = ss.datasets.load("student")
+    weights = np.array([1e-200, 1.0, 1e-180])
+    evidence = resolve({"grade": ss.Likelihood(weights), "letter": "strong"}, student.variables)
+    # P(grade) is 0.362, 0.2884, 0.3496 (Koller & Friedman, figure 3.4); a strong letter follows with 0.9, 0.6, 0.01.
+    joint = np.array([0.362, 0.2884, 0.3496]) * [0.9, 0.6, 0.01] * weights
+    read, log_partition = prepared(student).marginals(evidence)
+    np.testing.assert_allclose(read(2).values, joint / joint.sum(), rtol=CLOSE)
+    assert log_partition == pytest.approx(math.log(joint.sum()), abs=CLOSE)
+
+
+def test_an_observed_set_asked_often_gets_a_longer_look(monkeypatch):
+    looks = []
+    monkeypatch.setattr(
+        tabletree, "target_groups", lambda *args, whole, cards: looks.append(whole) or ((0, 1, 2, 3, 4),)
+    )
+    engine = prepared(ss.datasets.load("student"))
+    # The tree over student's five variables has 24 entries or fewer in each of three cliques, and two sinks.
+    monkeypatch.setattr(tabletree, "WORTH", 100)
+    for _ in range(PATIENCE):
+        engine.marginals(ss.Evidence())
+    assert not looks
+    for _ in range(3):
+        engine.marginals(ss.Evidence())
+    assert len(looks) == 1
+
+
+def test_groups_run_when_they_are_read(compilations, monkeypatch):
+    monkeypatch.setattr(tabletree, "target_groups", lambda *args, whole, cards: ((0,), (1, 2), (3, 4)))
+    monkeypatch.setattr(tabletree, "WORTH", 0)
+    student = ss.datasets.load("student")
+    whole = ss.BruteForce().prepare(student.problem())
+    read, log_partition = prepared(student).marginals(ss.Evidence())
+    assert log_partition == pytest.approx(0.0, abs=CLOSE)
+    assert compilations == ["query"]
+    for position in (4, 3, 1):
+        expected = whole.query([position], ss.Evidence()).distribution.values
+        np.testing.assert_allclose(read(position).values, expected, atol=CLOSE)
+    assert compilations == ["query", "group", "group"]
+    monkeypatch.delattr(Question, "marginals")
+    np.testing.assert_array_equal(read(3).values, read(3).values)
+    with pytest.raises(AttributeError, match="marginals"):
+        read(0)
+
+
+def test_plans_too_large_are_refused_before_anything_is_allocated():
+    with pytest.raises(ss.TooLarge, match="RecursiveConditioning"):
+        prepared(ss.datasets.load("alarm"), memory=2000).marginals(ss.Evidence())
+
+
+def test_answers_are_the_callers_own_and_read_only():
+    student = ss.datasets.load("student")
+    engine = prepared(student)
+    first, _ = engine.marginals(resolve({"grade": "A"}, student.variables))
+    before = first(1).values.copy()
+    engine.marginals(resolve({"grade": "C"}, student.variables))
+    np.testing.assert_array_equal(first(1).values, before)
+    with pytest.raises(ValueError, match="read-only"):
+        first(1).values[0] = 1.0
+
+
+def test_models_without_variables_and_with_everything_observed():
+    assert prepared(ss.MarkovNet()).log_partition(ss.Evidence()) == 0.0
+    student = ss.datasets.load("student")
+    everything = ss.Evidence(dict.fromkeys(range(5), 0))
+    _, log_partition = prepared(student).marginals(everything)
+    assert log_partition == pytest.approx(math.log(0.6 * 0.7 * 0.3 * 0.95 * 0.1), abs=CLOSE)

@@ -1,0 +1,81 @@
+"""Programs: the instructions do what the steps say, as loops and as matrix products, summing and maximizing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernel_calls import run as kernel_run
+from random_contractions import assembled, contracted, product_sum, random_network, summed
+from sepset.kernels.compiled import contraction as kernels
+
+
+def run(program, tables, maximize=False):
+    w = np.full(program.size, np.nan)
+    w[0] = 1.0
+    for offset, table in zip(program.offsets[1:].tolist(), tables, strict=False):
+        w[offset : offset + table.size] = table.reshape(-1)
+    exponents, flags = np.zeros(program.num_tensors, np.int64), np.zeros(2, np.int64)
+    kernel_run(w, ops=program.ops, groups=program.groups, exponents=exponents, flags=flags, maximize=maximize)
+    made = program.contraction
+
+    def read(tensor):
+        start = int(program.offsets[tensor])
+        shape = [made.cards[r] for r in made.scopes[tensor]]
+        return w[start : start + int(np.prod(shape))].reshape(shape) * 2.0 ** exponents[tensor]
+
+    return read
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_instruction_is_its_step(seed):
+    made, network = contracted(random_network(np.random.default_rng(seed)), targets=True)
+    program = assembled(made)
+    assert len(program.ops) == len(made.steps)
+    assert program.num_forward == made.num_forward
+    read = run(program, network.tables)
+    for result, first, second in made.steps:
+        scopes = made.scopes[first], made.scopes[second], made.scopes[result]
+        truth = product_sum(read(first), scopes[0], read(second), scopes[1], scopes[2])
+        np.testing.assert_allclose(read(result), truth, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_wide_tables_run_as_matrix_products_with_the_same_numbers(seed):
+    rng = np.random.default_rng(seed)
+    made, network = contracted(random_network(rng, num=5, largest=14, num_factors=5, arity=4), targets=True)
+    program = assembled(made)
+    read = run(program, network.tables)
+    for result, first, second in made.steps:
+        scopes = made.scopes[first], made.scopes[second], made.scopes[result]
+        truth = product_sum(read(first), scopes[0], read(second), scopes[1], scopes[2])
+        np.testing.assert_allclose(read(result), truth, rtol=1e-12)
+
+
+def test_some_of_the_wide_ones_are_matrix_products():
+    kinds = set()
+    for seed in range(12):
+        made, _ = contracted(
+            random_network(np.random.default_rng(seed), num=5, largest=14, num_factors=5, arity=4), targets=True
+        )
+        kinds |= set(assembled(made).ops[:, kernels.KIND].tolist())
+    assert kinds == {kernels.LOOPS, kernels.MATRIX}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_maximizing_gives_the_largest_product(seed):
+    made, network = contracted(random_network(np.random.default_rng(seed), num=5, largest=6))
+    read = run(assembled(made), network.tables, maximize=True)
+    best = np.prod([read(root).max() for root in made.roots])
+    np.testing.assert_allclose(best, summed(network, (), largest=True), rtol=1e-12)
+
+
+def test_tensors_lie_end_to_end_and_scratch_comes_behind():
+    made, _ = contracted(random_network(np.random.default_rng(3), num=5, largest=12, num_factors=6, arity=4))
+    program = assembled(made)
+    ends = program.offsets + made.sizes.astype(int)
+    assert program.offsets[0] == 0
+    assert (program.offsets[1:] == ends[:-1]).all()
+    assert program.size >= ends[-1]
+    assert (program.ops[:, kernels.SCRATCH] == ends[-1]).all()
+    assert program.nbytes == 8 * program.size

@@ -1,0 +1,108 @@
+"""Modes and draws read back from compiled trees."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from method_contract import Truth
+from random_models import markov_net, random_evidence, table_net
+from sepset.inference.compiled.readback import drawer, modes
+from sepset.variables.evidence import resolve
+from tolerances import STANDARD_ERRORS, TIE
+
+NUM_ROWS = 4000
+
+
+def cases(kind, num):
+    for seed in range(num):
+        rng = np.random.default_rng([seed, 11])
+        case = kind(rng)
+        given, weights = random_evidence(rng, case)
+        truth = Truth(case.factors, case.cards, weights)
+        if truth.log_z > -math.inf:
+            yield case, resolve(given, case.model.variables), truth
+
+
+@pytest.mark.parametrize("kind", [table_net, markov_net])
+def test_modes_attain_the_maximum(kind):
+    for case, evidence, truth in cases(kind, 25):
+        prepared = ss.CliqueTree().prepare(case.model.problem())
+        hidden = [v for v in range(len(case.variables)) if v not in set(evidence.observed)]
+        best = prepared.best(evidence, hidden)
+        codes = {**best.values, **evidence.codes}
+        there = truth.logs[tuple(codes[v] for v in range(len(case.variables)))]
+        assert there == pytest.approx(truth.logs.max(), abs=TIE)
+        assert best.log_value == pytest.approx(truth.logs.max(), abs=TIE)
+
+
+@pytest.mark.parametrize("kind", [table_net, markov_net])
+def test_draws_follow_the_posterior(kind):
+    for case, evidence, truth in cases(kind, 12):
+        prepared = ss.CliqueTree().prepare(case.model.problem())
+        drawn = prepared.sample(NUM_ROWS, evidence, np.random.default_rng(2))
+        hidden = [v for v in range(len(case.variables)) if v not in set(evidence.observed)]
+        assert sorted(drawn) == hidden
+        if not hidden:
+            continue
+        names = [case.variables[v].name for v in hidden]
+        expected = truth.marginal(names)
+        found = np.zeros_like(expected)
+        np.add.at(found, tuple(drawn[v] for v in hidden), 1.0 / NUM_ROWS)
+        assert not found[expected == 0].any()
+        error = np.sqrt(expected * (1 - expected) / NUM_ROWS)
+        assert (np.abs(found - expected) <= STANDARD_ERRORS * error + 5 / NUM_ROWS).all()
+
+
+def test_no_rows_and_no_variables():
+    prepared = ss.CliqueTree().prepare(ss.datasets.load("student").problem())
+    empty = prepared.sample(0, ss.Evidence(), np.random.default_rng(0))
+    assert all(len(column) == 0 for column in empty.values())
+    everything = ss.Evidence(dict.fromkeys(range(5), 0))
+    assert prepared.sample(3, everything, np.random.default_rng(0)) == {}
+
+
+def test_the_first_of_equal_modes():
+    weights = np.array([[0.0, 2.0, 2.0], [3.0, 1.0, 3.0]])
+    assert modes(weights, np.array([1, 0, 0])).tolist() == [0, 1, 1]
+
+
+class Fixed:
+    """A generator whose uniform numbers are given."""
+
+    def __init__(self, numbers):
+        self.numbers = np.array(numbers)
+
+    def random(self, size):
+        assert size == len(self.numbers)
+        return self.numbers
+
+
+@pytest.mark.parametrize("contexts", [1, 4])
+def test_a_draw_is_the_state_whose_share_holds_the_number(contexts):
+    rng = np.random.default_rng(contexts)
+    for size in (1, 2, 3, 7, 16):
+        weights = rng.choice([0.0, 0.5, 1.0, 3.0], size=(contexts, size))
+        weights[:, rng.integers(size)] = 1.0
+        which = rng.integers(contexts, size=200)
+        uniform = rng.random(200)
+        drawn = drawer(Fixed(uniform))(weights, which)
+        for row, u, code in zip(which, uniform, drawn, strict=True):
+            low = weights[row, :code].sum()
+            assert low <= u * weights[row].sum() < low + weights[row, code]
+
+
+def test_the_number_zero_draws_the_first_possible_state():
+    weights = np.array([[0.0, 2.0, 1.0], [0.0, 0.0, 1.0]])
+    for rows, expected in ((weights, [1, 2]), (weights[:1], [1])):
+        assert drawer(Fixed(np.zeros(len(rows))))(rows, np.arange(len(rows))).tolist() == expected
+
+
+def test_a_number_rounded_up_to_the_total_draws_the_last_possible_state():
+    weights = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 0.0]])
+    for rows in (weights, weights[:1]):
+        which = np.arange(len(rows))
+        assert drawer(Fixed(np.ones(len(rows))))(rows, which).tolist() == [1] * len(rows)

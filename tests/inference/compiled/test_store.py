@@ -1,0 +1,64 @@
+"""The store of a problem's numbers: entries, strides, scales, and what is left to logarithms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from random_models import markov_net, table_net
+from sepset.inference.compiled.store import NEAR_BITS, FactorStore, near_one
+
+
+@pytest.mark.parametrize("kind", [table_net, markov_net])
+def test_entries_are_found_by_strides(kind):
+    for seed in range(20):
+        case = kind(np.random.default_rng(seed))
+        problem = case.model.problem()
+        store = FactorStore.of(problem)
+        assert store.num_factors == problem.num_factors
+        for i, factor in enumerate(problem.factors()):
+            scale = 2.0 ** float(store.exponents[i])
+            for codes in np.ndindex(*(v.num_states for v in factor.scope)):
+                place = sum(store.strides[i][v] * c for v, c in zip(problem.scope(i), codes, strict=True))
+                states = {v.name: v.states[c] for v, c in zip(factor.scope, codes, strict=True)}
+                value = math.exp(factor.log_value(states))
+                assert store.values[store.offsets[i] + place] * scale == pytest.approx(value, rel=1e-12)
+
+
+def test_scopes_as_compressed_rows():
+    store = FactorStore.of(ss.datasets.load("student").problem())
+    start, members, strides = store.rows
+    for i, own in enumerate(store.strides):
+        assert members[start[i] : start[i + 1]].tolist() == list(own)
+        assert strides[start[i] : start[i + 1]].tolist() == list(own.values())
+
+
+def test_sparse_factors_become_dense():
+    a, b = ss.Discrete("a", 3), ss.Discrete("b", 3)
+    net = ss.BayesNet(ss.TableCPD(a, [0.2, 0.3, 0.5]), ss.DeterministicCPD(b, lambda x: 2 - x, given=a))
+    store = FactorStore.of(net.problem())
+    assert store.values[store.offsets[1] :].reshape(3, 3).tolist() == np.eye(3)[::-1].tolist()
+
+
+def test_a_problem_without_factors():
+    store = FactorStore.of(ss.MarkovNet(variables=[ss.Discrete("a")]).problem())
+    assert (store.num_factors, len(store.values), store.is_safe) == (0, 0, True)
+
+
+@pytest.mark.parametrize(("smallest", "safe"), [(1e-100, True), (1e-140, False), (0.0, True)])
+def test_wide_ranges_are_left_to_logarithms(smallest, safe):
+    factor = ss.Table(ss.Discrete("a"), [1.0, smallest])
+    assert FactorStore.of(ss.MarkovNet(factor).problem()).is_safe is safe
+
+
+def test_entries_far_from_one_are_scaled_by_a_power_of_two():
+    entries = np.array([0.0, 3.0, 1.0]) * 2.0**-300
+    near, shift = near_one(entries)
+    assert 0.5 <= near.max() < 1.0
+    np.testing.assert_array_equal(near * 2.0**shift, entries)
+    close = np.array([1.0, 2.0 ** (NEAR_BITS - 1)])
+    assert near_one(close)[0] is close
+    assert near_one(np.zeros(2))[1] == 0

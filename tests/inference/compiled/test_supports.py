@@ -1,0 +1,124 @@
+"""Programs over supports: every answer by enumeration; made at once, after some uses, or not at all."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from sepset.inference.compiled import domains as sparsestates, supports as sparseprogram
+from sepset.inference.compiled.supports import SparseProgram, sparse_program
+from tolerances import CLOSE
+from zero_cases import check, model_of, zero_case
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """Which kinds of runs went over supports."""
+    made = []
+    for name in ("joint", "marginals"):
+        run = getattr(SparseProgram, name)
+        monkeypatch.setattr(SparseProgram, name, lambda *args, name=name, run=run: made.append(name) or run(*args))
+    return made
+
+
+@pytest.mark.parametrize("shrink", [False, True])
+@pytest.mark.parametrize("seed", range(15))
+def test_every_question(seed, shrink, runs, monkeypatch):
+    monkeypatch.setattr(sparsestates, "FEW", 0 if shrink else 10**9)
+    monkeypatch.setattr(sparsestates, "ALWAYS", 1e-9)
+    monkeypatch.setattr(sparsestates, "SURE", 0.0)
+    factors = zero_case(seed, 0.25)
+    engine = ss.CliqueTree(zeros="sparse").prepare(model_of(factors).problem())
+    check(engine, factors, {})
+    for a, c in itertools.product(range(3), range(4)):
+        check(engine, factors, {"a": a, "c": c})
+    check(engine, factors, {"b": np.array([0.0, 2.0]), "e": 1})
+    assert "joint" in runs
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_wide_numbers_go_to_logarithms(seed):
+    rng = np.random.default_rng(seed)
+    factors = [(scope, table * 10.0 ** rng.uniform(-100, 0, table.shape)) for scope, table in zero_case(seed, 0.35)]
+    engine = ss.CliqueTree(zeros="sparse").prepare(model_of(factors).problem())
+    for given in ({}, {"a": 1}, {"e": 0, "c": 3}):
+        check(engine, factors, given)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_new_numbers_with_the_same_zeros_run_on_the_same_supports(seed, runs):
+    factors = zero_case(seed)
+    engine = ss.CliqueTree(zeros="sparse").prepare(model_of(factors).problem())
+    check(engine, factors, {"c": 1})
+    rng = np.random.default_rng(seed)
+    fewer = [(scope, table * (rng.random(table.shape) > 0.2) * 3.0) for scope, table in factors]
+    check(engine.with_values([table for _, table in fewer]), fewer, {"c": 1})
+    full = [(scope, table + 0.5) for scope, table in factors]
+    check(engine.with_values([table for _, table in full]), full, {"c": 1})
+
+
+def counter(length=6, states=40):
+    """A running sum of dice, modulo the number of states: in each table one entry of forty is not zero."""
+    dice = [ss.Discrete(f"die{i}", 6) for i in range(length)]
+    sums = [ss.Discrete(f"sum{i}", states) for i in range(length)]
+    cpds = [ss.TableCPD(die, np.arange(1.0, 7.0) / 21.0) for die in dice]
+    cpds.append(ss.DeterministicCPD(sums[0], lambda x: x, given=[dice[0]]))
+    for i in range(1, length):
+        cpds.append(ss.DeterministicCPD(sums[i], lambda s, x: (s + x) % states, given=[sums[i - 1], dice[i]]))
+    return ss.BayesNet(*cpds)
+
+
+def test_a_sum_of_dice_by_convolution(runs):
+    net = counter()
+    found = ss.marginals(net, method=ss.CliqueTree(zeros="sparse"))["sum5"].values
+    expected = np.ones(1)
+    for _ in range(6):
+        expected = np.convolve(expected, np.arange(1.0, 7.0) / 21.0)
+    np.testing.assert_allclose(found[: len(expected)], expected, rtol=CLOSE)
+    assert runs == ["marginals"]
+
+
+def test_auto_goes_over_after_some_uses_where_that_is_cheaper(runs, monkeypatch):
+    monkeypatch.setattr(sparseprogram, "USES", 3)
+    monkeypatch.setattr(sparseprogram, "WORTH", 1000)
+    monkeypatch.setattr(sparseprogram, "DENSE", 1.0)
+    engine = ss.prepare(counter(length=12, states=30))
+    first = engine.query("die0", given={"sum11": 11}).values
+    assert not runs
+    for _ in range(2):
+        np.testing.assert_allclose(engine.query("die0", given={"sum11": 11}).values, first, rtol=CLOSE)
+    assert runs == ["joint"]
+    alarm = ss.prepare(ss.datasets.load("asia"))
+    for _ in range(4):
+        alarm.query("dysp")
+    assert runs == ["joint"]
+
+
+def test_a_program_with_too_many_triples_is_not_made():
+    engine = ss.CliqueTree().prepare(counter().problem())
+    question = engine._question("query", ss.Evidence(), (11,))
+    store, _ = engine._within(question.states, ss.Evidence())
+    made = sparse_program(question, store)
+    assert made.num_triples < question.program.work / 10
+    assert sparse_program(question, store, made.num_triples) is not None
+    assert sparse_program(question, store, made.num_triples - 1) is None
+
+
+def test_dense_never_looks(runs, monkeypatch):
+    monkeypatch.setattr(sparseprogram, "USES", 1)
+    monkeypatch.setattr(sparseprogram, "WORTH", 0)
+    ss.query(counter(), "die0", given={"sum5": 11}, method=ss.CliqueTree(zeros="dense"))
+    assert not runs
+
+
+def test_long_runs_can_be_interrupted(monkeypatch):
+    asked = []
+    monkeypatch.setattr(sparseprogram, "LONG", 0)
+    monkeypatch.setattr(sparseprogram, "interruptible", lambda run: asked.append(1) or run(np.zeros(1, np.uint8)))
+    found = ss.log_probability(counter(), given={"sum5": 0}, method=ss.CliqueTree(zeros="sparse"))
+    assert float(found) == pytest.approx(6 * math.log(1 / 21))
+    assert asked

@@ -1,0 +1,68 @@
+"""The k most probable assignments: all of them, in order, each once."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import oracle
+import sepset as ss
+from random_models import markov_net
+from sepset.inference.map.kbest import k_best
+from sepset.variables.evidence import Evidence
+from tolerances import TIE
+
+A, B = ss.Discrete("a", 2), ss.Discrete("b", 3)
+METHODS = [ss.BruteForce(), ss.VariableElimination(), ss.CliqueTree()]
+
+
+@pytest.mark.parametrize(
+    "method", [ss.BruteForce(), ss.VariableElimination(), ss.CliqueTree()], ids=lambda m: type(m).__name__
+)
+@pytest.mark.parametrize("seed", range(25))
+def test_asking_for_all_ranks_the_whole_support(method, seed):
+    case = markov_net(np.random.default_rng([seed, 1]), ties=bool(seed % 2))
+    expected = oracle.k_best(case.factors, case.cards, 10**6)
+    found = k_best(method.prepare(case.model.problem()), Evidence(), range(len(case.cards)), 10**6)
+    np.testing.assert_allclose([b.log_value for b in found], [value for _, value in expected], rtol=0, atol=TIE)
+    cells = {tuple(int(b.values[v]) for v in range(len(case.cards))) for b in found}
+    assert cells == {tuple(one.values()) for one, _ in expected}
+
+
+def test_fewer_come_back_where_fewer_are_possible():
+    model = ss.MarkovNet(ss.Table((A, B), [[1, 0, 2], [0, 0, 0]]))
+    result = ss.map_assignment(model, k=5)
+    assert [tuple(one.values()) for one in result.assignments] == [(0, 2), (0, 0)]
+    assert result.log_values == pytest.approx((math.log(2), 0.0))
+
+
+def test_likelihoods_and_masks_combine():
+    model = ss.MarkovNet(ss.Table(B, [1, 1, 1]))
+    result = ss.map_assignment(model, given={"b": ss.Likelihood([3, 0, 2])}, k=3)
+    assert [one["b"] for one in result.assignments] == [0, 2]
+    assert result.probability == pytest.approx(0.6)
+
+
+def test_an_impossible_problem_has_one_answer_of_value_zero():
+    model = ss.MarkovNet(ss.Table(A, [0, 0]))
+    assert [b.log_value for b in k_best(ss.BruteForce().prepare(model.problem()), Evidence(), [0], 3)] == [-math.inf]
+
+
+def test_reals_have_no_second_best():
+    net = ss.BayesNet(ss.LinearGaussian(ss.Real("x"), 1.0, covariance=1.0))
+    assert ss.map_assignment(net, k=1).assignment == {"x": 1.0}
+    with pytest.raises(ss.NotApplicable, match=r"continuous ones have no second best. Use k=1"):
+        ss.map_assignment(net, k=2)
+
+
+def test_cells_do_not_make_new_plans():
+    """Every cell asks the same question under other masks, so one plan serves all of them."""
+    variables = [ss.Discrete(f"x{i}", 3) for i in range(6)]
+    rng = np.random.default_rng(0)
+    model = ss.MarkovNet(*(ss.Table(p, rng.random((3, 3))) for p in itertools.pairwise(variables)))
+    engine = ss.prepare(model, method=ss.VariableElimination())
+    engine.map_assignment(k=20)
+    assert len(engine.prepared._plans._plans) == 1

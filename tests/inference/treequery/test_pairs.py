@@ -1,0 +1,96 @@
+"""All pairs in one sweep equal enumeration, whatever the root, the parts and the zeros."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from random_trees import calibrated
+from sepset.errors import ScopeError, TooLarge
+from sepset.graphs.clusters import CliqueTree
+from sepset.inference.exact.cliquetree import PreparedCliqueTree
+from sepset.inference.exact.messages import calibrate
+from sepset.inference.treequery.pairs import PairSweep
+from tolerances import CLOSE
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_pair_is_that_of_enumeration(seed):
+    case = calibrated(np.random.default_rng([seed, 29]), num=8)
+    if case is None:
+        return
+    names = list(case.result.tree.variables)
+    pairs = PairSweep(case.result.tree, [case.problem.variables[n] for n in names]).run(case.result.beliefs)
+    assert list(pairs) == list(itertools.combinations(names, 2))
+    assert len(pairs) == len(list(pairs))
+    for a, b in itertools.permutations(names, 2):
+        np.testing.assert_allclose(pairs[a, b].values, case.marginal([a, b]), rtol=0, atol=CLOSE)
+
+
+@pytest.mark.parametrize("kept", [0, 2**16])
+@pytest.mark.parametrize("seed", range(12))
+def test_wide_trees_whose_sepsets_differ(seed, kept, monkeypatch):
+    monkeypatch.setattr("sepset.inference.treequery.pairs._KEPT", kept)
+    rng = np.random.default_rng([seed, 37])
+    core = ["a", "b", "c"]
+    inside = [[n for n in core if rng.random() < 0.6] for _ in range(4)]
+    clusters = [core, *([*shared[::-1], f"x{i}", f"y{i}"] for i, shared in enumerate(inside))]
+    tree = CliqueTree(clusters, [(0, i + 1) for i in range(4)])
+    variables = {name: ss.Discrete(name, int(rng.integers(1, 4))) for name in tree.variables}
+    factors = [ss.Table.random([variables[n] for n in rng.permutation(c)], rng, zeros=0.1) for c in clusters]
+    result = calibrate(tree, factors)
+    if result.log_partition == -math.inf:
+        return
+    pairs = PairSweep(tree, list(variables.values())).run(result.beliefs)
+    joint = functools.reduce(lambda f, g: f * g, factors)
+    for a, b in itertools.combinations(variables, 2):
+        expected = joint.marginalize([n for n in variables if n not in (a, b)]).align([a, b]).values
+        np.testing.assert_allclose(pairs[a, b].values, expected / expected.sum(), rtol=0, atol=CLOSE)
+
+
+def test_sparse_beliefs_and_scopes_in_any_order():
+    a, b, c = (ss.Discrete(n, k) for n, k in (("a", 2), ("b", 3), ("c", 2)))
+    rng = np.random.default_rng(3)
+    joint = rng.random((2, 3)) @ np.diag([1.0, 0.0, 2.0])
+    row = rng.random((3, 2))
+    row /= row.sum(axis=1, keepdims=True)
+    beliefs = [ss.SparseTable.from_table(ss.Table((a, b), joint)), ss.Table((c, b), (joint.sum(0)[:, None] * row).T)]
+    pairs = PairSweep(CliqueTree([("b", "a"), ("b", "c")], [(0, 1)]), [a, b, c]).run(beliefs)
+    np.testing.assert_allclose(pairs["a", "c"].values, joint @ row / joint.sum())
+    np.testing.assert_allclose(pairs[c, a].values, (joint @ row / joint.sum()).T)
+    np.testing.assert_allclose(pairs["a", "b"].values, joint / joint.sum())
+
+
+def test_the_alarm_network_against_one_query_a_pair():
+    net = ss.datasets.load("alarm")
+    evidence = ss.prepare(net)._evidence({"HR": "LOW", "PRESS": "HIGH"})
+    prepared = PreparedCliqueTree(net.problem(), ss.CliqueTree())
+    pairs = prepared.pairwise_marginals(evidence)
+    assert len(pairs) == 35 * 34 // 2
+    names = [v.name for v in net.variables]
+    for a, b in list(pairs)[::23]:
+        expected = prepared.query([names.index(a), names.index(b)], evidence).distribution
+        np.testing.assert_allclose(pairs[a, b].values, expected.values, rtol=0, atol=CLOSE)
+
+
+def test_empty_and_single():
+    assert list(PairSweep(CliqueTree([]), []).run([])) == []
+    a = ss.Discrete("a")
+    pairs = PairSweep(CliqueTree([("a",)]), [a]).run([ss.Table(a, [1, 2])])
+    assert len(pairs) == 0
+    with pytest.raises(ScopeError, match="asked for twice"):
+        pairs["a", "a"]
+    with pytest.raises(ScopeError, match="no pair with 'b'"):
+        pairs["a", "b"]
+    assert repr(pairs) == "PairwiseMarginals(1 variables)"
+
+
+def test_too_much_memory_is_refused_with_the_figure():
+    a, b = ss.Discrete("a", 100), ss.Discrete("b", 100)
+    with pytest.raises(TooLarge, match="All pairs of 2 variables need about"):
+        PairSweep(CliqueTree([("a", "b")]), [a, b], memory=1000)

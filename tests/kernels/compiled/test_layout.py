@@ -1,0 +1,40 @@
+"""Layout: groups cover each step's states once, whatever their order, and copies fit what they pack."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from random_contractions import assembled, contracted, random_network
+from sepset.kernels.compiled import contraction as kernels
+
+
+@pytest.mark.parametrize("largest", [2, 4, 14])
+@pytest.mark.parametrize("seed", range(6))
+def test_loops_visit_every_state_of_the_union_once(seed, largest):
+    made, _ = contracted(random_network(np.random.default_rng(seed), num=5, largest=largest, arity=4), targets=True)
+    program = assembled(made)
+    for op, (result, first, second) in zip(program.ops.tolist(), made.steps, strict=True):
+        groups = program.groups[op[kernels.FIRST] : op[kernels.FIRST] + op[kernels.COUNT]]
+        assert len(groups) >= 2
+        assert math.prod(groups[:, 0].tolist()) == made.size({*made.scopes[first], *made.scopes[second]})
+        for column, tensor in enumerate((first, second, result), start=1):
+            reached = {0}
+            for size, step in groups[:, [0, column]].tolist():
+                reached = {place + i * step for place in reached for i in range(size)}
+            assert reached == set(range(int(made.sizes[tensor])))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_matrix_products_have_the_sizes_of_their_operands(seed):
+    made, _ = contracted(
+        random_network(np.random.default_rng(seed), num=5, largest=14, num_factors=5, arity=4), targets=True
+    )
+    program = assembled(made)
+    for op, (result, first, second) in zip(program.ops, made.steps, strict=True):
+        if op[kernels.KIND] == kernels.MATRIX:
+            batch, m, n, k = op[[kernels.BATCH, kernels.M, kernels.N, kernels.K]].tolist()
+            sizes = made.sizes[[first, second, result]].astype(int).tolist()
+            assert sizes == [batch * m * k, batch * k * n, batch * m * n]

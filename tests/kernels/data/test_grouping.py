@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sepset.kernels.data import grouping
+
+
+def grouped(words, function=grouping.group_rows):
+    groups, firsts = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
+    count = function(words, groups, firsts)
+    return firsts[:count], groups
+
+
+@pytest.mark.parametrize(("num_rows", "width", "distinct"), [(0, 1, 1), (1, 2, 1), (5000, 1, 3), (9000, 3, 4000)])
+def test_groups_are_numbered_by_first_appearance(num_rows, width, distinct):
+    rng = np.random.default_rng(1)
+    words = rng.integers(-(2**62), 2**62, (distinct, width))[rng.integers(0, distinct, num_rows)]
+    firsts, groups = grouped(words)
+    np.testing.assert_array_equal(words[firsts][groups], words)
+    assert len(np.unique(words, axis=0)) == len(firsts)
+    assert np.all(np.diff(firsts) > 0)
+    assert np.all(firsts[groups] <= np.arange(num_rows))
+
+
+@pytest.mark.filterwarnings("ignore:overflow")  # hashing wraps around on purpose
+def test_the_same_uncompiled(monkeypatch):
+    for name in ("hashed", "same", "doubled"):
+        monkeypatch.setattr(grouping, name, getattr(getattr(grouping, name), "py_func", getattr(grouping, name)))
+    words = np.arange(1500).reshape(-1, 1) % 700
+    plain = getattr(grouping.group_rows, "py_func", grouping.group_rows)
+    for one, other in zip(grouped(words, plain), grouped(words), strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sepset.cpds.priors.gaussian import NormalMean
+from sepset.data.dataset import Dataset
+from sepset.errors import DataError, NotApplicable, ScopeError
+from sepset.learning.classify.classification import Classifier
+from sepset.learning.classify.discriminant import discriminant_analysis
+from sepset.variables.variable import Discrete, Real
+from tolerances import CLOSE, printed
+
+PUBLISHED = {"c": [1, 1, 1, 2, 2], "x": [1.0, 2.0, 3.0, 10.0, 12.0]}
+
+
+def test_published_classes():
+    model = discriminant_analysis(PUBLISHED, "c")
+    np.testing.assert_allclose(model.cpd("c").values, [0.6, 0.4])
+    np.testing.assert_allclose(model.cpd("x").intercept[:, 0], [2.0, 11.0])
+    np.testing.assert_allclose(model.cpd("x").covariance[:, 0, 0], [0.8, 0.8])
+    found = Classifier(model, "c").probabilities({"x": [6.0]})[0, 1]
+    assert found == pytest.approx(0.0023986, abs=printed(7))
+    for x in (5.5, 6.0, 7.0):
+        logistic = 1 / (1 + math.exp(-(11.25 * x - 73.530465)))
+        assert Classifier(model, "c").probabilities({"x": [x]})[0, 1] == pytest.approx(logistic, abs=1e-6)
+    np.testing.assert_allclose(discriminant_analysis(PUBLISHED, "c", pseudo_count=[2, 3]).cpd("c").values, [0.5, 0.5])
+
+
+def test_published_shrinkage_of_class_means():
+    first, second = (NormalMean(5.0, 1 / 4, noise=1.0).update(x) for x in ([1.0, 2.0, 3.0], [10.0, 12.0]))
+    assert (first.mean, second.mean) == pytest.approx((2.230769, 10.333333), abs=printed(6))
+    assert (first.precision, second.precision) == (3.25, 2.25)
+
+
+def rows_of(seed=0, num_rows=90):
+    rng = np.random.default_rng(seed)
+    c = rng.integers(3, size=num_rows)
+    mix = np.array([[1.0, 0.4, 0.0], [0.0, 1.0, -0.5], [0.0, 0.0, 0.7]])
+    x = rng.normal(size=(num_rows, 3)) @ mix + c[:, None] * [1.0, 0.0, -0.5]
+    return c, x, {"c": c, "x": x[:, 0], "y": x[:, 1], "z": x[:, 2]}
+
+
+@pytest.mark.parametrize("covariance", ["shared", "own"])
+def test_the_network_is_bayes_rule_with_scipy(covariance):
+    c, x, frame = rows_of()
+    model = discriminant_analysis(frame, "c", covariance=covariance)
+    parts = [x[c == k] for k in range(3)]
+    pooled = sum((p - p.mean(axis=0)).T @ (p - p.mean(axis=0)) for p in parts) / len(x)
+    scores = np.stack(
+        [
+            stats.multivariate_normal(
+                p.mean(axis=0), pooled if covariance == "shared" else np.cov(p.T, bias=True)
+            ).logpdf(x)
+            + math.log(len(p) / len(x))
+            for p in parts
+        ],
+        axis=1,
+    )
+    expected = np.exp(scores - scores.max(axis=1, keepdims=True))
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(Classifier(model, "c").probabilities(frame), expected, atol=CLOSE)
+    assert model.log_probability(frame).sum() == pytest.approx(scores[np.arange(len(c)), c].sum(), rel=CLOSE)
+
+
+def test_scikit_learn_agrees():
+    discriminant = pytest.importorskip("sklearn.discriminant_analysis")
+    c, x, frame = rows_of(1)
+    ours = Classifier(discriminant_analysis(frame, "c"), "c").probabilities(frame)
+    theirs = discriminant.LinearDiscriminantAnalysis(solver="lsqr").fit(x, c).predict_proba(x)
+    np.testing.assert_allclose(ours, theirs, atol=1e-7)
+
+
+def test_weights_and_no_features():
+    c, _, frame = rows_of(2)
+    weights = np.random.default_rng(0).integers(1, 4, size=len(c))
+    again = {k: np.repeat(v, weights) for k, v in frame.items()}
+    first, second = discriminant_analysis(frame, "c", weights=weights), discriminant_analysis(again, "c")
+    np.testing.assert_allclose(first.log_probability(frame), second.log_probability(frame), rtol=CLOSE)
+    carried = discriminant_analysis(Dataset(frame).with_weights(weights), "c")
+    np.testing.assert_allclose(carried.log_probability(frame), second.log_probability(frame), rtol=CLOSE)
+    alone = discriminant_analysis(frame, "c", [])
+    assert alone.variables.names == ("c",)
+    chosen = discriminant_analysis(frame, "c", ["z", "x"])
+    assert chosen.parents("x") == ("c", "z")
+
+
+def test_what_is_refused():
+    with pytest.raises(NotApplicable, match="'shared' or 'own'"):
+        discriminant_analysis(PUBLISHED, "c", covariance="diagonal")
+    with pytest.raises(ScopeError, match="Give it states"):
+        discriminant_analysis(PUBLISHED, "x")
+    with pytest.raises(ScopeError, match="real features"):
+        discriminant_analysis({"c": [0, 1], "d": [0, 1]}, "c", ["d"])
+    with pytest.raises(DataError, match="EM"):
+        discriminant_analysis({"c": [0, 1], "x": [0.5, None]}, "c")
+    empty = Dataset.from_codes([Discrete("c"), Real("x")], {"c": [0, 0], "x": [1.0, 2.0]})
+    with pytest.raises(DataError, match="No row has c=1"):
+        discriminant_analysis(empty, "c")

@@ -1,0 +1,121 @@
+"""Standard errors: textbook ones for complete rows, numeric Hessians for others, infinite where nothing is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from random_incomplete import log_likelihood
+from sepset.cpds.table import TableCPD
+from sepset.data.dataset import Dataset
+from sepset.errors import ScopeError, TooLarge
+from sepset.graphs.graph import DAG
+from sepset.inference.iterate import Until
+from sepset.learning.fit import fit
+from sepset.learning.incomplete.em import EM
+from sepset.learning.incomplete.standarderrors import standard_errors
+from sepset.models.bayesnet import BayesNet
+from sepset.variables.variable import Discrete
+
+
+def test_complete_tables_have_the_textbook_errors():
+    net = BayesNet.random(DAG.parse("a -> b"), states={"a": 3, "b": 2}, seed=1)
+    rows = net.sample(300, seed=2)
+    model = fit(net, rows).model
+    found = standard_errors(model, rows)
+    theta, M = model.cpd("b").values, np.bincount(rows.codes("a"), minlength=3)[:, None]
+    assert_allclose(found["b"], np.sqrt(theta * (1 - theta) / M), rtol=1e-5)
+    p = model.cpd("a").values
+    assert_allclose(found["a"], np.sqrt(p * (1 - p) / 300), rtol=1e-5)
+    assert_allclose(found.missing, 0.0, atol=1e-6)
+    assert found.is_identified
+
+
+def test_complete_lines_have_the_textbook_errors():
+    rng = np.random.default_rng(0)
+    x = rng.normal(3.0, 2.0, 400)
+    y = 1.0 + 0.5 * x + rng.normal(size=400)
+    frame = {"x": x, "y": y}
+    model = fit(DAG.parse("x -> y"), frame).model
+    found = standard_errors(model, frame)
+    s2 = model.cpd("y").covariance.item()
+    Z = np.column_stack([np.ones(400), x])
+    errors = np.sqrt(np.diag(s2 * np.linalg.inv(Z.T @ Z)))
+    assert_allclose(found["y"][0], [*errors, s2 * np.sqrt(2 / 400)], rtol=1e-4)
+
+
+def test_missing_cells_widen_them_as_a_numeric_hessian_says():
+    rows = [(1, 1)] * 13 + [(1, 0)] * 16 + [(0, 1)] * 9 + [(0, 0)] * 4 + [(None, 1)] * 5 + [(0, None)] * 3
+    a, b = Discrete("a"), Discrete("b")
+    data = Dataset({"a": [r[0] for r in rows], "b": [r[1] for r in rows]}, [a, b])
+    model = fit(DAG.parse("a -> b"), data, EM(), until=Until(steps=500, tolerance=None)).model
+
+    def net(t):
+        return BayesNet(TableCPD(a, [1 - t[0], t[0]]), TableCPD(b, [[1 - t[1], t[1]], [1 - t[2], t[2]]], given=a))
+
+    at = np.array([model.cpd("a").values[1], *model.cpd("b").values[:, 1]])
+    h = 1e-4
+    H = np.zeros((3, 3))
+    for i in range(3):
+        for j in range(3):
+            e, f = np.eye(3)[i] * h, np.eye(3)[j] * h
+            H[i, j] = sum(s * u * log_likelihood(net(at + s * e + u * f), data) for s in (1, -1) for u in (1, -1))
+    errors = np.sqrt(np.diag(np.linalg.inv(-H / (4 * h * h))))
+    found = standard_errors(model, data)
+    assert_allclose([found["a"][1], *found["b"][:, 1]], errors, rtol=1e-3)
+    assert 0 < found.missing[0] < 1
+
+
+def test_the_largest_missing_share_is_the_rate_of_em():
+    net = BayesNet.random(DAG.parse("h -> a; h -> b; h -> c; h -> d"), states=2, seed=3)
+    rows = net.sample(500, seed=1).select(["a", "b", "c", "d"])
+    found = fit(net, rows, EM(start="model", acceleration="squarem"), until=Until(steps=300, tolerance=1e-15))
+    errors = standard_errors(found.model, rows)
+    before = fit(net, rows, EM(start="model"), until=Until(steps=60, tolerance=None)).trace
+    gaps = found.log_likelihood - before[-3:]
+    assert_allclose(np.sqrt(gaps[2] / gaps[1]), errors.missing[0], rtol=0.05)
+
+
+def test_what_is_not_identified_is_infinite():
+    h, x = Discrete("h"), Discrete("x")
+    net = BayesNet(TableCPD(h, [0.4, 0.6]), TableCPD(x, [[0.3, 0.7], [0.8, 0.2]], given=h))
+    rows = {"x": [0] * 60 + [1] * 40}
+    model = fit(net, rows, EM(start="model"), until=Until(steps=200, tolerance=None)).model
+    found = standard_errors(model, rows)
+    assert found.num_unknown == 2
+    assert np.isinf(found["h"]).all()
+    assert "2 directions unknown" in repr(found)
+
+
+def test_borders_have_none():
+    rows = {"a": [0, 0, 1, 1], "b": [0, 0, 0, 1]}
+    found = standard_errors(fit(DAG.parse("a -> b"), rows).model, rows)
+    assert np.isnan(found["b"][0]).all()
+    assert_allclose(found["b"][1], np.sqrt(0.25 / 2), rtol=1e-5)
+
+
+def test_weights_names_and_limits(monkeypatch):
+    rows = {"a": [0, 1]}
+    model = fit(DAG.parse("a"), rows, weights=[30.0, 10.0]).model
+    found = standard_errors(model, rows, weights=[30.0, 10.0])
+    assert_allclose(found["a"], np.sqrt(0.75 * 0.25 / 40), rtol=1e-5)
+    assert (list(found), len(found)) == (["a"], 1)
+    assert found[Discrete("a")] is found["a"]
+    with pytest.raises(ScopeError, match="no standard errors"):
+        found["b"]
+    monkeypatch.setattr("sepset.learning.incomplete.standarderrors.LARGEST", 1)
+    with pytest.raises(TooLarge):
+        standard_errors(model, rows)
+    assert len(standard_errors(BayesNet(), {})) == 0
+
+
+def test_unknown_names_are_absent():
+    rows = {"a": [0, 1, 1]}
+    found = standard_errors(fit(DAG.parse("a"), rows).model, rows)
+    assert "a" in found
+    assert Discrete("a") in found
+    for stranger in ("b", Discrete("b"), 3, None):
+        assert stranger not in found
+        assert found.get(stranger) is None
+        assert found.get(stranger, 7) == 7

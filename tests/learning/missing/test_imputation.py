@@ -1,0 +1,174 @@
+"""Imputation as a user meets it: frames in, datasets out, and what multiple imputation restores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import sepset as ss
+from sepset.learning.missing.imputation import impute
+from sepset.learning.missing.mechanisms import MAR, Hiding, mask
+from sepset.learning.missing.pooling import pool_estimates
+
+RAIN, WET = ss.Discrete("rain", (False, True)), ss.Discrete("wet", (False, True))
+NET = ss.BayesNet(ss.TableCPD(RAIN, [0.8, 0.2]), ss.TableCPD(WET, [[0.9, 0.1], [0.2, 0.8]], given=RAIN))
+FRAME = {"rain": [None, None, True], "wet": [True, False, None]}
+
+
+@pytest.mark.parametrize("make", [pa.table, dict, pd.DataFrame, pl.DataFrame, lambda f: ss.Dataset(f, [RAIN, WET])])
+def test_any_frame(make):
+    found = impute(NET, make(FRAME))
+    assert found["rain"].tolist() == [True, False, True]
+    assert found["wet"].tolist() == [True, False, True]
+
+
+def test_other_columns_are_left_out_and_hidden_ones_are_filled_on_request():
+    rows = {"wet": [True, False], "note": ["x", "y"]}
+    assert impute(NET, rows).variables.names == ("wet",)
+    assert impute(NET, rows, variables=["rain", "wet"])["rain"].tolist() == [True, False]
+
+
+def test_an_empty_column_is_filled():
+    found = impute(NET, ss.Dataset.from_codes([RAIN, WET], np.array([[-1, 1], [-1, 0]])))
+    assert found["rain"].tolist() == [True, False]
+
+
+def test_weights_and_rows_stay_in_place():
+    data = ss.Dataset(FRAME, [RAIN, WET], weights=[1.0, 2.0, 3.0])
+    found = impute(NET, data)
+    assert found.weights.tolist() == [1.0, 2.0, 3.0]
+    assert impute(NET, data[:0]).num_rows == 0
+
+
+def test_complete_data_is_itself():
+    data = NET.sample(20, seed=0)
+    for kind in ("mode", "mean", "map", "draw"):
+        assert impute(NET, data, kind=kind).equals(data)
+
+
+def test_copies_are_independent_and_reproducible():
+    data = ss.Dataset.from_codes([RAIN, WET], np.full((50, 2), -1))
+    first, second = impute(NET, data, kind="draw", copies=2, seed=4)
+    assert first.is_complete
+    assert not first.equals(second)
+    again = impute(NET, data, kind="draw", copies=2, seed=4, threads=2)
+    assert first.equals(again[0])
+    assert second.equals(again[1])
+    assert impute(NET, data, kind="draw", seed=4).equals(impute(NET, data, kind="draw", copies=1, seed=4)[0])
+
+
+def test_one_model_a_copy():
+    dry = NET.with_cpds(ss.TableCPD(RAIN, [1.0, 0.0]))
+    pour = NET.with_cpds(ss.TableCPD(RAIN, [0.0, 1.0]))
+    found = impute([dry, pour], {"rain": [None, None], "wet": [True, False]}, kind="draw", copies=2)
+    assert [copy["rain"].tolist() for copy in found] == [[False, False], [True, True]]
+
+
+def test_a_markov_network():
+    a, b = ss.Discrete("a", 2), ss.Discrete("b", 2)
+    net = ss.MarkovNet(ss.Table((a, b), [[9.0, 1.0], [1.0, 4.0]]))
+    assert impute(net, {"a": [None, None], "b": [0, 1]})["a"].tolist() == [0, 1]
+
+
+def test_multiple_imputation_restores_what_single_imputation_shrinks():
+    """Under MAR the mean of complete cases is biased; draws pooled by Rubin's rules cover the truth."""
+    x, y = ss.Real("x"), ss.Real("y")
+    net = ss.BayesNet(
+        ss.LinearGaussian(x, covariance=1.0), ss.LinearGaussian(y, 1.0, coefficients=2.0, covariance=1.0, given=x)
+    )
+    data = mask(net.sample(4000, seed=0), MAR({"y": Hiding(lambda x: 1 / (1 + np.exp(-2 * x)), given="x")}), seed=1)
+    copies = impute(net, data, kind="draw", copies=10, seed=2)
+    values = [copy.values("y") for copy in copies]
+    pooled = pool_estimates([v.mean() for v in values], [v.var(ddof=1) / len(v) for v in values])
+    low, high = pooled.interval(0.999)
+    assert low < 1.0 < high
+    assert np.nanmean(data.values("y")) < 0.2
+    assert np.mean([v.var() for v in values]) == pytest.approx(5.0, rel=0.1)
+    assert impute(net, data, kind="mean").values("y").var() < 4.8
+
+
+def test_rows_that_are_wholly_missing_get_the_marginals():
+    data = ss.Dataset.from_codes([RAIN, WET], np.full((20_000, 2), -1))
+    assert set(impute(NET, data[:5])["wet"].tolist()) == {False}
+    drawn = impute(NET, data, kind="draw", seed=3)
+    both = drawn.codes("rain") * 2 + drawn.codes("wet")
+    shares = np.bincount(both, minlength=4) / len(both)
+    assert shares == pytest.approx([0.72, 0.08, 0.04, 0.16], abs=4 * np.sqrt(0.25 / len(both)))
+
+
+def mixed_net():
+    d, x, y = ss.Discrete("d", ("low", "high")), ss.Real("x"), ss.Real("y")
+    return ss.BayesNet(
+        ss.TableCPD(d, [0.25, 0.75]),
+        ss.LinearGaussian(x, [-1.0, 2.0], covariance=[1.0, 0.25], by=d),
+        ss.LinearGaussian(y, 0.5, coefficients=2.0, covariance=1.0, given=x),
+    )
+
+
+def test_wholly_missing_rows_of_mixed_networks():
+    """Modes and means are those of the network: P(high) = 3/4, E x = 5/4, E y = 3."""
+    empty = {"d": [None], "x": [None], "y": [None]}
+    found = impute(mixed_net(), empty, kind="mean")
+    assert found["d"].tolist() == ["high"]
+    assert [*found["x"].tolist(), *found["y"].tolist()] == pytest.approx([1.25, 3.0], rel=1e-12)
+    assert impute(mixed_net(), empty, kind="map")["x"].tolist() == pytest.approx([2.0])
+    drawn = impute(mixed_net(), {name: [None] * 20_000 for name in empty}, kind="draw", seed=1)
+    assert drawn.values("x").mean() == pytest.approx(1.25, abs=0.05)
+    # Var x = E Var + Var E = 0.25 * 1 + 0.75 * 0.25 + 9 * 3/16, and Var y = 4 Var x + 1
+    assert drawn.values("x").var() == pytest.approx(2.125, rel=0.05)
+    assert drawn.values("y").var() == pytest.approx(9.5, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", ["mode", "mean", "map", "draw"])
+def test_impossible_rows_are_named(kind):
+    """A row that the network excludes has no posterior, whatever is asked of it; complete ones need none."""
+    sure = NET.with_cpds(ss.TableCPD(WET, [[1.0, 0.0], [0.0, 1.0]], given=RAIN))
+    cloud = ss.Discrete("cloud")
+    net = ss.BayesNet(*sure.cpds, ss.TableCPD(cloud, [0.5, 0.5]))
+    rows = {"rain": [False, True, False], "wet": [False, False, True], "cloud": [None, 1, None]}
+    with pytest.raises(ss.ImpossibleEvidence, match=r"1 of 3 rows .*rows 2, counted from 0"):
+        impute(net, rows, kind=kind)
+
+
+def test_what_is_refused():
+    with pytest.raises(ss.NotApplicable, match="'best'"):
+        impute(NET, FRAME, kind="best")
+    with pytest.raises(ss.NotApplicable, match="all the same"):
+        impute(NET, FRAME, copies=3)
+    with pytest.raises(ss.DataError, match="copies"):
+        impute(NET, FRAME, kind="draw", copies=0)
+    with pytest.raises(ss.ModelError, match="One model a copy"):
+        impute([NET, NET], FRAME, kind="draw", copies=3)
+    with pytest.raises(ss.ModelError, match="same variables"):
+        impute([NET, ss.BayesNet(NET.cpd("rain"))], FRAME, kind="draw", copies=2)
+    with pytest.raises(ss.ModelError, match="Fit one"):
+        impute("net.json", FRAME)
+    with pytest.raises(ss.DataError, match="No column is a variable"):
+        impute(NET, {"x": [1.5]})
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_files_are_rows_too(tmp_path, suffix):
+    import polars as pl
+
+    frame = pl.DataFrame({"rain": ["yes", None, "no", None], "wet": ["yes", "yes", None, "no"], "other": [1, 2, 3, 4]})
+    path = tmp_path / f"rows.{suffix}"
+    frame.write_csv(path) if suffix == "csv" else frame.write_parquet(path)
+    rain, wet = ss.Discrete("rain", ("no", "yes")), ss.Discrete("wet", ("no", "yes"))
+    net = ss.BayesNet(ss.TableCPD(rain, [0.8, 0.2]), ss.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], given=rain))
+    for source in (path, str(path)):
+        found = impute(net, source)
+        assert found.variables.names == ("rain", "wet")
+        assert found["rain"].tolist() == ["yes", "yes", "no", "no"]
+        assert found["wet"].tolist() == ["yes", "yes", "no", "no"]
+        assert len(impute([net, net], source, kind="draw", copies=2)) == 2
+    with pytest.raises(ss.DataError, match="No column is a variable"):
+        impute(ss.BayesNet(ss.TableCPD(ss.Discrete("snow"), [0.5, 0.5])), path)
+
+
+def test_bad_seeds_are_named():
+    with pytest.raises(ss.NotApplicable, match="seed= is a whole number"):
+        impute(NET, FRAME, kind="draw", seed=-1)

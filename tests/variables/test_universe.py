@@ -1,0 +1,137 @@
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from sepset.errors import ScopeError
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, Real, Vector
+
+a, b, r = Discrete("a", 3), Discrete("b/c d", ("x", "y")), Real("r")
+x = Discrete.array("x", (2, 3))
+everyone = Variables([a, x, b, Vector("v", 2), r])
+
+
+def test_order_names_and_cards():
+    assert len(everyone) == 10
+    assert everyone.names == ("a", *(v.name for v in x), "b/c d", "v", "r")
+    assert everyone.cards.tolist() == [3, 2, 2, 2, 2, 2, 2, 2, 0, 0]
+    assert not everyone.cards.flags.writeable
+    assert list(everyone) == [a, *x, b, Vector("v", 2), r]
+    assert list(everyone) == [everyone[i] for i in range(10)] == [*everyone[:]]
+    assert everyone[-1] == r
+    assert everyone[1:3] == (x[0, 0], x[0, 1])
+
+
+def test_lookup_by_name_value_and_position():
+    for place, variable in enumerate(everyone):
+        assert everyone.id(variable) == everyone.id(variable.name) == place
+        assert everyone[variable.name] == everyone[variable] == variable
+        assert variable in everyone
+    assert everyone.ids(["r", a, x[1, 2]]).tolist() == [9, 0, 6]
+    assert everyone.array_offset(x) == 1
+    assert everyone.ids([]).dtype == np.int64
+
+
+@given(st.lists(st.sampled_from(["p", "q", "it's", 'a"b', "变量", "x[0]"]), unique=True))
+def test_any_names(names):
+    variables = Variables([Discrete(name) for name in names])
+    assert variables.names == tuple(names)
+    assert variables.ids(names).tolist() == list(range(len(names)))
+    assert variables == Variables([Discrete(name) for name in names])
+    assert hash(variables) == hash(Variables([Discrete(name) for name in names]))
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ("aa", r"Unknown variable 'aa'. Did you mean 'a'\?"),
+        ("x[2,0]", r"Unknown variable 'x\[2,0\]'"),
+        ("x[0]", "Unknown variable"),
+        ("x[a,b]", "Unknown variable"),
+        (Discrete("zzz"), "Unknown variable 'zzz'"),
+        (Discrete("a", 2), "share one name"),
+        (Real("a"), "share one name"),
+        (x[0, 0].prev, "Unknown variable"),
+        (Discrete("x", 3, index=(0, 0)), "share one name"),
+        (3.5, "A variable or its name was expected; found 3.5"),
+    ],
+)
+def test_unknown_variables(asked, message):
+    with pytest.raises(ScopeError, match=message):
+        everyone.id(asked)
+
+
+def test_unknown_in_an_empty_model():
+    with pytest.raises(ScopeError, match="The model has no variables"):
+        Variables().id("a")
+    assert (len(Variables()), Variables().names, Variables().cards.tolist()) == (0, (), [])
+
+
+def test_positions_outside():
+    for place in (10, -11):
+        with pytest.raises(IndexError, match="There are 10 variables"):
+            everyone[place]
+    with pytest.raises(ScopeError, match="Unknown array"):
+        everyone.array_offset(Discrete.array("x", (3, 3)))
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ([a, a], "appears twice"),
+        ([a, Discrete("a", 2)], "Two different variables share one name"),
+        ([x, Discrete.array("x", (4,))], "Two arrays are named 'x'"),
+        ([x, Discrete("x")], "names both a variable and an array"),
+        ([x, Discrete("x[0,1]")], "names both a variable and an array"),
+        (["a"], "A variable was expected; found 'a'"),
+        ([x, x[0, 0]], "names both"),
+    ],
+)
+def test_clashes_are_refused(parts, message):
+    with pytest.raises(ScopeError, match=message):
+        Variables(parts)
+
+
+def test_union_keeps_the_first_order():
+    assert Variables.union([a, x], [b, a], [x, r]).parts == (a, x, b, r)
+    with pytest.raises(ScopeError, match="share one name"):
+        Variables.union([a], [Discrete("a", 2)])
+    with pytest.raises(ScopeError, match="share one name"):
+        Variables.union([x], [Discrete.array("x", (3, 3))])
+    assert len(Variables.union()) == 0
+
+
+def test_single_elements_may_stand_without_their_array():
+    some = Variables([x[0, 0], x[1, 2]])
+    assert some.id("x[1,2]") == 1
+    assert some.id(x[0, 0]) == 0
+
+
+def test_slices_are_variables_of_their_own():
+    both = Variables([a, a.prev])
+    assert both.id("a[t-1]") == both.id(a.prev) == 1
+
+
+def test_arrays_stay_lazy():
+    wide = Variables([Discrete.array("pixel", (2000, 2000)), a])
+    assert len(wide) == 4_000_001
+    assert wide.id("pixel[1,0]") == 2000
+    assert wide[4_000_000] == a
+    assert "4000001" in repr(wide)
+
+
+def test_comparison_and_repr():
+    assert Variables([a]) != Variables([b])
+    assert Variables([a]) != [a]
+    assert repr(Variables([a, r])) == "Variables(2: 'a', 'r')"
+
+
+def test_names_of_states_are_found_or_left_to_a_longer_look():
+    variables = Variables([Discrete("g", ("A", 1)), Real("r"), Discrete("h", ("A", "B"))])
+    assert variables.find_state("h", "B") == (2, 1)
+    assert variables.find_state("g", "A") == (0, 0)
+    for name, state in [("g", "1"), ("r", "A"), ("x", "A"), ("h", "C")]:
+        assert variables.find_state(name, state) is None
+    with_array = Variables([Discrete("h", ("A", "B")), Discrete.array("x", (2,), ("A", "B"))])
+    assert with_array.find_state("h", "B") is None
+    assert with_array.find_state("x[0]", "B") is None
