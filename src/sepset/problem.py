@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyInts, Bools, Int32s, Ints
 from sepset.base.lazy import lazy
 from sepset.factors.algebra import Factor
 from sepset.variables.universe import Variables
@@ -21,14 +21,12 @@ from sepset.variables.universe import Variables
 if TYPE_CHECKING:
     from scipy import sparse
 
-Ids = NDArray[np.int64]
-
 
 class Block(Protocol):
     """Several factors of one shape: `FactorBlock`, or `Single` for one factor of any family."""
 
     @property
-    def scopes(self) -> NDArray[np.integer]:
+    def scopes(self) -> AnyInts:
         """Variable positions, one row a factor."""
 
     def __len__(self) -> int: ...
@@ -54,9 +52,9 @@ class Relevant:
         numbers, places: the same as arrays.
     """
 
-    def __init__(self, factors: Sequence[int] | Ids, variables: Sequence[int] | Ids) -> None:
-        self.numbers: Ids = np.asarray(factors, dtype=np.int64)
-        self.places: Ids = np.asarray(variables, dtype=np.int64)
+    def __init__(self, factors: Sequence[int] | Ints, variables: Sequence[int] | Ints) -> None:
+        self.numbers: Ints = np.asarray(factors, dtype=np.int64)
+        self.places: Ints = np.asarray(variables, dtype=np.int64)
 
     @lazy
     def factors(self) -> tuple[int, ...]:
@@ -109,7 +107,7 @@ class Problem:
         return {f.name: self.__dict__[f.name] for f in fields(self)}
 
     @lazy
-    def offsets(self) -> Ids:
+    def offsets(self) -> Ints:
         """Where each block's factors start in the numbering; the last entry is the number of factors."""
         return np.concatenate([[0], np.cumsum([len(b) for b in self.blocks])]).astype(np.int64)
 
@@ -147,7 +145,7 @@ class Problem:
         return sparse.csr_array((ones, (row, column)), shape=(self.num_factors, len(self.variables)))
 
     @lazy
-    def scopes(self) -> tuple[Ids, Ids]:
+    def scopes(self) -> tuple[Ints, Ints]:
         """The scopes of all factors as compressed rows: where each starts, and variable positions in axis order."""
         lengths = [np.full(len(b), b.scopes.shape[1], np.int64) for b in self.blocks]
         start = np.concatenate([[0], *lengths]).cumsum().astype(np.int64)
@@ -190,14 +188,14 @@ class Problem:
         return self._read(kept, np.concatenate([targets, alone]), observed)
 
     @lazy
-    def _isolated(self) -> Ids:
+    def _isolated(self) -> Ints:
         """The variables that no factor and no conditional mentions: uniform, and each multiplies the total."""
         alone = np.ones(len(self.variables), bool)
         alone[self.scopes[1]] = False
         alone[[v for group in self.conditionals for v in (group.child, *group.auxiliaries)]] = False
         return np.flatnonzero(alone)
 
-    def _not_barren(self, seeds: Ids) -> NDArray[np.bool_]:
+    def _not_barren(self, seeds: Ints) -> Bools:
         """Conditionals whose child has no needed descendant are dropped: the closure of `seeds` under parents stays."""
         from sepset.kernels.graphs.reachability import mark_ancestors
 
@@ -208,7 +206,7 @@ class Problem:
         return np.asarray((child < 0) | (needed[child] > 0))
 
     @lazy
-    def _families(self) -> tuple[Ids, NDArray[np.int32], Ids]:
+    def _families(self) -> tuple[Ints, Int32s, Ints]:
         """For each variable the members of its conditional, as compressed rows; and for each factor its child or -1."""
         rows: list[tuple[int, ...]] = [()] * len(self.variables)
         child = np.full(self.num_factors, -1, np.int64)
@@ -220,12 +218,12 @@ class Problem:
         return start, np.array([v for row in rows for v in row], dtype=np.int32), child
 
     @lazy
-    def _ungrouped_variables(self) -> Ids:
+    def _ungrouped_variables(self) -> Ints:
         """The variables of factors that belong to no conditional: their parts are never barren."""
         start, members = self.scopes
         return np.unique(members[np.repeat(self._families[2] < 0, np.diff(start))])
 
-    def _connected(self, kept: NDArray[np.bool_], targets: Ids, observed: Ids) -> NDArray[np.bool_]:
+    def _connected(self, kept: Bools, targets: Ints, observed: Ints) -> Bools:
         """The kept factors in the same component as a target once observed variables are removed."""
         from sepset.kernels.graphs.reachability import mark_connected
 
@@ -234,13 +232,13 @@ class Problem:
         return mark_connected(*self.scopes, *self._homes, kept, open_variable, targets)
 
     @lazy
-    def _homes(self) -> tuple[Ids, Ids]:
+    def _homes(self) -> tuple[Ints, Ints]:
         """For each variable the factors that mention it, as compressed rows."""
         from sepset.kernels.compiled.planning import transposed
 
         return transposed(*self.scopes, len(self.variables))
 
-    def _read(self, kept: NDArray[np.bool_], targets: Ids, observed: Ids) -> Relevant:
+    def _read(self, kept: Bools, targets: Ints, observed: Ints) -> Relevant:
         used = np.zeros(len(self.variables), bool)
         start, members = self.scopes
         used[members[np.repeat(kept, np.diff(start))]] = True
@@ -252,6 +250,6 @@ class Problem:
         return f"Problem({len(self.variables)} variables, {self.num_factors} factors in {len(self.blocks)} blocks)"
 
 
-def positions(variables: Variables, scope: Sequence[object]) -> NDArray[np.int64]:
+def positions(variables: Variables, scope: Sequence[object]) -> Ints:
     """The positions of a factor's scope as one row, for a block of length one."""
     return variables.ids(scope).reshape(1, -1)  # type: ignore[arg-type]

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from sepset.base.arraytypes import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +30,15 @@ class Semiring:
     """
 
     name: str
-    reduce: Callable[[Array, int], Array] = field(repr=False, compare=False)
-    log_reduce: Callable[[Array, int], Array] = field(repr=False, compare=False)
+    reduce: Callable[[Floats, int], Floats] = field(repr=False, compare=False)
+    log_reduce: Callable[[Floats, int], Floats] = field(repr=False, compare=False)
     scales: bool = True
 
     def __str__(self) -> str:
         return self.name
 
 
-def log_sum(values: Array, axis: int) -> Array:
+def log_sum(values: Floats, axis: int) -> Floats:
     r"""$\log \sum_i e^{v_i}$ without overflow; the empty or all $-\infty$ sum is $-\infty$."""
     if values.shape[axis] == 0:
         return np.full(np.delete(values.shape, axis), -np.inf)
@@ -50,15 +49,15 @@ def log_sum(values: Array, axis: int) -> Array:
     return np.asarray(total + shift)
 
 
-def _sum(values: Array, axis: int) -> Array:
+def _sum(values: Floats, axis: int) -> Floats:
     return np.asarray(np.add.reduce(values, axis=axis))
 
 
-def _max(values: Array, axis: int) -> Array:
+def _max(values: Floats, axis: int) -> Floats:
     return np.asarray(np.maximum.reduce(values, axis=axis, initial=0.0))
 
 
-def _log_max(values: Array, axis: int) -> Array:
+def _log_max(values: Floats, axis: int) -> Floats:
     return np.asarray(values.max(axis=axis, initial=-np.inf))
 
 
@@ -69,11 +68,11 @@ MAX = Semiring("max", _max, _log_max)
 """The maximum: max-marginals and most probable assignments."""
 
 
-def _any(values: Array, axis: int) -> Array:
+def _any(values: Floats, axis: int) -> Floats:
     return np.asarray((values > 0).any(axis=axis), dtype=np.float64)
 
 
-def _log_any(values: Array, axis: int) -> Array:
+def _log_any(values: Floats, axis: int) -> Floats:
     return np.where((values > -np.inf).any(axis=axis), 0.0, -np.inf)
 
 
@@ -94,10 +93,10 @@ def temperature(t: float) -> Semiring:
     if t == 1.0:
         return SUM
 
-    def log_reduce(values: Array, axis: int) -> Array:
+    def log_reduce(values: Floats, axis: int) -> Floats:
         return np.asarray(t * log_sum(values / t, axis))
 
-    def reduce(values: Array, axis: int) -> Array:
+    def reduce(values: Floats, axis: int) -> Floats:
         with np.errstate(divide="ignore"):
             return np.exp(log_reduce(np.log(values), axis))
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray, Bools, Floats, Objects
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.data.binding import infer_variable
 from sepset.data.columns import Cells, Column, levels_of
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 else:
     BaseEstimator, ClassifierMixin, TransformerMixin = base.BaseEstimator, base.ClassifierMixin, base.TransformerMixin
 
-Floats: TypeAlias = NDArray[np.float64]
 Structure: TypeAlias = Literal["naive", "tan"] | DAG | BayesNet
 Tree: TypeAlias = Literal["tree"] | DAG | BayesNet
 Unknown: TypeAlias = Literal["raise", "missing"]
@@ -82,7 +81,7 @@ class BayesNetClassifier(ClassifierMixin, _TakesHoles):  # type: ignore[misc]  #
     ['low', 'high']
     """
 
-    classes_: NDArray[Any]
+    classes_: AnyArray
     model_: BayesNet
 
     def __init__(
@@ -136,7 +135,7 @@ class BayesNetClassifier(ClassifierMixin, _TakesHoles):  # type: ignore[misc]  #
         """The posterior of the class in every row, one column a class."""
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> AnyArray:
         """The most probable class of every row, the first among equals."""
         best = self.predict_log_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
@@ -205,7 +204,7 @@ class BayesNetImputer(TransformerMixin, _TakesHoles):  # type: ignore[misc]  # u
         filled = impute(self.model_, rows, kind=self.kind, variables=[v.name for v in self.variables_], seed=seed)
         return _like(X, rows, filled)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: Any = None) -> Objects:
         """The names of the columns, which stay what they were."""
         checks.check_is_fitted(self)
         return np.asarray(checks._check_feature_names_in(self, input_features), object)
@@ -247,7 +246,7 @@ def _information(rows: Dataset, first: Discrete | Vector, second: Discrete | Vec
     return found if np.isfinite(found) else 700.0
 
 
-def _blank(rows: Dataset, variable: Discrete | Vector) -> NDArray[np.bool_]:
+def _blank(rows: Dataset, variable: Discrete | Vector) -> Bools:
     column = rows.column(variable)
     return np.asarray(np.isnan(column) if column.dtype.kind == "f" else column < 0)
 
@@ -264,7 +263,7 @@ def _default_method(rows: Dataset, template: DAG | BayesNet) -> LearningMethod:
 
 def _filled_roughly(rows: Dataset) -> Dataset:
     """The rows with each column's mean, or its most frequent state, in place of what is missing."""
-    columns: dict[str, NDArray[Any]] = {}
+    columns: dict[str, AnyArray] = {}
     for v in rows.variables:
         column, holes = rows.column(v), _blank(rows, v)
         seen = column[~holes]
@@ -342,7 +341,7 @@ def _is_frame(X: Any) -> bool:
     return type(opened) is not type(X) and all(isinstance(name, str) for name in opened.columns)
 
 
-def _numbers_or_objects(array: NDArray[Any]) -> NDArray[Any]:
+def _numbers_or_objects(array: AnyArray) -> AnyArray:
     """Objects as floats where all are numbers; text stays, and what is neither raises."""
     try:
         return array.astype(np.float64)
@@ -365,7 +364,7 @@ def _known(columns: Mapping[str, Any], variables: Sequence[Discrete | Vector], u
     if unknown == "raise":
         return Dataset(dict(columns), variables)
     opened = open_frame(dict(columns))
-    codes: dict[str, NDArray[Any]] = {}
+    codes: dict[str, AnyArray] = {}
     for variable in variables:
         if not isinstance(variable, Discrete):
             codes[variable.name] = opened.numbers(variable.name)
@@ -377,7 +376,7 @@ def _known(columns: Mapping[str, Any], variables: Sequence[Discrete | Vector], u
     return Dataset.from_codes(variables, codes)
 
 
-def _with_target(rows: Dataset, target: Discrete, codes: NDArray[Any], weights: Floats | None) -> Dataset:
+def _with_target(rows: Dataset, target: Discrete, codes: AnyArray, weights: Floats | None) -> Dataset:
     columns = {v.name: rows.column(v) for v in rows.variables} | {target.name: codes}
     return Dataset.from_codes([*rows.variables, target], columns, weights=weights)
 
@@ -392,13 +391,13 @@ def _weights(sample_weight: Any, num_rows: int) -> Floats:
     return weights
 
 
-def _check_lengths(columns: Mapping[str, Any], labels: NDArray[Any]) -> None:
+def _check_lengths(columns: Mapping[str, Any], labels: AnyArray) -> None:
     checks.check_consistent_length(next(iter(columns.values()), labels), labels)
     if not len(labels):
         raise ValueError("Found array with 0 sample(s): a minimum of 1 row is required.")
 
 
-def _refuse_missing_labels(labels: NDArray[Any]) -> None:
+def _refuse_missing_labels(labels: AnyArray) -> None:
     missing = np.array([_is_missing(label) for label in labels.tolist()], np.bool_)
     if missing.any():
         raise ValueError(
@@ -458,7 +457,7 @@ def _like(X: Any, rows: Dataset, filled: Dataset) -> Any:
     return opened.with_columns(*(series.cast(opened[series.name].dtype) for series in new)).to_native()
 
 
-def _pandas_column(column: Any, holes: NDArray[np.bool_], cells: NDArray[Any]) -> Any:
+def _pandas_column(column: Any, holes: Bools, cells: AnyArray) -> Any:
     """The column with some cells replaced, of its own type where that can hold them."""
     series, places = type(column), np.flatnonzero(holes)
     found = cells[places].tolist()
@@ -472,7 +471,7 @@ def _pandas_column(column: Any, holes: NDArray[np.bool_], cells: NDArray[Any]) -
     return made
 
 
-def _cells(rows: Dataset, variable: Discrete | Vector) -> NDArray[Any]:
+def _cells(rows: Dataset, variable: Discrete | Vector) -> AnyArray:
     """A column as a user reads it, of one plain type where its states have one."""
     if not isinstance(variable, Discrete):
         return rows.values(variable)

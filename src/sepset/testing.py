@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Floats
 from sepset.engine.engine import Engine
 from sepset.errors import NotClosed
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope
@@ -33,7 +33,6 @@ from sepset.problem import Problem
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.variable import Discrete
 
-Array: TypeAlias = NDArray[np.float64]
 Point: TypeAlias = dict[str, Any]
 Makes: TypeAlias = Callable[[np.random.Generator], Sequence[Factor]]
 
@@ -95,7 +94,7 @@ def _assert_discrete(actual: DiscreteFactor, expected: DiscreteFactor, rtol: flo
         )
 
 
-def _logs_agree(mine: Array, theirs: Array, rtol: float, atol: float) -> NDArray[np.bool_]:
+def _logs_agree(mine: Floats, theirs: Floats, rtol: float, atol: float) -> Bools:
     with np.errstate(invalid="ignore", over="ignore"):
         ratio = np.abs(np.expm1(mine - theirs))
         near = np.abs(np.exp(mine) - np.exp(theirs)) <= atol if atol > 0 else np.zeros(mine.shape, bool)

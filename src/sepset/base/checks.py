@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats
 from sepset.errors import ModelError
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 def check_positive(owner: str, **values: float) -> None:
@@ -36,7 +33,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def finite_array(owner: str, name: str, values: ArrayLike) -> Array:
+def finite_array(owner: str, name: str, values: ArrayLike) -> Floats:
     """An array of its own with these finite numbers, one at least.
 
     >>> finite_array("Dirichlet", "alpha", [1, 2]).tolist()

@@ -10,17 +10,16 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[np.float64]
-Mask: TypeAlias = NDArray[np.bool_]
-Objective: TypeAlias = Callable[[list[Array]], tuple[float, list[Array]]]
+from sepset.base.arraytypes import Bools, Floats
+
+Objective: TypeAlias = Callable[[list[Floats]], tuple[float, list[Floats]]]
 """The log-likelihood at some tables, and the expected counts of their cells."""
 
 MAX_STEPS = 2_000
 
 
-def softmax(logits: Array) -> Array:
+def softmax(logits: Floats) -> Floats:
     """Each row of logits as probabilities.
 
     >>> softmax(np.array([[0.0, 0.0]])).tolist()
@@ -30,7 +29,7 @@ def softmax(logits: Array) -> Array:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def maximize(expected: Objective, start: list[Array], free: list[Mask], alphas: list[Array]) -> list[Array]:
+def maximize(expected: Objective, start: list[Floats], free: list[Bools], alphas: list[Floats]) -> list[Floats]:
     r"""The tables that maximize $\ell(\theta) + \sum \alpha \log \theta$ over their free rows.
 
     Args:
@@ -42,13 +41,13 @@ def maximize(expected: Objective, start: list[Array], free: list[Mask], alphas: 
     if not sum(sizes):
         return start
 
-    def unpack(flat: Array) -> list[Array]:
+    def unpack(flat: Floats) -> list[Floats]:
         tables = [table.copy() for table in start]
         for table, rows, part in zip(tables, free, np.split(flat, np.cumsum(sizes)[:-1]), strict=True):
             table[rows] = softmax(part.reshape(-1, table.shape[1])) if part.size else table[rows]
         return tables
 
-    def loss(flat: Array) -> tuple[float, Array]:
+    def loss(flat: Floats) -> tuple[float, Floats]:
         tables = unpack(flat)
         score, counts = expected(tables)
         slopes = []
@@ -62,7 +61,7 @@ def maximize(expected: Objective, start: list[Array], free: list[Mask], alphas: 
     return unpack(minimize(loss, np.concatenate([np.log(t[r]).reshape(-1) for t, r in zip(start, free, strict=True)])))
 
 
-def minimize(loss: Callable[[Array], tuple[float, Array]], start: Array) -> Array:
+def minimize(loss: Callable[[Floats], tuple[float, Floats]], start: Floats) -> Floats:
     """The point where a smooth loss with its gradient is smallest, from `start`."""
     from scipy.optimize import minimize as search
 
@@ -71,7 +70,7 @@ def minimize(loss: Callable[[Array], tuple[float, Array]], start: Array) -> Arra
     # A loss of order one makes the stopping rules mean the same for any number of rows.
     scale = max(abs(loss(start)[0]), 1e-300)
 
-    def scaled(point: Array) -> tuple[float, Array]:
+    def scaled(point: Floats) -> tuple[float, Floats]:
         value, slope = loss(point)
         return value / scale, slope / scale
 
@@ -85,7 +84,7 @@ def minimize(loss: Callable[[Array], tuple[float, Array]], start: Array) -> Arra
     return np.asarray(found.x, dtype=np.float64)
 
 
-def minimize_sparse(loss: Callable[[Array], tuple[float, Array]], start: Array, penalties: Array) -> Array:
+def minimize_sparse(loss: Callable[[Floats], tuple[float, Floats]], start: Floats, penalties: Floats) -> Floats:
     r"""The point where a smooth loss plus $\sum_i \lambda_i |x_i|$ is smallest, from `start`.
 
     With $x = p - n$ and $p, n \ge 0$ the sum is smooth; L-BFGS keeps the bounds, and puts many at exactly zero.
@@ -98,7 +97,7 @@ def minimize_sparse(loss: Callable[[Array], tuple[float, Array]], start: Array, 
     free = penalties == 0
     scale = max(abs(loss(start)[0]), 1e-300)
 
-    def doubled(point: Array) -> tuple[float, Array]:
+    def doubled(point: Floats) -> tuple[float, Floats]:
         value, slope = loss(point[:sizes] - point[sizes:])
         both = np.concatenate([slope + penalties, penalties - slope])
         return (value + float(penalties @ (point[:sizes] + point[sizes:]))) / scale, both / scale

@@ -12,14 +12,12 @@ from queue import SimpleQueue
 from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bytes
 from sepset.errors import ScopeError
 
 T = TypeVar("T")
 
-Cancel = NDArray[np.uint8]
-"""One byte that a running kernel looks at: nonzero means stop."""
 
 LISTEN = 0.1
 """Seconds between looks for Ctrl-C while waiting: a signal that another thread is given does not wake the caller."""
@@ -39,7 +37,7 @@ def num_threads(threads: int | None) -> int:
 
 
 def in_order(
-    tasks: Iterable[Callable[[Cancel], T]], threads: int, *, is_short: Callable[[Any], bool] = lambda task: False
+    tasks: Iterable[Callable[[Bytes], T]], threads: int, *, is_short: Callable[[Any], bool] = lambda task: False
 ) -> Iterator[T]:
     """The tasks' results in the order of the tasks, a few of them running ahead.
 
@@ -107,11 +105,11 @@ if hasattr(os, "register_at_fork"):
 class _Crew(Generic[T]):
     """Threads that take task after task, and a caller who collects the results in order and may lend a hand."""
 
-    def __init__(self, tasks: Iterator[Callable[[Cancel], T]], threads: int, is_short: Callable[[Any], bool]) -> None:
+    def __init__(self, tasks: Iterator[Callable[[Bytes], T]], threads: int, is_short: Callable[[Any], bool]) -> None:
         self._tasks, self._threads, self._is_short = tasks, threads, is_short
         self._changed = threading.Condition()
         self._cancel = np.zeros(1, dtype=np.uint8)
-        self._waiting: deque[Callable[[Cancel], T]] = deque()  # made, and not begun
+        self._waiting: deque[Callable[[Bytes], T]] = deque()  # made, and not begun
         self._begun = self._collected = 0
         self._left = True  # whether there may be more tasks
         self._done: dict[int, tuple[T] | BaseException] = {}
@@ -169,7 +167,7 @@ class _Crew(Generic[T]):
                     self._changed.wait()
             self._do(*task)
 
-    def _taken(self) -> tuple[int, Callable[[Cancel], T]] | None:
+    def _taken(self) -> tuple[int, Callable[[Bytes], T]] | None:
         """The next task with its number, unless it is too far ahead of what was collected."""
         if self._begun - self._collected > 2 * self._threads or not self._look_ahead():
             return None
@@ -190,7 +188,7 @@ class _Crew(Generic[T]):
                 self._waiting.append(partial(_fail, error))  # told when its turn comes
         return bool(self._waiting)
 
-    def _do(self, number: int, task: Callable[[Cancel], T], *, mine: bool = False) -> None:
+    def _do(self, number: int, task: Callable[[Bytes], T], *, mine: bool = False) -> None:
         found: tuple[T] | BaseException
         try:
             found = (task(self._cancel),)
@@ -203,7 +201,7 @@ class _Crew(Generic[T]):
             self._changed.notify_all()
 
 
-def _fail(error: BaseException, cancel: Cancel) -> NoReturn:
+def _fail(error: BaseException, cancel: Bytes) -> NoReturn:
     raise error
 
 
@@ -249,7 +247,7 @@ class SingleBlas:
 SINGLE_BLAS = SingleBlas()
 
 
-def interruptible(task: Callable[[Cancel], T]) -> T:
+def interruptible(task: Callable[[Bytes], T]) -> T:
     """The task's result, from a thread of its own where the main one would not hear of Ctrl-C until it ends.
 
     An interruption cancels the task at its next look at `cancel`, waits for that, and is then passed on.

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.counts import checked_weights, column, count, joint_codes, num_rows_of
 from sepset.cpds.discrete import decode
 from sepset.errors import DataError
 from sepset.factors.algebra import Columns, num_entries
 from sepset.variables.variable import Discrete
-
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,8 +27,8 @@ class Configurations:
     """
 
     variables: tuple[Discrete, ...]
-    codes: Codes
-    counts: Array
+    codes: Ints
+    counts: Floats
 
     def __post_init__(self) -> None:
         self.codes.setflags(write=False)
@@ -67,7 +64,7 @@ class Configurations:
         """The total weight."""
         return float(self.counts.sum())
 
-    def state_counts(self, axis: int) -> Array:
+    def state_counts(self, axis: int) -> Floats:
         """The counts of each state of one variable."""
         return count(self.codes[:, axis], self.variables[axis].num_states, self.counts)
 

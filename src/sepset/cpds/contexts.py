@@ -5,19 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.cpds.counts import column
 from sepset.factors.algebra import Columns
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
-
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
-Mask: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +36,12 @@ class Partition:
     __slots__ = ("masks", "root", "tested", "variables")
     variables: tuple[Discrete, ...]
     root: Node | int
-    masks: tuple[Mask, ...]
+    masks: tuple[Bools, ...]
     tested: tuple[tuple[int, ...], ...]
 
     def __init__(self, variables: tuple[Discrete, ...], root: Node | int) -> None:
         self.variables, self.root = variables, root
-        found: dict[int, tuple[tuple[Mask, ...], tuple[int, ...]]] = {}
+        found: dict[int, tuple[tuple[Bools, ...], tuple[int, ...]]] = {}
         _walk(root, tuple(np.ones(v.num_states, np.bool_) for v in variables), (), found)
         leaves = [found[leaf] for leaf in range(len(found))]
         self.masks = tuple(np.array([masks[axis] for masks, _ in leaves]) for axis in range(len(variables)))
@@ -59,7 +54,7 @@ class Partition:
         """The number of contexts."""
         return len(self.tested)
 
-    def locate(self, rows: Columns, num_rows: int, owner: object) -> Codes:
+    def locate(self, rows: Columns, num_rows: int, owner: object) -> Ints:
         """The leaf of each row of codes."""
         used = {axis for path in self.tested for axis in path}
         codes = {axis: column(rows, self.variables[axis], num_rows, owner) for axis in used}
@@ -71,9 +66,9 @@ class Partition:
         """How many joint states a leaf holds."""
         return math.prod(int(mask[leaf].sum()) for mask in self.masks)
 
-    def indicator(self, leaf: int) -> Array:
+    def indicator(self, leaf: int) -> Floats:
         """One where the tested variables of a leaf lie in its context, zero elsewhere; an axis a tested variable."""
-        box: Array = np.ones(())
+        box: Floats = np.ones(())
         for axis in self.tested[leaf]:
             box = np.multiply.outer(box, self.masks[axis][leaf].astype(np.float64))
         return box
@@ -91,7 +86,7 @@ class Partition:
         states = [repr(variable.states[code]) for code in np.flatnonzero(self.masks[axis][leaf])]
         return f"{variable.name}={states[0]}" if len(states) == 1 else f"{variable.name} in {{{', '.join(states)}}}"
 
-    def irrelevant(self, distributions: Array, fixed: Mapping[Discrete, int]) -> tuple[Discrete, ...]:
+    def irrelevant(self, distributions: Floats, fixed: Mapping[Discrete, int]) -> tuple[Discrete, ...]:
         r"""The variables outside `fixed` on which the leaf's distribution does not depend once those are fixed.
 
         A variable matters iff two leaves with different distributions are told apart by it alone: then some two joint
@@ -152,13 +147,13 @@ class Gates:
             visit(root, ())
         return cls(tuple(hidden), tuple(scopes), tuple(nodes))
 
-    def factors(self, distributions: Array) -> tuple[Table, ...]:
+    def factors(self, distributions: Floats) -> tuple[Table, ...]:
         """The factors, for these distributions at the leaves."""
         pairs = zip(self.scopes, self.nodes, strict=True)
         return tuple(_gate_factor(scope, node, place, distributions) for scope, (node, place) in pairs)
 
 
-def _gate_factor(scope: tuple[Discrete, ...], node: Node, place: int, distributions: Array) -> Table:
+def _gate_factor(scope: tuple[Discrete, ...], node: Node, place: int, distributions: Floats) -> Table:
     route = np.array(node.route)
     if place >= 0:
         opened = np.stack([route != place, route == place], axis=1).astype(np.float64)
@@ -172,9 +167,9 @@ def _gate_factor(scope: tuple[Discrete, ...], node: Node, place: int, distributi
 
 def _walk(
     node: Node | int,
-    masks: tuple[Mask, ...],
+    masks: tuple[Bools, ...],
     path: tuple[int, ...],
-    found: dict[int, tuple[tuple[Mask, ...], tuple[int, ...]]],
+    found: dict[int, tuple[tuple[Bools, ...], tuple[int, ...]]],
 ) -> None:
     if isinstance(node, int):
         found[node] = (masks, path)
@@ -185,7 +180,7 @@ def _walk(
         _walk(subtree, (*masks[: node.axis], narrowed, *masks[node.axis + 1 :]), (*path, node.axis), found)
 
 
-def _route(node: Node | int, rows: Codes, codes: Mapping[int, Codes], leaves: Codes) -> None:
+def _route(node: Node | int, rows: Ints, codes: Mapping[int, Ints], leaves: Ints) -> None:
     if isinstance(node, int):
         leaves[rows] = node
         return
@@ -194,7 +189,7 @@ def _route(node: Node | int, rows: Codes, codes: Mapping[int, Codes], leaves: Co
         _route(subtree, rows[branch == place], codes, leaves)
 
 
-def _overlap(masks: Mask) -> Mask:
+def _overlap(masks: Bools) -> Bools:
     """Which pairs of leaves share a state of one variable."""
     weights = masks.astype(np.float32)
     return np.asarray(weights @ weights.T > 0)

@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterable
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
 from sepset.cpds.parameters import multinomials
 from sepset.cpds.priors.dirichlet import CellPrior, Dirichlet, FamilyPrior, pseudo_counts_of
 from sepset.errors import DataError, NotApplicable
 from sepset.factors.algebra import AnyVariable, Columns
 from sepset.variables.variable import Discrete
 
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 Unseen: TypeAlias = Literal["uniform", "raise"]
 """What to do where neither data nor prior say anything of a row: the uniform distribution, or an error."""
 
@@ -23,9 +22,9 @@ SHOWN = 3
 """How many contexts without rows an error names."""
 
 
-def column(rows: Columns, variable: Discrete, num_rows: int, owner: object) -> Codes:
+def column(rows: Columns, variable: Discrete, num_rows: int, owner: object) -> Ints:
     """The codes of one variable, checked: present, one a row, complete and within its states."""
-    found: NDArray[np.generic] | None = rows.get(variable)
+    found: AnyArray | None = rows.get(variable)
     if found is None:
         names = ", ".join(v.name for v in rows) or "nothing"
         raise DataError(f"{owner!r} needs a column of codes for {variable.name}; found {names}.")
@@ -39,7 +38,7 @@ def column(rows: Columns, variable: Discrete, num_rows: int, owner: object) -> C
     return codes.astype(np.int64, copy=False)
 
 
-def _outside(codes: NDArray[np.integer], variable: Discrete, owner: object) -> str:
+def _outside(codes: AnyInts, variable: Discrete, owner: object) -> str:
     missing = int((codes == -1).sum())
     if missing:
         return f"{owner!r} needs complete rows; {missing} of {codes.size} are missing for {variable.name}. Use EM."
@@ -47,9 +46,9 @@ def _outside(codes: NDArray[np.integer], variable: Discrete, owner: object) -> s
     return f"{owner!r}: {variable.name} has codes 0 to {variable.num_states - 1}; found {bad}."
 
 
-def joint_codes(rows: Columns, variables: tuple[Discrete, ...], num_rows: int, owner: object) -> Codes:
+def joint_codes(rows: Columns, variables: tuple[Discrete, ...], num_rows: int, owner: object) -> Ints:
     """The flat C-order position of each row's joint state of `variables`."""
-    place: Codes | None = None
+    place: Ints | None = None
     for variable in variables:
         codes = column(rows, variable, num_rows, owner)
         place = codes if place is None else place * variable.num_states + codes
@@ -63,7 +62,7 @@ def num_rows_of(rows: Columns, variable: AnyVariable, owner: object) -> int:
     return len(rows[variable])
 
 
-def checked_weights(weights: ArrayLike | None, num_rows: int, owner: object) -> Array | None:
+def checked_weights(weights: ArrayLike | None, num_rows: int, owner: object) -> Floats | None:
     """Row weights as floats: one a row, finite and not negative."""
     if weights is None:
         return None
@@ -75,7 +74,7 @@ def checked_weights(weights: ArrayLike | None, num_rows: int, owner: object) -> 
     return array
 
 
-def count(places: Codes, num_cells: int, weights: Array | None = None) -> Array:
+def count(places: Ints, num_cells: int, weights: Floats | None = None) -> Floats:
     """How often (or with what total weight) each cell occurs.
 
     >>> count(np.array([0, 2, 2]), 3).tolist()
@@ -84,7 +83,7 @@ def count(places: Codes, num_cells: int, weights: Array | None = None) -> Array:
     return np.bincount(places, weights=weights, minlength=num_cells).astype(np.float64, copy=False)
 
 
-def checked_counts(stats: ArrayLike, num_cells: int, owner: object) -> Array:
+def checked_counts(stats: ArrayLike, num_cells: int, owner: object) -> Floats:
     """Counts as a flat array of the right size, finite and not negative."""
     counts = np.asarray(stats, dtype=np.float64)
     if counts.size != num_cells:
@@ -94,7 +93,7 @@ def checked_counts(stats: ArrayLike, num_cells: int, owner: object) -> Array:
     return counts.reshape(-1)
 
 
-def pseudo_counts(prior: object, shape: tuple[int, int], owner: object) -> Array:
+def pseudo_counts(prior: object, shape: tuple[int, int], owner: object) -> Floats:
     """The pseudo-counts of a Dirichlet prior; zeros for none."""
     if prior is None:
         return np.zeros(shape)
@@ -109,7 +108,7 @@ def pseudo_counts(prior: object, shape: tuple[int, int], owner: object) -> Array
     return prior.pseudo_counts(shape)
 
 
-def estimate(counts: Array, prior: object, unseen: Unseen, owner: object, name: Callable[[int], str]) -> Array:
+def estimate(counts: Floats, prior: object, unseen: Unseen, owner: object, name: Callable[[int], str]) -> Floats:
     r"""Rows $\theta_k = (M_k + \alpha_k) / \sum_j (M_j + \alpha_j)$; rows without any count follow `unseen`.
 
     Args:

@@ -13,17 +13,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray, Floats
 from sepset.errors import ModelError
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope
 from sepset.variables.variable import Discrete, State
-
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +96,16 @@ class CPD(Protocol):
     def factors(self) -> tuple[Factor, ...]:
         """Factors whose product, summed over `auxiliaries`, is the conditional distribution."""
 
-    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> NDArray[Any]:
+    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> AnyArray:
         """A draw of the child for each row of its parents."""
 
-    def log_probability(self, rows: Columns) -> Array:
+    def log_probability(self, rows: Columns) -> Floats:
         """The log probability (density) of the child given its parents, a value a row."""
 
     def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
         """The parents outside `context` on which the child does not depend in that context."""
 
-    def statistics(self, codes: Columns, weights: Array | None = None) -> Any:
+    def statistics(self, codes: Columns, weights: Floats | None = None) -> Any:
         """Sufficient statistics of complete rows; those of two sets of rows add up with `+`."""
 
     def from_statistics(self, stats: Any, prior: Any = None) -> Self:

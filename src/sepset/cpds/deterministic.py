@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.contexts import Node, Partition
 from sepset.cpds.counts import Unseen, checked_weights, column, count, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
@@ -18,9 +19,6 @@ from sepset.factors.algebra import Columns, Factor, check_size, num_entries
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete, State
-
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 
 
 class DeterministicCPD(DiscreteCPD):
@@ -43,7 +41,7 @@ class DeterministicCPD(DiscreteCPD):
     """
 
     __slots__ = ("codes",)
-    codes: Codes
+    codes: Ints
 
     def __init__(
         self,
@@ -71,7 +69,7 @@ class DeterministicCPD(DiscreteCPD):
         """None are free."""
         return 0
 
-    def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         return np.eye(self.child.num_states), self.codes[joint_codes(rows, self.parents, num_rows, self)]
 
     def factors(self) -> tuple[Factor, ...]:
@@ -91,7 +89,7 @@ class DeterministicCPD(DiscreteCPD):
         matters = {p for axis, p in enumerate(free) if (cells != cells.take([0], axis)).any()}
         return tuple(p for p in self.parents if p not in fixed and p not in matters)
 
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
+    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Floats:
         """How many rows (or what total weight) obey the function, and how many do not; additive."""
         return agreement(self, codes, weights)
 
@@ -149,7 +147,7 @@ class MultiplexerCPD(DiscreteCPD):
         """None are free."""
         return 0
 
-    def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         k = self.child.num_states
         return np.eye(k), self.partition.locate(rows, num_rows, self) % k
 
@@ -171,7 +169,7 @@ class MultiplexerCPD(DiscreteCPD):
         distributions = np.tile(np.eye(self.child.num_states), (len(self.inputs), 1))
         return self.partition.irrelevant(distributions, self.fixed(context))
 
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
+    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Floats:
         """How many rows (or what total weight) copy the selected input, and how many do not; additive."""
         return agreement(self, codes, weights)
 
@@ -180,7 +178,7 @@ class MultiplexerCPD(DiscreteCPD):
         return self
 
 
-def agreement(cpd: DiscreteCPD, codes: Columns, weights: ArrayLike | None) -> Array:
+def agreement(cpd: DiscreteCPD, codes: Columns, weights: ArrayLike | None) -> Floats:
     """The weight of rows that a deterministic CPD allows, and of those it does not."""
     num_rows = num_rows_of(codes, cpd.child, cpd)
     _, expected = cpd._select(codes, num_rows)  # its distributions are point masses in order, so these are states

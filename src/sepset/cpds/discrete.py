@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds import presentation
 from sepset.cpds.counts import column, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from sepset.cpds.table import TableCPD
 
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 
 CHUNK = 65_536
 """Rows handled at a time, so that scratch memory stays small."""
@@ -62,7 +60,7 @@ class DiscreteCPD(ABC):
         self._set(**state[1])
 
     @abstractmethod
-    def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         """Distributions of the child `[contexts, states]`, and which of them each row of parents has."""
 
     @property
@@ -84,12 +82,12 @@ class DiscreteCPD(ABC):
         """Factors whose product, summed over `auxiliaries`, is the conditional distribution."""
         return (self.to_table().table,)
 
-    def probabilities(self, rows: Columns, num_rows: int) -> Array:
+    def probabilities(self, rows: Columns, num_rows: int) -> Floats:
         r"""The distribution of the child for each row of parent codes, `[num_rows, states]`."""
         distributions, which = self._select(rows, num_rows)
         return np.asarray(distributions[which])
 
-    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Codes:
+    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Ints:
         """A draw of the child's code for each row of parent codes."""
         uniform = rng.random(num_rows)
         drawn = np.empty(num_rows, np.int64)
@@ -98,7 +96,7 @@ class DiscreteCPD(ABC):
             drawn[part] = draw(distributions, which, uniform[part])
         return drawn
 
-    def log_probability(self, rows: Columns) -> Array:
+    def log_probability(self, rows: Columns) -> Floats:
         """The log probability of the child's code given its parents' codes, a value a row; -inf for a zero."""
         num_rows = num_rows_of(rows, self.child, self)
         codes = column(rows, self.child, num_rows, self)
@@ -183,7 +181,7 @@ def parent_tuple(child: Discrete, given: object) -> tuple[Discrete, ...]:
     return parents
 
 
-def decode(places: Codes, variables: Iterable[Discrete]) -> Columns:
+def decode(places: Ints, variables: Iterable[Discrete]) -> Columns:
     """The codes of each variable at flat C-order positions.
 
     >>> a, b = Discrete("a", 2), Discrete("b", 3)
@@ -201,7 +199,7 @@ def chunks(num_rows: int) -> Iterator[slice]:
     return (slice(start, min(start + CHUNK, num_rows)) for start in range(0, num_rows, CHUNK))
 
 
-def draw(distributions: Array, which: Codes, uniform: Array) -> Codes:
+def draw(distributions: Floats, which: Ints, uniform: Floats) -> Ints:
     """The states at which the cumulative rows first exceed `uniform`; a state of probability zero is never drawn.
 
     >>> draw(np.array([[0.2, 0.0, 0.8]]), np.array([0, 0]), np.array([0.1, 0.2])).tolist()
@@ -216,7 +214,7 @@ def draw(distributions: Array, which: Codes, uniform: Array) -> Codes:
     return np.asarray((cumulative[which] <= uniform[:, None]).sum(axis=1))
 
 
-def check_rows(rows: Array, owner: object, where: Any, tolerance: float = TOLERANCE) -> None:
+def check_rows(rows: Floats, owner: object, where: Any, tolerance: float = TOLERANCE) -> None:
     """Refuse rows that are not distributions, naming the CPD, the first bad row and its figure."""
     with np.errstate(over="ignore", invalid="ignore"):
         sums = rows.sum(axis=1)

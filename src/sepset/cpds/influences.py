@@ -15,17 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.factors.algebra import num_entries
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
-
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 
 ROUNDING = 1e-14
 """Sums of probabilities nearer than this are the same sum in another order."""
@@ -46,15 +42,15 @@ class Influences:
     [[0.04, 0.96]]
     """
 
-    leak: Array
-    effects: tuple[Array, ...]
+    leak: Floats
+    effects: tuple[Floats, ...]
     order: tuple[int, ...]
 
     def __post_init__(self) -> None:
         for array in (self.leak, *self.effects):
             array.setflags(write=False)
 
-    def probabilities(self, codes: list[Codes], num_rows: int) -> Array:
+    def probabilities(self, codes: list[Ints], num_rows: int) -> Floats:
         """The distribution over the child's codes for each row of parent codes.
 
         Cost: one pass over levels, a parent at a time; no table.
@@ -106,7 +102,7 @@ class Influences:
                 found.append(parent)
         return tuple(found)
 
-    def expected(self, codes: Codes, levels: Codes, counts: Array) -> tuple[float, list[Array]]:
+    def expected(self, codes: Ints, levels: Ints, counts: Floats) -> tuple[float, list[Floats]]:
         r"""The log-likelihood of counted rows, and the expected counts of each contribution $Z_i = z$ (leak first).
 
         By Fisher's identity the counts divided by the parameters are the gradient.
@@ -136,18 +132,18 @@ class Influences:
         return score, found
 
 
-def _summed(weights: Array, column: Codes, num_states: int) -> Array:
+def _summed(weights: Floats, column: Ints, num_states: int) -> Floats:
     """The rows of `weights` added up by the state in `column`."""
     sums = [np.bincount(column, weights=level, minlength=num_states) for level in weights.T]
     return np.stack(sums, axis=1)
 
 
-def _below(rows: Array) -> Array:
+def _below(rows: Floats) -> Floats:
     """The sums of all earlier entries of each row."""
     return np.concatenate([np.zeros((len(rows), 1)), np.cumsum(rows[:, :-1], axis=1)], axis=1)
 
 
-def _step(effect: Array) -> Array:
+def _step(effect: Floats) -> Floats:
     """The transition `[level before, parent state, level after]` of one parent."""
     k = effect.shape[1]
     above = np.arange(k)[None, :] > np.arange(k)[:, None]
@@ -155,7 +151,7 @@ def _step(effect: Array) -> Array:
     return np.asarray(above[:, None, :] * effect[None] + same[:, None, :] * np.cumsum(effect, axis=1)[None])
 
 
-def _cumulated(tables: list[Array], columns: list[Codes], levels: Codes) -> tuple[Array, Array]:
+def _cumulated(tables: list[Floats], columns: list[Ints], levels: Ints) -> tuple[Floats, Floats]:
     r"""$P(Z_i \le x)$ and $P(Z_i < x)$ for each contribution and row."""
     upto, under = [], []
     for table, column in zip(tables, columns, strict=True):
@@ -165,7 +161,7 @@ def _cumulated(tables: list[Array], columns: list[Codes], levels: Codes) -> tupl
     return np.array(upto), np.array(under)
 
 
-def _leave_one_out(factors: Array) -> Array:
+def _leave_one_out(factors: Floats) -> Floats:
     """For each row of `factors`, the product of all other rows."""
     ones = np.ones((1, factors.shape[1]))
     before = np.cumprod(np.concatenate([ones, factors[:-1]]), axis=0)

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.lineargaussian import LinearGaussian
@@ -29,9 +30,6 @@ from sepset.factors.draws import generator
 from sepset.factors.moments import GaussianMixture, freeze
 from sepset.factors.presentation import conditional
 from sepset.variables.variable import Discrete, Vector
-
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
@@ -64,7 +62,7 @@ class KernelCPD:
     given: tuple[Vector, ...]
     by: tuple[Discrete, ...]
     block: ParameterBlock
-    width: Array | None
+    width: Floats | None
     samples: Samples
 
     def __init__(
@@ -136,28 +134,28 @@ class KernelCPD:
             "weighting need only sample and log_probability), or replace it by its to_linear_gaussian()."
         )
 
-    def _ready(self, context: int) -> Array:
+    def _ready(self, context: int) -> Floats:
         """The widths, once there are rows in this context to use them on."""
         if self.width is None or not len(self.samples.points[context]):
             where = states_of(self.by, context)
             raise DataError(f"{self!r} has no rows{' where ' + where if where else ''}. Fit it to data first.")
         return self.width
 
-    def _log_shares(self, context: int, u: Array) -> Array:
+    def _log_shares(self, context: int, u: Floats) -> Floats:
         """The log weight of each stored row at each point of the real parents, not normalized."""
         width, split = self._ready(context), self._split
         stored = self.samples.points[context][:, :split]
         return np.log(self.samples.weights[context]) + log_kernels(u, stored, width[:split])
 
-    def log_probability(self, rows: Columns) -> Array:
+    def log_probability(self, rows: Columns) -> Floats:
         """The logarithm of the density of the child given its parents, a value a row."""
         return self._log_density(rows, given_parents=True)
 
-    def log_joint(self, rows: Columns) -> Array:
+    def log_joint(self, rows: Columns) -> Floats:
         r"""$\log\tilde p(\mathbf u, \mathbf y \mid d)$: child and real parents together, a value a row."""
         return self._log_density(rows, given_parents=False)
 
-    def _log_density(self, rows: Columns, *, given_parents: bool) -> Array:
+    def _log_density(self, rows: Columns, *, given_parents: bool) -> Floats:
         num_rows = num_rows_of(rows, self.child, self)
         points, context = self._points(rows, num_rows)
         logs, split = np.empty(num_rows), self._split
@@ -172,13 +170,13 @@ class KernelCPD:
                 logs[at[part]] = log_sum(shares + log_kernels(x[:, split:], stored[:, split:], width[split:]))
         return logs
 
-    def _points(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+    def _points(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         missing = [v.name for v in self.given if v not in rows]
         if missing:
             raise DataError(f"{self!r} needs a column for {missing[0]}.")
         return matrix((*self.given, self.child), rows, num_rows), joint_codes(rows, self.by, num_rows, self)
 
-    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Array:
+    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Floats:
         """A draw of the child for each row of its parents: `[n]` for a `Real`, else `[n, size]`."""
         context = joint_codes(rows, self.by, num_rows, self)
         u = matrix(self.given, rows, num_rows)
@@ -245,7 +243,7 @@ class KernelCPD:
         free = [v for axis, v in enumerate(self.by) if axis not in codes]
         return tuple(v for v in free if self._same_rows(v, np.flatnonzero(consistent)))
 
-    def _same_rows(self, variable: Discrete, contexts: Codes) -> bool:
+    def _same_rows(self, variable: Discrete, contexts: Ints) -> bool:
         rest = entries(self.by, tuple(v for v in self.by if v != variable))
         first: dict[int, int] = {}
         for c in contexts:
@@ -314,7 +312,7 @@ class KernelCPD:
             parts = [rng.permutation(len(points)) % folds for points in self.samples.points]
         return self._with(self.samples, best_width(self.samples, self._split, scale=scale, folds=parts))
 
-    def _with(self, samples: Samples, width: Array) -> KernelCPD:
+    def _with(self, samples: Samples, width: Floats) -> KernelCPD:
         result = KernelCPD.__new__(KernelCPD)
         freeze(result, child=self.child, given=self.given, by=self.by, block=self.block, width=width, samples=samples)
         return result
@@ -341,7 +339,7 @@ def _parents(
     return reals, states
 
 
-def _widths(width: ArrayLike, size: int, child: Vector) -> Array:
+def _widths(width: ArrayLike, size: int, child: Vector) -> Floats:
     array = np.array(width, dtype=np.float64)
     if array.shape not in ((), (size,)):
         raise ModelError(f"The kernels of {child.name} have one width, or {size}; found the shape {array.shape}.")

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.moments import Scatters
@@ -30,8 +31,6 @@ from sepset.factors.hybrid import CanonicalTable, simplest
 from sepset.factors.moments import Gaussian, check_covariances, freeze, square_roots
 from sepset.factors.presentation import conditional
 from sepset.variables.variable import Discrete, Vector
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
@@ -61,9 +60,9 @@ class LinearGaussian:
     given: tuple[Vector, ...]
     by: tuple[Discrete, ...]
     block: ParameterBlock
-    intercept: Array
-    coefficients: Array
-    covariance: Array
+    intercept: Floats
+    coefficients: Floats
+    covariance: Floats
 
     def __init__(
         self,
@@ -110,9 +109,9 @@ class LinearGaussian:
         given: tuple[Vector, ...],
         by: tuple[Discrete, ...],
         block: ParameterBlock,
-        intercept: Array,
-        coefficients: Array,
-        covariance: Array,
+        intercept: Floats,
+        coefficients: Floats,
+        covariance: Floats,
     ) -> None:
         freeze(self, child=child, given=given, by=by, block=block)
         freeze(self, intercept=intercept, coefficients=coefficients, covariance=covariance)
@@ -143,7 +142,7 @@ class LinearGaussian:
         forms = Forms.from_linear(self.intercept, self.coefficients, self._cholesky("has no canonical form"))
         return (simplest(self.by, (*self.given, self.child), forms),)  # type: ignore[return-value]  # reals are left
 
-    def _cholesky(self, complaint: str, needed: NDArray[np.bool_] | None = None) -> Cholesky:
+    def _cholesky(self, complaint: str, needed: Bools | None = None) -> Cholesky:
         """The factorization of all covariances; a singular one is refused, unless it is not needed."""
         chol = Cholesky.of(self.covariance)
         good = chol.definite if needed is None else chol.definite | ~needed
@@ -155,7 +154,7 @@ class LinearGaussian:
             )
         return chol
 
-    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Array:
+    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Floats:
         """A draw of the child for each row of its parents: `[n]` for a `Real`, else `[n, size]`."""
         entry = joint_codes(rows, self.by, num_rows, self)
         mean = self._means(rows, num_rows, entry)
@@ -163,7 +162,7 @@ class LinearGaussian:
         roots = square_roots(self.covariance)
         return columns((self.child,), mean + _by_context(roots, noise, entry))[self.child]
 
-    def _means(self, rows: Columns, num_rows: int, entry: NDArray[np.int64]) -> Array:
+    def _means(self, rows: Columns, num_rows: int, entry: Ints) -> Floats:
         missing = [v.name for v in self.given if v not in rows]
         if missing:
             raise DataError(f"{self!r} needs a column for {missing[0]}.")
@@ -172,7 +171,7 @@ class LinearGaussian:
             mean += _by_context(self.coefficients, matrix(self.given, rows, num_rows), entry)
         return mean
 
-    def log_probability(self, rows: Columns) -> Array:
+    def log_probability(self, rows: Columns) -> Floats:
         """The logarithm of the density of the child given its parents, a value a row."""
         num_rows = num_rows_of(rows, self.child, self)
         entry = joint_codes(rows, self.by, num_rows, self)
@@ -182,7 +181,7 @@ class LinearGaussian:
         white = _by_context(np.swapaxes(chol.root(), -1, -2), apart, entry)
         return np.asarray(-constant[entry] - 0.5 * (white**2).sum(axis=1))
 
-    def log_likelihood(self, stats: Array | Scatters) -> float:
+    def log_likelihood(self, stats: Floats | Scatters) -> float:
         r"""The log density of all rows with these statistics, which tell it whatever the parameters.
 
         $$-\tfrac12 \sum_d \left( M_d \log |2\pi C_d| + \operatorname{tr}(C_d^{-1} R_d) \right), \qquad
@@ -224,7 +223,7 @@ class LinearGaussian:
         flat = np.concatenate([p.reshape(len(p), -1) for p in parts], axis=1)[consistent]
         return tuple(v for v in free if _is_constant(flat, free, v))
 
-    def statistics(self, codes: Columns, weights: Array | None = None) -> Array:
+    def statistics(self, codes: Columns, weights: Floats | None = None) -> Floats:
         r"""The additive statistics, one matrix a joint state of the discrete parents.
 
         $$\sum_m w_m \mathbf z_m \mathbf z_m^\top, \qquad \mathbf z = (1, \mathbf u, \mathbf y)$$
@@ -237,12 +236,12 @@ class LinearGaussian:
         parts = zip(np.split(weighted[order], ends), np.split(z[order], ends), strict=True)
         return np.stack([left.T @ right for left, right in parts])
 
-    def scatters(self, codes: Columns, weights: Array | None = None) -> Scatters:
+    def scatters(self, codes: Columns, weights: Floats | None = None) -> Scatters:
         """The same statistics, centered: sums of squares lose digits where means are large, these do not."""
         rows, entry, share = self._observed(codes, weights)
         return Scatters.of(rows, entry, len(self.intercept), share)
 
-    def _observed(self, codes: Columns, weights: Array | None) -> tuple[Array, NDArray[np.int64], Array | None]:
+    def _observed(self, codes: Columns, weights: Floats | None) -> tuple[Floats, Ints, Floats | None]:
         """The rows of (real parents, child), the discrete context of each, and its weight."""
         num_rows = num_rows_of(codes, self.child, self)
         entry = joint_codes(codes, self.by, num_rows, self)
@@ -257,7 +256,7 @@ class LinearGaussian:
 
     def from_statistics(
         self,
-        stats: Array | Scatters,
+        stats: Floats | Scatters,
         prior: Normal | Laplace | None = None,
         *,
         unseen: Literal["raise", "keep"] = "raise",
@@ -294,7 +293,7 @@ class LinearGaussian:
                 raise DataError(f"{self!r} has no data where {states_of(self.by, e) or 'asked'}. Use unseen='keep'.")
         return self.with_parameters(a, B, C)
 
-    def centered(self, stats: Array | Scatters) -> Scatters:
+    def centered(self, stats: Floats | Scatters) -> Scatters:
         """Statistics of this CPD's shape as centered ones."""
         expected = (len(self.intercept), *(1 + width(self.given) + self.child.size,) * 2)
         if isinstance(stats, Scatters):
@@ -305,7 +304,7 @@ class LinearGaussian:
             raise DataError(f"{self!r} has statistics of shape {expected}; found {found}.")
         return stats if isinstance(stats, Scatters) else Scatters.from_sums(stats)
 
-    def with_parameters(self, intercept: Array, coefficients: Array, covariance: Array) -> LinearGaussian:
+    def with_parameters(self, intercept: Floats, coefficients: Floats, covariance: Floats) -> LinearGaussian:
         """The same CPD with these parameters, one entry a joint state of the discrete parents."""
         result = LinearGaussian.__new__(LinearGaussian)
         result._set(self.child, self.given, self.by, self.block, intercept, coefficients, covariance)
@@ -315,7 +314,7 @@ class LinearGaussian:
         return conditional((self.child,), self.parents, "LinearGaussian")
 
 
-def _by_context(matrices: Array, rows: Array, entry: NDArray[np.int64]) -> Array:
+def _by_context(matrices: Floats, rows: Floats, entry: Ints) -> Floats:
     """Each row times the matrix of its context."""
     if len(matrices) == 1:
         return np.asarray(rows @ matrices[0].T)
@@ -401,7 +400,7 @@ def _coefficients(
     given: tuple[Vector, ...],
     shape: tuple[int, ...],
     child: Vector,
-) -> Array:
+) -> Floats:
     what, size = f"coefficients of {child.name}", child.size
     if coefficients is None:
         if given:
@@ -420,7 +419,7 @@ def _coefficients(
     return np.concatenate([nothing, *(parts[axis] for axis in range(len(given)))], axis=2)
 
 
-def _is_constant(flat: Array, scope: tuple[Discrete, ...], variable: Discrete) -> bool:
+def _is_constant(flat: Floats, scope: tuple[Discrete, ...], variable: Discrete) -> bool:
     rest = tuple(v for v in scope if v != variable)
     rows = entries((*rest, variable), scope).reshape(num_entries(rest), -1)
     return bool((flat[rows] == flat[rows[:, :1]]).all())

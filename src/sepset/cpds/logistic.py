@@ -3,11 +3,12 @@ r"""Logistic CPDs: sigmoid for a binary child, softmax for more states."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.optimize import minimize, minimize_sparse, softmax
 from sepset.cpds.configurations import Configurations, checked_configurations
 from sepset.cpds.counts import Unseen, check_unseen, column, states_of, unseen_message
@@ -19,9 +20,6 @@ from sepset.factors.algebra import Columns, Factor, num_entries
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
-
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 
 MAX_SUMS = 2**16
 """The most distinct partial sums of weights that the chain of factors may have at one place."""
@@ -50,8 +48,8 @@ class LogisticCPD(DiscreteCPD):
     """
 
     __slots__ = ("bias", "weights")
-    bias: Array
-    weights: tuple[Array, ...]
+    bias: Floats
+    weights: tuple[Floats, ...]
 
     def __init__(
         self,
@@ -72,7 +70,7 @@ class LogisticCPD(DiscreteCPD):
         """One less than the child's states, times one plus one for each parent state but the first."""
         return (self.child.num_states - 1) * (1 + sum(p.num_states - 1 for p in self.parents))
 
-    def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         logits = np.tile(self.bias, (num_rows, 1))
         for parent, weights in zip(self.parents, self.weights, strict=True):
             logits += weights[column(rows, parent, num_rows, self)]
@@ -104,10 +102,10 @@ class LogisticCPD(DiscreteCPD):
         values = softmax(logits.reshape(-1, self.child.num_states)).reshape(logits.shape)
         return (*chain, Table((ends[-1], self.parents[-1], self.child), values))
 
-    def _sum_variables(self, sums: list[tuple[Array, Codes]]) -> tuple[Discrete, ...]:
+    def _sum_variables(self, sums: list[tuple[Floats, Ints]]) -> tuple[Discrete, ...]:
         return tuple(self.child.hidden(f"sum {i + 1}", len(levels)) for i, (levels, _) in enumerate(sums))
 
-    def _partial_sums(self) -> list[tuple[Array, Codes]] | None:
+    def _partial_sums(self) -> list[tuple[Floats, Ints]] | None:
         """For each parent but the last, the distinct sums up to it and which of them each (sum, state) leads to."""
         table = num_entries(self.scope)
         levels, cells, steps = self.bias[None, :], 0, []
@@ -173,16 +171,16 @@ class _Fit:
         self.size = sum(self.sizes) * (self.k - 1)
 
     @property
-    def on_weights(self) -> Array:
+    def on_weights(self) -> Floats:
         """One for each number that is a weight, zero for those of the bias."""
         return np.concatenate([np.zeros(self.k - 1), np.ones(self.size - self.k + 1)])
 
-    def unpack(self, flat: Array) -> tuple[Array, list[Array]]:
+    def unpack(self, flat: Floats) -> tuple[Floats, list[Floats]]:
         rows = np.concatenate([np.zeros((sum(self.sizes), 1)), flat.reshape(sum(self.sizes), self.k - 1)], axis=1)
         bias, *rest = np.split(rows, np.cumsum(self.sizes)[:-1])
         return bias[0], [np.concatenate([np.zeros((1, self.k)), part]) for part in rest]
 
-    def loss(self, flat: Array) -> tuple[float, Array]:
+    def loss(self, flat: Floats) -> tuple[float, Floats]:
         bias, weights = self.unpack(flat)
         logits = np.tile(bias, (len(self.counts), 1))
         for axis, part in enumerate(weights):
@@ -210,14 +208,14 @@ def _refuse_unseen(cpd: LogisticCPD, known: Configurations) -> None:
             raise DataError(unseen_message(cpd, silent, parent.num_states, states_of(parent), REMEDY))
 
 
-def _bias(cpd: LogisticCPD, bias: ArrayLike) -> Array:
+def _bias(cpd: LogisticCPD, bias: ArrayLike) -> Floats:
     numbers, k = np.array(bias, dtype=np.float64), cpd.child.num_states
     if numbers.shape == () and (k == 2 or numbers == 0.0):
         numbers = np.eye(k)[-1] * numbers
     return _finite(cpd, numbers, (k,), "the bias")
 
 
-def _weights(cpd: LogisticCPD, parent: Discrete, given: ArrayLike) -> Array:
+def _weights(cpd: LogisticCPD, parent: Discrete, given: ArrayLike) -> Floats:
     numbers, k = np.array(given, dtype=np.float64), cpd.child.num_states
     if k == 2 and numbers.shape == ():
         numbers = np.where(np.arange(parent.num_states) == 0, 0.0, numbers)
@@ -226,7 +224,7 @@ def _weights(cpd: LogisticCPD, parent: Discrete, given: ArrayLike) -> Array:
     return _finite(cpd, numbers, (parent.num_states, k), parent.name)
 
 
-def _finite(cpd: LogisticCPD, numbers: Array, shape: tuple[int, ...], what: str) -> Array:
+def _finite(cpd: LogisticCPD, numbers: Floats, shape: tuple[int, ...], what: str) -> Floats:
     if numbers.shape != shape:
         raise ModelError(f"{cpd!r}: the weights of {what} have the shape {numbers.shape}; expected {shape}.")
     if not np.isfinite(numbers).all():
@@ -234,11 +232,11 @@ def _finite(cpd: LogisticCPD, numbers: Array, shape: tuple[int, ...], what: str)
     return numbers
 
 
-def _is_flat(weights: Array) -> bool:
+def _is_flat(weights: Floats) -> bool:
     odds = weights - weights[:, :1]
     return bool((odds == odds[0]).all())
 
 
-def _grid(cards: list[int]) -> Codes:
+def _grid(cards: list[int]) -> Ints:
     """All joint codes in C order, one row each."""
     return np.indices(cards).reshape(len(cards), -1).T

@@ -7,18 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.scatter import Scatter
 from sepset.data.centered import Parts, centered, merged, pooled, shortfall, without
 from sepset.errors import DataError
 from sepset.factors.moments import freeze
-
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,15 +31,15 @@ class Scatters:
     (Scatters(2 contexts, 3 rows), [[4.0]])
     """
 
-    counts: Array
-    means: Array
-    products: Array
+    counts: Floats
+    means: Floats
+    products: Floats
 
     def __post_init__(self) -> None:
         freeze(self, counts=self.counts, means=self.means, products=self.products)
 
     @classmethod
-    def of(cls, rows: Array, context: Codes, num_contexts: int, weights: Array | None = None) -> Scatters:
+    def of(cls, rows: Floats, context: Ints, num_contexts: int, weights: Floats | None = None) -> Scatters:
         """The statistics of finite rows, each in its context."""
         return cls(*centered(rows, weights, context if num_contexts > 1 else None, num_contexts))
 
@@ -56,7 +52,7 @@ class Scatters:
         )
 
     @classmethod
-    def from_sums(cls, sums: Array) -> Scatters:
+    def from_sums(cls, sums: Floats) -> Scatters:
         """The statistics from raw sums of products of (1, parents, child), one matrix a context."""
         return cls.stacked(Scatter.from_sums(total) for total in np.asarray(sums, dtype=np.float64))
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.optimize import maximize
 from sepset.cpds.configurations import Configurations, checked_configurations
 from sepset.cpds.counts import Unseen, check_unseen, column, pseudo_counts, states_of, unseen_message
@@ -18,9 +19,7 @@ from sepset.errors import DataError, ModelError
 from sepset.factors.algebra import Columns, Factor
 from sepset.variables.variable import Discrete, State
 
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
-Effect: TypeAlias = float | Sequence[float] | Mapping[State, float] | Array
+Effect: TypeAlias = float | Sequence[float] | Mapping[State, float] | Floats
 
 
 class NoisyOr(DiscreteCPD):
@@ -78,7 +77,7 @@ class NoisyOr(DiscreteCPD):
         return float(self.influences.leak[1])
 
     @property
-    def effects(self) -> dict[Discrete, Array]:
+    def effects(self) -> dict[Discrete, Floats]:
         """For each parent and each of its states, the probability that it alone turns the child on."""
         return {parent: e[:, 1] for parent, e in zip(self.parents, self.influences.effects, strict=True)}
 
@@ -87,14 +86,14 @@ class NoisyOr(DiscreteCPD):
         """One for the leak (unless it is zero) and one for each state of each parent but off."""
         return sum(int(rows.sum()) for rows in self._free())
 
-    def _free(self) -> list[NDArray[np.bool_]]:
+    def _free(self) -> list[Bools]:
         """Which rows can be learned: the leak unless zero, and states that are not off or not zero."""
         rows = [np.array([self.leak > 0])]
         for parent, effect in self.effects.items():
             rows.append((np.arange(parent.num_states) != _off_code(parent)) | (effect > 0))
         return rows
 
-    def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         return _select(self, self.influences, rows, num_rows)
 
     @property
@@ -172,12 +171,12 @@ class NoisyMax(DiscreteCPD):
         self._set(influences=Influences(leaks[0], effects, tuple(range(child.num_states))))
 
     @property
-    def leak(self) -> Array:
+    def leak(self) -> Floats:
         """The distribution of the leak."""
         return self.influences.leak
 
     @property
-    def effects(self) -> dict[Discrete, Array]:
+    def effects(self) -> dict[Discrete, Floats]:
         """For each parent, the distributions of its contribution, `[parent states, child states]`."""
         return dict(zip(self.parents, self.influences.effects, strict=True))
 
@@ -186,11 +185,11 @@ class NoisyMax(DiscreteCPD):
         """One less than the child's states for each row that is not certain absence."""
         return sum(int(rows.sum()) for rows in self._free()) * (self.child.num_states - 1)
 
-    def _free(self) -> list[NDArray[np.bool_]]:
+    def _free(self) -> list[Bools]:
         """Which rows can be learned: all but those of certain absence."""
         return [table[:, 0] < 1.0 for table in (self.leak[None, :], *self.influences.effects)]
 
-    def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         return _select(self, self.influences, rows, num_rows)
 
     @property
@@ -231,7 +230,7 @@ def _off_code(variable: Discrete) -> int:
     return next((code for code, state in enumerate(variable.states) if state is False), 0)
 
 
-def _activation(cpd: NoisyOr, parent: Discrete, effect: Effect) -> Array:
+def _activation(cpd: NoisyOr, parent: Discrete, effect: Effect) -> Floats:
     """The contributions (off, on) of each state of a parent."""
     if isinstance(effect, Mapping):
         chances = np.zeros(parent.num_states)
@@ -249,14 +248,14 @@ def _activation(cpd: NoisyOr, parent: Discrete, effect: Effect) -> Array:
     return _chances(cpd, chances, parent.name)
 
 
-def _chances(cpd: NoisyOr, chances: Array, what: str) -> Array:
+def _chances(cpd: NoisyOr, chances: Floats, what: str) -> Floats:
     bad = ~((chances >= 0) & (chances <= 1))
     if bad.any():
         raise ModelError(f"{cpd!r}: the effect of {what} is {chances[bad][0]:g}. Probabilities lie in [0, 1].")
     return np.stack([1.0 - chances, chances], axis=1)
 
 
-def _contribution(cpd: NoisyMax, effect: ArrayLike, parent: Discrete | None) -> Array:
+def _contribution(cpd: NoisyMax, effect: ArrayLike, parent: Discrete | None) -> Floats:
     """The rows of a parent's contribution (or the leak's single row), checked."""
     rows = np.array(effect, dtype=np.float64)
     shape = (1 if parent is None else parent.num_states, cpd.child.num_states)
@@ -268,7 +267,7 @@ def _contribution(cpd: NoisyMax, effect: ArrayLike, parent: Discrete | None) -> 
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
-def _select(cpd: DiscreteCPD, influences: Influences, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+def _select(cpd: DiscreteCPD, influences: Influences, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
     codes = [column(rows, parent, num_rows, cpd) for parent in cpd.parents]
     return influences.probabilities(codes, num_rows), np.arange(num_rows)
 
@@ -276,11 +275,11 @@ def _select(cpd: DiscreteCPD, influences: Influences, rows: Columns, num_rows: i
 def _learned(
     cpd: DiscreteCPD,
     influences: Influences,
-    free: list[NDArray[np.bool_]],
+    free: list[Bools],
     stats: object,
     prior: object,
     unseen: Unseen,
-) -> list[Array]:
+) -> list[Floats]:
     """The contributions (leak first) of largest likelihood; rows that are not free stay."""
     check_unseen(unseen)
     known = checked_configurations(stats, cpd.scope, cpd)
@@ -295,7 +294,7 @@ def _learned(
     start = [influences.leak[None, :], *influences.effects]
     start = [np.where(rows[:, None], 1.0 / k, table) for rows, table in zip(free, start, strict=True)]
 
-    def expected(tables: list[Array]) -> tuple[float, list[Array]]:
+    def expected(tables: list[Floats]) -> tuple[float, list[Floats]]:
         return Influences(tables[0][0], tuple(tables[1:]), influences.order).expected(codes, levels, known.counts)
 
     if expected(start)[0] == -np.inf:

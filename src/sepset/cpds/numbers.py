@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.cpds.cpd import CPD
 from sepset.cpds.deterministic import DeterministicCPD, MultiplexerCPD
 from sepset.cpds.influences import Influences
@@ -22,14 +22,13 @@ from sepset.cpds.tree import TreeCPD
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.table import Table
 
-Array: TypeAlias = NDArray[np.float64]
 T = TypeVar("T", bound=CPD)
 
 ROUNDING = 1e-6
 """How far from one the rows of numbers that were computed may sum."""
 
 
-def numbers(cpd: CPD) -> tuple[Array, ...]:
+def numbers(cpd: CPD) -> tuple[Floats, ...]:
     """The arrays that hold all parameters of a CPD; none for functions.
 
     >>> from sepset.variables.variable import Discrete
@@ -54,7 +53,7 @@ def numbers(cpd: CPD) -> tuple[Array, ...]:
     raise NotApplicable(f"{cpd!r} does not say which numbers it has.")
 
 
-def with_numbers(cpd: T, values: Sequence[Array]) -> T:
+def with_numbers(cpd: T, values: Sequence[Floats]) -> T:
     """The CPD of the same form and block with these numbers, to the bit; what does not fit is refused.
 
     Args:
@@ -78,7 +77,7 @@ def with_numbers(cpd: T, values: Sequence[Array]) -> T:
     return made
 
 
-def _fields(cpd: CPD, new: tuple[Array, ...]) -> dict[str, object]:
+def _fields(cpd: CPD, new: tuple[Floats, ...]) -> dict[str, object]:
     """The attributes that hold the numbers."""
     match cpd:
         case TableCPD():
@@ -96,7 +95,7 @@ def _fields(cpd: CPD, new: tuple[Array, ...]) -> dict[str, object]:
     return dict(zip(("intercept", "coefficients", "covariance"), new, strict=False))
 
 
-def _check(cpd: CPD, new: tuple[Array, ...]) -> None:
+def _check(cpd: CPD, new: tuple[Floats, ...]) -> None:
     """Refuse numbers that are not finite, negative probabilities, and rows that do not sum to one."""
     if not all(np.isfinite(a).all() for a in new):
         raise ModelError(f"{cpd!r} takes finite numbers; found others.")

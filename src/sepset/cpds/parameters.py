@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias, cast
+from typing import Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.factors.algebra import Columns
-
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 
 
 class Multinomials(Protocol):
@@ -26,22 +23,22 @@ class Multinomials(Protocol):
     """
 
     @property
-    def parameters(self) -> Array:
+    def parameters(self) -> Floats:
         r"""The probabilities $\theta_c$, flat."""
 
     @property
-    def groups(self) -> Codes:
+    def groups(self) -> Ints:
         """Which multinomial each cell belongs to."""
 
     @property
-    def multiplicities(self) -> Array:
+    def multiplicities(self) -> Floats:
         """How many states of the child each cell stands for in its contexts; times its probability it sums to one."""
 
     @property
-    def sizes(self) -> Array:
+    def sizes(self) -> Floats:
         """How many joint states of parents and child each cell stands for."""
 
-    def cells(self, codes: Columns) -> Codes:
+    def cells(self, codes: Columns) -> Ints:
         """The cell of each row."""
 
     def describe_group(self, group: int) -> str:
@@ -53,7 +50,7 @@ def multinomials(cpd: object) -> Multinomials | None:
     return cast(Multinomials, cpd) if hasattr(type(cpd), "multiplicities") else None
 
 
-def child_states(cells: Multinomials, num_states: int) -> NDArray[np.bool_]:
+def child_states(cells: Multinomials, num_states: int) -> Bools:
     """Which of the child's states each cell stands for, `[cells, states]`.
 
     Cells are in the order of the states within each context, unless the CPD says otherwise.

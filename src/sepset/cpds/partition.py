@@ -3,11 +3,12 @@ r"""Partition CPDs: contexts in parts, and one multinomial for each part."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.counts import (
     Unseen,
     checked_counts,
@@ -23,9 +24,6 @@ from sepset.cpds.discrete import DiscreteCPD, check_rows
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, check_size, num_entries
 from sepset.variables.variable import Discrete
-
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 
 
 class PartitionCPD(DiscreteCPD):
@@ -51,8 +49,8 @@ class PartitionCPD(DiscreteCPD):
     """
 
     __slots__ = ("distributions", "parts")
-    parts: Codes
-    distributions: Array
+    parts: Ints
+    distributions: Floats
 
     def __init__(
         self,
@@ -71,7 +69,7 @@ class PartitionCPD(DiscreteCPD):
         self._set(parts=_checked_parts(self, parts, len(rows)), distributions=rows)
         check_rows(rows, self, self.describe_group)
 
-    def _with(self, distributions: Array) -> Self:
+    def _with(self, distributions: Floats) -> Self:
         other = type(self).__new__(type(self))
         names = ("child", "parents", "block", "parts")
         other._set(**{name: getattr(self, name) for name in names}, distributions=distributions)
@@ -87,7 +85,7 @@ class PartitionCPD(DiscreteCPD):
         """What CPDs that share a block agree about: the child's states and the number of parts."""
         return self.child.domain, len(self.distributions)
 
-    def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         return self.distributions, self.parts[joint_codes(rows, self.parents, num_rows, self)]
 
     def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
@@ -95,27 +93,27 @@ class PartitionCPD(DiscreteCPD):
         return self.to_table().irrelevant(context)
 
     @property
-    def parameters(self) -> Array:
+    def parameters(self) -> Floats:
         """The probabilities of the parts, flat."""
         return self.distributions.reshape(-1)
 
     @property
-    def groups(self) -> Codes:
+    def groups(self) -> Ints:
         """The part of each parameter."""
         return np.repeat(np.arange(len(self.distributions)), self.child.num_states)
 
     @property
-    def multiplicities(self) -> Array:
+    def multiplicities(self) -> Floats:
         """One for each parameter."""
         return np.ones(self.distributions.size)
 
     @property
-    def sizes(self) -> Array:
+    def sizes(self) -> Floats:
         """How many joint states of parents and child each parameter stands for."""
         contexts = np.bincount(self.parts, minlength=len(self.distributions)).astype(np.float64)
         return np.repeat(contexts, self.child.num_states)
 
-    def cells(self, codes: Columns) -> Codes:
+    def cells(self, codes: Columns) -> Ints:
         """The parameter that each row of codes uses."""
         num_rows = num_rows_of(codes, self.child, self)
         part = self.parts[joint_codes(codes, self.parents, num_rows, self)]
@@ -126,7 +124,7 @@ class PartitionCPD(DiscreteCPD):
         inside = np.flatnonzero(self.parts == group)
         return f"(part {group}: {self.describe(int(inside[0]))})" if inside.size else f"(part {group})"
 
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
+    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Floats:
         r"""The (weighted) counts $\check M_k[x]$ of each part and state, flat; additive."""
         cells = self.cells(codes)
         return count(cells, self.distributions.size, checked_weights(weights, len(cells), self))
@@ -145,7 +143,7 @@ class PartitionCPD(DiscreteCPD):
         return self._with(estimate(counts, prior, unseen, self, self.describe_group))
 
 
-def _checked_parts(cpd: PartitionCPD, parts: ArrayLike | Mapping[Any, int], num_parts: int) -> Codes:
+def _checked_parts(cpd: PartitionCPD, parts: ArrayLike | Mapping[Any, int], num_parts: int) -> Ints:
     """The part of each context, flat: every context in exactly one."""
     total = num_entries(cpd.parents)
     flat = _from_mapping(cpd, parts, total) if isinstance(parts, Mapping) else np.asarray(parts)
@@ -157,7 +155,7 @@ def _checked_parts(cpd: PartitionCPD, parts: ArrayLike | Mapping[Any, int], num_
     return flat.reshape(-1).astype(np.int64)
 
 
-def _from_mapping(cpd: PartitionCPD, parts: Mapping[Any, int], total: int) -> Codes:
+def _from_mapping(cpd: PartitionCPD, parts: Mapping[Any, int], total: int) -> Ints:
     found = np.full(total, -1, np.int64)
     for states, part in parts.items():
         listed = states if isinstance(states, tuple) else (states,)

@@ -12,17 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.scatter import Scatter
 from sepset.errors import DataError
 from sepset.factors.moments import freeze
-
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 
 CELLS = 1_000_000
 """Pairs of rows and kernels held at a time."""
@@ -39,17 +36,17 @@ class Samples:
     3
     """
 
-    points: tuple[Array, ...]
-    weights: tuple[Array, ...]
+    points: tuple[Floats, ...]
+    weights: tuple[Floats, ...]
 
-    def __init__(self, points: tuple[Array, ...], weights: tuple[Array, ...]) -> None:
+    def __init__(self, points: tuple[Floats, ...], weights: tuple[Floats, ...]) -> None:
         for array in (*points, *weights):
             array.setflags(write=False)
         freeze(self, points=points, weights=weights)
 
     @classmethod
     def of(
-        cls, rows: ArrayLike, weights: ArrayLike | None = None, *, context: Codes | None = None, num_contexts: int = 1
+        cls, rows: ArrayLike, weights: ArrayLike | None = None, *, context: Ints | None = None, num_contexts: int = 1
     ) -> Samples:
         """The rows of each context, those of weight zero left out."""
         x = np.asarray(rows, dtype=np.float64)
@@ -74,7 +71,7 @@ class Samples:
         """The count, mean and centered products of one context's rows."""
         return Scatter.of(self.points[context], self.weights[context])
 
-    def deviations(self) -> Array:
+    def deviations(self) -> Floats:
         """The standard deviation of each column within contexts; one where a column never varies."""
         scatters = [self.scatter(c) for c in range(len(self.points))]
         squares = sum((np.diagonal(s.products) for s in scatters), np.zeros(self.size))
@@ -93,7 +90,7 @@ class Samples:
         return f"Samples({self.num_rows} rows, {self.size} columns, {len(self.points)} contexts)"
 
 
-def log_kernels(at: Array, points: Array, width: Array) -> Array:
+def log_kernels(at: Floats, points: Floats, width: Floats) -> Floats:
     r"""$\log\prod_i N(x_i; x_i[m]; \alpha_i^2)$: one row a point of `at`, one column a point that carries a kernel.
 
     >>> log_kernels(np.zeros((1, 1)), np.zeros((1, 1)), np.ones(1)).round(6).tolist()
@@ -106,7 +103,7 @@ def log_kernels(at: Array, points: Array, width: Array) -> Array:
     return np.asarray(total - np.log(width).sum() - 0.5 * len(width) * math.log(2.0 * math.pi))
 
 
-def log_sum(logs: Array) -> Array:
+def log_sum(logs: Floats) -> Floats:
     r"""$\log\sum_m e^{l_m}$ of each row.
 
     >>> log_sum(np.array([[-2000.0, -2000.0]])).round(6).tolist()
@@ -118,7 +115,7 @@ def log_sum(logs: Array) -> Array:
         return np.asarray(np.log(np.exp(logs - top).sum(axis=1)) + top[:, 0])
 
 
-def log_normalized(logs: Array) -> Array:
+def log_normalized(logs: Floats) -> Floats:
     """Each row of log weights less the logarithm of their sum.
 
     The largest is taken off first: far from all data it would swallow the digits of the others.
@@ -136,7 +133,7 @@ def chunks(num_rows: int, num_points: int) -> Iterator[slice]:
     return (slice(start, min(start + step, num_rows)) for start in range(0, num_rows, step))
 
 
-def held_out_log_likelihood(samples: Samples, width: Array, split: int, folds: list[Codes] | None = None) -> float:
+def held_out_log_likelihood(samples: Samples, width: Floats, split: int, folds: list[Ints] | None = None) -> float:
     r"""The log density of each row's last columns given the first, by the kernels of other rows only.
 
     $$\sum_m w_m \log \tilde p_{-m}(\mathbf y[m] \mid \mathbf u[m])$$
@@ -167,8 +164,8 @@ def held_out_log_likelihood(samples: Samples, width: Array, split: int, folds: l
 
 
 def best_width(
-    samples: Samples, split: int, *, scale: ArrayLike | None = None, folds: list[Codes] | None = None
-) -> Array:
+    samples: Samples, split: int, *, scale: ArrayLike | None = None, folds: list[Ints] | None = None
+) -> Floats:
     """The width of each column that maximizes the held-out log-likelihood: one number times the columns' scales.
 
     The likelihood of the rows under their own kernels grows without bound as widths shrink, so that rows are scored by

@@ -13,12 +13,10 @@ Reference: Koller & Friedman, theorem 7.4 and section 17.2.4.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[np.float64]
+from sepset.base.arraytypes import Floats
 
 COLLINEAR = 1e-12
 """The smallest eigenvalue of the parents' correlations, relative to the largest, that counts as a direction."""
@@ -32,13 +30,13 @@ class Line:
     [[1.1]]
     """
 
-    intercept: Array
-    slope: Array
-    residue: Array
+    intercept: Floats
+    slope: Floats
+    residue: Floats
     rank: int
 
 
-def least_squares(mean: Array, products: Array, size: int = 1) -> Line:
+def least_squares(mean: Floats, products: Floats, size: int = 1) -> Line:
     """The line of the last `size` coordinates on the others; collinear parents share their effect (least norm).
 
     The norm is that of coefficients of standardized parents, so that units do not matter.
@@ -60,7 +58,7 @@ def least_squares(mean: Array, products: Array, size: int = 1) -> Line:
     return Line(mean[split:] - slope @ mean[:split], slope, _semidefinite(residue), rank)
 
 
-def _semidefinite(residue: Array) -> Array:
+def _semidefinite(residue: Floats) -> Floats:
     """The nearest sums of squares: rounding may leave those of a perfect fit a little below zero."""
     if len(residue) == 1:
         return np.maximum(residue, 0.0)
@@ -68,7 +66,7 @@ def _semidefinite(residue: Array) -> Array:
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
-def _pseudo_inverse(correlations: Array) -> tuple[Array, int]:
+def _pseudo_inverse(correlations: Floats) -> tuple[Floats, int]:
     if not len(correlations):
         return correlations, 0
     values, vectors = np.linalg.eigh(correlations)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.cpds import tying
 from sepset.cpds.contexts import Gates, Node, Partition
 from sepset.cpds.counts import Unseen, checked_counts, checked_weights, column, count, num_rows_of
@@ -19,10 +20,6 @@ from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.factors.algebra import Columns, Factor, axis_of, num_entries
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
-
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
-Mask: TypeAlias = NDArray[np.bool_]
 
 MAX_LEAVES = 2**18
 """The most contexts that the rules may induce over the parents."""
@@ -66,10 +63,10 @@ class RuleCPD(DiscreteCPD):
     """
 
     __slots__ = ("masks", "partition", "probability", "rule_of")
-    masks: tuple[Mask, ...]
+    masks: tuple[Bools, ...]
     partition: Partition
-    rule_of: Codes
-    probability: Array
+    rule_of: Ints
+    probability: Floats
 
     def __init__(
         self,
@@ -82,7 +79,7 @@ class RuleCPD(DiscreteCPD):
         listed = [rule if isinstance(rule, Rule) else Rule(*rule) for rule in rules]
         self._init(child, _parents(child, listed) if given is None else given, block)
         masks = _masks(self, listed)
-        leaves: list[Codes] = []
+        leaves: list[Ints] = []
         root = _grow(self, masks, np.arange(len(listed)), leaves)
         self._set(
             masks=masks,
@@ -92,7 +89,7 @@ class RuleCPD(DiscreteCPD):
         )
         check_rows(self._distributions(), self, self.partition.describe)
 
-    def _distributions(self) -> Array:
+    def _distributions(self) -> Floats:
         return np.asarray(self.probability[self.rule_of])
 
     @property
@@ -114,7 +111,7 @@ class RuleCPD(DiscreteCPD):
         constraints = tying.multiplicities(self.rule_of, len(self.probability))
         return len(self.probability) - int(np.linalg.matrix_rank(constraints))
 
-    def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         return self._distributions(), self.partition.locate(rows, num_rows, self)
 
     @property
@@ -148,7 +145,7 @@ class RuleCPD(DiscreteCPD):
         return tuple(v for v, mask in zip(self.scope, self.masks, strict=True) if not mask[rule].all())
 
     def _rule_factor(self, rule: int, scope: tuple[Discrete, ...]) -> Table:
-        box: Array = np.ones(())
+        box: Floats = np.ones(())
         for variable in scope:
             box = np.multiply.outer(box, self.masks[self.scope.index(variable)][rule].astype(np.float64))
         return Table(scope, box * self.probability[rule] + (1.0 - box))
@@ -158,12 +155,12 @@ class RuleCPD(DiscreteCPD):
         return self.partition.irrelevant(self._distributions(), self.fixed(context))
 
     @property
-    def parameters(self) -> Array:
+    def parameters(self) -> Floats:
         """The probabilities of the rules."""
         return self.probability
 
     @property
-    def groups(self) -> Codes:
+    def groups(self) -> Ints:
         """The context of each rule; refused where contexts overlap, since their rules then share several sums."""
         table = tying.multiplicities(self.rule_of, len(self.probability))
         if ((table > 0).sum(axis=0) > 1).any():
@@ -173,21 +170,21 @@ class RuleCPD(DiscreteCPD):
         return np.asarray((table > 0).argmax(axis=0), dtype=np.int64)
 
     @property
-    def multiplicities(self) -> Array:
+    def multiplicities(self) -> Floats:
         """How many of the child's states each rule stands for."""
         return np.asarray(tying.multiplicities(self.rule_of, len(self.probability)).max(axis=0))
 
     @property
-    def sizes(self) -> Array:
+    def sizes(self) -> Floats:
         """How many joint states of parents and child each parameter stands for."""
         return np.asarray(np.prod([mask.sum(axis=1) for mask in self.masks], axis=0), dtype=np.float64)
 
     @property
-    def child_states(self) -> NDArray[np.bool_]:
+    def child_states(self) -> Bools:
         """Which of the child's states each rule is about, `[rules, states]`: rules stand in any order."""
         return self.masks[-1]
 
-    def cells(self, codes: Columns) -> Codes:
+    def cells(self, codes: Columns) -> Ints:
         """The rule that each row of codes agrees with."""
         num_rows = num_rows_of(codes, self.child, self)
         leaves = self.partition.locate(codes, num_rows, self)
@@ -199,7 +196,7 @@ class RuleCPD(DiscreteCPD):
         leaf = next(leaf for leaf, row in enumerate(self.rule_of.tolist()) if rules.issuperset(row))
         return self.partition.describe(leaf)
 
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
+    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Floats:
         """How many rows (or what total weight) each rule agrees with; additive."""
         cells = self.cells(codes)
         return count(cells, len(self.probability), checked_weights(weights, len(cells), self))
@@ -233,7 +230,7 @@ def _parents(child: Discrete, rules: list[Rule]) -> tuple[Discrete, ...]:
     return tuple(v for v in found if v != child)
 
 
-def _masks(cpd: RuleCPD, rules: list[Rule]) -> tuple[Mask, ...]:
+def _masks(cpd: RuleCPD, rules: list[Rule]) -> tuple[Bools, ...]:
     """For each variable of the scope, which states each rule allows."""
     masks = tuple(np.ones((len(rules), v.num_states), np.bool_) for v in cpd.scope)
     for place, rule in enumerate(rules):
@@ -246,11 +243,11 @@ def _masks(cpd: RuleCPD, rules: list[Rule]) -> tuple[Mask, ...]:
     return masks
 
 
-def _grow(cpd: RuleCPD, masks: tuple[Mask, ...], root: Codes, leaves: list[Codes]) -> Node | int:
+def _grow(cpd: RuleCPD, masks: tuple[Bools, ...], root: Ints, leaves: list[Ints]) -> Node | int:
     """A decision tree over the parents at whose leaves the rules speak of the child alone."""
     everything = tuple(np.ones(v.num_states, np.bool_) for v in cpd.parents)
 
-    def grow(active: Codes, possible: tuple[Mask, ...]) -> Node | int:
+    def grow(active: Ints, possible: tuple[Bools, ...]) -> Node | int:
         mentions = [(~masks[axis][active][:, here]).any(axis=1).sum() for axis, here in enumerate(possible)]
         if not any(mentions):
             leaves.append(_leaf(cpd, masks[-1], active, possible))
@@ -271,7 +268,7 @@ def _grow(cpd: RuleCPD, masks: tuple[Mask, ...], root: Codes, leaves: list[Codes
     return grow(root, everything)
 
 
-def _groups(allowed: Mask, possible: Mask) -> list[list[int]]:
+def _groups(allowed: Bools, possible: Bools) -> list[list[int]]:
     """The possible states, grouped by which rules allow them."""
     groups: dict[bytes, list[int]] = {}
     for code in np.flatnonzero(possible).tolist():
@@ -279,7 +276,7 @@ def _groups(allowed: Mask, possible: Mask) -> list[list[int]]:
     return list(groups.values())
 
 
-def _leaf(cpd: RuleCPD, allowed: Mask, active: Codes, possible: tuple[Mask, ...]) -> Codes:
+def _leaf(cpd: RuleCPD, allowed: Bools, active: Ints, possible: tuple[Bools, ...]) -> Ints:
     """The rule of each state of the child in one context of the parents."""
     chosen = np.zeros(cpd.child.num_states, np.int64)
     for code in range(cpd.child.num_states):

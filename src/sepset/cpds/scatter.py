@@ -12,16 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats
 from sepset.data.centered import Parts, centered, check_range, merged, shortfall, without
 from sepset.errors import DataError
 from sepset.factors.moments import freeze
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -39,8 +37,8 @@ class Scatter:
     """
 
     count: float
-    mean: Array
-    products: Array
+    mean: Floats
+    products: Floats
 
     def __init__(self, count: float, mean: ArrayLike, products: ArrayLike) -> None:
         center = np.array(mean, dtype=np.float64).reshape(-1)
@@ -95,7 +93,7 @@ class Scatter:
         return len(self.mean)
 
     @property
-    def covariance(self) -> Array:
+    def covariance(self) -> Floats:
         """The maximum likelihood covariance, divided by the count and not by one less."""
         if self.count == 0.0:
             raise DataError("No rows have no covariance. Give data, or a prior.")

@@ -12,17 +12,14 @@ Reference: Koller & Friedman, sections 17.4.4 and 20.4.1.
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.cpds.priors.dirichlet import Laplace, Normal
 from sepset.cpds.regression import Line, least_squares
 from sepset.cpds.scatter import Scatter
 from sepset.errors import NotApplicable
-
-Array: TypeAlias = NDArray[np.float64]
 
 MAX_TURNS = 10_000
 
@@ -45,14 +42,14 @@ def penalized_line(scatter: Scatter, prior: Normal | Laplace, size: int = 1) -> 
     return Line(intercept, beta[None, :], np.array([[rss]]), plain.rank)
 
 
-def _loss(count: float, prior: Normal | Laplace, beta: Array, rss: float) -> float:
+def _loss(count: float, prior: Normal | Laplace, beta: Floats, rss: float) -> float:
     fit = 0.5 * count * math.log(max(rss, 1e-300) / count)
     if isinstance(prior, Normal):
         return fit + 0.5 * float(beta @ beta) / prior.scale**2
     return fit + float(np.abs(beta).sum()) / prior.scale
 
 
-def _climb(scatter: Scatter, prior: Normal | Laplace, beta: Array, rss: float) -> tuple[Array, float]:
+def _climb(scatter: Scatter, prior: Normal | Laplace, beta: Floats, rss: float) -> tuple[Floats, float]:
     inner, cross, total = scatter.products[:-1, :-1], scatter.products[:-1, -1], float(scatter.products[-1, -1])
     for _ in range(MAX_TURNS):
         variance = rss / scatter.count
@@ -71,7 +68,7 @@ def _climb(scatter: Scatter, prior: Normal | Laplace, beta: Array, rss: float) -
     return beta, rss
 
 
-def _lasso(inner: Array, cross: Array, penalty: float, start: Array) -> Array:
+def _lasso(inner: Floats, cross: Floats, penalty: float, start: Floats) -> Floats:
     r"""The minimum of $\frac12\beta^\top G\beta - c^\top\beta + \lambda\lVert\beta\rVert_1$, by coordinate descent."""
     beta, diagonal = start.copy(), np.diagonal(inner)
     for _ in range(MAX_TURNS):

@@ -3,11 +3,12 @@ r"""Table CPDs: one row of probabilities for each joint state of the parents."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.counts import (
     Unseen,
     checked_counts,
@@ -24,9 +25,6 @@ from sepset.errors import ModelError, ScopeError, StateError
 from sepset.factors.algebra import Columns, Factor, check_size, num_entries
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
-
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 
 
 class TableCPD(DiscreteCPD):
@@ -95,7 +93,7 @@ class TableCPD(DiscreteCPD):
         return cls(child, (scaled / scaled.sum(axis=1, keepdims=True)).reshape(-1), bare.parents, block=block)
 
     @property
-    def values(self) -> Array:
+    def values(self) -> Floats:
         """The probabilities, with axes `(*parents, child)`; read-only."""
         return self.table.values
 
@@ -104,15 +102,15 @@ class TableCPD(DiscreteCPD):
         """One less than the child's states, for each joint state of the parents."""
         return num_entries(self.parents) * (self.child.num_states - 1)
 
-    def __getitem__(self, states: object) -> Array:
+    def __getitem__(self, states: object) -> Floats:
         """The row at the parents' states (a tuple, or one bare state for one parent)."""
         place = _place(self, states)
         return np.asarray(self._matrix()[place])
 
-    def _matrix(self) -> Array:
+    def _matrix(self) -> Floats:
         return self.table.flat.reshape(-1, self.child.num_states)
 
-    def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         return self._matrix(), joint_codes(rows, self.parents, num_rows, self)
 
     def factors(self) -> tuple[Factor, ...]:
@@ -138,26 +136,26 @@ class TableCPD(DiscreteCPD):
         return tuple(p for p in self.parents if p not in codes and _constant(part, p))
 
     @property
-    def parameters(self) -> Array:
+    def parameters(self) -> Floats:
         """The probabilities, flat in C order."""
         return self.table.flat
 
     @property
-    def groups(self) -> Codes:
+    def groups(self) -> Ints:
         """The joint state of the parents that each parameter belongs to."""
         return np.repeat(np.arange(num_entries(self.parents)), self.child.num_states)
 
     @property
-    def multiplicities(self) -> Array:
+    def multiplicities(self) -> Floats:
         """One for each parameter."""
         return np.ones(self.table.size)
 
     @property
-    def sizes(self) -> Array:
+    def sizes(self) -> Floats:
         """How many joint states of parents and child each parameter stands for."""
         return np.ones(self.table.size)
 
-    def cells(self, codes: Columns) -> Codes:
+    def cells(self, codes: Columns) -> Ints:
         """The parameter that each row of codes uses."""
         num_rows = num_rows_of(codes, self.child, self)
         places = joint_codes(codes, self.parents, num_rows, self) * self.child.num_states
@@ -167,7 +165,7 @@ class TableCPD(DiscreteCPD):
         """The parents' states of a group, for messages."""
         return self.describe(group)
 
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
+    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Floats:
         r"""The (weighted) counts $M[\mathbf u, x]$, flat in C order over `(*parents, child)`; additive."""
         cells = self.cells(codes)
         return count(cells, self.table.size, checked_weights(weights, len(cells), self))
@@ -187,7 +185,7 @@ class TableCPD(DiscreteCPD):
         return type(self)(self.child, rows.reshape(-1), self.parents, block=self.block)
 
 
-def _flat(cpd: TableCPD, table: ArrayLike | Table | Mapping[Any, Any]) -> Array:
+def _flat(cpd: TableCPD, table: ArrayLike | Table | Mapping[Any, Any]) -> Floats:
     """The entries in C order over `(*parents, child)`; the shape is checked, the numbers are not."""
     check_size(cpd.scope)
     if isinstance(table, Table):
@@ -209,7 +207,7 @@ def _shape(cpd: TableCPD) -> tuple[int, ...]:
     return tuple(v.num_states for v in cpd.scope)
 
 
-def _from_mapping(cpd: TableCPD, table: Mapping[Any, Any]) -> Array:
+def _from_mapping(cpd: TableCPD, table: Mapping[Any, Any]) -> Floats:
     if not cpd.parents:
         return row_of(cpd.child, table.get((), table), cpd)
     rows = np.full((num_entries(cpd.parents), cpd.child.num_states), np.nan)
@@ -237,7 +235,7 @@ def _place(cpd: TableCPD, states: object) -> int:
     return place
 
 
-def row_of(child: Discrete, row: object, owner: object) -> Array:
+def row_of(child: Discrete, row: object, owner: object) -> Floats:
     """One row of probabilities from a sequence, or from a mapping that names every state."""
     if isinstance(row, Mapping):
         values = np.full(child.num_states, np.nan)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.contexts import Gates, Node, Partition
 from sepset.cpds.counts import Unseen, checked_counts, checked_weights, column, count, estimate, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
@@ -21,8 +22,6 @@ from sepset.factors.algebra import Columns, Factor, num_entries
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete, State
 
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 Subtree: TypeAlias = "Split | Sequence[float] | Mapping[State, float] | Array"
 """A split, or a leaf: the child's probabilities as a sequence or by state."""
 
@@ -66,7 +65,7 @@ class TreeCPD(DiscreteCPD):
 
     __slots__ = ("distributions", "partition")
     partition: Partition
-    distributions: Array
+    distributions: Floats
 
     def __init__(
         self,
@@ -81,12 +80,12 @@ class TreeCPD(DiscreteCPD):
         for variable in found:
             if variable not in self.parents:
                 raise ScopeError(f"{self!r} tests {variable.name}, which is not among its parents.")
-        rows: list[Array] = []
+        rows: list[Floats] = []
         root = _grow(self, tree, {}, rows)
         self._set(partition=Partition(self.parents, root), distributions=np.array(rows))
         check_rows(self.distributions, self, self.partition.describe)
 
-    def _with(self, distributions: Array) -> Self:
+    def _with(self, distributions: Floats) -> Self:
         other = type(self).__new__(type(self))
         other._set(
             child=self.child,
@@ -107,7 +106,7 @@ class TreeCPD(DiscreteCPD):
         """One less than the child's states, for each leaf."""
         return self.partition.num_leaves * (self.child.num_states - 1)
 
-    def _select(self, rows: Columns, num_rows: int) -> tuple[Array, Codes]:
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         return self.distributions, self.partition.locate(rows, num_rows, self)
 
     @property
@@ -152,28 +151,28 @@ class TreeCPD(DiscreteCPD):
         return tuple(c for c in found if c.irrelevant)
 
     @property
-    def parameters(self) -> Array:
+    def parameters(self) -> Floats:
         """The probabilities at the leaves, flat."""
         return self.distributions.reshape(-1)
 
     @property
-    def groups(self) -> Codes:
+    def groups(self) -> Ints:
         """The leaf of each parameter."""
         return np.repeat(np.arange(self.partition.num_leaves), self.child.num_states)
 
     @property
-    def multiplicities(self) -> Array:
+    def multiplicities(self) -> Floats:
         """One for each parameter."""
         return np.ones(self.distributions.size)
 
     @property
-    def sizes(self) -> Array:
+    def sizes(self) -> Floats:
         """How many joint states of parents and child each parameter stands for."""
         return np.repeat(
             [float(self.partition.size(leaf)) for leaf in range(self.partition.num_leaves)], self.child.num_states
         )
 
-    def cells(self, codes: Columns) -> Codes:
+    def cells(self, codes: Columns) -> Ints:
         """The parameter that each row of codes uses."""
         num_rows = num_rows_of(codes, self.child, self)
         places = self.partition.locate(codes, num_rows, self) * self.child.num_states
@@ -183,7 +182,7 @@ class TreeCPD(DiscreteCPD):
         """The context of a leaf, for messages."""
         return self.partition.describe(group)
 
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Array:
+    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Floats:
         r"""The (weighted) counts $M[\ell, x]$ of each leaf and state, flat; additive."""
         cells = self.cells(codes)
         return count(cells, self.distributions.size, checked_weights(weights, len(cells), self))
@@ -231,7 +230,7 @@ def _variables(tree: Subtree) -> Iterator[Discrete]:
             yield from _variables(subtree)
 
 
-def _grow(cpd: TreeCPD, tree: Subtree, possible: Mapping[Discrete, frozenset[int]], rows: list[Array]) -> Node | int:
+def _grow(cpd: TreeCPD, tree: Subtree, possible: Mapping[Discrete, frozenset[int]], rows: list[Floats]) -> Node | int:
     """The node of a subtree; leaves are appended to `rows`. `possible` are the codes left by tests above."""
     if not isinstance(tree, Split):
         rows.append(row_of(cpd.child, tree, cpd))

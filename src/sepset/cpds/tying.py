@@ -8,19 +8,15 @@ elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.counts import Unseen, check_unseen, pseudo_counts, unseen_message
 from sepset.errors import DataError
 
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 
-
-def multiplicities(rule_of: Codes, num_rules: int) -> Array:
+def multiplicities(rule_of: Ints, num_rules: int) -> Floats:
     """How often each parameter stands in each distinct row.
 
     >>> multiplicities(np.array([[0, 1], [2, 2]]), 3).tolist()
@@ -32,8 +28,8 @@ def multiplicities(rule_of: Codes, num_rules: int) -> Array:
 
 
 def estimate(
-    rule_of: Codes, counts: Array, prior: object, unseen: Unseen, owner: object, name: Callable[[int], str]
-) -> Array:
+    rule_of: Ints, counts: Floats, prior: object, unseen: Unseen, owner: object, name: Callable[[int], str]
+) -> Floats:
     """The shared probabilities; groups of rows without any count follow `unseen`."""
     check_unseen(unseen)
     total = counts + pseudo_counts(prior, (1, len(counts)), owner)[0]
@@ -49,7 +45,7 @@ def estimate(
     return result
 
 
-def _groups(table: Array) -> list[tuple[Codes, Codes]]:
+def _groups(table: Floats) -> list[tuple[Ints, Ints]]:
     """The connected groups of rows and of the parameters they share."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -59,7 +55,7 @@ def _groups(table: Array) -> list[tuple[Codes, Codes]]:
     return [(np.flatnonzero(table[:, members].any(axis=1)), members) for members in rules]
 
 
-def _solve(table: Array, counts: Array, start: Array) -> Array:
+def _solve(table: Floats, counts: Floats, start: Floats) -> Floats:
     if len(table) == 1:
         return np.asarray(counts / (table[0] * counts.sum()))
     from scipy.optimize import minimize
@@ -67,7 +63,7 @@ def _solve(table: Array, counts: Array, start: Array) -> Array:
     seen = counts > 0
     scale = counts.sum()
 
-    def loss(p: Array) -> tuple[float, Array]:
+    def loss(p: Floats) -> tuple[float, Floats]:
         slope = np.zeros(len(p))
         slope[seen] = -counts[seen] / p[seen] / scale
         return float(-(counts[seen] * np.log(p[seen])).sum() / scale), slope
@@ -84,7 +80,7 @@ def _solve(table: Array, counts: Array, start: Array) -> Array:
     return _feasible(table, np.clip(found.x, 0.0, 1.0))
 
 
-def _feasible(table: Array, p: Array) -> Array:
+def _feasible(table: Floats, p: Floats) -> Floats:
     """The nearest point that meets the sums to one, within the parameters that are not zero."""
     inside = p > 1e-12
     p = np.where(inside, p, 0.0)

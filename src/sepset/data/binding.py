@@ -7,19 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from sepset.data.columns import (
-    MISSING,
-    Cells,
-    Codes,
-    Column,
-    Levels,
-    Values,
-    code_dtype,
-    first_row,
-    is_number,
-    levels_of,
-    numbers_of,
-)
+from sepset.base.arraytypes import AnyInts, Floats
+from sepset.data.columns import MISSING, Cells, Column, Levels, code_dtype, first_row, is_number, levels_of, numbers_of
 from sepset.data.frames import Frame
 from sepset.errors import DataError, ModelError, listing, nearest
 from sepset.variables.universe import Variables
@@ -74,7 +63,7 @@ def _refuse_strange(name: str, levels: Levels) -> None:
         )
 
 
-def bind_column(variable: Discrete | Vector, column: Column) -> Codes | Values:
+def bind_column(variable: Discrete | Vector, column: Column) -> AnyInts | Floats:
     """The cells as codes of a discrete variable's states, or as the numbers of a real one.
 
     >>> from sepset.data.columns import from_objects
@@ -96,7 +85,7 @@ def refuse_vector(variable: Vector) -> None:
         raise DataError(f"{variable!r} has {variable.size} dimensions; a column holds one. Use one Real for each.")
 
 
-def _state_codes(variable: Discrete, levels: Levels) -> Codes:
+def _state_codes(variable: Discrete, levels: Levels) -> AnyInts:
     found = [variable.domain.find(value) for value in levels.values]
     if found == list(range(len(found))):  # the column's codes are ours
         return levels.codes.astype(code_dtype(variable.num_states))
@@ -132,7 +121,7 @@ def _type_advice(variable: Discrete, value: object) -> str:
 
 def bind_frame(
     frame: Frame, variables: Variables | None, missing_columns: Literal["refuse", "allow"]
-) -> tuple[Variables, tuple[Codes | Values, ...]]:
+) -> tuple[Variables, tuple[AnyInts | Floats, ...]]:
     """The variables of a frame, inferred where none are given, and their columns."""
     if variables is None:
         plain = {name: frame.read(name) for name in frame.names}
@@ -149,7 +138,7 @@ def bind_frame(
     return variables, tuple(columns)
 
 
-def absent_column(variable: Discrete | Vector, frame: Frame) -> Codes | Values:
+def absent_column(variable: Discrete | Vector, frame: Frame) -> AnyInts | Floats:
     """A column with every cell missing."""
     if isinstance(variable, Discrete):
         return np.full(frame.num_rows, MISSING, code_dtype(variable.num_states))

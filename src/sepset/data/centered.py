@@ -6,15 +6,14 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sepset.data.columns import Values
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.data.dataset import Dataset
 from sepset.data.families import Scope
 from sepset.errors import DataError
 from sepset.variables.variable import Vector
 
-Parts = tuple[Values, Values, Values]
+Parts = tuple[Floats, Floats, Floats]
 """Counts, means and scatters, with one axis over contexts."""
 
 SMALLEST, LARGEST = 1e-140, 1e140
@@ -61,14 +60,14 @@ def without(whole: Parts, part: Parts) -> Parts:
     return count, mean, scatter
 
 
-def _differ(whole: Parts, part: Parts, delta: Values) -> NDArray[np.bool_]:
+def _differ(whole: Parts, part: Parts, delta: Floats) -> Bools:
     """Where the columns of two parts of equal count are not the same rows, by more than rounding."""
     before, other = (np.einsum("cii->ci", p[2]) for p in (whole, part))
     apart = np.abs(before - other) + whole[0][:, None] * delta**2
     return np.asarray(apart > _ROUNDING * before + 1e-24 * whole[0][:, None] * whole[1] ** 2)
 
 
-def pooled(parts: Parts, target: NDArray[np.int64], contexts: int) -> Parts:
+def pooled(parts: Parts, target: Ints, contexts: int) -> Parts:
     """The moments with the context at each place merged into that of its target."""
     out = _empty(contexts, parts[1].shape[1])
     for turn in _turns(target):
@@ -79,7 +78,7 @@ def pooled(parts: Parts, target: NDArray[np.int64], contexts: int) -> Parts:
     return out
 
 
-def _turns(target: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def _turns(target: Ints) -> list[Ints]:
     """Places whose targets differ within each turn, so that each turn is one merge."""
     order = np.argsort(target, kind="stable")
     firsts = np.searchsorted(target[order], target[order])
@@ -87,7 +86,7 @@ def _turns(target: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return [order[turn == number] for number in range(int(turn.max(initial=-1)) + 1)]
 
 
-def shortfall(rest: Parts, whole: Parts) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def shortfall(rest: Parts, whole: Parts) -> tuple[Bools, Bools]:
     """The contexts whose count, or whose scatter, falls below zero by more than rounding: rows never seen were taken.
 
     >>> shortfall(without(centered(np.ones((1, 1))), centered(np.ones((2, 1)))), centered(np.ones((1, 1))))[0].tolist()
@@ -102,7 +101,7 @@ def moments_of(rows: Dataset, reals: Sequence[Vector], scope: Scope) -> Parts:
     contexts = prod(v.num_states for v in scope)
     places = _places(rows, scope) if scope else None
 
-    def block(start: int) -> Values:
+    def block(start: int) -> Floats:
         part = np.stack([rows.values(v)[start : start + _BLOCK] for v in reals], axis=1)
         check_range(part, [v.name for v in reals], "Moments need finite numbers", start)
         return part
@@ -110,9 +109,7 @@ def moments_of(rows: Dataset, reals: Sequence[Vector], scope: Scope) -> Parts:
     return _summed(block, rows.num_rows, len(reals), rows.weights, places, contexts)
 
 
-def centered(
-    rows: Values, weights: Values | None = None, places: NDArray[np.int64] | None = None, contexts: int = 1
-) -> Parts:
+def centered(rows: Floats, weights: Floats | None = None, places: Ints | None = None, contexts: int = 1) -> Parts:
     """The moments of finite rows `[n, d]`, each in the context at its place; one context where no places are given.
 
     >>> centered(np.array([[1.0], [3.0], [7.0]]), places=np.array([0, 0, 1]), contexts=2)[1].tolist()
@@ -123,7 +120,7 @@ def centered(
     return _summed(lambda start: rows[start : start + _BLOCK], len(rows), rows.shape[1], weights, places, contexts)
 
 
-def _column(column: Values, weights: Values | None, places: NDArray[np.int64], contexts: int) -> Parts:
+def _column(column: Floats, weights: Floats | None, places: Ints, contexts: int) -> Parts:
     """The moments of one column: many children of one class have one each."""
     from sepset.kernels.data.columnmoments import column_moments
 
@@ -134,11 +131,11 @@ def _column(column: Values, weights: Values | None, places: NDArray[np.int64], c
 
 
 def _summed(
-    block_at: Callable[[int], Values],
+    block_at: Callable[[int], Floats],
     num_rows: int,
     size: int,
-    weights: Values | None,
-    places: NDArray[np.int64] | None,
+    weights: Floats | None,
+    places: Ints | None,
     contexts: int,
 ) -> Parts:
     """Block by block, so that a block is in cache when it is read again."""
@@ -153,14 +150,14 @@ def _summed(
     return parts[0], parts[1], np.tril(parts[2]) + np.swapaxes(np.tril(parts[2], -1), -1, -2)
 
 
-def _places(rows: Dataset, scope: Scope) -> NDArray[np.int64]:
+def _places(rows: Dataset, scope: Scope) -> Ints:
     places = np.zeros(rows.num_rows, np.int64)
     for variable in scope:
         places = places * variable.num_states + rows.codes(variable)
     return places
 
 
-def check_range(rows: Values, names: Sequence[str], need: str, start: int | None = None) -> None:
+def check_range(rows: Floats, names: Sequence[str], need: str, start: int | None = None) -> None:
     """Refuse numbers that are not finite, and columns whose squares are too large or too small to be floats.
 
     Args:
@@ -187,13 +184,13 @@ def check_range(rows: Values, names: Sequence[str], need: str, start: int | None
     raise DataError(f"{need}. Column {names[place]!r}, row {(start or 0) + row}: {rows[row, place]}.")
 
 
-def _add_by_context(places: NDArray[np.int64], block: Values, weights: Values, parts: Parts) -> None:
+def _add_by_context(places: Ints, block: Floats, weights: Floats, parts: Parts) -> None:
     from sepset.kernels.data.scatter import add_rows
 
     add_rows(np.ascontiguousarray(places), np.ascontiguousarray(block), np.ascontiguousarray(weights), *parts)
 
 
-def _block_moments(block: Values, weights: Values) -> Parts:
+def _block_moments(block: Floats, weights: Floats) -> Parts:
     """Two passes over rows that are in cache: the mean, to the last digit, then products about it."""
     total = weights.sum()
     if total == 0:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
 from sepset.data.binding import refuse_vector
-from sepset.data.columns import MISSING, Codes, Values, code_dtype
+from sepset.data.columns import MISSING, code_dtype
 from sepset.errors import DataError, listing
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Vector
 
 
-def positions(chosen: NDArray[Any], num_rows: int) -> NDArray[np.int64]:
+def positions(chosen: AnyArray, num_rows: int) -> Ints:
     """Row numbers, checked; negative ones count from the end."""
     if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
         raise DataError(f"Rows are chosen by a list of whole numbers or a mask; found {chosen!r}.")
@@ -26,7 +26,7 @@ def positions(chosen: NDArray[Any], num_rows: int) -> NDArray[np.int64]:
     return places
 
 
-def named_columns(scope: Variables, codes: Mapping[str, ArrayLike]) -> list[NDArray[Any]]:
+def named_columns(scope: Variables, codes: Mapping[str, ArrayLike]) -> list[AnyArray]:
     """One array a variable, by name; names and variables must match."""
     by_name = {key if isinstance(key, str) else getattr(key, "name", key): cells for key, cells in codes.items()}
     absent = [v.name for v in scope if v.name not in by_name]
@@ -36,14 +36,14 @@ def named_columns(scope: Variables, codes: Mapping[str, ArrayLike]) -> list[NDAr
     return [np.asarray(by_name[v.name]) for v in scope]
 
 
-def matrix_columns(scope: Variables, codes: NDArray[Any]) -> list[NDArray[Any]]:
+def matrix_columns(scope: Variables, codes: AnyArray) -> list[AnyArray]:
     """One array a variable, from a matrix with one row a case."""
     if codes.ndim != 2 or codes.shape[1] != len(scope):
         raise DataError(f"A matrix of codes has {len(scope)} columns, one a variable; found shape {codes.shape}.")
     return list(codes.T)
 
 
-def checked_cells(variable: Discrete | Vector, cells: NDArray[Any]) -> Codes | Values:
+def checked_cells(variable: Discrete | Vector, cells: AnyArray) -> AnyInts | Floats:
     """A contiguous copy of given codes or numbers, after their range was checked."""
     if cells.ndim != 1 or (cells.size and cells.dtype.kind not in ("iu" if variable.is_discrete else "iuf")):
         wanted = "integer codes" if variable.is_discrete else "numbers"

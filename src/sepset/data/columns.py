@@ -12,20 +12,14 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, Objects
 from sepset.data.duplicates import MANY, group_words
 from sepset.errors import DataError
 from sepset.variables.variable import plain
 
 MISSING = -1
 """The code of a missing cell."""
-
-Codes: TypeAlias = NDArray[np.signedinteger[Any]]
-"""Signed integer codes with -1 for missing."""
-
-Values: TypeAlias = NDArray[np.float64]
-"""Real numbers with NaN for missing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +32,7 @@ class Levels:
     Levels(codes=array([ 0, -1,  1,  0], dtype=int32), values=('b', 'a'), fixed=False)
     """
 
-    codes: Codes
+    codes: AnyInts
     values: tuple[object, ...]
     fixed: bool = False
 
@@ -55,8 +49,8 @@ class Cells:
     3
     """
 
-    values: NDArray[Any]
-    missing: NDArray[np.bool_] | None = None
+    values: AnyArray
+    missing: Bools | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -89,7 +83,7 @@ def is_missing(value: object) -> bool:
     return isinstance(value, float | np.floating) and math.isnan(value)
 
 
-def from_array(values: NDArray[Any]) -> Column:
+def from_array(values: AnyArray) -> Column:
     """The plain form of a one-dimensional NumPy array; a masked array's mask means missing."""
     if values.ndim != 1:
         raise DataError(f"A column has one dimension; found an array of shape {values.shape}.")
@@ -105,7 +99,7 @@ def from_array(values: NDArray[Any]) -> Column:
     return levels if missing is None else _masked(levels, missing, prune=True)
 
 
-def from_objects(cells: Sequence[object] | NDArray[np.object_]) -> Levels:
+def from_objects(cells: Sequence[object] | Objects) -> Levels:
     """The distinct values of a sequence of Python objects, in order of first appearance.
 
     Where there are many, cells that are one and the same object are found first, by their addresses alone: libraries
@@ -122,13 +116,13 @@ def from_objects(cells: Sequence[object] | NDArray[np.object_]) -> Levels:
     return Levels(few.codes[groups], few.values)
 
 
-def _object_array(cells: Sequence[object]) -> NDArray[np.object_]:
+def _object_array(cells: Sequence[object]) -> Objects:
     array = np.empty(len(cells), object)
     array[:] = cells
     return array
 
 
-def _addresses(array: NDArray[np.object_]) -> NDArray[np.int64]:
+def _addresses(array: Objects) -> Ints:
     """Where each object lies: equal addresses are one object. They are compared, never followed."""
     import ctypes
 
@@ -136,7 +130,7 @@ def _addresses(array: NDArray[np.object_]) -> NDArray[np.int64]:
     return np.array((ctypes.c_int64 * len(kept)).from_address(kept.ctypes.data), np.int64)
 
 
-def _from_text(values: NDArray[Any]) -> Levels:
+def _from_text(values: AnyArray) -> Levels:
     """Text of one width, grouped as words."""
     padded = -(-values.dtype.itemsize // 8) * 8
     words = values.astype(f"{values.dtype.kind}{padded // (4 if values.dtype.kind == 'U' else 1)}")
@@ -144,7 +138,7 @@ def _from_text(values: NDArray[Any]) -> Levels:
     return Levels(groups, tuple(values[firsts].tolist()))
 
 
-def _from_few(cells: Sequence[object], rows: NDArray[np.int64] | None = None) -> Levels:
+def _from_few(cells: Sequence[object], rows: Ints | None = None) -> Levels:
     """One look at each cell; `rows` says where they stood, for errors."""
     keys: Sequence[object] = cells
     if not {bool, np.bool_}.isdisjoint(map(type, cells)):
@@ -159,7 +153,7 @@ def _from_few(cells: Sequence[object], rows: NDArray[np.int64] | None = None) ->
     return drop_missing(codes, [plain(value) for value in values])
 
 
-def _unhashable(cells: Sequence[object], rows: NDArray[np.int64] | None) -> str:
+def _unhashable(cells: Sequence[object], rows: Ints | None) -> str:
     for place, cell in enumerate(cells):
         try:
             hash(cell)
@@ -169,7 +163,7 @@ def _unhashable(cells: Sequence[object], rows: NDArray[np.int64] | None) -> str:
     return "A cell is a string, an int, a bool or a float."
 
 
-def drop_missing(codes: Codes, values: Sequence[object], fixed: bool = False) -> Levels:
+def drop_missing(codes: AnyInts, values: Sequence[object], fixed: bool = False) -> Levels:
     """The same column with missing values among `values` turned into the code -1."""
     kept = [not is_missing(value) for value in values]
     if all(kept):
@@ -196,7 +190,7 @@ def levels_of(column: Column) -> Levels:
     return _masked(_integer_levels(values), missing, prune=True)
 
 
-def _masked(levels: Levels, missing: NDArray[np.bool_] | None, prune: bool = False) -> Levels:
+def _masked(levels: Levels, missing: Bools | None, prune: bool = False) -> Levels:
     if missing is None or not missing.any():
         return levels
     codes = np.where(missing, MISSING, levels.codes)
@@ -207,7 +201,7 @@ def _masked(levels: Levels, missing: NDArray[np.bool_] | None, prune: bool = Fal
     return drop_missing(codes, [v if p else None for v, p in zip(levels.values, present.tolist(), strict=False)])
 
 
-def _float_levels(values: NDArray[Any], missing: NDArray[np.bool_] | None) -> Levels:
+def _float_levels(values: AnyArray, missing: Bools | None) -> Levels:
     absent = np.isnan(values) if missing is None else np.isnan(values) | missing
     known = values[~absent]
     whole = bool(np.all(np.abs(known) < 2**53)) and bool(np.all(known == np.trunc(known)))
@@ -217,7 +211,7 @@ def _float_levels(values: NDArray[Any], missing: NDArray[np.bool_] | None) -> Le
     return Levels(codes, levels.values)
 
 
-def _integer_levels(values: NDArray[Any]) -> Levels:
+def _integer_levels(values: AnyArray) -> Levels:
     """Distinct integers by counting where their range is small, else by sorting."""
     if not len(values):
         return Levels(np.zeros(0, np.int32), ())
@@ -232,12 +226,12 @@ def _integer_levels(values: NDArray[Any]) -> Levels:
     return Levels(codes, tuple((distinct + low).tolist()))
 
 
-def _sorted_levels(values: NDArray[Any]) -> Levels:
+def _sorted_levels(values: AnyArray) -> Levels:
     distinct, codes = np.unique(values, return_inverse=True)
     return Levels(codes.reshape(-1), tuple(distinct.tolist()))
 
 
-def numbers_of(column: Column) -> Values:
+def numbers_of(column: Column) -> Floats:
     """The column as float64 with NaN for missing; text and booleans are refused with their row.
 
     >>> numbers_of(from_objects([1, None, 2.5])).tolist()
@@ -253,7 +247,7 @@ def numbers_of(column: Column) -> Values:
     return values
 
 
-def _level_numbers(levels: Levels) -> Values:
+def _level_numbers(levels: Levels) -> Floats:
     numeric = [is_number(value) for value in levels.values]
     table = [float(v) if n else math.nan for v, n in zip(levels.values, numeric, strict=True)]  # type: ignore[arg-type]  # numbers
     if not all(numeric):

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sepset.data.columns import Values
+from sepset.base.arraytypes import Floats
 from sepset.data.dataset import Dataset
 from sepset.data.families import Family, Scope, discrete_scope, members
 from sepset.data.pushdown import LazyRows, shared_scopes
@@ -55,7 +55,7 @@ class Counts:
     """
 
     families: tuple[Scope, ...]
-    tables: tuple[Values, ...]
+    tables: tuple[Floats, ...]
     num_rows: int
     total: float
 
@@ -74,7 +74,7 @@ class Counts:
         shaped = tuple(_shaped(scope, array) for scope, array in zip(scopes, arrays, strict=True))
         self._fill(scopes, shaped, num_rows, _total(shaped, num_rows) if total is None else total)
 
-    def _fill(self, families: tuple[Scope, ...], tables: tuple[Values, ...], num_rows: int, total: float) -> None:
+    def _fill(self, families: tuple[Scope, ...], tables: tuple[Floats, ...], num_rows: int, total: float) -> None:
         for table in tables:
             table.setflags(write=False)
         object.__setattr__(self, "families", families)
@@ -82,7 +82,7 @@ class Counts:
         object.__setattr__(self, "num_rows", int(num_rows))
         object.__setattr__(self, "total", float(total))
 
-    def _like(self, tables: Iterable[Values], num_rows: int, total: float) -> Counts:
+    def _like(self, tables: Iterable[Floats], num_rows: int, total: float) -> Counts:
         made = object.__new__(Counts)
         made._fill(self.families, tuple(tables), num_rows, total)
         return made
@@ -131,7 +131,7 @@ class Counts:
     def __len__(self) -> int:
         return len(self.families)
 
-    def __getitem__(self, child: VariableLike) -> Values:
+    def __getitem__(self, child: VariableLike) -> Floats:
         """The counts of the family with this child, with axes `(*parents, child)`."""
         found = [place for place, scope in enumerate(self.families) if child in (scope[-1], scope[-1].name)]
         if len(found) == 1:
@@ -143,7 +143,7 @@ class Counts:
             f"No family has the child {name!r}; children are {listing(s[-1].name for s in self.families)}."
         )
 
-    def table(self, scope: VariableLike | Sequence[VariableLike]) -> Values:
+    def table(self, scope: VariableLike | Sequence[VariableLike]) -> Floats:
         r"""The counts $M[\mathbf z]$ of any variables that some family holds together, axes in the order given.
 
         $$M[\mathbf z] = \sum_{\mathbf y} M[\mathbf y, \mathbf z]$$
@@ -200,7 +200,7 @@ class Counts:
         """These counts and those of new rows: data in chunks, or as it arrives."""
         return self + Counts.of(data, self.families, weights, missing=missing, threads=threads)
 
-    def _aligned(self, other: Counts) -> list[Values]:
+    def _aligned(self, other: Counts) -> list[Floats]:
         """The other's tables in the order of our families."""
         if self.families == other.families:
             return list(other.tables)
@@ -223,7 +223,7 @@ def _itself(variable: VariableLike) -> Discrete:
     return variable  # type: ignore[return-value]  # checked to be discrete by the caller
 
 
-def _shaped(scope: Scope, table: Values) -> Values:
+def _shaped(scope: Scope, table: Floats) -> Floats:
     shape = tuple(v.num_states for v in scope)
     names = ", ".join(v.name for v in scope)
     if table.shape not in (shape, (num_entries(scope),)):
@@ -233,7 +233,7 @@ def _shaped(scope: Scope, table: Values) -> Values:
     return np.ascontiguousarray(table).reshape(shape)
 
 
-def _total(tables: tuple[Values, ...], num_rows: int) -> float:
+def _total(tables: tuple[Floats, ...], num_rows: int) -> float:
     return float(tables[0].sum()) if tables else float(num_rows)
 
 
@@ -248,15 +248,15 @@ def _check_sizes(scopes: tuple[Scope, ...]) -> None:
 
 def _count_in_memory(
     rows: Dataset, scopes: tuple[Scope, ...], missing: Missing, threads: int | None
-) -> tuple[list[Values], int, float]:
+) -> tuple[list[Floats], int, float]:
     if missing == "refuse":
         require_complete(rows, "Counting", dict.fromkeys(v for scope in scopes for v in scope))
     return tally(rows, scopes, rows.weights, threads), rows.num_rows, rows.total_weight
 
 
-def _count_lazily(rows: LazyRows, scopes: tuple[Scope, ...], missing: Missing) -> tuple[list[Values], int, float]:
+def _count_lazily(rows: LazyRows, scopes: tuple[Scope, ...], missing: Missing) -> tuple[list[Floats], int, float]:
     unions = shared_scopes(scopes) or [((), [])]
-    tables: dict[int, Values] = {}
+    tables: dict[int, Floats] = {}
     groups = rows.groups([union for union, _ in unions])
     for found, (_, places) in zip(groups, unions, strict=True):
         if missing == "refuse":
@@ -266,7 +266,7 @@ def _count_lazily(rows: LazyRows, scopes: tuple[Scope, ...], missing: Missing) -
     return [tables[place] for place in range(len(scopes))], num_rows, total
 
 
-def _difference(scope: Scope, minuend: Values, subtrahend: Values) -> Values:
+def _difference(scope: Scope, minuend: Floats, subtrahend: Floats) -> Floats:
     rest = minuend - subtrahend
     rest[np.abs(rest) <= _ROUNDING * minuend] = 0.0
     below = np.argwhere(rest < 0)

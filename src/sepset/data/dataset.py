@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
+from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, Objects
 from sepset.data.binding import bind_frame
 from sepset.data.codes import checked_cells, matrix_columns, named_columns, positions
-from sepset.data.columns import Cells, Codes, Levels, Values
+from sepset.data.columns import Cells, Levels
 from sepset.data.frames import open_frame
 from sepset.data.weights import checked_weights
 from sepset.errors import DataError, ScopeError, listing
@@ -57,8 +58,8 @@ class Dataset:
     __slots__ = ("_columns", "num_rows", "variables", "weights")
     variables: Variables
     num_rows: int
-    weights: Values | None
-    _columns: tuple[Codes | Values, ...]
+    weights: Floats | None
+    _columns: tuple[AnyInts | Floats, ...]
 
     def __init__(
         self,
@@ -81,7 +82,7 @@ class Dataset:
         self._fill(bound, columns, num_rows, None if kept is None else checked_weights(kept, num_rows))
 
     def _fill(
-        self, variables: Variables, columns: Iterable[Codes | Values], num_rows: int, weights: Values | None
+        self, variables: Variables, columns: Iterable[AnyInts | Floats], num_rows: int, weights: Floats | None
     ) -> None:
         kept = tuple(columns)
         for column in kept:
@@ -97,9 +98,9 @@ class Dataset:
     def _make(
         cls,
         variables: Variables,
-        columns: Iterable[Codes | Values],
+        columns: Iterable[AnyInts | Floats],
         num_rows: int,
-        weights: Values | None = None,
+        weights: Floats | None = None,
     ) -> Dataset:
         made = object.__new__(cls)
         made._fill(variables, columns, num_rows, weights)
@@ -109,7 +110,7 @@ class Dataset:
     def from_codes(
         cls,
         variables: Iterable[Discrete | Vector | VariableArray],
-        codes: Mapping[str, ArrayLike] | NDArray[Any],
+        codes: Mapping[str, ArrayLike] | AnyArray,
         *,
         weights: ArrayLike | None = None,
     ) -> Dataset:
@@ -156,29 +157,29 @@ class Dataset:
         return self.num_rows
 
     @property
-    def columns(self) -> tuple[Codes | Values, ...]:
+    def columns(self) -> tuple[AnyInts | Floats, ...]:
         """The stored columns in order, read-only."""
         return self._columns
 
-    def column(self, variable: VariableLike) -> Codes | Values:
+    def column(self, variable: VariableLike) -> AnyInts | Floats:
         """The stored column, read-only: codes of a discrete variable, numbers of a real one."""
         return self._columns[self.variables.id(variable)]
 
-    def codes(self, variable: VariableLike) -> Codes:
+    def codes(self, variable: VariableLike) -> AnyInts:
         """The codes of a discrete variable, read-only; -1 where missing."""
         found = self.variables[variable]
         if not isinstance(found, Discrete):
             raise ScopeError(f"{found!r} has no codes. Use values({found.name!r}).")
         return self.column(variable)  # type: ignore[return-value]  # discrete columns hold codes
 
-    def values(self, variable: VariableLike) -> Values:
+    def values(self, variable: VariableLike) -> Floats:
         """The numbers of a real variable, read-only; NaN where missing."""
         found = self.variables[variable]
         if isinstance(found, Discrete):
             raise ScopeError(f"{found!r} has states, not numbers. Use states({found.name!r}) or codes({found.name!r}).")
         return self.column(variable)  # type: ignore[return-value]  # real columns hold float64
 
-    def states(self, variable: VariableLike) -> NDArray[np.object_]:
+    def states(self, variable: VariableLike) -> Objects:
         """The states of a discrete variable, row by row, as Python objects; None where missing."""
         codes = self.codes(variable)
         found = self.variables[variable]
@@ -188,8 +189,8 @@ class Dataset:
     @overload
     def __getitem__(self, key: slice) -> Dataset: ...
     @overload
-    def __getitem__(self, key: VariableLike) -> NDArray[Any]: ...
-    def __getitem__(self, key: slice | VariableLike) -> Dataset | NDArray[Any]:
+    def __getitem__(self, key: VariableLike) -> AnyArray: ...
+    def __getitem__(self, key: slice | VariableLike) -> Dataset | AnyArray:
         """A range of rows, or one column as a user reads it: states, or the numbers of a real variable."""
         if isinstance(key, slice):
             weights = None if self.weights is None else self.weights[key].copy()
@@ -197,7 +198,7 @@ class Dataset:
             return self._make(self.variables, (c[key].copy() for c in self._columns), size, weights)
         return self.states(key) if self.variables[key].is_discrete else self.values(key)
 
-    def matrix(self, variables: Iterable[VariableLike] | None = None) -> Codes:
+    def matrix(self, variables: Iterable[VariableLike] | None = None) -> AnyInts:
         """The codes of discrete variables, one row a case, in the smallest integer type that holds them all.
 
         >>> Dataset({"a": [True, False], "b": ["x", None]}).matrix()
@@ -230,7 +231,7 @@ class Dataset:
             return list(self.states(variable))
         return [None if value != value else value for value in self.values(variable).tolist()]
 
-    def take(self, rows: Sequence[int] | NDArray[Any]) -> Dataset:
+    def take(self, rows: Sequence[int] | AnyArray) -> Dataset:
         """The rows at these positions, in this order, or where a mask is true."""
         chosen = np.asarray(rows)
         if chosen.dtype.kind == "b" and chosen.shape != (self.num_rows,):
@@ -325,7 +326,7 @@ class Dataset:
         numbers = fold_numbers(dealt(self.num_rows, generator(seed), self._strata(stratify)), count)
         return ((self.take(numbers != fold), self.take(numbers == fold)) for fold in range(count))
 
-    def _strata(self, stratify: VariableLike | Iterable[VariableLike] | None) -> NDArray[np.int64] | None:
+    def _strata(self, stratify: VariableLike | Iterable[VariableLike] | None) -> Ints | None:
         if stratify is None:
             return None
         from sepset.data.duplicates import group_rows
@@ -334,7 +335,7 @@ class Dataset:
         columns = [self.codes(v) for v in chosen]
         return group_rows(columns, [int(self.variables[v].num_states) for v in chosen], self.num_rows)[1]  # type: ignore[union-attr]  # discrete, as they have codes
 
-    def is_missing(self, variable: VariableLike) -> NDArray[np.bool_]:
+    def is_missing(self, variable: VariableLike) -> Bools:
         """Which rows miss the cell of this variable.
 
         >>> Dataset({"coin": ["head", None]}).is_missing("coin").tolist()
@@ -343,7 +344,7 @@ class Dataset:
         return _absent(self.column(variable))
 
     @property
-    def mask(self) -> NDArray[np.bool_]:
+    def mask(self) -> Bools:
         """Which cells are missing, one row a case and one column a variable, in the order of `variables`."""
         out = np.empty((self.num_rows, len(self.variables)), np.bool_)
         for place, column in enumerate(self._columns):
@@ -423,7 +424,7 @@ class Dataset:
         return html_table(self)
 
 
-def side_by_side(columns: Sequence[Codes | Values], num_rows: int, dtype: DTypeLike) -> NDArray[Any]:
+def side_by_side(columns: Sequence[AnyInts | Floats], num_rows: int, dtype: DTypeLike) -> AnyArray:
     """Columns as a matrix with one row a case.
 
     >>> side_by_side([np.array([1, 2]), np.array([3, 4])], 2, np.int8).tolist()
@@ -446,7 +447,7 @@ def _short_names(variables: Variables, limit: int = 6) -> str:
     return f": {', '.join(shown)}{', ...' if len(variables) > limit else ''}" if shown else ""
 
 
-def _rebuild(parts: tuple[Any, ...], columns: tuple[Any, ...], num_rows: int, weights: Values | None = None) -> Dataset:
+def _rebuild(parts: tuple[Any, ...], columns: tuple[Any, ...], num_rows: int, weights: Floats | None = None) -> Dataset:
     return Dataset._make(Variables(parts), columns, num_rows, weights)
 
 
@@ -468,17 +469,17 @@ def _read(
     return read_dataset(path, [*scope, Real(weights)], missing_columns=missing_columns)
 
 
-def _object_array(items: Sequence[object]) -> NDArray[np.object_]:
+def _object_array(items: Sequence[object]) -> Objects:
     out = np.empty(len(items), object)
     out[:] = items
     return out
 
 
-def _absent(column: Codes | Values) -> NDArray[np.bool_]:
+def _absent(column: AnyInts | Floats) -> Bools:
     return np.isnan(column) if column.dtype.kind == "f" else column < 0
 
 
-def has_absent(column: Codes | Values) -> bool:
+def has_absent(column: AnyInts | Floats) -> bool:
     """Whether some cell is missing: one pass, nothing stored."""
     lowest = column.min(initial=0)
     return bool(lowest != lowest if column.dtype.kind == "f" else lowest < 0)

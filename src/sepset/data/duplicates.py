@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
 
 if TYPE_CHECKING:
-    from sepset.data.columns import Codes, Values
+    from sepset.data.columns import AnyInts, Floats
 
 MANY = 2048
 """Rows from which on compiled grouping repays loading the compiler."""
@@ -18,9 +19,7 @@ _BLOCK = 1 << 14
 _LARGEST = 1 << 62
 
 
-def group_rows(
-    columns: Sequence[Codes | Values], cards: Sequence[int], num_rows: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def group_rows(columns: Sequence[AnyInts | Floats], cards: Sequence[int], num_rows: int) -> tuple[Ints, Ints]:
     r"""The first row of each distinct case, in order of appearance, and each row's place among those.
 
     Missing cells equal each other, and so do 0.0 and -0.0.
@@ -38,7 +37,7 @@ def group_rows(
     return group_words(_packed(columns, cards, num_rows))
 
 
-def group_words(words: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def group_words(words: Ints) -> tuple[Ints, Ints]:
     """As `group_rows`, for rows that are a matrix of words.
 
     >>> import numpy as np
@@ -53,7 +52,7 @@ def group_words(words: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
     return firsts[:count].copy(), groups
 
 
-def group_numbers(numbers: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def group_numbers(numbers: AnyArray) -> tuple[Ints, Ints]:
     """As `group_rows`, for one column of integers; few are sorted, which needs no compiler.
 
     >>> import numpy as np
@@ -66,7 +65,7 @@ def group_numbers(numbers: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.
     return firsts, groups
 
 
-def _packed(columns: Sequence[Codes | Values], cards: Sequence[int], num_rows: int) -> NDArray[np.int64]:
+def _packed(columns: Sequence[AnyInts | Floats], cards: Sequence[int], num_rows: int) -> Ints:
     """The rows as few words: codes side by side in mixed radix, each number in a word of its own."""
     places, radices = _layout(cards)
     words = np.zeros((num_rows, max(places, default=0) + 1), np.int64)
@@ -92,7 +91,7 @@ def _layout(cards: Sequence[int]) -> tuple[list[int], list[int]]:
     return places, radices
 
 
-def _bits(cells: Codes | Values) -> NDArray[np.int64]:
+def _bits(cells: AnyInts | Floats) -> Ints:
     numbers = cells.astype(np.float64) + 0.0  # -0.0 + 0.0 is 0.0
     numbers[np.isnan(numbers)] = np.nan
     return numbers.view(np.int64)

@@ -8,17 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, NotApplicable, listing
 from sepset.variables.evidence import resolve
 from sepset.variables.variable import Discrete
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 class Empirical:

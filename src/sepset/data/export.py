@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray
 from sepset.errors import DataError, listing, require
 from sepset.variables.variable import Discrete, State
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sepset.data.dataset import Dataset
 
 
-def state_array(states: tuple[State, ...]) -> NDArray[Any] | None:
+def state_array(states: tuple[State, ...]) -> AnyArray | None:
     """States of one numeric type as an array of that type, or None for text, mixed types and giant integers.
 
     >>> state_array((1, 2, 5)), state_array(("a", "b"))
@@ -102,7 +102,7 @@ def _arrow_cells(pa: Any, dataset: Dataset, variable: Any) -> Any:
     return pa.array(numeric_states(variable)[codes], mask=missing)
 
 
-def numeric_states(variable: Discrete) -> NDArray[Any]:
+def numeric_states(variable: Discrete) -> AnyArray:
     """The states as an array, refused where no single column type holds them."""
     table = state_array(variable.states)
     if table is None:

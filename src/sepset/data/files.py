@@ -16,7 +16,8 @@ from typing import Literal
 
 import numpy as np
 
-from sepset.data.columns import MISSING, Cells, Codes, Column, Levels, drop_missing, numbers_of
+from sepset.base.arraytypes import AnyInts
+from sepset.data.columns import MISSING, Cells, Column, Levels, drop_missing, numbers_of
 from sepset.data.dataset import Dataset
 from sepset.data.export import is_text, numeric_states
 from sepset.data.frames import open_frame
@@ -107,7 +108,7 @@ def typed(levels: Levels) -> Column:
     return levels
 
 
-def _merged(levels: Levels, codes: list[int]) -> Codes:
+def _merged(levels: Levels, codes: list[int]) -> AnyInts:
     return np.array([*codes, MISSING], np.int8)[levels.codes]
 
 

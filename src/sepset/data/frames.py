@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sepset.data.columns import Cells, Column, Levels, Values, drop_missing, from_array, from_objects, numbers_of
+from sepset.base.arraytypes import Floats
+from sepset.data.columns import Cells, Column, Levels, drop_missing, from_array, from_objects, numbers_of
 from sepset.data.duplicates import group_numbers
 from sepset.errors import DataError, listing, nearest
 
@@ -42,7 +43,7 @@ class Frame:
         """The same frame less one column, if one is named."""
         return self if name is None else replace(self, names=tuple(n for n in self.names if n != name))
 
-    def numbers(self, name: str) -> Values:
+    def numbers(self, name: str) -> Floats:
         """One column as numbers."""
         if name not in self.names:
             raise DataError(f"No column {name!r}; columns are {listing(self.names)}.{nearest(name, self.names)}")

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sepset.data.columns import Values, numbers_of
+from sepset.base.arraytypes import Floats
+from sepset.data.columns import numbers_of
 from sepset.data.frames import Frame
 from sepset.data.pushdown import Groups, LazyRows, Scope, collected
 from sepset.data.requirements import missing_message
@@ -15,7 +16,7 @@ from sepset.errors import DataError
 from sepset.variables.variable import Vector
 
 
-def lazy_moments(rows: LazyRows, reals: Sequence[Vector], scope: Scope) -> tuple[Values, Values, Values, int]:
+def lazy_moments(rows: LazyRows, reals: Sequence[Vector], scope: Scope) -> tuple[Floats, Floats, Floats, int]:
     r"""The total weight, mean and scatter of each context, flat in C order, and the number of rows.
 
     With centres $c$ near the means, $\delta = \frac1M \sum_m w_m (x[m] - c)$ is small and nothing cancels in
@@ -93,7 +94,7 @@ def _products(cells: Any, sums: Any, first: Frame, size: int, num_keys: int) -> 
 
 def _assembled(
     rows: LazyRows, frame: Frame, size: int, scope: Scope, num_rows: int
-) -> tuple[Values, Values, Values, int]:
+) -> tuple[Floats, Floats, Floats, int]:
     groups = rows.read(frame, scope, is_checked=True)
     places, num_contexts = groups.places(scope), groups.table(scope).size
     count, mean = np.zeros(num_contexts), np.zeros((num_contexts, size))

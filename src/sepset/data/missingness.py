@@ -5,19 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.display import Shown, Tabulated
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.variables.variable import VariableLike
-
-Array: TypeAlias = NDArray[np.float64]
-Bools: TypeAlias = NDArray[np.bool_]
-Ints: TypeAlias = NDArray[np.int64]
 
 SHOWN = 20
 """How many patterns a display lists."""
@@ -41,7 +36,7 @@ class MissingPatterns(Tabulated):
     names: tuple[str, ...]
     observed: Bools
     num_rows: Ints
-    weights: Array = field(repr=False)
+    weights: Floats = field(repr=False)
     which: Ints = field(repr=False)
 
     def __post_init__(self) -> None:

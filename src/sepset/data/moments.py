@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Floats
 from sepset.data.binding import refuse_vector
 from sepset.data.centered import Parts, merged, moments_of, pooled, shortfall, without
-from sepset.data.columns import Values
 from sepset.data.dataset import Dataset
 from sepset.data.families import Scope, discrete_scope
 from sepset.data.lazymoments import lazy_moments
@@ -52,9 +51,9 @@ class Moments:
 
     variables: tuple[Vector, ...]
     given: Scope
-    count: Values
-    mean: Values
-    scatter: Values
+    count: Floats
+    mean: Floats
+    scatter: Floats
     num_rows: int
 
     def __post_init__(self) -> None:
@@ -103,7 +102,7 @@ class Moments:
             return cls(reals, scope, *moments_of(rows, reals, scope), rows.num_rows)
 
     @property
-    def covariance(self) -> Values:
+    def covariance(self) -> Floats:
         r"""$S / M$, the maximum-likelihood covariance of each context; NaN where a context is empty."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.scatter / self.count[..., None, None])
@@ -143,7 +142,7 @@ class Moments:
         size = len(self.variables)
         return self.count.reshape(-1), self.mean.reshape(-1, size), self.scatter.reshape(-1, size, size)
 
-    def _refuse_below(self, bad: NDArray[np.bool_], what: str) -> None:
+    def _refuse_below(self, bad: Bools, what: str) -> None:
         if not bad.any():
             return
         codes = np.unravel_index(int(np.argmax(bad)), self.count.shape)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import operator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Ints
 from sepset.errors import DataError
 
-Order = NDArray[np.int64]
 
-
-def dealt(num_rows: int, rng: np.random.Generator, strata: NDArray[np.int64] | None = None) -> Order:
+def dealt(num_rows: int, rng: np.random.Generator, strata: Ints | None = None) -> Ints:
     """A random place for each row such that the rows of each stratum have consecutive places.
 
     >>> sorted(dealt(4, np.random.default_rng(0)).tolist())
@@ -26,7 +24,7 @@ def dealt(num_rows: int, rng: np.random.Generator, strata: NDArray[np.int64] | N
     return places
 
 
-def in_first_part(places: Order, fraction: float) -> NDArray[np.bool_]:
+def in_first_part(places: Ints, fraction: float) -> Bools:
     r"""Which rows belong to the first part, of $\lfloor f M + 1/2 \rfloor$ rows; a stratum's share is right within one.
 
     >>> in_first_part(np.arange(4), 0.5).tolist()
@@ -40,7 +38,7 @@ def in_first_part(places: Order, fraction: float) -> NDArray[np.bool_]:
     return np.asarray(first)
 
 
-def fold_numbers(places: Order, folds: int) -> NDArray[np.int64]:
+def fold_numbers(places: Ints, folds: int) -> Ints:
     """The fold of each row, 0 to `folds - 1`; sizes, also within each stratum, differ by one at most.
 
     >>> fold_numbers(np.arange(5), 2).tolist()

@@ -12,10 +12,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.data.binding import unknown_state
-from sepset.data.columns import Levels, Values, levels_of, numbers_of
+from sepset.data.columns import Levels, levels_of, numbers_of
 from sepset.data.files import matched
 from sepset.data.frames import Frame, open_frame
 from sepset.data.requirements import missing_message
@@ -38,18 +38,18 @@ class Groups:
         codes: each variable's codes, -1 where missing.
     """
 
-    codes: Mapping[Discrete, NDArray[np.int64]]
-    num_rows: NDArray[np.int64]
-    weights: Values
+    codes: Mapping[Discrete, Ints]
+    num_rows: Ints
+    weights: Floats
 
-    def table(self, scope: Scope) -> Values:
+    def table(self, scope: Scope) -> Floats:
         """The total weight of each joint state, flat in C order; groups with a missing cell are left out."""
         known = np.ones(len(self.weights), np.bool_)
         for variable in scope:
             known &= self.codes[variable] >= 0
         return np.bincount(self.places(scope)[known], self.weights[known], _size(scope)).astype(np.float64)
 
-    def places(self, scope: Scope) -> NDArray[np.int64]:
+    def places(self, scope: Scope) -> Ints:
         """Each group's joint state, as its place in C order, where no cell is missing."""
         places = np.zeros(len(self.weights), np.int64)
         for variable in scope:
@@ -126,7 +126,7 @@ class LazyRows:
         codes = {v: self._codes(v, levels_of(frame.read(f"key{k}")), num_rows) for k, v in enumerate(scope)}
         return Groups(codes, num_rows, weights)
 
-    def _checked_weights(self, frame: Frame, num_rows: NDArray[np.int64]) -> Values:
+    def _checked_weights(self, frame: Frame, num_rows: Ints) -> Floats:
         """The total weight of each group, refused where some weight was missing, negative or not finite."""
         total, least, known = (numbers_of(frame.read(name)) for name in (_SUM, _LEAST, _KNOWN))
         if (known < num_rows).any():
@@ -137,7 +137,7 @@ class LazyRows:
             raise DataError(f"Weights are finite and not negative; column {self.weights!r} holds {value}.")
         return np.where(num_rows > 0, total, 0.0)
 
-    def _codes(self, variable: Discrete, levels: Levels, num_rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _codes(self, variable: Discrete, levels: Levels, num_rows: Ints) -> Ints:
         found = matched(levels, variable) if self.is_text else levels
         codes = [variable.domain.find(value) for value in found.values]
         for place, code in enumerate(codes):

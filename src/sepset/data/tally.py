@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sepset.data.columns import Codes, Values
+from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
 from sepset.data.dataset import Dataset
 from sepset.errors import ScopeError
 from sepset.variables.variable import Discrete
@@ -24,11 +23,11 @@ _LANED = 1 << 16  # cells for which several tables take turns
 class _Layout:
     """Where the cells of several families lie in one flat array, family after family."""
 
-    columns: list[Codes]
-    ptr: NDArray[np.int64]
-    places: NDArray[np.int64]
-    strides: NDArray[np.int64]
-    offsets: NDArray[np.int64]
+    columns: list[AnyInts]
+    ptr: Ints
+    places: Ints
+    strides: Ints
+    offsets: Ints
     num_cells: int
 
     @classmethod
@@ -60,8 +59,8 @@ def _size(scope: Sequence[Discrete]) -> int:
 
 
 def tally(
-    dataset: Dataset, scopes: Sequence[tuple[Discrete, ...]], weights: Values | None, threads: int | None = 1
-) -> list[Values]:
+    dataset: Dataset, scopes: Sequence[tuple[Discrete, ...]], weights: Floats | None, threads: int | None = 1
+) -> list[Floats]:
     r"""The (weighted) counts of each scope, flat in C order; rows that miss a cell of a scope are not in its count.
 
     Args:
@@ -98,13 +97,13 @@ def _num_threads(threads: int | None) -> int:
 
 
 def _tally(
-    dataset: Dataset, scopes: Sequence[tuple[Discrete, ...]], weights: Values | None, lanes: int
-) -> list[Values]:
+    dataset: Dataset, scopes: Sequence[tuple[Discrete, ...]], weights: Floats | None, lanes: int
+) -> list[Floats]:
     from sepset.kernels.data.counting import TILE, count_rows, weigh_rows
 
     layout = _Layout.of(dataset, scopes)
     scratch = _scratch(layout.columns, TILE)
-    counts: NDArray[Any] = np.zeros((lanes, layout.num_cells + 1), np.int64 if weights is None else np.float64)
+    counts: AnyArray = np.zeros((lanes, layout.num_cells + 1), np.int64 if weights is None else np.float64)
     where = layout.ptr, layout.places, layout.strides, layout.offsets
     for start in range(0, dataset.num_rows, scratch.shape[1]):
         size, is_complete = _gather(layout.columns, start, scratch)
@@ -115,14 +114,14 @@ def _tally(
     return np.split(counts.sum(axis=0).astype(np.float64)[:-1], layout.offsets[1:])
 
 
-def _scratch(columns: Sequence[Codes], tile: int) -> NDArray[Any]:
+def _scratch(columns: Sequence[AnyInts], tile: int) -> AnyArray:
     """Room for the codes of a run of rows, some whole tiles of them, in the narrower of two types."""
     dtype = np.dtype(np.int8 if all(c.dtype == np.int8 for c in columns) else np.int32)
     tiles = max(1, _SCRATCH // (dtype.itemsize * max(len(columns), 1) * tile))
     return np.empty((len(columns), tiles * tile), dtype)
 
 
-def _gather(columns: Sequence[Codes], start: int, scratch: NDArray[Any]) -> tuple[int, bool]:
+def _gather(columns: Sequence[AnyInts], start: int, scratch: AnyArray) -> tuple[int, bool]:
     """Fill the scratch from row `start` on: how many rows, and whether none of their cells is missing."""
     size = 0
     for place, column in enumerate(columns):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sepset.data.columns import Values
+from sepset.base.arraytypes import Floats
 from sepset.errors import DataError
 
 
-def checked_weights(weights: ArrayLike, num_rows: int) -> Values:
+def checked_weights(weights: ArrayLike, num_rows: int) -> Floats:
     """A read-only copy of row weights: one a row, finite and not negative; the offending row is named.
 
     >>> checked_weights([1, 0.5], 2)

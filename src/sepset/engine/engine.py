@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.lazy import lazy
 from sepset.base.progress import Bar
 from sepset.data.dataset import Dataset
@@ -146,8 +146,8 @@ class Engine:
     @overload  # a mapping is evidence, though it is an object too
     def log_probability(self, given: Given = None) -> LogProbability: ...  # type: ignore[overload-overlap]
     @overload
-    def log_probability(self, given: object) -> NDArray[np.float64]: ...
-    def log_probability(self, given: Any = None) -> LogProbability | NDArray[np.float64]:
+    def log_probability(self, given: object) -> Floats: ...
+    def log_probability(self, given: Any = None) -> LogProbability | Floats:
         """The logarithm of the probability of the evidence; -inf where it is impossible.
 
         A frame or a dataset instead of a mapping gives an array, one number a row: see `log_probabilities`.
@@ -157,9 +157,7 @@ class Engine:
         value = self.prepared.log_partition(self._weighted(given))
         return self._log(value - self._log_total)
 
-    def log_probabilities(
-        self, frame: object, *, threads: int | None = None, progress: bool | None = None
-    ) -> NDArray[np.float64]:
+    def log_probabilities(self, frame: object, *, threads: int | None = None, progress: bool | None = None) -> Floats:
         """The logarithm of the probability of every row's findings; missing cells are summed out, -inf is impossible.
 
         >>> import sepset as ss
@@ -205,7 +203,7 @@ class Engine:
 
     def _rows(
         self, findings: Findings, targets: Sequence[int], threads: int | None, progress: bool | None
-    ) -> tuple[NDArray[np.float64], dict[int, NDArray[np.float64]]]:
+    ) -> tuple[Floats, dict[int, Floats]]:
         """Log probabilities of rows, and the targets' posteriors in each."""
         with Bar(progress) as bar:
             found = answer_rows(self.prepared, findings, targets, Workers(threads, bar.report))
@@ -270,13 +268,13 @@ class Engine:
 
     def sample_columns(
         self, num_rows: int, given: Given = None, *, seed: int | np.random.Generator = 0
-    ) -> dict[str, NDArray[Any]]:
+    ) -> dict[str, AnyArray]:
         """The same draws as arrays by name: codes of discrete variables, values of reals, `[rows, size]` of vectors."""
         check_count(num_rows, "num_rows", 0)
         evidence = self._evidence(given)
         if self.prepared.log_partition(evidence) == -np.inf:
             raise impossible(self.prepared, evidence)
-        drawn: dict[int, NDArray[Any]] = dict(self.prepared.sample(num_rows, evidence, generator(seed)))
+        drawn: dict[int, AnyArray] = dict(self.prepared.sample(num_rows, evidence, generator(seed)))
         drawn.update((v, np.full(num_rows, code)) for v, code in evidence.codes.items())
         drawn.update((v, _repeated(value, num_rows)) for v, value in evidence.reals.items())
         return {name: drawn[v] for v, name in enumerate(self.model.variables.names)}
@@ -521,6 +519,6 @@ def _readable(variable: Discrete | Vector, value: Any) -> Any:
     return float(number.reshape(-1)[0]) if variable.size == 1 else number
 
 
-def _repeated(value: NDArray[np.float64], num_rows: int) -> NDArray[np.float64]:
+def _repeated(value: Floats, num_rows: int) -> Floats:
     rows = np.tile(value, (num_rows, 1))
     return rows[:, 0] if rows.shape[1] == 1 else rows

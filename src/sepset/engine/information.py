@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated
 from sepset.errors import NotApplicable, ScopeError, listing, nearest
 from sepset.factors.table import Table
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from sepset.engine.engine import Engine
 
 Names = VariableLike | Iterable[VariableLike]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

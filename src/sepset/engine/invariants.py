@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sepset.errors import BrokenInvariant, ModelError
 from sepset.factors.algebra import Factor
@@ -24,7 +23,6 @@ from sepset.variables.evidence import Evidence, Given
 if TYPE_CHECKING:
     from sepset.engine.engine import Engine
 
-Floats = NDArray[np.float64]
 Point = dict[str, Any]
 
 TOLERANCE = 1e-9

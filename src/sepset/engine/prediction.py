@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.data.dataset import Dataset, FrameKind
 from sepset.data.frames import whole_table
 from sepset.errors import DataError, ImpossibleEvidence, NotApplicable, ScopeError, listing, nearest
@@ -19,7 +19,6 @@ from sepset.inference.rows.evidencerows import Findings
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Real, VariableLike, Vector
 
-Floats = NDArray[np.float64]
 OnImpossible = Literal["raise", "null"]
 
 
@@ -50,7 +49,7 @@ class Prediction(Result):
         """The posterior of a target, one row a row of the frame and one column a state; NaN where impossible."""
         return self._probabilities[self._target(target).name]
 
-    def codes(self, target: VariableLike) -> NDArray[np.int64]:
+    def codes(self, target: VariableLike) -> Ints:
         """The position of the most probable state, the first among equals; -1 where the row is impossible."""
         found = self.probabilities(target)
         best = np.where(np.isnan(found), -1.0, found).argmax(axis=1)

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Shown, Tabulated
 from sepset.errors import NotApplicable, ScopeError
 from sepset.inference.compiled.gradients import Gradient
@@ -30,8 +30,6 @@ from sepset.variables.variable import Discrete, State, VariableLike
 
 if TYPE_CHECKING:
     from sepset.engine.engine import Engine
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +155,9 @@ class _Columns:
     """All parameters side by side: family, row, state, present value, and the four coefficients."""
 
     problem: Problem
-    group: NDArray[np.int64]
-    row: NDArray[np.int64]
-    code: NDArray[np.int64]
+    group: Ints
+    row: Ints
+    code: Ints
     numbers: Floats
 
     def parameter(self, i: int) -> ParameterSensitivity:
@@ -175,7 +173,7 @@ class _Columns:
         position = self.problem.variables.id(child)
         return next((i for i, group in enumerate(self.problem.conditionals) if group.child == position), -1)
 
-    def sorted(self, order: NDArray[np.int64]) -> _Columns:
+    def sorted(self, order: Ints) -> _Columns:
         return _Columns(self.problem, self.group[order], self.row[order], self.code[order], self.numbers[order])
 
 
@@ -279,7 +277,7 @@ def _slopes(theta: Floats, derivative: Floats | None) -> Floats:
     return np.asarray(derivative - np.divide(moved, rest, out=alike, where=rest > 0))
 
 
-Block = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], Floats]
+Block = tuple[Ints, Ints, Ints, Floats]
 
 
 def _block(place: int, theta: Floats, a: Floats, c: Floats, posterior: float) -> Block:

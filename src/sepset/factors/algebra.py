@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray
 from sepset.errors import ScopeError, TooLarge, listing, nearest
 from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, VariableLike, Vector
@@ -30,7 +30,7 @@ Scope: TypeAlias = tuple[AnyVariable, ...]
 Assignment: TypeAlias = Mapping[Any, Any]
 """Variables or their names, each with a state (or a number)."""
 
-Columns: TypeAlias = dict[AnyVariable, NDArray[Any]]
+Columns: TypeAlias = dict[AnyVariable, AnyArray]
 """Many assignments at once: codes for discrete variables, floats `[n]` or `[n, size]` for continuous ones."""
 
 V = TypeVar("V", bound=AnyVariable)

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import AnyInts, Bools, Floats, Int32s, Ints
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor, check_size
 from sepset.factors.discrete import DiscreteFactor
@@ -21,8 +22,7 @@ from sepset.factors.table import Space, Table
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
 
-Array: TypeAlias = NDArray[np.float64]
-Ids: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
+Ids: TypeAlias = Int32s | Ints
 
 CHUNK = 1 << 20
 """How many codes are gathered at once while scoring rows."""
@@ -56,7 +56,7 @@ class Block(Protocol):
     def factor(self, i: int, variables: Variables) -> Factor:
         """Factor `i` as a value of its own."""
 
-    def log_values(self, codes: NDArray[np.integer]) -> Array:
+    def log_values(self, codes: AnyInts) -> Floats:
         """The sum of logarithms of all factors at each row of codes `[rows, num_variables]`."""
 
 
@@ -79,7 +79,7 @@ class FactorBlock:
     __slots__ = ("__weakref__", "cards", "potential", "scopes", "space", "values")
     scopes: Ids
     cards: tuple[int, ...]
-    values: Array | None
+    values: Floats | None
     potential: Potential | None
     space: Space
 
@@ -135,11 +135,11 @@ class FactorBlock:
         row = self.values[0 if self.shared else i]
         return Table.from_log(scope, row) if self.space == "log" else Table(scope, row)
 
-    def _log_table(self) -> Array | None:
+    def _log_table(self) -> Floats | None:
         """The flat log table of a potential; None for a block of values."""
         return None if self.potential is None else self.potential.log_table(self.cards).reshape(-1)
 
-    def log_values(self, codes: NDArray[np.integer]) -> Array:
+    def log_values(self, codes: AnyInts) -> Floats:
         """The sum of logarithms of all factors at each row of codes `[rows, num_variables]`, which must be in range.
 
         Cost: one gather per row, factor and variable, in chunks of bounded memory.
@@ -158,7 +158,7 @@ class FactorBlock:
                 totals[top : top + lines] += self._scores(part[:, self.scopes[chosen]], logs).sum(axis=1)
         return totals
 
-    def _logs(self, chosen: slice) -> Array:
+    def _logs(self, chosen: slice) -> Floats:
         """The log tables of these factors, `[n or 1, size]`."""
         assert self.values is not None  # a block without values has a potential
         values = self.values if self.shared else self.values[chosen]
@@ -167,7 +167,7 @@ class FactorBlock:
         with np.errstate(divide="ignore"):
             return np.log(values)
 
-    def _scores(self, codes: NDArray[np.integer], logs: Array | None) -> Array:
+    def _scores(self, codes: AnyInts, logs: Floats | None) -> Floats:
         """The logarithm of each factor at codes `[rows, factors, arity]`, from log tables or from the potential."""
         if logs is None:
             assert self.potential is not None  # a block without values has a potential
@@ -244,7 +244,7 @@ class Single:
                 raise ScopeError(f"Position {place} holds {variables[place]!r}, not {variable!r}.")
         return self.value
 
-    def log_values(self, codes: NDArray[np.integer]) -> Array:
+    def log_values(self, codes: AnyInts) -> Floats:
         """The logarithm of the factor at each row of codes `[rows, num_variables]`."""
         if not isinstance(self.value, DiscreteFactor):
             raise NotApplicable(f"{self.value!r} has continuous variables; codes do not describe it. Use log_value.")
@@ -289,13 +289,13 @@ def _refuse_repeats(ids: Ids) -> None:
         _refuse_where(ids, (ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
 
 
-def _refuse_where(ids: Ids, bad: NDArray[np.bool_]) -> None:
+def _refuse_where(ids: Ids, bad: Bools) -> None:
     if bad.any():
         i = int(bad.argmax())
         raise ScopeError(f"Factor {i} of the block names one variable twice: positions {ids[i].tolist()}.")
 
 
-def _checked_values(values: ArrayLike, num: int, cards: tuple[int, ...], space: Space) -> Array:
+def _checked_values(values: ArrayLike, num: int, cards: tuple[int, ...], space: Space) -> Floats:
     """Values as a read-only matrix `[n or 1, prod(cards)]`."""
     if space not in ("linear", "log"):
         raise ModelError(f"The space of a block is 'linear' or 'log'; found {space!r}.")
@@ -321,7 +321,7 @@ def _checked_values(values: ArrayLike, num: int, cards: tuple[int, ...], space: 
     return array
 
 
-def _checked_codes(codes: NDArray[np.integer]) -> NDArray[np.integer]:
+def _checked_codes(codes: AnyInts) -> AnyInts:
     rows = np.asarray(codes)
     if rows.ndim != 2 or rows.dtype.kind not in "iu":
         raise ModelError(f"Assignments are whole codes of shape (rows, variables); found {rows.dtype} {rows.shape}.")

@@ -13,12 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.semiring import log_sum
-
-Array = NDArray[np.float64]
-Places = NDArray[np.int64]
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 EPS = float(np.finfo(np.float64).eps)
@@ -35,12 +32,12 @@ class Cholesky:
     ([True, False], [[0.25, 0.0], [0.0, 100000000.0]])
     """
 
-    lower: Array
-    scale: Array
-    definite: NDArray[np.bool_]
+    lower: Floats
+    scale: Floats
+    definite: Bools
 
     @classmethod
-    def of(cls, matrices: Array) -> Cholesky:
+    def of(cls, matrices: Floats) -> Cholesky:
         """The factorization of each matrix; a pivot that rounding alone could have made counts as zero."""
         size = matrices.shape[-1]
         diagonal = np.diagonal(matrices, axis1=-2, axis2=-1)
@@ -54,33 +51,33 @@ class Cholesky:
         lower[~definite], scale[~definite] = np.eye(size), 1.0
         return cls(lower, scale, definite)
 
-    def whiten(self, right: Array) -> Array:
+    def whiten(self, right: Floats) -> Floats:
         """$L^{-1} S B$ for the columns $B$ of `right`."""
         return np.asarray(np.linalg.solve(self.lower, self.scale[:, :, None] * right))
 
-    def root(self) -> Array:
+    def root(self) -> Floats:
         r"""$R = S L^{-\top}$, so that $R R^\top = A^{-1}$."""
         size = self.lower.shape[-1]
         inverse = np.linalg.solve(self.lower, np.broadcast_to(np.eye(size), self.lower.shape))
         return np.asarray(self.scale[:, :, None] * np.swapaxes(inverse, -1, -2))
 
-    def inverse(self) -> Array:
+    def inverse(self) -> Floats:
         """$A^{-1}$, exactly symmetric."""
         root = self.root()
         return symmetric(root @ np.swapaxes(root, -1, -2))
 
-    def half_log_det(self) -> Array:
+    def half_log_det(self) -> Floats:
         r"""$\tfrac12 \log \det A$."""
         pivots = np.diagonal(self.lower, axis1=-2, axis2=-1)
         return np.asarray((np.log(pivots) - np.log(self.scale)).sum(axis=-1))
 
-    def rounding(self) -> Array:
+    def rounding(self) -> Floats:
         """How far, relative to its terms, rounding may move a product with $A^{-1}$."""
         pivots = np.diagonal(self.lower, axis1=-2, axis2=-1)
         return np.asarray(4.0 * (pivots.shape[-1] + 2) * EPS / pivots.min(axis=-1, initial=1.0) ** 2)
 
 
-def _factored(unit: Array) -> tuple[Array, NDArray[np.bool_]]:
+def _factored(unit: Floats) -> tuple[Floats, Bools]:
     try:
         return np.asarray(np.linalg.cholesky(unit), np.float64), np.ones(len(unit), np.bool_)
     except np.linalg.LinAlgError:
@@ -93,7 +90,7 @@ def _factored(unit: Array) -> tuple[Array, NDArray[np.bool_]]:
     return lower, good
 
 
-def symmetric(matrices: Array) -> Array:
+def symmetric(matrices: Floats) -> Floats:
     """The symmetric part of each matrix."""
     return np.asarray(0.5 * (matrices + np.swapaxes(matrices, -1, -2)))
 
@@ -107,12 +104,12 @@ class Forms:
     [[2.0]]
     """
 
-    K: Array
-    h: Array
-    g: Array
+    K: Floats
+    h: Floats
+    g: Floats
 
     @classmethod
-    def of(cls, K: Array, h: Array, g: Array) -> Forms:
+    def of(cls, K: Floats, h: Floats, g: Floats) -> Forms:
         """The forms with $K$ made symmetric, zero entries cleaned, and every array read-only."""
         dead = g == -np.inf
         K, h, g = symmetric(K), np.array(h, np.float64), np.array(g, np.float64)
@@ -128,7 +125,7 @@ class Forms:
         return cls.of(np.zeros((count, size, size)), np.zeros((count, size)), np.zeros(count))
 
     @classmethod
-    def from_moments(cls, mean: Array, chol: Cholesky, log_mass: Array) -> Forms:
+    def from_moments(cls, mean: Floats, chol: Cholesky, log_mass: Floats) -> Forms:
         r"""The forms $e^{\ell} N(\mu; \Sigma)$.
 
         $K = \Sigma^{-1}$, $h = K\mu$, $g = \ell - \tfrac12 \mu^\top h - \tfrac12 \log\det 2\pi\Sigma$.
@@ -145,7 +142,7 @@ class Forms:
         return cls.of(root @ np.swapaxes(root, -1, -2), h, log_mass - 0.5 * (white**2).sum(axis=1) - constant)
 
     @classmethod
-    def from_linear(cls, offset: Array, slope: Array, chol: Cholesky) -> Forms:
+    def from_linear(cls, offset: Floats, slope: Floats, chol: Cholesky) -> Forms:
         r"""$N(\mathbf y; a + B\mathbf x; C)$ over the coordinates $(\mathbf x, \mathbf y)$.
 
         $$K = \begin{pmatrix} B^\top C^{-1} B & -B^\top C^{-1} \\ -C^{-1} B & C^{-1} \end{pmatrix},\quad
@@ -161,7 +158,7 @@ class Forms:
         return cls.of(np.swapaxes(rows, -1, -2) @ rows, h, -0.5 * (white**2).sum(axis=(1, 2)) - constant)
 
     @property
-    def alive(self) -> NDArray[np.bool_]:
+    def alive(self) -> Bools:
         """Which forms are not zero everywhere."""
         return self.g > -np.inf
 
@@ -170,14 +167,14 @@ class Forms:
         """The number of coordinates."""
         return int(self.h.shape[1])
 
-    def spread(self, rows: Places, places: Places, size: int) -> Forms:
+    def spread(self, rows: Ints, places: Ints, size: int) -> Forms:
         """The forms `rows` over `size` coordinates, with mine at `places` and no dependence on the others."""
         K, h = np.zeros((len(rows), size, size)), np.zeros((len(rows), size))
         K[:, places[:, None], places] = self.K[rows]
         h[:, places] = self.h[rows]
         return Forms.of(K, h, self.g[rows])
 
-    def take(self, rows: Places) -> Forms:
+    def take(self, rows: Ints) -> Forms:
         """These forms, in this order."""
         return Forms.of(self.K[rows], self.h[rows], self.g[rows])
 
@@ -194,17 +191,17 @@ class Forms:
         """Each form to a real power other than zero."""
         return Forms.of(self.K * exponent, self.h * exponent, np.where(self.alive, self.g * exponent, -np.inf))
 
-    def shifted(self, logs: Array | float) -> Forms:
+    def shifted(self, logs: Floats | float) -> Forms:
         """Each form times $e^{logs}$."""
         return Forms.of(self.K, self.h, self.g + logs)
 
-    def block(self, out: Places) -> Cholesky:
+    def block(self, out: Ints) -> Cholesky:
         """The factorization of the coordinates `out` of each $K$; zero forms count as definite."""
         matrices = np.array(self.K[:, out[:, None], out])
         matrices[~self.alive] = np.eye(len(out))
         return Cholesky.of(matrices)
 
-    def without(self, out: Places, chol: Cholesky, *, integrate: bool) -> Forms:
+    def without(self, out: Ints, chol: Cholesky, *, integrate: bool) -> Forms:
         r"""The forms with the coordinates `out` integrated (or maximized) away.
 
         $$K' = K_{XX} - K_{XY} K_{YY}^{-1} K_{YX},\quad h' = h_X - K_{XY} K_{YY}^{-1} h_Y,\quad
@@ -227,7 +224,7 @@ class Forms:
             g = g + 0.5 * len(out) * LOG_2PI - chol.half_log_det()
         return Forms.of(K, h, g)
 
-    def at(self, out: Places, values: Array) -> Forms:
+    def at(self, out: Ints, values: Floats) -> Forms:
         r"""The forms at $\mathbf y$ = `values` of the coordinates `out`.
 
         $$K' = K_{XX},\quad h' = h_X - K_{XY}\mathbf y,\quad
@@ -240,13 +237,13 @@ class Forms:
         h = self.h[:, kept] - self.K[:, kept[:, None], out] @ values
         return Forms.of(self.K[:, kept[:, None], kept], h, g)
 
-    def rest(self, out: Places) -> Places:
+    def rest(self, out: Ints) -> Ints:
         """The coordinates outside `out`, in order."""
         kept = np.ones(self.size, np.bool_)
         kept[out] = False
         return np.flatnonzero(kept)
 
-    def moments(self, chol: Cholesky) -> tuple[Array, Array, Array]:
+    def moments(self, chol: Cholesky) -> tuple[Floats, Floats, Floats]:
         r"""Means, covariances and logarithms of the integrals, from the factorization of $K$.
 
         $\Sigma = K^{-1}$, $\mu = K^{-1} h$, $\log Z = g + \tfrac12 h^\top K^{-1} h + \tfrac12 \log\det 2\pi K^{-1}$.
@@ -258,21 +255,21 @@ class Forms:
         log_mass = self.g + 0.5 * (white**2).sum(axis=(1, 2)) + constant
         return mean, symmetric(root @ np.swapaxes(root, -1, -2)), log_mass
 
-    def log_totals(self) -> Array:
+    def log_totals(self) -> Floats:
         """The logarithm of each integral: inf where $K$ is not positive definite, -inf for a zero form."""
         out = np.arange(self.size)
         chol = self.block(out)
         return np.where(chol.definite, self.without(out, chol, integrate=True).g, np.inf)
 
 
-def _difference(whole: Array, turned: Array, right: Array, error: Array) -> Array:
+def _difference(whole: Floats, turned: Floats, right: Floats, error: Floats) -> Floats:
     """`whole - turned @ right`, exactly zero where the difference is within rounding of its terms."""
     result = np.asarray(whole - turned @ right)
     result[np.abs(result) <= error * (np.abs(whole) + np.abs(turned) @ np.abs(right))] = 0.0
     return result
 
 
-def merged(weights: Array, means: Array, covariances: Array) -> tuple[Array, Array]:
+def merged(weights: Floats, means: Floats, covariances: Floats) -> tuple[Floats, Floats]:
     r"""The first two moments of mixtures: the closest Gaussian to each, $\arg\min_q KL(p \| q)$.
 
     $$\mu = \sum_i w_i \mu_i, \qquad \Sigma = \sum_i w_i \Sigma_i + \sum_i w_i (\mu_i - \mu)(\mu_i - \mu)^\top$$
@@ -294,7 +291,7 @@ def merged(weights: Array, means: Array, covariances: Array) -> tuple[Array, Arr
     return mean, symmetric(within + np.einsum("mc,mci,mcj->mij", weights, centered, centered))
 
 
-def shares(log_weights: Array) -> tuple[Array, Array]:
+def shares(log_weights: Floats) -> tuple[Floats, Floats]:
     """Each row normalized, and the logarithms of the rows' sums; an all-zero row stays zero."""
     total = log_sum(log_weights, 1)
     shift = np.where(np.isfinite(total), total, 0.0)

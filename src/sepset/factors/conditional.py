@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.errors import NotClosed
 from sepset.factors import presentation
 from sepset.factors.algebra import Columns
@@ -17,9 +17,6 @@ from sepset.variables.variable import Discrete
 if TYPE_CHECKING:
     from sepset.factors.sparse import SparseTable
     from sepset.factors.table import Table
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.int64]
 
 
 class TableConditional:
@@ -42,7 +39,7 @@ class TableConditional:
     def __init__(self, frontal: tuple[Discrete, ...], parents: tuple[Discrete, ...], table: Table) -> None:
         self.frontal, self.parents, self.table = frontal, parents, table
 
-    def _rows(self, rows: Columns, num_rows: int) -> tuple[Array, NDArray[np.int64]]:
+    def _rows(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         """The distinct parent rows as the table stores them, and which of them each row has."""
         place = np.zeros(num_rows, np.int64)
         for variable in self.parents:
@@ -50,7 +47,7 @@ class TableConditional:
         used, which = np.unique(place, return_inverse=True)
         return self.table._rows(self.parents, self.frontal)[used], which
 
-    def _weights(self, matrix: Array) -> Array:
+    def _weights(self, matrix: Floats) -> Floats:
         """Each stored row as linear weights whose largest is one."""
         top = matrix.max(axis=1, keepdims=True)
         zero = -np.inf if self.table.space == "log" else 0.0
@@ -79,7 +76,7 @@ class TableConditional:
         matrix, which = self._rows(rows, num_rows)
         return self._decode(matrix.argmax(axis=1)[which])
 
-    def _decode(self, joint: NDArray[np.int64]) -> Columns:
+    def _decode(self, joint: Ints) -> Columns:
         columns: Columns = {}
         for variable in reversed(self.frontal):
             joint, columns[variable] = np.divmod(joint, variable.num_states)
@@ -89,7 +86,7 @@ class TableConditional:
         return presentation.conditional(self.frontal, self.parents)
 
 
-def _skip_zeros(joint: NDArray[np.int64], weights: Array, which: NDArray[np.int64]) -> NDArray[np.int64]:
+def _skip_zeros(joint: Ints, weights: Floats, which: Ints) -> Ints:
     """Move the rare draw that rounding put on a zero cell to the nearest positive one before it."""
     bad = np.flatnonzero(weights[which, joint] == 0.0)
     for i in bad:
@@ -113,7 +110,7 @@ class SparseConditional:
     def __init__(self, frontal: tuple[Discrete, ...], parents: tuple[Discrete, ...], table: SparseTable) -> None:
         self.frontal, self.parents, self.table = frontal, parents, table
 
-    def _groups(self, rows: Columns, num_rows: int) -> tuple[Codes, Array, NDArray[np.intp], NDArray[np.intp]]:
+    def _groups(self, rows: Columns, num_rows: int) -> tuple[Ints, Floats, Ints, Ints]:
         """The support in groups of equal parents: codes, logarithms, where groups begin, and the group of each row."""
         codes, logs, begins = self.table.align(self.parents + self.frontal)._grouped(self.parents)
         asked = np.zeros((num_rows, len(self.parents)), np.int64)

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, check_scope, find, num_entries
 from sepset.variables.evidence import real_value
 from sepset.variables.variable import Discrete, Real, Vector
-
-Array = NDArray[np.float64]
-Places = NDArray[np.int64]
 
 
 def continuous_scope(scope: Iterable[AnyVariable] | Vector) -> tuple[Vector, ...]:
@@ -39,7 +37,7 @@ def width(scope: Iterable[Vector]) -> int:
     return sum(v.size for v in scope)
 
 
-def places(scope: Sequence[Vector], part: Iterable[Vector]) -> Places:
+def places(scope: Sequence[Vector], part: Iterable[Vector]) -> Ints:
     """The coordinates in `scope` of the variables of `part`, in the order of `part`.
 
     >>> places((Real("x"), Vector("p", 2)), [Vector("p", 2), Real("x")]).tolist()
@@ -53,7 +51,7 @@ def places(scope: Sequence[Vector], part: Iterable[Vector]) -> Places:
     return np.array([i for v in part for i in range(starts[v], starts[v] + v.size)], dtype=np.int64)
 
 
-def entries(scope: Sequence[Discrete], part: Sequence[Discrete]) -> Places:
+def entries(scope: Sequence[Discrete], part: Sequence[Discrete]) -> Ints:
     """For each joint state of `scope` in C order, the flat entry of the joint state of `part` it contains.
 
     >>> entries((Discrete("a", 2), Discrete("b", 2)), (Discrete("b", 2),)).tolist()
@@ -86,7 +84,7 @@ def states_of(scope: Sequence[Discrete], entry: int) -> str:
     return ", ".join(reversed(parts))
 
 
-def row_entries(scope: Sequence[Discrete], rows: Columns, num_rows: int) -> Places:
+def row_entries(scope: Sequence[Discrete], rows: Columns, num_rows: int) -> Ints:
     """The flat joint code of `scope` in each row of codes."""
     result = np.zeros(num_rows, np.int64)
     for variable in scope:
@@ -94,13 +92,13 @@ def row_entries(scope: Sequence[Discrete], rows: Columns, num_rows: int) -> Plac
     return result
 
 
-def matrix(scope: Sequence[Vector], rows: Columns, num_rows: int) -> Array:
+def matrix(scope: Sequence[Vector], rows: Columns, num_rows: int) -> Floats:
     """The columns of a continuous scope side by side: one row an assignment, one column a coordinate."""
     parts = [np.asarray(rows[v], dtype=np.float64).reshape(num_rows, v.size) for v in scope]
     return np.concatenate([np.empty((num_rows, 0)), *parts], axis=1)
 
 
-def columns(scope: Sequence[Vector], values: Array) -> Columns:
+def columns(scope: Sequence[Vector], values: Floats) -> Columns:
     """The inverse of `matrix`: `[n]` for a `Real`, `[n, size]` for a `Vector`."""
     result: Columns = {}
     start = 0
@@ -111,7 +109,7 @@ def columns(scope: Sequence[Vector], values: Array) -> Columns:
     return result
 
 
-def point(scope: Sequence[Vector], values: Array) -> Any:
+def point(scope: Sequence[Vector], values: Floats) -> Any:
     """One value a variable: bare for a scope of one variable, else by name; a float for a `Real`.
 
     >>> point((Real("x"), Vector("p", 2)), np.array([1.0, 2.0, 3.0]))
@@ -121,9 +119,9 @@ def point(scope: Sequence[Vector], values: Array) -> Any:
     return next(iter(named.values())) if len(named) == 1 else named
 
 
-def findings(scope: Sequence[Vector], assignment: Assignment) -> tuple[tuple[Vector, ...], Array]:
+def findings(scope: Sequence[Vector], assignment: Assignment) -> tuple[tuple[Vector, ...], Floats]:
     """The variables of a continuous scope that `assignment` speaks of, and their values end to end."""
-    found: dict[int, Array] = {}
+    found: dict[int, Floats] = {}
     for key, value in assignment.items():
         axis = find(scope, key)
         if axis >= 0:
@@ -132,7 +130,7 @@ def findings(scope: Sequence[Vector], assignment: Assignment) -> tuple[tuple[Vec
     return tuple(scope[i] for i in order), np.concatenate([np.empty(0), *(found[i] for i in order)])
 
 
-def shaped(value: ArrayLike, prefix: tuple[int, ...], core: tuple[int, ...], what: str) -> Array:
+def shaped(value: ArrayLike, prefix: tuple[int, ...], core: tuple[int, ...], what: str) -> Floats:
     """`value` as a flat-prefixed array `[entries, *core]`; axes of length one in `core` may be left out.
 
     A value without the prefix serves every entry.
@@ -151,13 +149,13 @@ def shaped(value: ArrayLike, prefix: tuple[int, ...], core: tuple[int, ...], wha
     raise ModelError(f"{_upper(what)} have shape {array.shape}; expected {prefix + core}.")
 
 
-def check_finite(array: Array, what: str) -> None:
+def check_finite(array: Floats, what: str) -> None:
     """Refuse NaN and infinities."""
     if not np.isfinite(array).all():
         raise ModelError(f"{_upper(what)} must be finite; found {array[~np.isfinite(array)][0]}.")
 
 
-def check_symmetric(matrices: Array, what: str) -> None:
+def check_symmetric(matrices: Floats, what: str) -> None:
     """Refuse matrices that differ from their transposes by more than rounding."""
     turned = np.swapaxes(matrices, -1, -2)
     gap = np.abs(matrices - turned).max(initial=0.0)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyInts, Floats, Ints
 from sepset.errors import NotClosed, ScopeError, StateError, listing
 from sepset.factors import information, presentation
 from sepset.factors.algebra import Assignment, Conditional, axis_of, find, num_entries
@@ -18,9 +18,6 @@ from sepset.variables.variable import Discrete, State, VariableLike
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.int64]
 
 
 class DiscreteFactor(ABC):
@@ -42,12 +39,12 @@ class DiscreteFactor(ABC):
 
     @property
     @abstractmethod
-    def values(self) -> Array:
+    def values(self) -> Floats:
         """The stored values; entries outside float64 become 0 or inf."""
 
     @property
     @abstractmethod
-    def log_values(self) -> Array:
+    def log_values(self) -> Floats:
         """The logarithms of the stored values; zeros are -inf."""
 
     @property
@@ -56,11 +53,11 @@ class DiscreteFactor(ABC):
         """The logarithm of the sum of all values."""
 
     @abstractmethod
-    def cells(self, limit: int | None = None) -> tuple[Codes, Array]:
+    def cells(self, limit: int | None = None) -> tuple[Ints, Floats]:
         """The first `limit` stored entries in C order, as codes `[m, arity]` and values `[m]`."""
 
     @abstractmethod
-    def log_at(self, codes: NDArray[np.integer]) -> Array:
+    def log_at(self, codes: AnyInts) -> Floats:
         """The logarithm of the value at each row of codes, one column a variable of the scope."""
 
     @abstractmethod
@@ -143,7 +140,7 @@ class DiscreteFactor(ABC):
             raise TypeError(f"Only a table with one entry is a number; {self!r} has {num_entries(self.scope)}.")
         return float(self.values.sum())
 
-    def _probabilities(self) -> Array:
+    def _probabilities(self) -> Floats:
         """The stored values divided by their sum, flat."""
         return self.normalize().values.reshape(-1)
 
@@ -161,7 +158,7 @@ class DiscreteFactor(ABC):
         r"""$H(X \mid Z) = H(X, Z) - H(Z)$ of the normalized factor."""
         return information.conditional_entropy(self, xs, given)
 
-    def _numeric(self) -> tuple[Array, Array]:
+    def _numeric(self) -> tuple[Floats, Floats]:
         """The numeric states and probabilities of a factor over one variable, in increasing order of state."""
         if len(self.scope) != 1:
             raise ScopeError(f"This needs a table of one variable; {self!r} has {len(self.scope)}. Use project first.")

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.errors import ModelError, NotClosed, ScopeError, listing
 from sepset.factors import presentation
 from sepset.factors.algebra import Assignment, Columns, arrange, split, union
@@ -34,7 +35,6 @@ from sepset.variables.variable import Discrete, VariableLike, Vector
 if TYPE_CHECKING:
     from sepset.factors.hybrid import CanonicalTable
 
-Array = NDArray[np.float64]
 ALL = np.zeros(1, np.int64)
 
 
@@ -144,12 +144,12 @@ class CanonicalGaussian:
         return cls._make(scope, Forms.from_linear(a, B, chol))
 
     @property
-    def K(self) -> Array:
+    def K(self) -> Floats:
         """The information matrix."""
         return np.asarray(self.forms.K[0])
 
     @property
-    def h(self) -> Array:
+    def h(self) -> Floats:
         """The information vector."""
         return np.asarray(self.forms.h[0])
 
@@ -168,7 +168,7 @@ class CanonicalGaussian:
         """Whether its integral is finite."""
         return bool(self.forms.block(self._places(self.scope)).definite[0])
 
-    def _places(self, part: Iterable[Vector]) -> NDArray[np.int64]:
+    def _places(self, part: Iterable[Vector]) -> Ints:
         return places(self.scope, part)
 
     def _spread(self, scope: tuple[Vector, ...]) -> Forms:
@@ -320,10 +320,10 @@ class GaussianConditional:
     frontal: tuple[Vector, ...]
     given: tuple[Vector, ...]
     by: tuple[Discrete, ...]
-    alive: NDArray[np.bool_]
-    offset: Array
-    slope: Array
-    root: Array
+    alive: Bools
+    offset: Floats
+    slope: Floats
+    root: Floats
 
     @classmethod
     def of(
@@ -356,7 +356,7 @@ class GaussianConditional:
         """The conditional means, which are the modes."""
         return self._drawn(rows, num_rows, np.zeros((num_rows, width(self.frontal))))
 
-    def _drawn(self, rows: Columns, num_rows: int, noise: Array) -> Columns:
+    def _drawn(self, rows: Columns, num_rows: int, noise: Floats) -> Columns:
         entry = row_entries(self.by, rows, num_rows)
         x = matrix(self.given, rows, num_rows)
         result = np.empty_like(noise)

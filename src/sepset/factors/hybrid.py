@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.errors import ModelError, NotClosed, ScopeError, TooLarge, listing
 from sepset.factors import presentation
 from sepset.factors.algebra import (
@@ -27,7 +28,6 @@ from sepset.factors.algebra import (
 from sepset.factors.canonical import Cholesky, Forms, merged, shares
 from sepset.factors.conditional import TableConditional
 from sepset.factors.coordinates import (
-    Places,
     check_finite,
     check_symmetric,
     entries,
@@ -42,8 +42,6 @@ from sepset.factors.moments import Gaussian, GaussianMixture, freeze
 from sepset.factors.table import NUMBER, Table
 from sepset.semiring import SUM, Semiring, log_sum
 from sepset.variables.variable import Discrete, VariableLike, Vector
-
-Array = NDArray[np.float64]
 
 AGREEMENT = 1e-12
 """Entries whose $K$ and $h$ differ by less than this, relative to the largest, are one Gaussian."""
@@ -141,17 +139,17 @@ class CanonicalTable:
         return (*self.discrete, *self.continuous)
 
     @property
-    def K(self) -> Array:
+    def K(self) -> Floats:
         """The information matrices, one an entry in C order."""
         return self.forms.K
 
     @property
-    def h(self) -> Array:
+    def h(self) -> Floats:
         """The information vectors, one an entry in C order."""
         return self.forms.h
 
     @property
-    def g(self) -> Array:
+    def g(self) -> Floats:
         """The constants, one an entry in C order; -inf for a zero entry."""
         return self.forms.g
 
@@ -238,7 +236,7 @@ class CanonicalTable:
 
     def _integrated(
         self, out: Iterable[VariableLike], semiring: Semiring
-    ) -> tuple[tuple[Discrete, ...], tuple[Vector, ...], Forms, Places, Cholesky]:
+    ) -> tuple[tuple[Discrete, ...], tuple[Vector, ...], Forms, Ints, Cholesky]:
         """What is kept, the forms without the reals of `out`, and which entries fall into each kept joint state."""
         kept, removed = split(self.scope, out)
         keep_discrete, keep_continuous = _parted(kept)
@@ -250,7 +248,7 @@ class CanonicalTable:
         rows = entries(keep_discrete + discrete, self.discrete)
         return keep_discrete, keep_continuous, forms, rows.reshape(num_entries(keep_discrete), -1), chol
 
-    def _check_agreement(self, agree: NDArray[np.bool_], discrete: tuple[Discrete, ...]) -> None:
+    def _check_agreement(self, agree: Bools, discrete: tuple[Discrete, ...]) -> None:
         if not agree.all():
             where = states_of(discrete, int(np.argmin(agree)))
             raise NotClosed(
@@ -286,7 +284,7 @@ class CanonicalTable:
             result = self._merged(forms, groups, result, np.flatnonzero(~agree))
         return simplest(discrete, continuous, result)
 
-    def _merged(self, forms: Forms, groups: Places, exact: Forms, rows: Places) -> Forms:
+    def _merged(self, forms: Forms, groups: Ints, exact: Forms, rows: Ints) -> Forms:
         """`exact` with the groups `rows` replaced by the Gaussians of their first two moments."""
         members = groups[rows]
         parts = forms.take(members.reshape(-1))
@@ -417,7 +415,7 @@ def simplest(discrete: tuple[Discrete, ...], continuous: tuple[Vector, ...], for
     return CanonicalTable._make(discrete, continuous, forms)
 
 
-def _summed(forms: Forms, groups: Places, semiring: Semiring) -> tuple[Forms, NDArray[np.bool_]]:
+def _summed(forms: Forms, groups: Ints, semiring: Semiring) -> tuple[Forms, Bools]:
     """The heaviest entry of each group with the weight of all, and whether the entries agree up to their weight."""
     g, alive = forms.g[groups], forms.alive[groups]
     lead = groups[np.arange(len(groups)), g.argmax(axis=1)]
@@ -426,14 +424,14 @@ def _summed(forms: Forms, groups: Places, semiring: Semiring) -> tuple[Forms, ND
     return Forms.of(first.K, first.h, semiring.log_reduce(g, 1)), agree
 
 
-def _close(arrays: Array, first: Array, groups: Places, alive: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _close(arrays: Floats, first: Floats, groups: Ints, alive: Bools) -> Bools:
     members = np.where(alive.reshape(*alive.shape, *(1,) * (arrays.ndim - 1)), arrays[groups], first[:, None])
     axes = tuple(range(1, members.ndim))
     gap = np.abs(members - first[:, None]).max(axis=axes, initial=0.0)
     return np.asarray(gap <= AGREEMENT * np.abs(members).max(axis=axes, initial=0.0))
 
 
-def _selected(scope: tuple[Discrete, ...], assignment: Assignment) -> tuple[tuple[Discrete, ...], Places]:
+def _selected(scope: tuple[Discrete, ...], assignment: Assignment) -> tuple[tuple[Discrete, ...], Ints]:
     """The discrete variables left, and the entries consistent with the states assigned."""
     codes = {axis: scope[axis].code(state) for key, state in assignment.items() if (axis := find(scope, key)) >= 0}
     keep = np.ones(num_entries(scope), np.bool_)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.factors.algebra import axis_of
 from sepset.variables.variable import Discrete
 
@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from sepset.factors.discrete import DiscreteFactor
     from sepset.variables.variable import VariableLike
 
-Array = NDArray[np.float64]
 
-
-def entropy(probabilities: Array) -> float:
+def entropy(probabilities: Floats) -> float:
     r"""$-\sum p \log p$.
 
     >>> round(entropy(np.array([0.5, 0.5, 0.0])), 6)
@@ -28,7 +26,7 @@ def entropy(probabilities: Array) -> float:
     return float(-(positive * np.log(positive)).sum()) + 0.0
 
 
-def kl(log_p: Array, log_q: Array) -> float:
+def kl(log_p: Floats, log_q: Floats) -> float:
     r"""$\sum p \log (p / q)$ from logarithms; inf where $q = 0 < p$."""
     support = log_p > -np.inf
     if (log_q[support] == -np.inf).any():

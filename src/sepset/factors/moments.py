@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats
 from sepset.errors import ImpossibleEvidence, ModelError, NotClosed, ScopeError, listing, require
 from sepset.factors import presentation
 from sepset.factors.algebra import Assignment, axis_of
@@ -32,7 +33,6 @@ from sepset.variables.variable import Discrete, VariableLike, Vector
 if TYPE_CHECKING:
     from sepset.factors.gaussian import CanonicalGaussian
 
-Array = NDArray[np.float64]
 
 MODE_STEPS = 1000
 """The most ascent steps that the mode of a mixture takes."""
@@ -54,8 +54,8 @@ class Gaussian:
     """
 
     scope: tuple[Vector, ...]
-    mu: Array
-    covariance: Array
+    mu: Floats
+    covariance: Floats
 
     def __init__(self, scope: Iterable[Vector] | Vector, mean: ArrayLike, covariance: ArrayLike) -> None:
         variables = continuous_scope(scope)
@@ -64,11 +64,11 @@ class Gaussian:
         check_covariances(mu[None], sigma[None])
         self._set(variables, mu, sigma)
 
-    def _set(self, scope: tuple[Vector, ...], mu: Array, covariance: Array) -> None:
+    def _set(self, scope: tuple[Vector, ...], mu: Floats, covariance: Floats) -> None:
         freeze(self, scope=scope, mu=np.array(mu), covariance=symmetric(covariance))
 
     @classmethod
-    def _make(cls, scope: tuple[Vector, ...], mu: Array, covariance: Array) -> Gaussian:
+    def _make(cls, scope: tuple[Vector, ...], mu: Floats, covariance: Floats) -> Gaussian:
         result = cls.__new__(cls)
         result._set(scope, mu, covariance)
         return result
@@ -92,7 +92,7 @@ class Gaussian:
             return -np.inf
         return float(chol.half_log_det()[0] + 0.5 * len(self.mu) * (LOG_2PI + 1.0))
 
-    def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, Array]:
+    def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, Floats]:
         """Independent draws by name: `[n]` for a `Real`, `[n, size]` for a `Vector`."""
         noise = generator(seed).standard_normal((num_rows, len(self.mu)))
         drawn = self.mu + noise @ square_roots(self.covariance[None])[0].T
@@ -187,9 +187,9 @@ class GaussianMixture:
     """
 
     scope: tuple[Vector, ...]
-    weights: Array
-    means: Array
-    covariances: Array
+    weights: Floats
+    means: Floats
+    covariances: Floats
 
     def __init__(
         self, scope: Iterable[Vector] | Vector, weights: ArrayLike, means: ArrayLike, covariances: ArrayLike
@@ -223,11 +223,11 @@ class GaussianMixture:
         """The variance of each coordinate, in the shape of the mean."""
         return self.to_gaussian().variance()
 
-    def log_densities(self, rows: Array) -> Array:
+    def log_densities(self, rows: Floats) -> Floats:
         """The logarithm of the density at each row of coordinates."""
         return log_sum(self._log_parts(rows), 0)
 
-    def _log_parts(self, rows: Array) -> Array:
+    def _log_parts(self, rows: Floats) -> Floats:
         """The logarithm of each weighted component (down) at each row of coordinates (across)."""
         chol = self._definite()
         apart = np.swapaxes(rows[None, :, :] - self.means[:, None, :], 1, 2)
@@ -272,7 +272,7 @@ class GaussianMixture:
         heights = np.exp(logs) * logs
         return float(-0.5 * ((heights[1:] + heights[:-1]) * np.diff(grid)).sum())
 
-    def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, Array]:
+    def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, Floats]:
         """Independent draws by name: `[n]` for a `Real`, `[n, size]` for a `Vector`."""
         rng = generator(seed)
         which = rng.choice(self.num_components, size=num_rows, p=self.weights / self.weights.sum())
@@ -316,7 +316,7 @@ class GaussianMixture:
         means, covariances = [p.mu for p in parts], [p.covariance for p in parts]
         return GaussianMixture(parts[0].scope, weights / weights.sum(), np.array(means), np.array(covariances))
 
-    def _components(self) -> Iterable[tuple[Array, Array]]:
+    def _components(self) -> Iterable[tuple[Floats, Floats]]:
         return zip(self.means, self.covariances, strict=True)
 
     def _alone(self, kept: tuple[Vector, ...]) -> list[GaussianMixture]:
@@ -358,7 +358,7 @@ def freeze(value: object, **fields: object) -> None:
 
 
 def check_covariances(
-    means: Array, covariances: Array, what: str = "covariances", by: tuple[Discrete, ...] = ()
+    means: Floats, covariances: Floats, what: str = "covariances", by: tuple[Discrete, ...] = ()
 ) -> None:
     """Refuse moments that are not finite, or covariances that are not symmetric and positive semidefinite."""
     check_finite(means, f"means beside {what}")
@@ -372,7 +372,7 @@ def check_covariances(
             raise ModelError(f"The {what} have the eigenvalue {values[bad[0], 0]:.6g}{where}; all must be >= 0.")
 
 
-def square_roots(covariances: Array) -> Array:
+def square_roots(covariances: Floats) -> Floats:
     r"""$R$ with $R R^\top = \Sigma$ for each covariance, singular ones too."""
     chol = Cholesky.of(covariances)
     result = chol.lower / chol.scale[:, :, None]
@@ -387,7 +387,7 @@ def _chosen(scope: tuple[Vector, ...], kept: Iterable[VariableLike]) -> tuple[Ve
     return continuous_scope(scope[axis_of(scope, v)] for v in names)
 
 
-def _ends(scope: tuple[Vector, ...], low: Array, high: Array) -> Any:
+def _ends(scope: tuple[Vector, ...], low: Floats, high: Floats) -> Any:
     lows, highs = point(scope, low), point(scope, high)
     if isinstance(lows, dict):
         return {name: (lows[name], highs[name]) for name in lows}

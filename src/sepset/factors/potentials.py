@@ -10,16 +10,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyInts, Bools, Floats
 from sepset.errors import ModelError, TooLarge
 from sepset.factors.algebra import MAX_ENTRIES
-
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.integer]
 
 CHUNK = 1 << 16
 
@@ -34,10 +30,10 @@ class Potential(ABC):
         """Refuse numbers of states that this potential is not defined on."""
 
     @abstractmethod
-    def log_values(self, codes: Codes) -> Array:
+    def log_values(self, codes: AnyInts) -> Floats:
         r"""$\log \phi$ at codes `[..., arity]`, without a table."""
 
-    def log_table(self, cards: Sequence[int]) -> Array:
+    def log_table(self, cards: Sequence[int]) -> Floats:
         r"""$\log \phi$ at every joint state, of shape `cards`.
 
         >>> Potts(2.0).log_table((2, 2)).tolist()
@@ -53,7 +49,7 @@ class Potential(ABC):
             logs[start : start + CHUNK] = self.log_values(np.stack(np.unravel_index(place, tuple(cards)), axis=-1))
         return logs.reshape(tuple(cards))
 
-    def table(self, cards: Sequence[int]) -> Array:
+    def table(self, cards: Sequence[int]) -> Floats:
         r"""$\phi$ at every joint state, of shape `cards`.
 
         >>> Parity().table((2, 2)).tolist()
@@ -86,10 +82,10 @@ class _Constraint(Potential):
             raise ModelError(f"{self!r} needs at least one variable.")
 
     @abstractmethod
-    def holds(self, codes: Codes) -> NDArray[np.bool_]:
+    def holds(self, codes: AnyInts) -> Bools:
         """Where the condition holds, at codes `[..., arity]`."""
 
-    def log_values(self, codes: Codes) -> Array:
+    def log_values(self, codes: AnyInts) -> Floats:
         r"""$0$ where the condition holds and $-\infty$ elsewhere, at codes `[..., arity]`."""
         return np.where(self.holds(np.asarray(codes)), 0.0, -np.inf)
 
@@ -119,7 +115,7 @@ class Potts(_Pairwise):
     def __post_init__(self) -> None:
         _finite(self, weight=self.weight)
 
-    def log_values(self, codes: Codes) -> Array:
+    def log_values(self, codes: AnyInts) -> Floats:
         r"""$w \, 1[x = y]$ at codes `[..., 2]`."""
         return np.where(np.equal(codes[..., 0], codes[..., 1]), self.weight, 0.0)
 
@@ -144,7 +140,7 @@ class Ising(_Pairwise):
         if tuple(cards) != (2, 2):
             raise ModelError(f"{self!r} is a function of two binary variables; found {_shape(cards)}.")
 
-    def log_values(self, codes: Codes) -> Array:
+    def log_values(self, codes: AnyInts) -> Floats:
         r"""$w \, s_x s_y$ at codes `[..., 2]`."""
         return np.where(np.equal(codes[..., 0], codes[..., 1]), self.weight, -self.weight)
 
@@ -166,7 +162,7 @@ class TruncatedLinear(_Pairwise):
         _finite(self, weight=self.weight)
         _limit(self, self.limit)
 
-    def log_values(self, codes: Codes) -> Array:
+    def log_values(self, codes: AnyInts) -> Floats:
         r"""$-w \min(|x - y|, L)$ at codes `[..., 2]`."""
         return np.asarray(0.0 - self.weight * np.minimum(_distance(codes), self.limit))
 
@@ -186,7 +182,7 @@ class TruncatedQuadratic(_Pairwise):
         _finite(self, weight=self.weight)
         _limit(self, self.limit)
 
-    def log_values(self, codes: Codes) -> Array:
+    def log_values(self, codes: AnyInts) -> Floats:
         r"""$-w \min((x - y)^2, L)$ at codes `[..., 2]`."""
         return np.asarray(0.0 - self.weight * np.minimum(_distance(codes) ** 2, self.limit))
 
@@ -199,7 +195,7 @@ class Parity(_Binary):
     [0.0, -inf]
     """
 
-    def holds(self, codes: Codes) -> NDArray[np.bool_]:
+    def holds(self, codes: AnyInts) -> Bools:
         """Where the sum of codes `[..., arity]` is even."""
         return np.asarray((codes & 1).sum(axis=-1) % 2 == 0)
 
@@ -212,7 +208,7 @@ class AtLeastOne(_Binary):
     [[0.0, 1.0], [1.0, 1.0]]
     """
 
-    def holds(self, codes: Codes) -> NDArray[np.bool_]:
+    def holds(self, codes: AnyInts) -> Bools:
         """Where some code of `[..., arity]` is not zero."""
         return np.asarray((codes != 0).any(axis=-1))
 
@@ -225,13 +221,13 @@ class AllDifferent(_Constraint):
     [0.0, -inf]
     """
 
-    def holds(self, codes: Codes) -> NDArray[np.bool_]:
+    def holds(self, codes: AnyInts) -> Bools:
         """Where the codes `[..., arity]` are all different."""
         ordered = np.sort(codes, axis=-1)
         return np.asarray((ordered[..., 1:] != ordered[..., :-1]).all(axis=-1))
 
 
-def _distance(codes: Codes) -> Array:
+def _distance(codes: AnyInts) -> Floats:
     return np.abs(codes[..., 0].astype(np.float64) - codes[..., 1])
 
 

@@ -7,22 +7,18 @@ hundreds of variables are as good as one; ranks keep the lexicographic order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyInts, Floats, Ints
 from sepset.errors import TooLarge
 from sepset.factors.algebra import MAX_ENTRIES
 from sepset.semiring import MAX, SUM, Semiring
 
-Codes: TypeAlias = NDArray[np.int64]
-Array: TypeAlias = NDArray[np.float64]
-
 LIMIT = 2**63
 
 
-def ranks(codes: NDArray[np.integer], cards: Sequence[int]) -> Codes:
+def ranks(codes: AnyInts, cards: Sequence[int]) -> Ints:
     """A number for each row, equal for equal rows and increasing with lexicographic order.
 
     >>> ranks(np.array([[1, 0], [0, 2], [1, 0]]), (2, 3)).tolist()
@@ -38,21 +34,19 @@ def ranks(codes: NDArray[np.integer], cards: Sequence[int]) -> Codes:
     return rank
 
 
-def in_order(codes: Codes, cards: Sequence[int]) -> NDArray[np.intp]:
+def in_order(codes: Ints, cards: Sequence[int]) -> Ints:
     """The permutation that sorts rows lexicographically; equal rows keep their order."""
     return np.argsort(ranks(codes, cards), kind="stable")
 
 
-def starts(sorted_ranks: Codes) -> NDArray[np.intp]:
+def starts(sorted_ranks: Ints) -> Ints:
     """Where each run of equal numbers begins."""
     if not len(sorted_ranks):
         return np.zeros(0, np.intp)
     return np.flatnonzero(np.concatenate([[True], sorted_ranks[1:] != sorted_ranks[:-1]]))
 
 
-def join(
-    left: Codes, right: Codes, cards: Sequence[int]
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+def join(left: Ints, right: Ints, cards: Sequence[int]) -> tuple[Ints, Ints, Ints]:
     """Every pair (i, j) with equal rows `left[i]` and `right[j]`, and how many pairs each left row has.
 
     >>> i, j, counts = join(np.array([[0], [1], [2]]), np.array([[1], [0], [1]]), (3,))
@@ -73,7 +67,7 @@ def join(
     return i, order[np.repeat(first, counts) + within], counts
 
 
-def reduce_groups(logs: Array, begins: NDArray[np.intp], semiring: Semiring) -> Array:
+def reduce_groups(logs: Floats, begins: Ints, semiring: Semiring) -> Floats:
     r"""$\log \bigoplus$ over each run of `logs`, the run $k$ beginning at `begins[k]`."""
     if not len(begins):
         return np.zeros(0)

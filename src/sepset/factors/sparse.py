@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import AnyInts, Floats, Ints
 from sepset.errors import ModelError, NotClosed, StateError
 from sepset.factors import information
 from sepset.factors.algebra import (
@@ -26,7 +27,7 @@ from sepset.factors.algebra import (
     union,
 )
 from sepset.factors.conditional import SparseConditional
-from sepset.factors.discrete import Array, Codes, DiscreteFactor
+from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.rows import in_order, join, ranks, reduce_groups, starts
 from sepset.factors.table import NUMBER, Table
 from sepset.semiring import MAX, SUM, Semiring, log_sum
@@ -52,8 +53,8 @@ class SparseTable(DiscreteFactor):
 
     __slots__ = ("__weakref__", "codes", "logs", "scope")
     scope: tuple[Discrete, ...]
-    codes: Codes
-    logs: Array
+    codes: Ints
+    logs: Floats
 
     def __init__(self, scope: Iterable[Discrete] | Discrete, codes: ArrayLike, values: ArrayLike) -> None:
         numbers = np.asarray(values, dtype=np.float64)
@@ -78,7 +79,7 @@ class SparseTable(DiscreteFactor):
         table._fill(discrete_scope(scope), codes, numbers)
         return table
 
-    def _fill(self, scope: tuple[Discrete, ...], codes: ArrayLike, logs: Array) -> None:
+    def _fill(self, scope: tuple[Discrete, ...], codes: ArrayLike, logs: Floats) -> None:
         """Check rows that came from outside, and store them in order without their zeros."""
         matrix = _checked(scope, codes, logs)
         cards = [v.num_states for v in scope]
@@ -91,7 +92,7 @@ class SparseTable(DiscreteFactor):
             )
         self._set(scope, matrix[logs > -np.inf], logs[logs > -np.inf])
 
-    def _set(self, scope: tuple[Discrete, ...], codes: Codes, logs: Array) -> None:
+    def _set(self, scope: tuple[Discrete, ...], codes: Ints, logs: Floats) -> None:
         for array in (codes, logs):
             array.setflags(write=False)
         object.__setattr__(self, "scope", scope)
@@ -99,14 +100,14 @@ class SparseTable(DiscreteFactor):
         object.__setattr__(self, "logs", logs)
 
     @classmethod
-    def _make(cls, scope: tuple[Discrete, ...], codes: Codes, logs: Array) -> Self:
+    def _make(cls, scope: tuple[Discrete, ...], codes: Ints, logs: Floats) -> Self:
         """A table from distinct rows in order."""
         table = cls.__new__(cls)
         table._set(scope, codes, logs)
         return table
 
     @classmethod
-    def _sorted(cls, scope: tuple[Discrete, ...], codes: Codes, logs: Array) -> Self:
+    def _sorted(cls, scope: tuple[Discrete, ...], codes: Ints, logs: Floats) -> Self:
         order = in_order(codes, [v.num_states for v in scope])
         return cls._make(scope, np.ascontiguousarray(codes[order]), logs[order])
 
@@ -161,21 +162,21 @@ class SparseTable(DiscreteFactor):
         return len(self.logs)
 
     @property
-    def values(self) -> Array:
+    def values(self) -> Floats:
         """The value of each stored row; entries outside float64 become 0 or inf."""
         with np.errstate(over="ignore", under="ignore"):
             return np.exp(self.logs)
 
     @property
-    def log_values(self) -> Array:
+    def log_values(self) -> Floats:
         """The logarithm of each stored row's value."""
         return self.logs
 
-    def cells(self, limit: int | None = None) -> tuple[Codes, Array]:
+    def cells(self, limit: int | None = None) -> tuple[Ints, Floats]:
         """The first `limit` rows of the support as codes `[m, arity]` and values `[m]`."""
         return self.codes[:limit], self.values[:limit]
 
-    def log_at(self, codes: NDArray[np.integer]) -> Array:
+    def log_at(self, codes: AnyInts) -> Floats:
         """The logarithm of the value at each row of codes; -inf outside the support."""
         asked = np.asarray(codes, dtype=np.int64)
         i, j, _ = join(asked, self.codes, self.shape)
@@ -191,7 +192,7 @@ class SparseTable(DiscreteFactor):
         places = {v.name: axis for axis, v in enumerate(self.scope)}
         return [places[v.name] for v in variables]
 
-    def _joined(self, other: SparseTable) -> tuple[Codes, Array, Array, NDArray[np.intp]]:
+    def _joined(self, other: SparseTable) -> tuple[Ints, Floats, Floats, Ints]:
         """Rows over both scopes where both are positive, both logarithms, and how many matches each of my rows has."""
         extra, shared = split(other.scope, self.scope)
         left, right = self.codes[:, self._columns(shared)], other.codes[:, other._columns(shared)]
@@ -260,7 +261,7 @@ class SparseTable(DiscreteFactor):
 
     transpose = align
 
-    def _grouped(self, kept: tuple[Discrete, ...]) -> tuple[Codes, Array, NDArray[np.intp]]:
+    def _grouped(self, kept: tuple[Discrete, ...]) -> tuple[Ints, Floats, Ints]:
         """My rows in order of their `kept` columns, their logarithms, and where each group begins."""
         columns = self.codes[:, self._columns(kept)]
         rank = ranks(columns, [v.num_states for v in kept])
@@ -285,7 +286,7 @@ class SparseTable(DiscreteFactor):
         rows = codes[begins][:, self._columns(kept)]
         return SparseTable._make(kept, rows[reduced > -np.inf], reduced[reduced > -np.inf])
 
-    def maximize(self, out: Iterable[VariableLike]) -> tuple[SparseTable, Codes]:
+    def maximize(self, out: Iterable[VariableLike]) -> tuple[SparseTable, Ints]:
         """The max-marginal, and for each of its rows the codes of `out` attaining it (lowest on ties)."""
         kept, removed = split(self.scope, out)
         conditional = SparseConditional(removed, kept, self)
@@ -341,7 +342,7 @@ def _as_sparse(other: object) -> SparseTable | None:
     return SparseTable.from_table(other) if isinstance(other, Table) else None
 
 
-def _checked(scope: tuple[Discrete, ...], codes: ArrayLike, logs: Array) -> Codes:
+def _checked(scope: tuple[Discrete, ...], codes: ArrayLike, logs: Floats) -> Ints:
     """The codes as int64 rows that fit the scope and the values."""
     matrix = np.array(codes)
     if matrix.size == 0:
@@ -359,7 +360,7 @@ def _checked(scope: tuple[Discrete, ...], codes: ArrayLike, logs: Array) -> Code
     return matrix.astype(np.int64)
 
 
-def _states(scope: tuple[Discrete, ...], row: Codes) -> str:
+def _states(scope: tuple[Discrete, ...], row: Ints) -> str:
     return "(" + ", ".join(f"{v.name}={v.states[c]!r}" for v, c in zip(scope, row.tolist(), strict=True)) + ")"
 
 

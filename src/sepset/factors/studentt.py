@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.draws import Seed, generator, num_draws
 from sepset.factors.moments import freeze
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -39,8 +37,8 @@ class StudentT:
     """
 
     degrees: float
-    location: Array
-    dispersion: Array
+    location: Floats
+    dispersion: Floats
 
     def __init__(self, degrees: float, location: ArrayLike, dispersion: ArrayLike) -> None:
         center = np.array(location, dtype=np.float64).reshape(-1)
@@ -52,15 +50,15 @@ class StudentT:
         freeze(self, degrees=float(degrees), location=center, dispersion=0.5 * (matrix + matrix.T))
 
     @property
-    def scale(self) -> Array:
+    def scale(self) -> Floats:
         """The scale of each coordinate: the root of the dispersion's diagonal."""
         return np.sqrt(np.diagonal(self.dispersion))
 
-    def mean(self) -> Array:
+    def mean(self) -> Floats:
         """The location; NaN where there is no mean, with one degree of freedom or fewer."""
         return self.location if self.degrees > 1 else np.full(len(self.location), np.nan)
 
-    def covariance(self) -> Array:
+    def covariance(self) -> Floats:
         r"""$\Psi \nu / (\nu - 2)$; infinite on the diagonal with two degrees of freedom or fewer."""
         if math.isinf(self.degrees):
             return self.dispersion
@@ -68,7 +66,7 @@ class StudentT:
             raise NotApplicable(f"A Student t with {self.degrees:g} degrees of freedom has no finite covariance.")
         return np.asarray(self.dispersion * (self.degrees / (self.degrees - 2.0)))
 
-    def log_density(self, points: ArrayLike) -> Array:
+    def log_density(self, points: ArrayLike) -> Floats:
         """The logarithm of the density at each point: a number, one number a row, or one vector a row."""
         from scipy.linalg import solve_triangular
         from scipy.special import gammaln
@@ -87,7 +85,7 @@ class StudentT:
             logs = constant - 0.5 * (nu + size) * np.log1p(squares / nu)
         return np.asarray(logs if x.ndim == (2 if size > 1 else 1) else logs.reshape(x.shape if size == 1 else ()))
 
-    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """The ends of the central interval of each coordinate with this probability."""
         from scipy.special import ndtri, stdtrit
 
@@ -104,7 +102,7 @@ class StudentT:
         apart = (float(self.location[0]) - threshold) / float(self.scale[0])
         return float(ndtr(apart) if math.isinf(self.degrees) else stdtr(self.degrees, apart))
 
-    def sample(self, num_rows: int, seed: Seed = 0) -> Array:
+    def sample(self, num_rows: int, seed: Seed = 0) -> Floats:
         """Independent draws, `[n]` in one dimension and else `[n, size]`."""
         rng, num_rows = generator(seed), num_draws(num_rows)
         size = len(self.location)

@@ -11,18 +11,18 @@ from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import AnyInts, Floats, Ints
 from sepset.errors import ModelError, NotClosed
 from sepset.factors import information
 from sepset.factors.algebra import Assignment, arrange, check_size, discrete_scope, num_entries, split, union
 from sepset.factors.conditional import TableConditional
-from sepset.factors.discrete import Codes, DiscreteFactor
+from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.draws import generator
 from sepset.semiring import MAX, SUM, Semiring, log_sum
 from sepset.variables.variable import Discrete, State, VariableLike
 
-Array: TypeAlias = NDArray[np.float64]
 Space: TypeAlias = Literal["linear", "log"]
 Bits: TypeAlias = tuple[float, float]
 
@@ -54,7 +54,7 @@ class Table(DiscreteFactor):
 
     __slots__ = ("__weakref__", "_bits", "_bounds", "exponent", "flat", "scope", "space")
     scope: tuple[Discrete, ...]
-    flat: Array
+    flat: Floats
     exponent: int
     space: Space
     _bits: Bits | None
@@ -68,7 +68,7 @@ class Table(DiscreteFactor):
         # Minus zero would turn into +inf under division.
         self._set(variables, np.abs(flat), 0, "linear", None)
 
-    def _set(self, scope: tuple[Discrete, ...], flat: Array, exponent: int, space: Space, bounds: Bits | None) -> None:
+    def _set(self, scope: tuple[Discrete, ...], flat: Floats, exponent: int, space: Space, bounds: Bits | None) -> None:
         flat.setflags(write=False)
         _PUT_SCOPE(self, scope)
         _PUT_FLAT(self, flat)
@@ -81,7 +81,7 @@ class Table(DiscreteFactor):
     def _make(
         cls,
         scope: tuple[Discrete, ...],
-        flat: Array,
+        flat: Floats,
         exponent: int = 0,
         space: Space = "linear",
         bounds: Bits | None = None,
@@ -92,7 +92,7 @@ class Table(DiscreteFactor):
         return table
 
     @classmethod
-    def _single(cls, scope: tuple[Discrete, ...], flat: Array) -> Table:
+    def _single(cls, scope: tuple[Discrete, ...], flat: Floats) -> Table:
         """A linear table of plain numbers that are read-only already: what reading a marginal costs."""
         table: Table = _NEW(cls)
         _PUT_SCOPE(table, scope)
@@ -152,7 +152,7 @@ class Table(DiscreteFactor):
         return cls._make(variables, flat)
 
     @classmethod
-    def _settled(cls, scope: tuple[Discrete, ...], logs: Array) -> Table:
+    def _settled(cls, scope: tuple[Discrete, ...], logs: Floats) -> Table:
         """The table with these logarithms, linear where its range allows."""
         ends = _log_ends(logs)
         if ends is None:
@@ -169,7 +169,7 @@ class Table(DiscreteFactor):
         return self.flat.size
 
     @property
-    def values(self) -> Array:
+    def values(self) -> Floats:
         """The values, shaped like the scope (flat beyond NumPy's axes); entries outside float64 become 0 or inf."""
         flat, exponent, is_log = self.flat, self.exponent, self.space == "log"
         if not (exponent or is_log) and len(self.scope) == 1:
@@ -180,18 +180,18 @@ class Table(DiscreteFactor):
         return flat.reshape(self.shape) if len(self.scope) <= MAX_AXES else flat
 
     @property
-    def log_values(self) -> Array:
+    def log_values(self) -> Floats:
         """The logarithms of the values, shaped like the scope; zeros are -inf."""
         logs = self._logs()
         return logs.reshape(self.shape) if len(self.scope) <= MAX_AXES else logs
 
-    def _logs(self) -> Array:
+    def _logs(self) -> Floats:
         if self.space == "log":
             return self.flat
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.flat) + self.exponent * LN2)
 
-    def cells(self, limit: int | None = None) -> tuple[Codes, Array]:
+    def cells(self, limit: int | None = None) -> tuple[Ints, Floats]:
         """The first `limit` entries in C order, zeros too, as codes `[m, arity]` and values `[m]`."""
         num = self.size if limit is None else min(limit, self.size)
         place, columns = np.arange(num), []
@@ -201,7 +201,7 @@ class Table(DiscreteFactor):
         codes = np.stack(columns[::-1], axis=1) if columns else np.zeros((num, 0), np.int64)
         return codes, self.values.reshape(-1)[:num]
 
-    def log_at(self, codes: NDArray[np.integer]) -> Array:
+    def log_at(self, codes: AnyInts) -> Floats:
         """The logarithm of the value at each row of codes, one column a variable of the scope."""
         picked = self.flat[_places(codes, self.shape)]
         if self.space == "log":
@@ -248,7 +248,7 @@ class Table(DiscreteFactor):
             low, high = self.bits()
         return high - low > RANGE_BITS
 
-    def _aligned(self, scope: tuple[Discrete, ...], logs: bool = False) -> Array:
+    def _aligned(self, scope: tuple[Discrete, ...], logs: bool = False) -> Floats:
         """The entries with one axis per variable of `scope` with several states, size one where absent.
 
         Variables with one state have no axis, so a scope may be longer than NumPy allows.
@@ -260,11 +260,11 @@ class Table(DiscreteFactor):
         shape = [sizes.get(v.name, 1) for v in scope if v.num_states > 1]
         return flat.reshape(list(sizes.values())).transpose(order).reshape(shape)
 
-    def _rows(self, kept: tuple[Discrete, ...], removed: tuple[Discrete, ...], logs: bool = False) -> Array:
+    def _rows(self, kept: tuple[Discrete, ...], removed: tuple[Discrete, ...], logs: bool = False) -> Floats:
         """The entries as a matrix: one row a joint state of `kept`, one column a joint state of `removed`."""
         return self._aligned(kept + removed, logs).reshape(num_entries(kept), num_entries(removed))
 
-    def _slabs(self, kept: tuple[Discrete, ...], removed: tuple[Discrete, ...], logs: bool = False) -> Array:
+    def _slabs(self, kept: tuple[Discrete, ...], removed: tuple[Discrete, ...], logs: bool = False) -> Floats:
         """The entries as `[before, removed, after]` without a copy where `removed` are neighbours, or as rows."""
         start = self.scope.index(removed[0])
         if self.scope[start : start + len(removed)] != removed:
@@ -317,7 +317,7 @@ class Table(DiscreteFactor):
         flat = left._divided(right, scope, False)
         return Table._make(scope, flat, left.exponent - right.exponent, bounds=bounds)
 
-    def _divided(self, other: Table, scope: tuple[Discrete, ...], logs: bool) -> Array:
+    def _divided(self, other: Table, scope: tuple[Discrete, ...], logs: bool) -> Floats:
         """Flat quotients (or differences of logarithms) over `scope`, zero where both are zero."""
         zero, divide = (-np.inf, np.subtract) if logs else (0.0, np.divide)
         above, below = self._aligned(scope, logs), other._aligned(scope, logs)
@@ -381,7 +381,7 @@ class Table(DiscreteFactor):
         scaled = self._rescaled()
         return Table._make(kept, semiring.reduce(scaled._slabs(kept, removed), 1).reshape(-1), scaled.exponent)
 
-    def maximize(self, out: Iterable[VariableLike]) -> tuple[Table, NDArray[np.int64]]:
+    def maximize(self, out: Iterable[VariableLike]) -> tuple[Table, Ints]:
         """The max-marginal, and for each of its entries the flat joint code of `out` attaining it (lowest on ties)."""
         kept, removed = split(self.scope, out)
         return self.marginalize(removed, MAX), self._rows(kept, removed).argmax(axis=1)
@@ -441,7 +441,7 @@ _PUT_SCOPE, _PUT_FLAT, _PUT_EXPONENT, _PUT_SPACE, _PUT_BITS, _PUT_BOUNDS = (
 )
 
 
-def _linear_ends(flat: Array, exponent: int) -> Bits | None:
+def _linear_ends(flat: Floats, exponent: int) -> Bits | None:
     """The bits of the smallest positive and largest entry; None where all are zero."""
     top = float(np.maximum.reduce(flat))
     if top == 0.0:
@@ -450,7 +450,7 @@ def _linear_ends(flat: Array, exponent: int) -> Bits | None:
     return math.log2(low) + exponent, math.log2(top) + exponent
 
 
-def _log_ends(logs: Array) -> Bits | None:
+def _log_ends(logs: Floats) -> Bits | None:
     top = float(np.maximum.reduce(logs))
     if top == -math.inf:
         return None
@@ -483,7 +483,7 @@ def _is_safe(bits: Bits, exponent: int) -> bool:
     return bits[0] - exponent > -SAFE_BITS and bits[1] - exponent < SAFE_BITS
 
 
-def _places(codes: NDArray[np.integer], shape: tuple[int, ...]) -> NDArray[np.int64]:
+def _places(codes: AnyInts, shape: tuple[int, ...]) -> Ints:
     """The flat C-order position of each row of codes."""
     place = np.zeros(len(codes), np.int64)
     for axis, size in enumerate(shape):
@@ -492,7 +492,7 @@ def _places(codes: NDArray[np.integer], shape: tuple[int, ...]) -> NDArray[np.in
     return place
 
 
-def _flatten(scope: tuple[Discrete, ...], values: ArrayLike, what: str) -> Array:
+def _flatten(scope: tuple[Discrete, ...], values: ArrayLike, what: str) -> Floats:
     check_size(scope)
     array = np.array(values, dtype=np.float64)
     shape = tuple(v.num_states for v in scope)
@@ -502,7 +502,7 @@ def _flatten(scope: tuple[Discrete, ...], values: ArrayLike, what: str) -> Array
     return np.ascontiguousarray(array).reshape(-1)
 
 
-def _first_bad(scope: tuple[Discrete, ...], flat: Array) -> str:
+def _first_bad(scope: tuple[Discrete, ...], flat: Floats) -> str:
     place = int(np.flatnonzero(~(np.isfinite(flat) & (flat >= 0)))[0])
     value, states = float(flat[place]), []
     for variable in reversed(scope):

@@ -13,8 +13,9 @@ from typing import Protocol, Self, TypeAlias, cast
 
 import numpy as np
 
+from sepset.base.arraytypes import Ints
 from sepset.errors import ModelError, ScopeError, listing, nearest
-from sepset.graphs.csr import CSR, Pairs, csr, row, sorted_pairs
+from sepset.graphs.csr import CSR, csr, row, sorted_pairs
 from sepset.graphs.notation import parse_statements, statements
 
 
@@ -41,10 +42,10 @@ class Graph(ABC):
 
     _arrows: tuple[str, ...]
     nodes: tuple[str, ...]
-    _directed: Pairs
-    _undirected: Pairs
+    _directed: Ints
+    _undirected: Ints
 
-    def _fill(self, nodes: tuple[str, ...], directed: Pairs, undirected: Pairs) -> None:
+    def _fill(self, nodes: tuple[str, ...], directed: Ints, undirected: Ints) -> None:
         """Set nodes and edges, each `[m, 2]` in any order, repetitions allowed; checked here and only here."""
         state = self.__dict__
         state["nodes"] = nodes
@@ -61,7 +62,7 @@ class Graph(ABC):
         self._fill(tuple(index), *arrays)
 
     @classmethod
-    def _of(cls, nodes: tuple[str, ...], directed: Pairs, undirected: Pairs) -> Self:
+    def _of(cls, nodes: tuple[str, ...], directed: Ints, undirected: Ints) -> Self:
         graph = object.__new__(cls)
         graph._fill(nodes, directed, undirected)
         return graph
@@ -186,7 +187,7 @@ class Graph(ABC):
     def _row(self, csr: CSR, node: Node) -> tuple[str, ...]:
         return tuple(self.nodes[i] for i in row(csr, self.id(node)))
 
-    def _names_of(self, pairs: Pairs) -> tuple[Edge, ...]:
+    def _names_of(self, pairs: Ints) -> tuple[Edge, ...]:
         names = self.nodes
         return tuple((names[a], names[b]) for a, b in pairs.tolist())
 
@@ -271,7 +272,7 @@ def unique_names(nodes: Iterable[str]) -> tuple[str, ...]:
     return names
 
 
-def _named_pairs(edges: Iterable[Sequence[Node]], index: dict[str, int]) -> Pairs:
+def _named_pairs(edges: Iterable[Sequence[Node]], index: dict[str, int]) -> Ints:
     ids = [
         index.setdefault(end if type(end) is str else name_of(end), len(index)) for pair in edges for end in _pair(pair)
     ]

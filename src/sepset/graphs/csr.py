@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import AnyArray, Int32s, Ints
 from sepset.errors import ScopeError
 
-CSR: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int32]]
-Pairs: TypeAlias = NDArray[np.int64]
+CSR: TypeAlias = tuple[Ints, Int32s]
 
 
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
+def frozen(array: AnyArray) -> AnyArray:
     """The array, made read-only."""
     array.setflags(write=False)
     return array
 
 
-NO_PAIRS: Pairs = frozen(np.empty((0, 2), dtype=np.int64))
+NO_PAIRS: Ints = frozen(np.empty((0, 2), dtype=np.int64))
 
 
-def id_pairs(sources: ArrayLike, targets: ArrayLike, num_nodes: int) -> Pairs:
+def id_pairs(sources: ArrayLike, targets: ArrayLike, num_nodes: int) -> Ints:
     """The pairs `[m, 2]` of two columns of node ids, checked to be in range."""
     pairs = np.stack([np.asarray(sources, dtype=np.int64), np.asarray(targets, dtype=np.int64)], axis=1)
     if pairs.size and (pairs.min() < 0 or pairs.max() >= num_nodes):
@@ -32,14 +32,14 @@ def id_pairs(sources: ArrayLike, targets: ArrayLike, num_nodes: int) -> Pairs:
     return pairs
 
 
-def sorted_pairs(pairs: Pairs, num_nodes: int) -> Pairs:
+def sorted_pairs(pairs: Ints, num_nodes: int) -> Ints:
     """The pairs sorted by first, then second id, each once."""
     keys = np.sort(pairs[:, 0] * num_nodes + pairs[:, 1])
     first = np.diff(keys, prepend=-1) > 0
     return frozen(np.stack(np.divmod(keys[first], max(num_nodes, 1)), axis=1))
 
 
-def csr(rows: NDArray[np.int64], columns: NDArray[np.int64], num_nodes: int) -> CSR:
+def csr(rows: Ints, columns: Ints, num_nodes: int) -> CSR:
     """The columns of each row as `(indptr, indices)`, each row sorted."""
     indptr = np.zeros(num_nodes + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=num_nodes), out=indptr[1:])
@@ -54,7 +54,7 @@ def row(csr: CSR, i: int) -> list[int]:
     return found
 
 
-def pairs_within_rows(rows: CSR) -> Pairs:
+def pairs_within_rows(rows: CSR) -> Ints:
     """Every two members of one row, for all rows: each entry is paired with those that follow it."""
     indptr, indices = rows
     entries = np.arange(len(indices))
@@ -130,7 +130,7 @@ def components(csr: CSR) -> list[list[int]]:
     return groups
 
 
-def owners(groups: list[list[int]]) -> NDArray[np.int64]:
+def owners(groups: list[list[int]]) -> Ints:
     """For each node id the number of the group it is in."""
     owner = np.zeros(sum(map(len, groups)), dtype=np.int64)
     for number, group in enumerate(groups):

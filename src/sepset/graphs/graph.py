@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Ints
 from sepset.errors import ModelError, require
 from sepset.graphs.base import Graph, Named, Node, Nodes, text_of, unique_names
 from sepset.graphs.csr import (
@@ -100,7 +101,7 @@ class DAG(Graph):
         return self._row(self.child_csr, node)
 
     @cached_property
-    def topological_ids(self) -> NDArray[np.int64]:
+    def topological_ids(self) -> Ints:
         """Node ids, parents before children; among several, the first in node order comes first."""
         if (self._directed[:, 0] < self._directed[:, 1]).all():
             return frozen(np.arange(len(self)))

@@ -14,8 +14,8 @@ from heapq import heapify, heappop, heappush
 from typing import Protocol, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Int32s, Ints
 from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge, nearest
 from sepset.graphs.base import name_of
 from sepset.graphs.elimination import Cards, EliminationOrder, card_list, eliminate_graph
@@ -36,9 +36,6 @@ __all__ = [
     "elimination_order",
 ]
 
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Names(Sequence[str]):
@@ -49,7 +46,7 @@ class Names(Sequence[str]):
     """
 
     at: Callable[[int], str]
-    positions: Longs
+    positions: Ints
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -79,10 +76,10 @@ class OrderingTask:
     """
 
     nodes: Sequence[str]
-    indptr: Longs
-    indices: NDArray[np.int32]
+    indptr: Ints
+    indices: Int32s
     cards: Floats
-    group: Longs
+    group: Ints
     limit: float = math.inf
 
     def __len__(self) -> int:
@@ -97,7 +94,7 @@ class OrderingTask:
 class OrderingMethod(Protocol):
     """Anything that can arrange the nodes of a task."""
 
-    def arrange(self, task: OrderingTask) -> Sequence[int] | Longs:
+    def arrange(self, task: OrderingTask) -> Sequence[int] | Ints:
         """The node numbers, first eliminated first; groups in ascending order."""
 
 
@@ -246,7 +243,7 @@ class Portfolio:
             if value is not None and not (is_number and value >= 0):
                 raise NotApplicable(f"{name}= is a number of at least zero, or None; found {value!r}.")
 
-    def arrange(self, task: OrderingTask) -> Sequence[int] | Longs:
+    def arrange(self, task: OrderingTask) -> Sequence[int] | Ints:
         """The node numbers, first eliminated first."""
         if len(task) <= _SMALL and self == DEFAULT_ORDER:
             order, total, work = _run(task, task.cards, task.logs, _FILL, np.zeros(len(task)), _index(task), math.inf)
@@ -260,7 +257,7 @@ class Portfolio:
             _refuse_part(core)
         return [*first.tolist(), *rest[self._search(core)].tolist()]
 
-    def _search(self, task: OrderingTask) -> Longs:
+    def _search(self, task: OrderingTask) -> Ints:
         search = _Search(task, np.random.default_rng(self.seed))
         end = None if self.seconds is None else time.monotonic() + self.seconds
         step = 0
@@ -394,7 +391,7 @@ def elimination_order(
     return eliminate_graph(graph, [graph.nodes[i] for i in ids], cards)
 
 
-def _groups(graph: UndirectedGraph, groups: list[Nodes]) -> Longs:
+def _groups(graph: UndirectedGraph, groups: list[Nodes]) -> Ints:
     group = np.zeros(len(graph), np.int64)
     for number, members in enumerate(groups, start=1):
         for i in graph.ids(members):
@@ -412,14 +409,14 @@ def _run(
     bias: Floats,
     tie: Floats,
     limit: float,
-) -> tuple[Longs, float, int]:
+) -> tuple[Ints, float, int]:
     """One compiled greedy pass: the order, log2 of its total table size, and the work done."""
     from sepset.kernels.graphs.ordering import greedy_order
 
     return greedy_order(task.indptr, task.indices, weight, logs, task.group, mix, bias, tie, limit, _NEVER)
 
 
-def _simplicial(task: OrderingTask) -> Longs:
+def _simplicial(task: OrderingTask) -> Ints:
     """Nodes that can be eliminated first without a fill edge, one after the other, as far as that goes."""
     n = len(task)
     blank = np.zeros(n)
@@ -446,7 +443,7 @@ def _hopeless(task: OrderingTask, tried: int = 1) -> TooLarge:
     )
 
 
-def _without(task: OrderingTask, gone: Longs) -> tuple[OrderingTask, Longs]:
+def _without(task: OrderingTask, gone: Ints) -> tuple[OrderingTask, Ints]:
     """The task on the graph without these node numbers, and the numbers that are left."""
     from sepset.kernels.graphs.ordering import without_nodes
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Bytes, Ints
 from sepset.errors import ModelError, ScopeError, listing
 from sepset.graphs.base import name_of
 from sepset.graphs.csr import reached, row
@@ -249,16 +249,16 @@ def requisite_nodes(dag: DAG, targets: Nodes, observed: Nodes = ()) -> Requisite
 class _Ball(NamedTuple):
     """Where the Bayes ball has been: states as `kernels.reachability` numbers them."""
 
-    before: NDArray[np.int64]
-    observed: NDArray[np.uint8]
-    opened: NDArray[np.uint8]
+    before: Ints
+    observed: Bytes
+    opened: Bytes
 
     @property
-    def from_child(self) -> NDArray[np.bool_]:
+    def from_child(self) -> Bools:
         return self.before[0::2] >= 0
 
     @property
-    def from_parent(self) -> NDArray[np.bool_]:
+    def from_parent(self) -> Bools:
         return self.before[1::2] >= 0
 
 
@@ -273,7 +273,7 @@ def _bayes_ball(dag: DAG, sources: list[int], observed: list[int]) -> _Ball:
     return _Ball(before, seen, opened)
 
 
-def _walk_back(before: NDArray[np.int64], state: int) -> list[int]:
+def _walk_back(before: Ints, state: int) -> list[int]:
     states = [state]
     while before[states[-1]] != states[-1]:
         states.append(int(before[states[-1]]))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.errors import ScopeError
 from sepset.graphs.elimination import EliminationOrder, eliminate_graph
@@ -17,8 +17,6 @@ from sepset.graphs.ordering import OrderingMethod, OrderingTask
 
 __all__ = ["SymbolicElimination", "symbolic_elimination"]
 
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 EXACT = 2.0**50
 """Sums of sizes below this are exact in float64."""
@@ -44,13 +42,13 @@ class SymbolicElimination:
     """
 
     nodes: Sequence[str] = field(repr=False)
-    rows: tuple[Longs, Longs] = field(repr=False)
-    cards: Sequence[int] | Longs = field(repr=False)
-    order: Longs
-    start: Longs = field(repr=False)
-    scopes: Longs = field(repr=False)
-    parents: Longs = field(repr=False)
-    absorbed: Longs = field(repr=False)
+    rows: tuple[Ints, Ints] = field(repr=False)
+    cards: Sequence[int] | Ints = field(repr=False)
+    order: Ints
+    start: Ints = field(repr=False)
+    scopes: Ints = field(repr=False)
+    parents: Ints = field(repr=False)
+    absorbed: Ints = field(repr=False)
     rounded: Floats = field(repr=False)
     ranked_cards: Floats = field(repr=False)
     rounded_total: float = field(repr=False)
@@ -82,7 +80,7 @@ class SymbolicElimination:
         maximal = np.flatnonzero(self.absorbed == np.arange(len(self.order)))
         return sum(self.sizes[i] for i in maximal.tolist())
 
-    def cost(self, firsts: Longs) -> int:
+    def cost(self, firsts: Ints) -> int:
         """Multiplications of variable elimination, given the first rank of each factor."""
         messages = self.parents[self.parents >= 0]
         counts = np.bincount(np.concatenate([firsts, messages]), minlength=len(self.order))
@@ -107,7 +105,7 @@ class SymbolicElimination:
         return eliminate_graph(graph, self.names, dict(zip(names, map(int, self.cards), strict=True)))
 
 
-def _floats(cards: Sequence[int] | Longs) -> Floats:
+def _floats(cards: Sequence[int] | Ints) -> Floats:
     """Numbers of states as floats, those beyond their range cut off."""
     try:
         return np.array(cards, dtype=np.float64)
@@ -117,9 +115,9 @@ def _floats(cards: Sequence[int] | Longs) -> Floats:
 
 def symbolic_elimination(
     nodes: Sequence[str],
-    rows: tuple[Longs, Longs],
-    cards: Sequence[int] | Longs,
-    group: Longs,
+    rows: tuple[Ints, Ints],
+    cards: Sequence[int] | Ints,
+    group: Ints,
     method: OrderingMethod,
     limit: float = math.inf,
 ) -> SymbolicElimination:

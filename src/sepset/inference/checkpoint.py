@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray
 from sepset.errors import DataError, NotApplicable
 
 S = TypeVar("S")
@@ -113,7 +113,7 @@ def dump(content: object) -> bytes:
     >>> load(dump({"steps": 3, "x": np.array([1.0, 2.0])}), "a file")
     {'steps': 3, 'x': array([1., 2.])}
     """
-    arrays: list[NDArray[Any]] = []
+    arrays: list[AnyArray] = []
     tree = _encoded(content, arrays)
     kinds = [[a.dtype.str, list(a.shape), _order(a)] for a in arrays]
     text = json.dumps([tree, kinds], ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
@@ -186,11 +186,11 @@ def _body(data: bytes, name: str) -> bytes:
     return body
 
 
-def _order(array: NDArray[Any]) -> str:
+def _order(array: AnyArray) -> str:
     return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
 
 
-def _encoded(value: object, arrays: list[NDArray[Any]]) -> Any:
+def _encoded(value: object, arrays: list[AnyArray]) -> Any:
     """The value as JSON: what JSON cannot say is a list that begins with its kind."""
     if value is None or isinstance(value, bool | str) or type(value) is int:
         return value
@@ -209,7 +209,7 @@ def _encoded(value: object, arrays: list[NDArray[Any]]) -> Any:
     )
 
 
-def _numbered(array: NDArray[Any], arrays: list[NDArray[Any]]) -> int:
+def _numbered(array: AnyArray, arrays: list[AnyArray]) -> int:
     """The number of an array among those to be written."""
     plain = array.astype(array.dtype.newbyteorder("<"), copy=False)
     if plain.dtype.str not in DTYPES:
@@ -218,7 +218,7 @@ def _numbered(array: NDArray[Any], arrays: list[NDArray[Any]]) -> int:
     return len(arrays) - 1
 
 
-def _decoded(tree: Any, arrays: list[NDArray[Any]]) -> Any:
+def _decoded(tree: Any, arrays: list[AnyArray]) -> Any:
     if not isinstance(tree, list):
         if isinstance(tree, dict):
             raise ValueError("a bare dictionary")
@@ -236,7 +236,7 @@ def _decoded(tree: Any, arrays: list[NDArray[Any]]) -> Any:
     return {"tuple": tuple, "list": list}[kind](items)
 
 
-def _arrays(kinds: list[Any], data: bytes) -> list[NDArray[Any]]:
+def _arrays(kinds: list[Any], data: bytes) -> list[AnyArray]:
     """The arrays whose bytes lie one after the other, all of them used."""
     made, place = [], 0
     for name, shape, order in kinds:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.base.progress import Bar
 from sepset.errors import DataError, ScopeError, SepsetError
 from sepset.inference import checkpoint as files
@@ -148,7 +148,7 @@ class Run(Generic[S]):
 
     state: S = field(repr=False)
     status: Status
-    trace: NDArray[np.float64] = field(repr=False)
+    trace: Floats = field(repr=False)
     seconds: float
     generator: Any = field(repr=False)
     about: str = ""

@@ -11,8 +11,8 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Ints
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.graphs.elimination import EliminationOrder
@@ -21,8 +21,6 @@ from sepset.graphs.ordering import GivenOrder, Names, OrderingMethod
 from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
 from sepset.problem import Problem, Relevant
 from sepset.variables.universe import Variables
-
-Ints = NDArray[np.int64]
 
 BYTES = 8
 

@@ -9,8 +9,8 @@ from enum import Enum
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.base.lazy import lazy
 from sepset.errors import ScopeError, listing, nearest
 from sepset.factors.algebra import Scope
@@ -87,7 +87,7 @@ class QueryResult(Result):
         return tuple(self.distribution.scope)
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """The probabilities, one axis a target."""
         return np.asarray(self.distribution.values)
 

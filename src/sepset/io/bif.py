@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.errors import listing, nearest
 from sepset.io.discrete import TableView, discrete_network
 from sepset.io.lexer import END, QUOTED, Words, decode, quoted, unquoted
 from sepset.io.record import NetworkRecord, TableRecord, VariableRecord, check_family, network
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
-
-Array: TypeAlias = NDArray[np.float64]
 
 _COMMENT = r"//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
 _WORD = r'(?:[^\s{}()\[\];|,"/]++|/(?![/*]))++'
@@ -247,7 +244,7 @@ class _Entries:
         marks[places] = list(self.rows.values())
         return TableRecord(self.child, self.parents, values.reshape(-1), self.mark, marks.tolist())
 
-    def _default_row(self, size: int) -> Array | None:
+    def _default_row(self, size: int) -> Floats | None:
         """The row that stands for all others, once it is sure that the whole table may be held."""
         if self.default is None:
             if len(self.rows) < size:

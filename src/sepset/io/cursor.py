@@ -9,10 +9,10 @@ from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.errors import FileFormatError, SepsetError, listing, nearest
-from sepset.io.lexer import END, Array, line_and_column, shown
+from sepset.io.lexer import END, line_and_column, shown
 
 T = TypeVar("T")
 Path: TypeAlias = tuple[str | int, ...]
@@ -191,7 +191,7 @@ class Cursor:
         """The value as a finite number."""
         return float(self._array([self._is((int, float), "a number")])[0])
 
-    def reals(self) -> Array:
+    def reals(self) -> Floats:
         """The value, a list of numbers or of equally long rows of them, as an array of finite numbers."""
         rows = self._is(list, "a list of numbers")
         if not rows or not isinstance(rows[0], list):
@@ -201,21 +201,21 @@ class Cursor:
             raise self.error("expected rows of one length")
         return self._array(list(chain.from_iterable(rows))).reshape(len(rows), lengths.pop())
 
-    def logs(self) -> Array:
+    def logs(self) -> Floats:
         """The value, a list of numbers or nulls, as logarithms; null is minus infinity."""
         numbers = self._is(list, "a list of numbers")
         finite = self._array([0.0 if number is None else number for number in numbers])
         finite[[number is None for number in numbers]] = -np.inf
         return finite
 
-    def wholes(self, least: int = 0, most: int = (1 << 62)) -> NDArray[np.int64]:
+    def wholes(self, least: int = 0, most: int = (1 << 62)) -> Ints:
         """The value, a list of whole numbers between two limits, as an array."""
         numbers = self._is(list, "a list of whole numbers")
         if not set(map(type, numbers)) <= {int} or (numbers and not least <= min(numbers) <= max(numbers) <= most):
             raise self.error(f"expected whole numbers of at least {least}, and not above {most}")
         return np.array(numbers, np.int64)
 
-    def _array(self, numbers: list[Any]) -> Array:
+    def _array(self, numbers: list[Any]) -> Floats:
         if not set(map(type, numbers)) <= _NUMBERS:
             raise self.error("expected numbers")
         try:

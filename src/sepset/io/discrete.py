@@ -5,11 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sepset.base.arraytypes import Floats
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.table import TableCPD
@@ -17,8 +14,6 @@ from sepset.errors import NotApplicable
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 from sepset.variables.variable import Discrete, Vector
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +30,7 @@ class TableView:
 
     child: VariableView
     parents: tuple[VariableView, ...]
-    rows: Array
+    rows: Floats
 
     def contexts(self, word: Callable[[str], str] = str) -> Iterator[tuple[str, ...]]:
         """The states of the parents, row by row, each printed by `word`."""
@@ -72,7 +67,7 @@ def table_of(cpd: CPD, format: str) -> TableCPD:
     return cpd.to_table()
 
 
-def rows_of(table: TableCPD) -> Array:
+def rows_of(table: TableCPD) -> Floats:
     """The numbers of a table, one row for each context of the parents."""
     return table.table.flat.reshape(-1, table.child.num_states)
 

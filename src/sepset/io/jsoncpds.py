@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from sepset.base.arraytypes import Floats
 from sepset.cpds.contexts import Node
 from sepset.cpds.cpd import CPD, ParameterBlock
 from sepset.cpds.deterministic import DeterministicCPD, MultiplexerCPD
@@ -32,7 +33,6 @@ from sepset.io.jsonvariables import (
     read_state,
     state_document,
 )
-from sepset.io.lexer import Array
 from sepset.io.record import SLACK, Misses, normalized_rows, row_name
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Vector
@@ -253,7 +253,7 @@ def _read_partition(item: Cursor, child: Discrete, given: tuple[Discrete, ...], 
     return PartitionCPD(child, item["parts"].wholes(), np.array(rows), given=given, block=block)
 
 
-def _each(item: Cursor, given: tuple[Discrete, ...]) -> list[Array]:
+def _each(item: Cursor, given: tuple[Discrete, ...]) -> list[Floats]:
     """The numbers of each parent."""
     if len(item) != len(given):
         raise item.error(f"found {len(item)} entries for {len(given)} parents")
@@ -265,7 +265,7 @@ def _read_linear(item: Cursor, child: Vector, variables: Variables, block: str |
     entries, size = math.prod(parent.num_states for parent in by), child.size
     width = sum(parent.size for parent in given)
     shapes = {"intercept": (entries, size), "coefficients": (entries, size, width), "covariance": (entries, size, size)}
-    arrays: dict[str, Array] = {}
+    arrays: dict[str, Floats] = {}
     for key, shape in shapes.items():
         numbers = item[key].reals()
         if numbers.shape != (math.prod(shape),):
@@ -297,7 +297,7 @@ def _read_kernel(item: Cursor, child: Vector, variables: Variables, block: str |
     return bare if width is None else bare.from_statistics(samples, unseen="keep")
 
 
-def _read_samples(item: Cursor, size: int) -> tuple[Array, Array]:
+def _read_samples(item: Cursor, size: int) -> tuple[Floats, Floats]:
     points, weights = item["points"].reals(), item["weights"].reals()
     if len(points) != len(weights) * size or not (weights > 0).all():
         raise item.error(f"expected weights > 0 and {size} numbers for each; found {len(weights)} and {len(points)}")

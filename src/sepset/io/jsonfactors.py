@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from sepset.base.arraytypes import Floats
 from sepset.errors import NotApplicable
 from sepset.factors.algebra import Factor
 from sepset.factors.block import Block, FactorBlock, Single
@@ -28,7 +29,6 @@ from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.io.cursor import Cursor
 from sepset.io.jsonvariables import continuous_all, discrete_all, found_all, names
-from sepset.io.lexer import Array
 from sepset.variables.universe import Variables
 
 Document: TypeAlias = dict[str, Any]
@@ -95,7 +95,7 @@ def _table_numbers(table: Table) -> Document:
     return {"logs": _logs_document(table.log_values.reshape(-1))}
 
 
-def _logs_document(logs: Array) -> list[float | None]:
+def _logs_document(logs: Floats) -> list[float | None]:
     return [None if number == -math.inf else number for number in logs.tolist()]
 
 
@@ -196,7 +196,7 @@ def _read_gaussian_table(item: Cursor, variables: Variables) -> CanonicalTable:
     return item.made(lambda: CanonicalTable(scope, K, h, g))
 
 
-def _forms(item: Cursor, entries: int, size: int) -> tuple[Array, Array, Array]:
+def _forms(item: Cursor, entries: int, size: int) -> tuple[Floats, Floats, Floats]:
     K, h, g = item["K"].reals(), item["h"].reals(), item["g"].logs()
     for key, array, length in (("K", K, entries * size * size), ("h", h, entries * size), ("g", g, entries)):
         if array.shape != (length,):

@@ -5,14 +5,11 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.errors import FileFormatError
-
-Array: TypeAlias = NDArray[np.float64]
 
 END = ""
 """The word after the last one."""
@@ -159,7 +156,7 @@ class Words:
         self.at = stop + 1
         return start, stop
 
-    def weights(self, words: Sequence[str], mark: Callable[[int], int]) -> Array:
+    def weights(self, words: Sequence[str], mark: Callable[[int], int]) -> Floats:
         """The words as finite numbers of at least zero; `mark` says where in the text the i-th of them stands."""
         try:
             return weights(words)
@@ -187,7 +184,7 @@ class BadNumber(ValueError):
 _NUMBER = re.compile(r"[-+]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
 
 
-def reals(words: Sequence[str]) -> Array:
+def reals(words: Sequence[str]) -> Floats:
     """The words as finite numbers; the first that is none raises `BadNumber`.
 
     >>> reals(["0.5", "1e-3"]).tolist()
@@ -207,7 +204,7 @@ def reals(words: Sequence[str]) -> Array:
     return values
 
 
-def weights(words: Sequence[str]) -> Array:
+def weights(words: Sequence[str]) -> Floats:
     """The words as finite numbers of at least zero; the first that is none raises `BadNumber`."""
     values = reals(words)
     if (values < 0).any():

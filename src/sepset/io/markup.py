@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
+from sepset.base.arraytypes import Floats
 from sepset.errors import FileFormatError, NotApplicable
-from sepset.io.lexer import Array, BadNumber, reals, shown, weights
+from sepset.io.lexer import BadNumber, reals, shown, weights
 
 DEPTH = 64
 """How deep elements may nest."""
@@ -75,15 +76,15 @@ class Document:
             raise self.error("expected a name; found nothing", element.mark)
         return element.text
 
-    def weights(self, element: Element) -> Array:
+    def weights(self, element: Element) -> Floats:
         """The text of an element as finite numbers of at least zero."""
         return self._numbers(element, weights)
 
-    def reals(self, element: Element) -> Array:
+    def reals(self, element: Element) -> Floats:
         """The text of an element as finite numbers."""
         return self._numbers(element, reals)
 
-    def _numbers(self, element: Element, read: Callable[[list[str]], Array]) -> Array:
+    def _numbers(self, element: Element, read: Callable[[list[str]], Floats]) -> Floats:
         words = "".join(element.parts).replace(",", " ").split()
         try:
             return read(words)

@@ -8,15 +8,13 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import FileFormatError, SepsetError, nearest
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, State
-
-Array: TypeAlias = NDArray[np.float64]
 
 TOLERANCE = 1e-6
 """How far from one a row may sum before it is an error."""
@@ -50,7 +48,7 @@ class TableRecord:
 
     child: str
     parents: tuple[str, ...]
-    values: Array
+    values: Floats
     mark: int
     rows: Sequence[int] = ()
 
@@ -87,7 +85,7 @@ class Misses:
     where: str = ""
     children: list[str] = field(default_factory=list)
 
-    def add(self, child: str, misses: Array) -> None:
+    def add(self, child: str, misses: Floats) -> None:
         """Count the rows of a child that missed, and by how much."""
         self.rows += int(np.count_nonzero(misses))
         self.children.append(child)
@@ -213,14 +211,14 @@ def _cpd(
     return guarded(lambda: TableCPD(child, rows.reshape(-1), given=parents, tolerance=SLACK), source, record.mark)
 
 
-def _rows(record: TableRecord, child: Discrete, parents: tuple[Discrete, ...], source: Source) -> Array:
+def _rows(record: TableRecord, child: Discrete, parents: tuple[Discrete, ...], source: Source) -> Floats:
     size = math.prod(p.num_states for p in parents) * child.num_states
     if record.values.size != size:
         raise source.error(f"the table of {child.name} has {record.values.size} numbers; it needs {size}", record.mark)
     return record.values.reshape(-1, child.num_states)
 
 
-def normalized_rows(rows: Array, error: Callable[[int, float], FileFormatError]) -> tuple[Array, Array | None]:
+def normalized_rows(rows: Floats, error: Callable[[int, float], FileFormatError]) -> tuple[Floats, Floats | None]:
     """The rows, each summing to one, and how much each missed by; rows that miss by more than 1e-6 raise.
 
     Rows that miss by rounding alone are left as they are, so that what was written comes back bit for bit.

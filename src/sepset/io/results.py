@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from sepset.base.arraytypes import Floats
 from sepset.errors import FileFormatError
 from sepset.io.files import PathLike, read_bytes, write_bytes
-from sepset.io.lexer import Array, BadNumber, Words, decode, reals, whole
+from sepset.io.lexer import BadNumber, Words, decode, reals, whole
 from sepset.io.uai import WORDS
 from sepset.variables.evidence import Likelihood
 from sepset.variables.variable import Discrete, State
@@ -47,7 +48,7 @@ class PartitionFunction:
 class Marginals:
     """A MAR result: a distribution for each variable, by position."""
 
-    rows: tuple[Array, ...]
+    rows: tuple[Floats, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ def read_virtual_evidence(path: PathLike, model: Model | None = None) -> dict[st
     return found
 
 
-def _row(words: Words, num_states: int | None = None) -> Array:
+def _row(words: Words, num_states: int | None = None) -> Floats:
     """A count and as many numbers of at least zero."""
     count = words.integer("the number of states", 1)
     if num_states is not None and count != num_states:
@@ -212,7 +213,7 @@ def _marginals(words: Words) -> Marginals:
     if _has_samples(words, _row_lengths):
         words.take()
     count = words.integer("the number of variables")
-    rows: list[Array] = []
+    rows: list[Floats] = []
     for _ in range(count):
         rows.append(_row(words))
     return Marginals(tuple(rows))

@@ -10,11 +10,10 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.errors import NotApplicable, SepsetError
 from sepset.factors.algebra import Factor
 from sepset.factors.sparse import SparseTable
@@ -27,8 +26,6 @@ from sepset.models.markovnet import MarkovNet
 from sepset.models.model import Model
 from sepset.variables.variable import Discrete, Domain
 
-Array: TypeAlias = NDArray[np.float64]
-
 WORDS = re.compile(r"#[^\n]*+|([^\s#]++)")
 """Words between blanks; a hash starts a comment."""
 
@@ -39,7 +36,7 @@ SPARE = 1 << 18
 @dataclass(frozen=True, slots=True)
 class _Factor:
     scope: tuple[int, ...]
-    values: Array
+    values: Floats
     mark: int
     first: int
 
@@ -161,14 +158,14 @@ def _card(variable: object) -> int:
     return variable.num_states
 
 
-def _cpd_factors(model: Model) -> Iterator[tuple[tuple[int, ...], Array]]:
+def _cpd_factors(model: Model) -> Iterator[tuple[tuple[int, ...], Floats]]:
     net = bayes_net(model, "UAI")
     for cpd in net.cpds:
         table = table_of(cpd, "UAI")
         yield tuple(net.variables.ids(table.scope).tolist()), table.table.flat
 
 
-def _model_factors(model: Model) -> Iterator[tuple[tuple[int, ...], Array]]:
+def _model_factors(model: Model) -> Iterator[tuple[tuple[int, ...], Floats]]:
     problem = model.problem()
     if len(problem.variables) != len(model.variables):
         raise NotApplicable("UAI has no place for hidden auxiliary variables. Write the model as .json.")
@@ -176,7 +173,7 @@ def _model_factors(model: Model) -> Iterator[tuple[tuple[int, ...], Array]]:
         yield tuple(problem.variables.ids(factor.scope).tolist()), linear_values(factor)
 
 
-def linear_values(factor: Factor) -> Array:
+def linear_values(factor: Factor) -> Floats:
     """The values of a table, dense and in C order; a table that leaves float64's range is refused."""
     table = factor.to_table() if isinstance(factor, SparseTable) else factor
     if not isinstance(table, Table):

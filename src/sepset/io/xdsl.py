@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray, Floats
 from sepset.cpds.cpd import CPD
 from sepset.cpds.deterministic import DeterministicCPD
 from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, listing, nearest
 from sepset.io.discrete import VariableView, bayes_net, rows_of, table_of, views
-from sepset.io.lexer import Array, whole
+from sepset.io.lexer import whole
 from sepset.io.markup import Document, Element, attribute, tagged
 from sepset.io.net import identifiers
 from sepset.io.record import (
@@ -139,7 +139,7 @@ def _cpd(document: Document, node: _Node, by_key: dict[str, _Node]) -> TableReco
     return MadeRecord(node.name, names, read(document, node, parents), node.element.mark)
 
 
-def _in_our_order(numbers: Array, nodes: Sequence[_Node]) -> Array:
+def _in_our_order(numbers: Floats, nodes: Sequence[_Node]) -> Floats:
     """Numbers over states in file order, moved to ours; a table of another size is left for others to refuse."""
     shape = [len(node.states) for node in nodes]
     if numbers.size != math.prod(shape) or all(node.states == node.listed for node in nodes):
@@ -206,7 +206,7 @@ def _strengths(document: Document, node: _Node, parents: Sequence[_Node]) -> lis
 
 
 def _influenced(
-    child: Discrete, given: tuple[Discrete, ...], effects: list[Array], leak: Array, levels: list[int]
+    child: Discrete, given: tuple[Discrete, ...], effects: list[Floats], leak: Floats, levels: list[int]
 ) -> CPD:
     """The CPD of a noisy-max node: rows go from strongest to absent, `levels` are the codes from absent upward."""
     if child.num_states == 2:
@@ -298,7 +298,7 @@ def _body(cpd: CPD, ids: tuple[str, ...], orders: Orders) -> tuple[str, list[str
     return "cpt", [_tag("probabilities", map(repr, numbers.tolist()))]
 
 
-def _in_file_order(numbers: NDArray[Any], scope: Sequence[Any], orders: Orders) -> NDArray[Any]:
+def _in_file_order(numbers: AnyArray, scope: Sequence[Any], orders: Orders) -> AnyArray:
     moved = [(axis, orders[v.name]) for axis, v in enumerate(scope) if orders[v.name] != sorted(orders[v.name])]
     if not moved:
         return numbers.reshape(-1)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.base.axes import axes_of, count_steps
 from sepset.base.display import Shown, Tabulated
 from sepset.data.counts import Counts
@@ -26,8 +26,6 @@ from sepset.models.bayesnet import BayesNet
 if TYPE_CHECKING:
     from sepset.learning.estimation.coverage import Fragmentation
     from sepset.learning.estimation.posterior import Posterior
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,7 +49,7 @@ class Fit(Tabulated, Result):
 
     model: BayesNet
     log_likelihood: float
-    trace: Array = field(default_factory=lambda: np.zeros(0), kw_only=True)
+    trace: Floats = field(default_factory=lambda: np.zeros(0), kw_only=True)
     posterior: Posterior | None = field(default=None, kw_only=True)
     fragmentation: Fragmentation | None = field(default=None, kw_only=True)
     state: object = field(default=None, kw_only=True)

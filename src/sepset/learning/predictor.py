@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.data.dataset import Dataset
 from sepset.data.suggestions import column_names
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, listing
@@ -20,8 +20,6 @@ from sepset.models.model import Model
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 Names: TypeAlias = VariableLike | Iterable[VariableLike]
 
 
@@ -190,7 +188,7 @@ def most_probable(probabilities: Floats) -> Ints:
     return np.where(blank, -1, np.where(blank[:, None], -1.0, probabilities).argmax(axis=1))
 
 
-def absent(data: Dataset, variable: VariableLike) -> NDArray[np.bool_]:
+def absent(data: Dataset, variable: VariableLike) -> Bools:
     """Where a variable's cell is missing."""
     column = data.column(variable)
     return np.isnan(column) if column.dtype.kind == "f" else column < 0

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.cpds.configurations import Configurations
 from sepset.cpds.cpd import CPD, ParameterBlock
 from sepset.cpds.deterministic import DeterministicCPD, MultiplexerCPD
@@ -25,8 +25,6 @@ from sepset.learning.incomplete.refinement import is_tight
 from sepset.learning.stored import is_countable, stored_statistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +70,7 @@ class Statistics:
     blocks: Mapping[ParameterBlock, Pooled]
     num_rows: float
     columns: Columns
-    weights: Array | None
+    weights: Floats | None
 
     @classmethod
     def of(cls, task: Task, method: str) -> Statistics:
@@ -99,7 +97,7 @@ class Statistics:
         template: BayesNet,
         columns: Columns,
         num_rows: int,
-        weights: Array | None = None,
+        weights: Floats | None = None,
         known: Mapping[CPD, Any] | None = None,
     ) -> Statistics:
         """The statistics of complete columns; `known` are those of some CPDs, counted before."""
@@ -129,7 +127,7 @@ class Statistics:
         return _weighed(cpd, {v: self.columns[v] for v in cpd.scope}, self.weights)
 
 
-def _weighed(cpd: CPD, columns: Columns, weights: Array | None) -> float:
+def _weighed(cpd: CPD, columns: Columns, weights: Floats | None) -> float:
     """The sum of log probabilities; rows of weight zero may be impossible."""
     logs = cpd.log_probability(columns)
     if weights is None:
@@ -157,7 +155,7 @@ def _counted_family(cpd: Any, counts: Counts) -> Any:
     return cpd.statistics(decode(seen, cpd.scope), flat[seen])  # type: ignore[attr-defined]  # as every discrete CPD
 
 
-def _flat(tables: list[TableCPD], counts: Counts) -> dict[CPD, Array]:
+def _flat(tables: list[TableCPD], counts: Counts) -> dict[CPD, Floats]:
     return {cpd: table.reshape(-1) for cpd, table in zip(tables, counts.tables, strict=True)}
 
 
@@ -168,7 +166,7 @@ def _blocks(template: BayesNet, statistics: Callable[[CPD], Any]) -> dict[Parame
     }
 
 
-def counted(cpd: CPD, columns: Columns, weights: Array | None) -> Any:
+def counted(cpd: CPD, columns: Columns, weights: Floats | None) -> Any:
     """The statistics of one CPD's rows, centered where it is linear Gaussian."""
     return cpd.scatters(columns, weights) if isinstance(cpd, LinearGaussian) else cpd.statistics(columns, weights)
 

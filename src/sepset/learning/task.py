@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
@@ -28,8 +29,6 @@ from sepset.models.bayesnet import BayesNet
 from sepset.models.rows import complete
 from sepset.variables.variable import Discrete, Real, Vector
 
-Array: TypeAlias = NDArray[np.float64]
-
 PURPOSE = "Learning from a graph"
 
 ALIKE = 0.7
@@ -44,7 +43,7 @@ class CompleteRows(NamedTuple):
 
     columns: Columns
     num_rows: int
-    weights: Array | None
+    weights: Floats | None
     dataset: Dataset | None
 
 
@@ -91,7 +90,7 @@ class Task:
         return rows
 
     @property
-    def row_weights(self) -> Array | None:
+    def row_weights(self) -> Floats | None:
         """One weight a row, or None where all are one."""
         return self.dataset.weights
 
@@ -194,7 +193,7 @@ def refuse_missing(dataset: Dataset, method: str) -> None:
     require_complete(dataset, method)
 
 
-def checked_row_weights(weights: ArrayLike, num_rows: int) -> Array:
+def checked_row_weights(weights: ArrayLike, num_rows: int) -> Floats:
     """Row weights as floats: one a row, finite and not negative."""
     return checked_weights(weights, num_rows)
 

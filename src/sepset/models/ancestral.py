@@ -17,16 +17,14 @@ from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError
 from sepset.factors.algebra import Columns
 from sepset.factors.draws import generator
 from sepset.variables.variable import Discrete
-
-Ints = NDArray[np.int64]
 
 CHUNK = 1 << 14
 """Rows with one random stream. Changing it changes every sample."""
@@ -44,7 +42,7 @@ class TableSteps:
     parent_ptr: Ints
     parents: Ints
     strides: Ints
-    cumulative: NDArray[np.float64]
+    cumulative: Floats
 
     @classmethod
     def of(cls, cpds: Sequence[TableCPD], row_of: Mapping[Any, int]) -> TableSteps:
@@ -62,7 +60,7 @@ class TableSteps:
             cumulative=np.concatenate(tables),
         )
 
-    def run(self, codes: NDArray[Any], seeds: Sequence[SeedSequence], threads: int) -> None:
+    def run(self, codes: AnyArray, seeds: Sequence[SeedSequence], threads: int) -> None:
         """Draw every row of `codes`, one stream a chunk."""
         from sepset.kernels.models import sampling
 
@@ -95,7 +93,7 @@ class TableSteps:
                 list(pool.map(draw, range(len(seeds))))
 
 
-def cumulative_rows(cpd: TableCPD) -> NDArray[np.float64]:
+def cumulative_rows(cpd: TableCPD) -> Floats:
     """The cumulative probabilities of each row without the last; a state of probability zero can never be drawn."""
     rows = cpd.values.reshape(-1, cpd.child.num_states)
     cumulative = np.cumsum(rows, axis=1)
@@ -146,7 +144,7 @@ def forward_sample(
 def _draw_singly(
     cpds: Sequence[CPD],
     columns: Columns,
-    codes: NDArray[Any],
+    codes: AnyArray,
     row_of: Mapping[Any, int],
     rng: np.random.Generator,
 ) -> None:

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.data import Dataset
@@ -32,8 +32,6 @@ from sepset.variables.variable import Discrete, State, VariableLike, Vector
 
 if TYPE_CHECKING:
     from sepset.models.factorgraph import FactorGraph
-
-Array = NDArray[np.float64]
 
 
 class BayesNet(NamedModel):
@@ -112,7 +110,7 @@ class BayesNet(NamedModel):
     def _ancestral(self) -> tuple[CPD, ...]:
         return tuple(self._by_name[n] for n in self.dag.topological_order)
 
-    def log_probability(self, frame: object) -> Array:
+    def log_probability(self, frame: object) -> Floats:
         r"""$\log P(\mathbf x)$ of every row of `frame`; zero probability is $-\infty$.
 
         Args:

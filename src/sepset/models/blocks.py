@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import AnyInts, Floats
 from sepset.errors import ModelError, ScopeError, listing
 from sepset.factors.block import FactorBlock
 from sepset.factors.potentials import Potential
@@ -21,7 +22,6 @@ from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
 
 Space = Literal["linear", "log"]
-Places = NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,8 +36,8 @@ class FactorArray:
     """
 
     parts: tuple[Discrete | VariableArray, ...]
-    places: Places
-    content: Potential | NDArray[np.float64]
+    places: AnyInts
+    content: Potential | Floats
     space: Space = "linear"
 
     def __len__(self) -> int:
@@ -161,7 +161,7 @@ def block(
     return FactorArray(parts, places, _tables(np.asarray(values, np.float64), draft.cards(), len(places)), space)
 
 
-def _places(scopes: Any, array: VariableArray | None) -> tuple[tuple[Discrete | VariableArray, ...], Places]:
+def _places(scopes: Any, array: VariableArray | None) -> tuple[tuple[Discrete | VariableArray, ...], AnyInts]:
     if array is not None:
         places = np.asarray(scopes)
         if places.ndim != 2 or not np.issubdtype(places.dtype, np.integer):
@@ -177,7 +177,7 @@ def _places(scopes: Any, array: VariableArray | None) -> tuple[tuple[Discrete | 
     return variables.parts, places  # type: ignore[return-value]  # tables are over discrete variables
 
 
-def _tables(values: NDArray[np.float64], cards: tuple[int, ...], count: int) -> NDArray[np.float64]:
+def _tables(values: Floats, cards: tuple[int, ...], count: int) -> Floats:
     if values.shape == cards:
         return values.reshape(1, -1)
     if values.shape == (count, *cards):

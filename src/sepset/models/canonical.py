@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.errors import ModelError
 from sepset.factors.table import Table
 from sepset.graphs.graph import UndirectedGraph
@@ -60,9 +60,7 @@ def _cliques(scope: tuple[Discrete, ...], graph: UndirectedGraph | None) -> Iter
                 yield axes
 
 
-def _energy(
-    logs: NDArray[np.float64], scope: tuple[Discrete, ...], base: tuple[int, ...], axes: tuple[int, ...]
-) -> Table:
+def _energy(logs: Floats, scope: tuple[Discrete, ...], base: tuple[int, ...], axes: tuple[int, ...]) -> Table:
     """The factor of one clique: an alternating sum over the subsets of what varies from the reference."""
     shape = [scope[i].num_states for i in axes]
     total = np.zeros(shape)

@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.cpds.cpd import CPD
 from sepset.errors import ModelError, ScopeError, listing
 from sepset.factors.algebra import Columns, Conditional, Factor, check_scope, num_entries, union
@@ -24,7 +24,6 @@ from sepset.factors.table import Table
 from sepset.graphs.graph import UndirectedGraph, connected_components
 from sepset.variables.variable import Discrete
 
-Array = NDArray[np.float64]
 AnyTable = Table | SparseTable
 
 
@@ -135,7 +134,7 @@ class ChainComponent:
         r"""The factors and $1 / Z(\mathbf u)$: their product is $P(\mathbf k \mid \mathbf u)$."""
         return self.factors if self.is_normalized else (*self.factors, self.normalizer)
 
-    def log_probability(self, columns: Columns, num_rows: int) -> Array:
+    def log_probability(self, columns: Columns, num_rows: int) -> Floats:
         r"""$\log P(\mathbf k \mid \mathbf u)$ for each row of codes."""
         total = np.zeros(num_rows)
         for factor in self.all_factors():

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray, Floats
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.data import Dataset
@@ -29,8 +29,6 @@ from sepset.models.rows import complete
 from sepset.problem import ConditionalGroup, Problem
 from sepset.variables.universe import Variables
 from sepset.variables.variable import VariableLike
-
-Array = NDArray[np.float64]
 
 
 class ChainGraph(NamedModel):
@@ -74,7 +72,7 @@ class ChainGraph(NamedModel):
         """The chain component of a variable."""
         return self._owner[self.variables[variable].name]
 
-    def log_probability(self, frame: object) -> Array:
+    def log_probability(self, frame: object) -> Floats:
         r"""$\log P(\mathbf x)$ of every row of `frame`; zero probability is $-\infty$.
 
         Args:
@@ -86,7 +84,7 @@ class ChainGraph(NamedModel):
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent complete assignments: components in an ancestral order, each drawn exactly given its parents."""
         rng = generator(seed)
-        columns: dict[Any, NDArray[Any]] = {}
+        columns: dict[Any, AnyArray] = {}
         for part in self._order:
             columns.update(part.sample({v: columns[v] for v in part.parents}, num_rows, rng))
         if not columns:

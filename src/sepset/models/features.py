@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats
 from sepset.errors import ModelError
 from sepset.factors.algebra import check_scope, check_size, num_entries
 from sepset.factors.table import Table
@@ -36,7 +37,7 @@ class Feature:
     """
 
     scope: tuple[Discrete, ...]
-    values: NDArray[np.float64]
+    values: Floats
     name: str
 
     def __init__(

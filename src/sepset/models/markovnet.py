@@ -13,8 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import AnyArray, Floats
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor
 from sepset.factors.block import Block, FactorBlock, Single
@@ -35,7 +36,6 @@ from sepset.variables.variable import Discrete, VariableLike, Vector
 if TYPE_CHECKING:
     from sepset.models.factorgraph import FactorGraph
 
-Array = NDArray[np.float64]
 Part = Factor | FactorArray | FactorBlock | Single
 
 
@@ -63,7 +63,7 @@ class MarkovNet(NamedModel):
     blocks: tuple[Block, ...]
     auxiliaries: tuple[Discrete | Vector, ...]
     features: tuple[Feature, ...]
-    weights: Array
+    weights: Floats
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class MarkovNet(NamedModel):
         name: str,
         notes: Iterable[str],
         features: tuple[Feature, ...] = (),
-        weights: Array | None = None,
+        weights: Floats | None = None,
     ) -> None:
         numbers = np.zeros(0) if weights is None else weights
         numbers.setflags(write=False)
@@ -237,7 +237,7 @@ class MarkovNet(NamedModel):
         """
         return markov_graph(self.problem())
 
-    def log_value(self, frame: object) -> Array:
+    def log_value(self, frame: object) -> Floats:
         r"""$\log \tilde P(\mathbf x) = \sum_i \log \phi_i(\mathbf x_{D_i})$ of every row of `frame`; not normalized.
 
         Args:
@@ -252,7 +252,7 @@ class MarkovNet(NamedModel):
             total += [factor.log_value(_assignment(factor, columns, row)) for row in range(num_rows)]
         return total
 
-    def log_value_codes(self, codes: ArrayLike) -> Array:
+    def log_value_codes(self, codes: ArrayLike) -> Floats:
         r"""$\log \tilde P$ of rows of codes, `[rows, variables]` or one row; quick for variable arrays of any size."""
         self._refuse_auxiliaries("log_value_codes")
         matrix = np.atleast_2d(np.asarray(codes))
@@ -395,20 +395,20 @@ def _bound(part: Part, variables: Variables) -> Block:
     return Single(part, variables.ids(part.scope))
 
 
-def _spins(array: VariableArray) -> Array:
+def _spins(array: VariableArray) -> Floats:
     if sorted(map(repr, array.states)) not in (["-1", "1"], ["-1.0", "1.0"]):
         raise ModelError(f"Ising spins have the states -1 and 1; {array!r} has not. Use potts for other states.")
     return np.array(array.states, np.float64)
 
 
-def _coupled(edges: Edges, weights: Array, table: Array) -> FactorArray:
+def _coupled(edges: Edges, weights: Floats, table: Floats) -> FactorArray:
     """Pairwise factors $e^{w_{ij} T(x_i, x_j)}$."""
     if weights.shape not in ((), (len(edges),)):
         raise ModelError(f"{edges!r} needs one weight or {len(edges)}; found shape {weights.shape}.")
     return block(edges.pairs, np.multiply.outer(weights, table), array=edges.array, space="log")
 
 
-def _assignment(factor: Factor, columns: Mapping[Any, NDArray[Any]], row: int) -> dict[Any, Any]:
+def _assignment(factor: Factor, columns: Mapping[Any, AnyArray], row: int) -> dict[Any, Any]:
     return {v: v.states[int(columns[v][row])] if isinstance(v, Discrete) else columns[v][row] for v in factor.scope}
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.errors import NotClosed, TooLarge
 from sepset.factors.algebra import MAX_ENTRIES
 from sepset.factors.block import Block, FactorBlock, Single
@@ -27,9 +27,6 @@ from sepset.variables.array import VariableArray
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
-
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,8 +41,8 @@ class Reduction:
     """
 
     kept: Variables
-    new_id: Ids
-    code: Ids
+    new_id: Ints
+    code: Ints
     values: dict[Any, Any]
 
 
@@ -74,7 +71,7 @@ def _plan(variables: Variables, evidence: Evidence) -> Reduction:
     return Reduction(Variables(_kept_parts(variables, observed)), new_id, code, values)
 
 
-def _kept_parts(variables: Variables, observed: NDArray[np.bool_]) -> Iterator[Any]:
+def _kept_parts(variables: Variables, observed: Bools) -> Iterator[Any]:
     """The parts left: whole arrays stay lazy, others give up their unobserved elements one by one."""
     start = 0
     for part in variables.parts:
@@ -119,14 +116,14 @@ def _reduce_many(block: FactorBlock, plan: Reduction) -> Iterator[Block]:
             yield Single(Table.from_log((), [logs.sum()]), np.zeros(0, np.int64))
 
 
-def _content(block: FactorBlock, rows: Ids) -> Array | Potential:
+def _content(block: FactorBlock, rows: Ints) -> Floats | Potential:
     if block.potential is not None:
         return block.potential
     assert block.values is not None  # a block without potential has values
     return block.values if block.shared else block.values[rows]
 
 
-def _slices(block: FactorBlock, rows: Ids, pattern: NDArray[np.bool_], codes: Ids) -> Array:
+def _slices(block: FactorBlock, rows: Ints, pattern: Bools, codes: Ints) -> Floats:
     """The logarithms `[rows, rest]` of factors at the observed codes of the axes in `pattern`."""
     fixed, free = np.flatnonzero(pattern), np.flatnonzero(~pattern)
     size = math.prod(block.cards[a] for a in free)
@@ -164,7 +161,7 @@ def scaled_block(block: Any, scale: float, variables: Variables) -> Block:
     return FactorBlock(block.scopes, block.cards, logs * scale if scale else np.zeros_like(logs), space="log")
 
 
-def _all_logs(block: FactorBlock) -> Array:
+def _all_logs(block: FactorBlock) -> Floats:
     if block.potential is not None:
         return block.potential.log_table(block.cards).reshape(1, -1)
     assert block.values is not None  # a block without potential has values

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Ints
 from sepset.data import Dataset
 from sepset.errors import DataError, StateError
 from sepset.factors.algebra import Columns
@@ -67,7 +67,7 @@ def _with_vectors(frame: object, variables: Variables) -> tuple[Columns, int]:
     return {v: arrays[v] if v in arrays else columns[v] for v in variables}, found
 
 
-def code_matrix(columns: Columns, variables: Variables, num_rows: int) -> NDArray[np.int64]:
+def code_matrix(columns: Columns, variables: Variables, num_rows: int) -> Ints:
     """The codes as `[rows, variables]`; all variables must be discrete."""
     if not len(variables):
         return np.zeros((num_rows, 0), np.int64)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Int32s
 from sepset.errors import ModelError, ScopeError
 from sepset.variables.variable import Discrete, Domain, State, check_name, short_states
 
@@ -101,7 +101,7 @@ class Edges:
     """Pairs of elements of one variable array, as flat positions."""
 
     array: VariableArray
-    pairs: NDArray[np.int32]
+    pairs: Int32s
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -110,7 +110,7 @@ class Edges:
         return f"Edges({len(self)} pairs of {self.array.base})"
 
 
-def grid_pairs(shape: tuple[int, ...], connectivity: int = 1) -> NDArray[np.int32]:
+def grid_pairs(shape: tuple[int, ...], connectivity: int = 1) -> Int32s:
     """Flat positions of neighbouring cells of a grid, one row a pair, first axis first."""
     if connectivity not in (1, 2):
         raise ModelError(f"Grid connectivity is 1 (axes) or 2 (axes and plane diagonals); found {connectivity!r}.")
@@ -125,7 +125,7 @@ def grid_pairs(shape: tuple[int, ...], connectivity: int = 1) -> NDArray[np.int3
     return pairs
 
 
-def _shifted_pairs(cells: NDArray[np.int32], step: Mapping[int, int]) -> NDArray[np.int32]:
+def _shifted_pairs(cells: Int32s, step: Mapping[int, int]) -> Int32s:
     here, there = [slice(None)] * cells.ndim, [slice(None)] * cells.ndim
     for axis, sign in step.items():
         low, high = slice(None, -1), slice(1, None)

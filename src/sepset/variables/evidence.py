@@ -12,13 +12,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.errors import ScopeError, StateError
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State, VariableLike, Vector
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ class Likelihood:
 
     weights: tuple[float, ...] | Mapping[State, float]
 
-    def __init__(self, weights: Sequence[float] | Mapping[State, float] | Array) -> None:
+    def __init__(self, weights: Sequence[float] | Mapping[State, float] | Floats) -> None:
         object.__setattr__(self, "weights", dict(weights) if isinstance(weights, Mapping) else _floats(weights))
 
 
@@ -61,7 +59,7 @@ class Soft:
 
     probabilities: tuple[float, ...] | Mapping[State, float]
 
-    def __init__(self, probabilities: Sequence[float] | Mapping[State, float] | Array) -> None:
+    def __init__(self, probabilities: Sequence[float] | Mapping[State, float] | Floats) -> None:
         given = dict(probabilities) if isinstance(probabilities, Mapping) else _floats(probabilities)
         object.__setattr__(self, "probabilities", given)
 
@@ -73,7 +71,7 @@ def _floats(values: Iterable[float]) -> tuple[float, ...]:
         raise StateError(f"One number a state was expected; found {values!r}.") from None
 
 
-Finding: TypeAlias = State | Set[State] | Not | Likelihood | Soft | float | Sequence[float] | Array | None
+Finding: TypeAlias = State | Set[State] | Not | Likelihood | Soft | float | Sequence[float] | Floats | None
 """What may be said of one variable."""
 
 Given: TypeAlias = Mapping[VariableLike, Finding] | Mapping[str, Finding] | None
@@ -92,9 +90,9 @@ class Evidence:
     """
 
     codes: Mapping[int, int] = field(default_factory=dict)
-    weights: Mapping[int, Array] = field(default_factory=dict)
-    soft: Mapping[int, Array] = field(default_factory=dict)
-    reals: Mapping[int, Array] = field(default_factory=dict)
+    weights: Mapping[int, Floats] = field(default_factory=dict)
+    soft: Mapping[int, Floats] = field(default_factory=dict)
+    reals: Mapping[int, Floats] = field(default_factory=dict)
 
     @property
     def observed(self) -> tuple[int, ...]:
@@ -122,7 +120,7 @@ def resolve(given: Given, variables: Variables) -> Evidence:
     >>> resolve({"g": {"A", "B"}}, Variables([Discrete("g", "ABC")])).weights[0].tolist()
     [1.0, 1.0, 0.0]
     """
-    found: tuple[dict[int, int], dict[int, Array], dict[int, Array], dict[int, Array]] = ({}, {}, {}, {})
+    found: tuple[dict[int, int], dict[int, Floats], dict[int, Floats], dict[int, Floats]] = ({}, {}, {}, {})
     if given is not None and not isinstance(given, Mapping):
         raise ScopeError(f"Evidence is a mapping from variables to states; found {type(given).__name__}.")
     seen: set[int] = set()
@@ -152,9 +150,9 @@ def _add(
     position: int,
     finding: Finding,
     codes: dict[int, int],
-    weights: dict[int, Array],
-    soft: dict[int, Array],
-    reals: dict[int, Array],
+    weights: dict[int, Floats],
+    soft: dict[int, Floats],
+    reals: dict[int, Floats],
 ) -> None:
     if isinstance(variable, Vector):
         reals[position] = real_value(variable, finding)
@@ -179,7 +177,7 @@ def _code(variable: Discrete, finding: object) -> int:
     return variable.code(finding)
 
 
-def real_value(variable: Vector, finding: object) -> Array:
+def real_value(variable: Vector, finding: object) -> Floats:
     """The finding on a continuous variable as a finite vector of its dimension."""
     try:
         array = np.asarray(finding)
@@ -193,7 +191,7 @@ def real_value(variable: Vector, finding: object) -> Array:
     return value
 
 
-def _weights(variable: Discrete, finding: Likelihood | Not | Set[State]) -> Array:
+def _weights(variable: Discrete, finding: Likelihood | Not | Set[State]) -> Floats:
     if isinstance(finding, Likelihood):
         return _row(variable, finding.weights, "Likelihood")
     excluded = isinstance(finding, Not)
@@ -205,14 +203,14 @@ def _weights(variable: Discrete, finding: Likelihood | Not | Set[State]) -> Arra
     return row
 
 
-def _probabilities(variable: Discrete, finding: Soft) -> Array:
+def _probabilities(variable: Discrete, finding: Soft) -> Floats:
     row = _row(variable, finding.probabilities, "Soft")
     if abs(row.sum() - 1.0) > 1e-6:
         raise StateError(f"Soft evidence on {variable.name} sums to {row.sum():.9g}; probabilities sum to one.")
     return np.asarray(row / row.sum())
 
 
-def _row(variable: Discrete, given: tuple[float, ...] | Mapping[State, float], kind: str) -> Array:
+def _row(variable: Discrete, given: tuple[float, ...] | Mapping[State, float], kind: str) -> Floats:
     row = list(given) if not isinstance(given, Mapping) else [0.0] * variable.num_states
     if isinstance(given, Mapping):
         for state, weight in zip(given, _floats(given.values()), strict=True):

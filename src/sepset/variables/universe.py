@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Ints
 from sepset.base.lazy import lazy
 from sepset.errors import ScopeError, listing, nearest
 from sepset.variables.array import VariableArray
@@ -133,7 +133,7 @@ class Variables(Sequence[Discrete | Vector]):
         code = part.domain.codes.get((str, state)) if isinstance(part, Discrete) else None
         return None if position is None or code is None else (position, code)
 
-    def ids(self, variables: Iterable[VariableLike]) -> NDArray[np.int64]:
+    def ids(self, variables: Iterable[VariableLike]) -> Ints:
         """The positions of several variables."""
         return np.fromiter((self.id(v) for v in variables), np.int64)
 
@@ -184,7 +184,7 @@ class Variables(Sequence[Discrete | Vector]):
         return tuple(v.name for v in self)
 
     @lazy
-    def cards(self) -> NDArray[np.int64]:
+    def cards(self) -> Ints:
         """The number of states of each variable; 0 for continuous ones."""
         parts = [_part_cards(part) for part in self.parts]
         cards = np.concatenate(parts) if parts else np.zeros(0, np.int64)
@@ -213,7 +213,7 @@ class Variables(Sequence[Discrete | Vector]):
         return f"Variables({len(self)}: {listing(self._suggestions(), 6)})"
 
 
-def _part_cards(part: Discrete | Vector | VariableArray) -> NDArray[np.int64]:
+def _part_cards(part: Discrete | Vector | VariableArray) -> Ints:
     if isinstance(part, VariableArray):
         return np.full(len(part), part.num_states, np.int64)
     return np.array([part.num_states if isinstance(part, Discrete) else 0], np.int64)

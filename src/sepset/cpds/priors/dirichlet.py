@@ -10,17 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats
 from sepset.base.checks import check_positive, finite_array
 from sepset.cpds.parameters import Multinomials, child_states, multinomials
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import Columns, num_entries
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @runtime_checkable
@@ -31,7 +30,7 @@ class CellPrior(Protocol):
     (True, False)
     """
 
-    def pseudo_counts(self, shape: tuple[int, int]) -> Array:
+    def pseudo_counts(self, shape: tuple[int, int]) -> Floats:
         """The pseudo-counts of `shape` = (contexts, child states)."""
 
 
@@ -55,7 +54,7 @@ class RowPrior(FamilyPrior, Protocol):
     False
     """
 
-    def rows(self, cpds: Sequence[Any]) -> tuple[Columns, Array]:
+    def rows(self, cpds: Sequence[Any]) -> tuple[Columns, Floats]:
         """The rows of a block, as columns of its first CPD's variables, and the weight of each."""
 
 
@@ -75,7 +74,7 @@ class Dirichlet:
     [[0.5, 0.5, 0.5]]
     """
 
-    alpha: Array
+    alpha: Floats
 
     def __init__(self, alpha: ArrayLike) -> None:
         array = finite_array("Dirichlet", "pseudo-counts", alpha)
@@ -87,7 +86,7 @@ class Dirichlet:
         object.__setattr__(self, "alpha", array)
 
     @classmethod
-    def improper(cls, alpha: Array) -> Dirichlet:
+    def improper(cls, alpha: Floats) -> Dirichlet:
         """Pseudo-counts that may be zero: what imaginary data are silent about, and what a mode leaves of them."""
         made = cls.__new__(cls)
         array = np.array(alpha, dtype=np.float64)
@@ -95,7 +94,7 @@ class Dirichlet:
         object.__setattr__(made, "alpha", array)
         return made
 
-    def pseudo_counts(self, shape: tuple[int, int]) -> Array:
+    def pseudo_counts(self, shape: tuple[int, int]) -> Floats:
         """The pseudo-counts of `shape` = (contexts, child states)."""
         alpha = self.alpha.reshape(shape) if self.alpha.size == math.prod(shape) else self.alpha
         try:
@@ -122,7 +121,7 @@ class K2:
     [[1.0, 1.0], [1.0, 1.0]]
     """
 
-    def pseudo_counts(self, shape: tuple[int, int]) -> Array:
+    def pseudo_counts(self, shape: tuple[int, int]) -> Floats:
         """Ones of `shape` = (contexts, child states)."""
         return np.ones(shape)
 
@@ -152,7 +151,7 @@ class ContextStrength:
                 raise ModelError(f"ContextStrength needs a mean of positive numbers that sum to one; found {mean}.")
             object.__setattr__(self, "mean", mean)
 
-    def pseudo_counts(self, shape: tuple[int, int]) -> Array:
+    def pseudo_counts(self, shape: tuple[int, int]) -> Floats:
         """The pseudo-counts of `shape` = (contexts, child states)."""
         if self.mean is None:
             return np.full(shape, self.strength / shape[1])
@@ -186,7 +185,7 @@ class BDeu:
     def __post_init__(self) -> None:
         check_positive("BDeu", sample_size=self.sample_size)
 
-    def hyperparameters(self, cpds: Sequence[Any]) -> Array:
+    def hyperparameters(self, cpds: Sequence[Any]) -> Floats:
         """The pseudo-counts of a block's cells, flat."""
         parts = [self.sample_size / num_entries(cpd.scope) * _cells(self, cpd).sizes for cpd in cpds]
         return np.asarray(np.sum(parts, axis=0), dtype=np.float64)
@@ -206,7 +205,7 @@ class DirichletMixture:
     [0.95, 0.05]
     """
 
-    weights: Array
+    weights: Floats
     components: tuple[Dirichlet, ...]
 
     def __init__(self, weights: Iterable[float], alphas: Iterable[ArrayLike]) -> None:
@@ -267,7 +266,7 @@ class Laplace:
         check_positive("Laplace", scale=self.scale)
 
 
-def pseudo_counts_of(prior: object, cpds: Sequence[Any]) -> Array:
+def pseudo_counts_of(prior: object, cpds: Sequence[Any]) -> Floats:
     """The pseudo-counts of a block of multinomials, flat, one a cell.
 
     >>> from sepset.cpds.table import TableCPD
@@ -292,7 +291,7 @@ def _cells(prior: object, cpd: Any) -> Multinomials:
     return found
 
 
-def _spread(prior: CellPrior, cells: Multinomials, num_states: int) -> Array:
+def _spread(prior: CellPrior, cells: Multinomials, num_states: int) -> Floats:
     """Pseudo-counts of cells: one number for all of them, one each, or those of the child's states they stand for."""
     num_cells = len(cells.parameters)
     if isinstance(prior, Dirichlet) and prior.alpha.size == num_cells != num_states:

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from typing import Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats
 from sepset.base.checks import check_finite, check_positive
 from sepset.cpds.scatter import Scatter
 from sepset.errors import DataError
 from sepset.factors.draws import Seed, generator, num_draws
 from sepset.factors.studentt import StudentT
 
-Array: TypeAlias = NDArray[np.float64]
 Data: TypeAlias = Scatter | ArrayLike
 
 LOG_2PI = math.log(2.0 * math.pi)
@@ -109,7 +109,7 @@ class NormalMean:
             - self.noise * (float(seen.products[0, 0]) + apart)
         )
 
-    def sample(self, num_rows: int, seed: Seed = 0) -> Array:
+    def sample(self, num_rows: int, seed: Seed = 0) -> Floats:
         """Independent draws of the mean."""
         return generator(seed).normal(self.mean, self.precision**-0.5, size=num_draws(num_rows))
 
@@ -164,7 +164,7 @@ class GammaPrecision:
         seen, after = summary(data), self.update(data)
         return log_gamma_ratio(self.shape, self.rate, after.shape, after.rate) - 0.5 * seen.count * LOG_2PI
 
-    def sample(self, num_rows: int, seed: Seed = 0) -> Array:
+    def sample(self, num_rows: int, seed: Seed = 0) -> Floats:
         """Independent draws of the precision."""
         return generator(seed).gamma(self.shape, 1.0 / self.rate, size=num_draws(num_rows))
 
@@ -236,7 +236,7 @@ class NormalGamma:
         ratio = log_gamma_ratio(self.shape, self.rate, after.shape, after.rate)
         return ratio + 0.5 * math.log(self.strength / after.strength) - 0.5 * seen.count * LOG_2PI
 
-    def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Array, Array]:
+    def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
         """Independent draws of the mean and of the precision."""
         rng = generator(seed)
         precisions = rng.gamma(self.shape, 1.0 / self.rate, size=num_draws(num_rows))

@@ -8,23 +8,20 @@ Reference: Golub & Van Loan, *Matrix Computations*, section 5.3.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats
 from sepset.base.checks import finite_array
 from sepset.cpds.regression import least_squares
 from sepset.cpds.scatter import Scatter
 from sepset.errors import DataError, ModelError
 
-Array: TypeAlias = NDArray[np.float64]
-
 LARGEST = 1e153
 """Numbers whose squares, summed over many rows, are still floats."""
 
 
-def precisions_of(owner: str, precision: ArrayLike, num: int) -> Array:
+def precisions_of(owner: str, precision: ArrayLike, num: int) -> Floats:
     """The matrix of precisions of `num` coefficients, given in full, as one number each, or as one for all.
 
     >>> precisions_of("A prior", 2.0, 2).tolist()
@@ -36,7 +33,7 @@ def precisions_of(owner: str, precision: ArrayLike, num: int) -> Array:
     return found if found.ndim == 2 else np.diag(np.broadcast_to(found, num))
 
 
-def root_of(owner: str, matrix: Array) -> Array:
+def root_of(owner: str, matrix: Floats) -> Floats:
     """The upper triangular root of a positive definite matrix; any other is refused.
 
     >>> root_of("A prior", np.array([[4.0, 2.0], [2.0, 10.0]])).tolist()
@@ -55,7 +52,7 @@ def root_of(owner: str, matrix: Array) -> Array:
     return np.ascontiguousarray(np.linalg.cholesky(0.5 * (scaled + scaled.T)).T * deviation)
 
 
-def absorbed(root: Array, mean: Array, seen: Scatter) -> tuple[Array, Array, Array]:
+def absorbed(root: Floats, mean: Floats, seen: Scatter) -> tuple[Floats, Floats, Floats]:
     r"""The root, mean and added squares of coefficients after rows $(\mathbf u, \mathbf y)$.
 
     $$R'^\top R' = R^\top R + Z^\top Z, \quad m' = \hat\beta + \delta, \quad
@@ -84,13 +81,13 @@ def absorbed(root: Array, mean: Array, seen: Scatter) -> tuple[Array, Array, Arr
     center = np.concatenate([np.sqrt(seen.count) * z, np.zeros(size)])[None]
     rows = np.concatenate([prior, center, inner, np.zeros((size, num + size))])
     whole = np.linalg.qr(rows)[1]
-    made: Array = whole[:num] * np.where(np.diagonal(whole)[:num] < 0, -1.0, 1.0)[:, None]
+    made: Floats = whole[:num] * np.where(np.diagonal(whole)[:num] < 0, -1.0, 1.0)[:, None]
     away = whole[num:, num:]
     step = np.linalg.solve(made[:, :num], made[:, num:])
     return made[:, :num], fitted + step, line.residue + away.T @ away
 
 
-def semidefinite_root(products: Array) -> Array:
+def semidefinite_root(products: Floats) -> Floats:
     r"""A matrix $A$ with $A^\top A$ the products, which may be singular.
 
     >>> semidefinite_root(np.array([[4.0]])).tolist()
@@ -102,7 +99,7 @@ def semidefinite_root(products: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * deviation)
 
 
-def log_det(root: Array) -> float:
+def log_det(root: Floats) -> float:
     r"""$\log |R^\top R|$.
 
     >>> log_det(np.diag([1.0, np.e]))
@@ -111,7 +108,7 @@ def log_det(root: Array) -> float:
     return float(2.0 * np.log(np.diagonal(root)).sum())
 
 
-def spreads(root: Array, z: Array) -> Array:
+def spreads(root: Floats, z: Floats) -> Floats:
     r"""$z_i^\top \Lambda^{-1} z_j$ of all pairs of rows, `[..., rows, rows]`.
 
     >>> spreads(np.diag([1.0, 2.0]), np.array([[1.0, 2.0]])).tolist()

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats
 from sepset.base.checks import check_positive, finite_array
 from sepset.cpds.priors.gaussian import Data, NormalGamma, summary
 from sepset.cpds.priors.lineroots import absorbed, log_det, precisions_of, root_of, spreads
@@ -22,8 +23,6 @@ from sepset.errors import ModelError
 from sepset.factors.draws import Seed, generator, num_draws
 from sepset.factors.moments import freeze
 from sepset.factors.studentt import StudentT
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -51,11 +50,11 @@ class LinearNormalInverseWishart:
     [[1.1, 0.0], [1.1, 0.0]]
     """
 
-    mean: Array
-    precision: Array
+    mean: Floats
+    precision: Floats
     degrees: float
-    scale: Array
-    root: Array = field(repr=False)
+    scale: Floats
+    root: Floats = field(repr=False)
 
     def __init__(self, mean: ArrayLike, precision: ArrayLike, degrees: float, scale: ArrayLike) -> None:
         lines = finite_array(NAME, "mean", mean)
@@ -75,12 +74,12 @@ class LinearNormalInverseWishart:
         root_of(NAME, squares)
         self._set(lines, root_of(NAME, matrix), float(degrees), squares)
 
-    def _set(self, mean: Array, root: Array, degrees: float, scale: Array) -> None:
+    def _set(self, mean: Floats, root: Floats, degrees: float, scale: Floats) -> None:
         scale = 0.5 * (scale + scale.T)
         freeze(self, mean=mean, precision=root.T @ root, degrees=degrees, scale=scale, root=root)
 
     @classmethod
-    def _made(cls, mean: Array, root: Array, degrees: float, scale: Array) -> LinearNormalInverseWishart:
+    def _made(cls, mean: Floats, root: Floats, degrees: float, scale: Floats) -> LinearNormalInverseWishart:
         made = cls.__new__(cls)
         made._set(mean, root, degrees, scale)
         return made
@@ -128,7 +127,7 @@ class LinearNormalInverseWishart:
         root, mean, squares = absorbed(self.root, self.mean, seen)
         return self._made(mean, root, self.degrees + seen.count, self.scale + squares)
 
-    def expected_covariance(self) -> Array:
+    def expected_covariance(self) -> Floats:
         r"""$\Psi / (\nu - d - 1)$, for $\nu > d + 1$."""
         spare = self.degrees - self.size - 1.0
         if spare <= 0:
@@ -169,7 +168,7 @@ class LinearNormalInverseWishart:
         lines = log_det(self.root) - log_det(after.root) - count * math.log(math.pi)
         return float(gamma + 0.5 * (squares + size * lines))
 
-    def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Array, Array]:
+    def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
         """Independent draws of the lines `[n, 1 + parents, d]` and of the covariance `[n, d, d]`."""
         rng, num_rows = generator(seed), num_draws(num_rows)
         factor = wishart_roots(self.scale, self.degrees, num_rows, rng)
@@ -186,5 +185,5 @@ AnyConjugate: TypeAlias = NormalGamma | LinearNormalGamma | NormalInverseWishart
 NAME = "LinearNormalInverseWishart"
 
 
-def _log_det(matrix: Array) -> float:
+def _log_det(matrix: Floats) -> float:
     return float(np.linalg.slogdet(matrix)[1])

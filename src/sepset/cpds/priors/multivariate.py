@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats
 from sepset.base.checks import check_positive, finite_array
 from sepset.cpds.priors.gaussian import LOG_2PI, Data, log_gamma_ratio, summary
 from sepset.cpds.priors.lineroots import absorbed, log_det, precisions_of, root_of, spreads
@@ -19,8 +19,6 @@ from sepset.errors import DataError, ModelError
 from sepset.factors.draws import Seed, generator, num_draws
 from sepset.factors.moments import freeze
 from sepset.factors.studentt import StudentT
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -45,10 +43,10 @@ class NormalInverseWishart:
     [2.0, 0.0]
     """
 
-    mean: Array
+    mean: Floats
     strength: float
     degrees: float
-    scale: Array
+    scale: Floats
 
     def __init__(self, mean: ArrayLike, strength: float, degrees: float, scale: ArrayLike) -> None:
         center = finite_array("NormalInverseWishart", "mean", mean).reshape(-1)
@@ -72,7 +70,7 @@ class NormalInverseWishart:
         mean = self.mean + seen.count / strength * apart
         return NormalInverseWishart(mean, strength, self.degrees + seen.count, self.scale + seen.products + between)
 
-    def expected_covariance(self) -> Array:
+    def expected_covariance(self) -> Floats:
         r"""$\Lambda / (\nu - d - 1)$, for $\nu > d + 1$."""
         spare = self.degrees - len(self.mean) - 1.0
         if spare <= 0:
@@ -97,7 +95,7 @@ class NormalInverseWishart:
             + 0.5 * size * (math.log(self.strength / after.strength) - count * math.log(math.pi))
         )
 
-    def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Array, Array]:
+    def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
         """Independent draws of the mean `[n, d]` and of the covariance `[n, d, d]`."""
         rng, size, num_rows = generator(seed), len(self.mean), num_draws(num_rows)
         factor = wishart_roots(self.scale, self.degrees, num_rows, rng)
@@ -134,11 +132,11 @@ class LinearNormalGamma:
     [1.1, 1.1]
     """
 
-    mean: Array
-    precision: Array
+    mean: Floats
+    precision: Floats
     shape: float
     rate: float
-    root: Array = field(repr=False)
+    root: Floats = field(repr=False)
 
     def __init__(self, mean: ArrayLike, precision: ArrayLike, shape: float, rate: float) -> None:
         center = finite_array("LinearNormalGamma", "mean", mean).reshape(-1)
@@ -160,7 +158,7 @@ class LinearNormalGamma:
         return LinearNormalGamma.from_root(mean[:, 0], root, self.shape + 0.5 * seen.count, rate)
 
     @classmethod
-    def from_root(cls, mean: Array, root: Array, shape: float, rate: float) -> LinearNormalGamma:
+    def from_root(cls, mean: Floats, root: Floats, shape: float, rate: float) -> LinearNormalGamma:
         r"""The prior of precision $R^\top R$, which the root holds where the product would lose its digits."""
         made = cls.__new__(cls)
         freeze(made, mean=mean.copy(), precision=root.T @ root, shape=shape, rate=rate, root=root.copy())
@@ -193,7 +191,7 @@ class LinearNormalGamma:
         ratio = log_gamma_ratio(self.shape, self.rate, after.shape, after.rate)
         return ratio + 0.5 * (log_det(self.root) - log_det(after.root) - count * LOG_2PI)
 
-    def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Array, Array]:
+    def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
         """Independent draws of the line `[n, 1 + parents]` and of the precision."""
         rng, num_rows = generator(seed), num_draws(num_rows)
         precisions = rng.gamma(self.shape, 1.0 / self.rate, size=num_rows)
@@ -204,7 +202,7 @@ class LinearNormalGamma:
         return f"LinearNormalGamma(mean={self.mean.tolist()}, shape={self.shape:g}, rate={self.rate:g})"
 
 
-def with_one(parents: ArrayLike, number: int) -> Array:
+def with_one(parents: ArrayLike, number: int) -> Floats:
     r"""$(1, \mathbf u)$ of the values of so many real parents.
 
     >>> with_one([2, 3], 2).tolist()
@@ -221,7 +219,7 @@ def with_one(parents: ArrayLike, number: int) -> Array:
     return np.concatenate([[1.0], values])
 
 
-def wishart_roots(scale: Array, degrees: float, num_rows: int, rng: np.random.Generator) -> Array:
+def wishart_roots(scale: Floats, degrees: float, num_rows: int, rng: np.random.Generator) -> Floats:
     r"""Roots $F$ of independent draws $\Sigma = F^\top F$ from an inverse Wishart, `[n, d, d]`.
 
     A Wishart precision is made of normals and chi-squares (Bartlett's decomposition) and inverted.
@@ -237,5 +235,5 @@ def wishart_roots(scale: Array, degrees: float, num_rows: int, rng: np.random.Ge
     return np.asarray(np.linalg.inv(root @ lower))
 
 
-def _log_det(matrix: Array) -> float:
+def _log_det(matrix: Floats) -> float:
     return float(2.0 * np.log(np.diagonal(np.linalg.cholesky(matrix))).sum())

@@ -14,13 +14,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.graphs.symbolic import SymbolicElimination
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 Ranks = tuple[int, ...]
 """Variables by their place in the elimination order, ascending: also the axis order of every tensor."""

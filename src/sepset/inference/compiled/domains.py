@@ -13,16 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.inference.compiled.store import FactorStore
 from sepset.inference.plan import PlanCache
 from sepset.variables.evidence import Evidence
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bytes = NDArray[np.uint8]
 
 FEW = 10_000
 """Below this many entries of factors, looking at their zeros takes longer than tables do."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset
 from sepset.factors.algebra import num_entries
@@ -228,7 +228,7 @@ class PreparedTables:
         """The logarithm of the total weight consistent with the evidence."""
         return self._joint(self._question("query", evidence), evidence)[0]
 
-    def _joint(self, question: Question, evidence: Evidence) -> tuple[float, NDArray[np.float64]]:
+    def _joint(self, question: Question, evidence: Evidence) -> tuple[float, Floats]:
         """The log partition, and where it is finite the normalized joint over what the question keeps, flat."""
         store, findings = self._within(question.states, evidence)
         found = self._supported(question, store, findings, SparseProgram.joint)
@@ -236,7 +236,7 @@ class PreparedTables:
 
     def _supported(
         self, question: Question, store: FactorStore, findings: Evidence, run: Callable[..., tuple[float, Any, bool]]
-    ) -> tuple[float, NDArray[np.float64]] | None:
+    ) -> tuple[float, Floats] | None:
         """What a program over supports answers; None where there is none, or its numbers leave linear range."""
         domains = self._domains
         if domains is None or not is_linear(store, findings):
@@ -262,7 +262,7 @@ class PreparedTables:
 
         return self._ask(question, evidence, read)
 
-    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, NDArray[Any]]:
+    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior."""
         question = self._question("sample", evidence)
         codes = self._ask(question, evidence, lambda run: read_back(run, num_rows, drawer(rng)))
@@ -305,15 +305,15 @@ class PreparedTables:
             problem, self.method, self._fallback_of, store, *(self._questions, domains) if keeps else ()
         )
 
-    def factor_marginals(self, evidence: Evidence) -> tuple[NDArray[np.float64], ...]:
+    def factor_marginals(self, evidence: Evidence) -> tuple[Floats, ...]:
         r"""The marginal over every factor's scope: the gradient $\partial \log Z / \partial \log \phi$."""
         return split(self.problem, self._store, self._factor_marginals(evidence))
 
-    def _factor_marginals(self, evidence: Evidence) -> NDArray[np.float64]:
+    def _factor_marginals(self, evidence: Evidence) -> Floats:
         question = self._question("factors", evidence)
         store, findings = self._within(question.states, evidence)
 
-        def read(run: Finished) -> NDArray[np.float64] | None:
+        def read(run: Finished) -> Floats | None:
             return from_run(run, store, findings) if run.log_partition > -np.inf else None
 
         found = self._ask(question, evidence, read)
@@ -326,7 +326,7 @@ class PreparedTables:
         return self._rows.answers(findings, targets, workers)
 
     def expected_counts(
-        self, dataset: Dataset, *, weights: NDArray[Any] | None = None, threads: int | None = None
+        self, dataset: Dataset, *, weights: AnyArray | None = None, threads: int | None = None
     ) -> ExpectedCounts:
         """The sum over rows of the factor marginals given each row, missing cells unobserved.
 
@@ -339,8 +339,8 @@ class PreparedTables:
         return self._rows.expected_counts(dataset, weights, Workers(threads))
 
     def summed_marginals(
-        self, rows: Findings, weights: NDArray[np.float64], *, threads: int | None = None
-    ) -> tuple[tuple[NDArray[np.float64], ...], NDArray[np.float64]]:
+        self, rows: Findings, weights: Floats, *, threads: int | None = None
+    ) -> tuple[tuple[Floats, ...], Floats]:
         """The weighted sums of the factor marginals given each row, and each row's log partition.
 
         Rows that repeat are answered again: make them distinct once, where many sets of numbers meet the same rows.
@@ -444,12 +444,12 @@ class PreparedTables:
         )
 
 
-def _read_joint(run: Finished) -> tuple[float, NDArray[np.float64]]:
+def _read_joint(run: Finished) -> tuple[float, Floats]:
     log_partition = run.log_partition
     return log_partition, run.joint() if run.question.kept and log_partition > -np.inf else np.ones(1)
 
 
-def _by_position(question: Question, columns: Mapping[int, NDArray[np.int64]]) -> dict[int, NDArray[np.int64]]:
+def _by_position(question: Question, columns: Mapping[int, Ints]) -> dict[int, Ints]:
     """Columns of codes by variable position, from columns by rank over the states that a question's tables have."""
     states = question.states
     named = {question.ids[r]: column for r, column in columns.items()}

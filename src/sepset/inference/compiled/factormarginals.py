@@ -9,16 +9,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.inference.compiled.logspace import Finished
 from sepset.inference.compiled.store import FactorStore
 from sepset.inference.exact.messages import Calibration
 from sepset.inference.method import dense
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
-
-Floats = NDArray[np.float64]
 
 
 class ExpectedCounts(NamedTuple):

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.compiled.contraction import ONE
 from sepset.inference.compiled.logspace import Finished, ask
@@ -23,7 +23,6 @@ from sepset.inference.plan import Plan, PlanCache, make_plan
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
-Floats = NDArray[np.float64]
 MEMORY = 8 * 2**30
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sepset.base.threads import Cancel, interruptible
+from sepset.base.arraytypes import Bytes, Floats
+from sepset.base.threads import interruptible
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.inference.compiled.question import LONG, NEVER, NOTHING, Question, Run
@@ -17,7 +17,6 @@ from sepset.inference.compiled.store import SAFE_BITS, FactorStore
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
-Floats = NDArray[np.float64]
 T = TypeVar("T")
 
 SLOWER = 30
@@ -147,7 +146,7 @@ def ask_log(question: Question, problem: Problem, evidence: Evidence, read: Call
     w = _filled(question, logs if question.states is None else logs[question.states.cells], evidence)
     program = question.program
 
-    def run(cancel: Cancel) -> None:
+    def run(cancel: Bytes) -> None:
         execute_log(w, program.ops, program.groups, question.maximize, cancel)
 
     if program.work > LONG // SLOWER:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Ints
 from sepset.inference.compiled.contraction import Contraction
 from sepset.inference.compiled.store import FactorStore
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 FIXED, END_FIXED = 4, 5
 """Columns of a program's rows: where a factor's findings begin and end."""

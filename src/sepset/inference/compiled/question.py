@@ -9,20 +9,19 @@ from threading import Lock
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.lazy import lazy
-from sepset.base.threads import SINGLE_BLAS, Cancel, interruptible
+from sepset.base.threads import SINGLE_BLAS, interruptible
 from sepset.inference.compiled.contraction import Contraction, Groups, Inputs, Ranks, contract, tree_groups
 from sepset.inference.compiled.domains import Spread, States
-from sepset.inference.compiled.program import Ints, Program, assemble
+from sepset.inference.compiled.program import Program, assemble
 from sepset.inference.compiled.store import FactorStore, near_one
 from sepset.inference.compiled.supports import Tier
 from sepset.inference.plan import Plan
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
-Floats = NDArray[np.float64]
 T = TypeVar("T")
 
 NOTHING = np.zeros((0, 3), dtype=np.int64)
@@ -52,7 +51,7 @@ class Workspace:
 
     values: Floats
     exponents: Ints
-    dirty: NDArray[np.uint8]
+    dirty: Bytes
     codes: Ints
     flags: Ints
 
@@ -212,7 +211,7 @@ class Question:
             self.pool.give(store, space)  # not after an interruption, which may leave it half filled
         return answer
 
-    def _long_run(self, task: Callable[[Cancel], float]) -> float:
+    def _long_run(self, task: Callable[[Bytes], float]) -> float:
         return interruptible(task) if self.program.work > LONG else task(NEVER)
 
     def codes(self, evidence: Evidence) -> Ints:

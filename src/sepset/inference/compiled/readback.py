@@ -6,18 +6,15 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.inference.compiled.logspace import Finished
 
-Codes = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-Choose = Callable[[Floats, Codes], Codes]
+Choose = Callable[[Floats, Ints], Ints]
 """From weights (one row a distinct context) and the context of each row, a joint code for each row."""
 
 
-def read_back(run: Finished, num_rows: int, choose: Choose) -> dict[int, Codes]:
+def read_back(run: Finished, num_rows: int, choose: Choose) -> dict[int, Ints]:
     """A code for every eliminated rank and row, cliques in distribute order."""
     question = run.question
     made, tree = question.contraction, question.tree
@@ -25,7 +22,7 @@ def read_back(run: Finished, num_rows: int, choose: Choose) -> dict[int, Codes]:
     for r, group in enumerate(tree.group):
         if group >= 0:
             residuals[group].append(r)
-    columns: dict[int, Codes] = {}
+    columns: dict[int, Ints] = {}
     for group in reversed(range(len(tree.sepsets))):
         context, which = _contexts(columns, tree.sepsets[group], made.cards, num_rows)
         weights = _weights(run, made.inboxes[group], residuals[group], context)
@@ -36,8 +33,8 @@ def read_back(run: Finished, num_rows: int, choose: Choose) -> dict[int, Codes]:
 
 
 def _contexts(
-    columns: dict[int, Codes], sepset: Sequence[int], cards: Sequence[int], num_rows: int
-) -> tuple[dict[int, Codes], Codes]:
+    columns: dict[int, Ints], sepset: Sequence[int], cards: Sequence[int], num_rows: int
+) -> tuple[dict[int, Ints], Ints]:
     """The distinct joint codes of a sepset over the rows, and which of them each row has."""
     place = np.zeros(num_rows, dtype=np.int64)
     for r in sepset:
@@ -46,7 +43,7 @@ def _contexts(
     return {r: columns[r][first] for r in sepset}, which
 
 
-def _weights(run: Finished, inbox: Sequence[int], residual: Sequence[int], context: dict[int, Codes]) -> Floats:
+def _weights(run: Finished, inbox: Sequence[int], residual: Sequence[int], context: dict[int, Ints]) -> Floats:
     """The product of a clique's tensors at each context, over its residual variables; the largest is one."""
     made = run.question.contraction
     count = len(next(iter(context.values()))) if context else 1
@@ -75,7 +72,7 @@ def _exponentials(logs: Floats) -> Floats:
     return np.asarray(np.exp(logs - np.where(top > -np.inf, top, 0.0)))
 
 
-def modes(weights: Floats, which: Codes) -> Codes:
+def modes(weights: Floats, which: Ints) -> Ints:
     """The joint code of largest weight, the lowest on ties."""
     return np.asarray(weights.argmax(axis=1)[which], dtype=np.int64)
 
@@ -83,7 +80,7 @@ def modes(weights: Floats, which: Codes) -> Codes:
 def drawer(rng: np.random.Generator) -> Choose:
     """A chooser that draws joint codes in proportion to their weights."""
 
-    def draw(weights: Floats, which: Codes) -> Codes:
+    def draw(weights: Floats, which: Ints) -> Ints:
         cumulative = np.cumsum(weights, axis=1)
         uniform = rng.random(len(which)) * cumulative[which, -1]
         if weights.shape[0] == 1:
@@ -96,7 +93,7 @@ def drawer(rng: np.random.Generator) -> Choose:
     return draw
 
 
-def _search_rows(cumulative: Floats, which: Codes, values: Floats) -> Codes:
+def _search_rows(cumulative: Floats, which: Ints, values: Floats) -> Ints:
     """The number of entries of its own row that each value has reached, by bisection on all rows at once."""
     low = np.zeros(len(which), dtype=np.int64)
     high = np.full(len(which), cumulative.shape[1] - 1, dtype=np.int64)
@@ -108,5 +105,5 @@ def _search_rows(cumulative: Floats, which: Codes, values: Floats) -> Codes:
     return low
 
 
-def _last_positive(weights: Floats) -> Codes:
+def _last_positive(weights: Floats) -> Ints:
     return np.asarray(weights.shape[1] - 1 - (weights[:, ::-1] > 0).argmax(axis=1), dtype=np.int64)

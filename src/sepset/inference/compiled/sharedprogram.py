@@ -11,15 +11,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Ints
 from sepset.inference.compiled.contraction import ONE, Contraction
 from sepset.inference.compiled.program import assemble
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.store import FactorStore
 from sepset.inference.compiled.supports import Never
-
-Ints = NDArray[np.int64]
 
 MOST = 2**24
 """Entries of the largest bundle: beyond that questions are better run one by one, when they are read."""

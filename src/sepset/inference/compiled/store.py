@@ -8,17 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.factors.algebra import Factor
 from sepset.factors.block import Single
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.problem import Problem
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 SAFE_BITS = 400
 """Factors whose range is wider than this are left to the executor that can work with logarithms."""

@@ -8,8 +8,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bytes, Floats, Ints, UInt32s
 from sepset.base.threads import interruptible
 from sepset.inference.compiled.store import FactorStore, near_one
 from sepset.variables.evidence import Evidence
@@ -17,9 +17,6 @@ from sepset.variables.evidence import Evidence
 if TYPE_CHECKING:
     from sepset.inference.compiled.question import Question
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Places = NDArray[np.uint32]
 
 DENSE, SPARSE = 0.1, 2.0
 """Nanoseconds, by measurement: a multiplication of a large dense program, and of a triple in one sweep."""
@@ -55,7 +52,7 @@ class SparseProgram:
     question: Question = field(repr=False)
     tensors: Ints = field(repr=False)
     steps: Ints = field(repr=False)
-    triples: tuple[Places, Places, Places] = field(repr=False)
+    triples: tuple[UInt32s, UInt32s, UInt32s] = field(repr=False)
     sources: Ints = field(repr=False)
     owner: Ints = field(repr=False)
     findings: Ints = field(repr=False)
@@ -107,7 +104,7 @@ class SparseProgram:
             w[self.tensors[place] : self.tensors[place + 1]], exponents[place] = near_one(evidence.weights[v])
         (a, b, d), roots = self.triples, question.contraction.roots
 
-        def run(cancel: NDArray[np.uint8]) -> tuple[float, bool]:
+        def run(cancel: Bytes) -> tuple[float, bool]:
             return run_triples(w, g, self.steps, self.tensors, a, b, d, exponents, roots, len(g) > 0, cancel)
 
         log_partition, is_wide = interruptible(run) if self.num_triples > LONG else run(np.zeros(1, np.uint8))
@@ -170,7 +167,7 @@ def _laid_out(
     ends = np.concatenate([[0], np.cumsum([len(part[0]) for part in triples])]).astype(np.int64)
     steps = np.concatenate([rows, ends[:-1, None], ends[1:, None]], axis=1)
 
-    def placed(side: int, column: int) -> Places:
+    def placed(side: int, column: int) -> UInt32s:
         parts = [part[side] + tensors[row[column]] for part, row in zip(triples, rows, strict=True)]
         return np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.uint32)
 

@@ -14,11 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Ints
 from sepset.problem import ConditionalGroup, Problem
-
-Ints = NDArray[np.int64]
 
 WORTH = 60_000
 """Groups are looked for where the one tree has this many entries a sink: each costs about as much time to look at."""

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.errors import ModelError, StateError
 from sepset.factors.algebra import Factor
 from sepset.factors.block import Single
@@ -15,9 +16,6 @@ from sepset.factors.table import Table
 from sepset.inference.compiled.store import FactorStore
 from sepset.problem import Block, Problem
 from sepset.variables.universe import Variables
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 Values = Mapping[int, ArrayLike] | Sequence[ArrayLike]
 """Arrays by factor number, each over the factor's scope; factors that a mapping leaves out keep theirs."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.errors import TooLarge
 from sepset.factors.block import Single
 from sepset.factors.table import Table
@@ -23,8 +23,6 @@ from sepset.problem import ConditionalGroup, Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
-
-Floats = NDArray[np.float64]
 
 CHEAP = 1_000_000
 """Multiplications below which the tree is run without asking whether single queries would cost less."""

@@ -10,12 +10,12 @@ the fixed point is the distribution nearest to the prior (in KL) that has all th
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Floats
 from sepset.errors import ImpossibleEvidence, listing
 from sepset.inference.diagnosis.conflict import impossible
 from sepset.inference.method import Prepared, dense
-from sepset.variables.evidence import Array, Evidence
+from sepset.variables.evidence import Evidence
 
 
 def resolve_soft(prepared: Prepared, evidence: Evidence, *, tolerance: float = 1e-12, steps: int = 2000) -> Evidence:
@@ -52,7 +52,7 @@ def _unmet(prepared: Prepared, evidence: Evidence, worst: float) -> ImpossibleEv
     )
 
 
-def _excluded(prepared: Prepared, given: Evidence, variable: int, states: NDArray[np.bool_]) -> ImpossibleEvidence:
+def _excluded(prepared: Prepared, given: Evidence, variable: int, states: Bools) -> ImpossibleEvidence:
     """A state that cannot be had, or one so improbable that no likelihood in floating point brings it back."""
     found, code = prepared.problem.variables[variable], int(np.flatnonzero(states)[0])
     asked = f"Soft evidence gives {found.name}={found.states[code]!r} a positive probability, but"  # type: ignore[union-attr]
@@ -65,11 +65,11 @@ def _excluded(prepared: Prepared, given: Evidence, variable: int, states: NDArra
     return ImpossibleEvidence(f"{asked} the model or the other evidence rules it out. Change one of them.")
 
 
-def _hard(evidence: Evidence, weights: dict[int, Array]) -> Evidence:
+def _hard(evidence: Evidence, weights: dict[int, Floats]) -> Evidence:
     return Evidence(evidence.codes, {**evidence.weights, **weights}, {}, evidence.reals)
 
 
-def _current(prepared: Prepared, evidence: Evidence, weights: dict[int, Array], variable: int) -> Array:
+def _current(prepared: Prepared, evidence: Evidence, weights: dict[int, Floats], variable: int) -> Floats:
     answer = prepared.query([variable], _hard(evidence, weights))
     if answer.log_partition == -np.inf:
         rest = _hard(evidence, {})
@@ -78,6 +78,6 @@ def _current(prepared: Prepared, evidence: Evidence, weights: dict[int, Array], 
     return np.asarray(dense(answer.distribution).values)
 
 
-def _scaled(weights: Array, target: Array, current: Array) -> Array:
+def _scaled(weights: Floats, target: Floats, current: Floats) -> Floats:
     scaled = np.divide(weights * target, current, out=np.zeros_like(weights), where=current > 0)
     return np.asarray(scaled / scaled.max())

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray
 from sepset.errors import TooLarge
 from sepset.factors.algebra import Factor, num_entries
 from sepset.factors.table import Table
@@ -98,7 +98,7 @@ class PreparedBruteForce:
         columns = conditional.mode({}, 1)
         return Best({v: columns[self.problem.variables[v]][0] for v in over}, value.log_total)
 
-    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, NDArray[Any]]:
+    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the joint."""
         joint = self.joint(evidence)
         conditional, _ = joint.eliminate(joint.scope)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray
 from sepset.errors import NotApplicable, listing, nearest
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
 from sepset.inference.compiled.engine import PreparedTables, Zeros
@@ -119,7 +119,7 @@ class PreparedCliqueTree:
         """The most probable values of `over`, all other variables summed out first."""
         return self._elimination.best(evidence, over)
 
-    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, NDArray[Any]]:
+    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior."""
         return self._elimination.sample(num_rows, evidence, rng)
 

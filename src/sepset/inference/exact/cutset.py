@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray, Floats
 from sepset.errors import TooLarge, listing
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
@@ -189,7 +189,7 @@ class PreparedCutset:
 
         return marginal, -np.inf if whole.logs is None else float(whole.logs) + whole.shift
 
-    def _point(self, position: int, code: int) -> NDArray[np.float64]:
+    def _point(self, position: int, code: int) -> Floats:
         logs = np.full(int(self.problem.variables.cards[position]), -np.inf)
         logs[code] = 0.0
         return logs
@@ -205,14 +205,14 @@ class PreparedCutset:
                 found = Best({v: values[v] for v in over}, one.log_value + case.log_weight)
         return found
 
-    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, NDArray[Any]]:
+    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable: first the case of each row, then the rest."""
         hidden = self._hidden(evidence)
         cases = list(self._cases(self._plan(hidden, evidence, joint=False, shown=()), evidence))
         logs = np.array([self._cases_engine.log_partition(case.evidence) + case.log_weight for case in cases])
         weights = np.exp(logs - logs.max())
         which = rng.choice(len(cases), size=num_rows, p=weights / weights.sum())
-        columns: dict[int, NDArray[Any]] = {v: np.zeros(num_rows, np.int64) for v in hidden}
+        columns: dict[int, AnyArray] = {v: np.zeros(num_rows, np.int64) for v in hidden}
         for number in np.unique(which).tolist():
             rows = np.flatnonzero(which == number)
             drawn = self._cases_engine.sample(len(rows), cases[number].evidence, rng)
@@ -346,10 +346,10 @@ class _LogSum:
     """A running sum of arrays given by logarithms, near one in size."""
 
     def __init__(self) -> None:
-        self.logs: NDArray[np.float64] | None = None
+        self.logs: Floats | None = None
         self.shift = 0.0
 
-    def add(self, logs: NDArray[np.float64], log_weight: float) -> None:
+    def add(self, logs: Floats, log_weight: float) -> None:
         if self.logs is None:
             self.logs, self.shift = np.array(logs, dtype=np.float64), log_weight
         else:

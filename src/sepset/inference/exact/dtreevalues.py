@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Int32s, Ints
 from sepset.factors.table import LN2, Table
 from sepset.inference.exact.dtree import ENTRY_BYTES, Dtree
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 QUANTUM = 1_000_000
 """States between two returns to Python, where an interrupt is noticed."""
@@ -105,7 +102,7 @@ class _Layout:
         self.order = sorted((i for i, home in enumerate(tree.homes) if home >= 0), key=lambda i: tree.homes[i])
         self.tables = [tables[i] for i in self.order]
 
-    def arrays(self) -> tuple[Ints, Ints, Ints, Ints, Ints, Floats, NDArray[np.int32]]:
+    def arrays(self) -> tuple[Ints, Ints, Ints, Ints, Ints, Floats, Int32s]:
         """Nodes, children, factors, their arguments, contexts, values and exponents."""
         factors, args = self._factors()
         values, exponents = _numbers(self.tables)
@@ -145,7 +142,7 @@ class _Layout:
         return _matrix(rows, 4), _matrix(args, 2)
 
 
-def _numbers(tables: Sequence[Table]) -> tuple[Floats, NDArray[np.int32]]:
+def _numbers(tables: Sequence[Table]) -> tuple[Floats, Int32s]:
     """Every entry as a mantissa and an exponent in the machine's units, zero unless the entry is extreme."""
     values, exponents = [], []
     for table in tables:

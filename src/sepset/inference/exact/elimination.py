@@ -14,8 +14,8 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray
 from sepset.errors import NotClosed, listing
 from sepset.factors.algebra import AnyVariable, Columns, Conditional, Factor
 from sepset.factors.table import Table
@@ -242,7 +242,7 @@ class PreparedElimination:
         columns = read_back(maximized, 1, None)
         return Best({v: columns[self.problem.variables[v]][0] for v in over}, log_value)
 
-    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, NDArray[Any]]:
+    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior."""
         hidden = [v for v in range(len(self.problem.variables)) if v not in set(evidence.observed)]
         plan = self._plan(hidden, evidence, [], joint=False)

@@ -17,8 +17,8 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray
 from sepset.errors import NotApplicable
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
@@ -261,7 +261,7 @@ class PreparedPasses:
         """The most probable values of `over`, all other variables summed out first."""
         return self._elimination.best(evidence, over)
 
-    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, NDArray[Any]]:
+    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior."""
         return self._elimination.sample(num_rows, evidence, rng)
 

@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import check_size
 from sepset.factors.table import Table
@@ -30,7 +30,7 @@ from sepset.inference.exact.dtree import (
     make_dtree,
     useful,
 )
-from sepset.inference.exact.dtreevalues import Ints, Recursion
+from sepset.inference.exact.dtreevalues import Recursion
 from sepset.inference.exact.elimination import product
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.method import Answer, Best, check_settings, dense
@@ -213,7 +213,7 @@ class PreparedConditioning:
         place = {plan.tree.names[node]: node for node in maximized}
         return Best({v: codes[0, place[self.problem.variables[v].name]] for v in over}, float(log_value))
 
-    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, NDArray[Any]]:
+    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior, from the dtree's roots down."""
         hidden = [v for v in range(len(self.problem.variables)) if v not in set(evidence.observed)]
         plan = self._plan(hidden, evidence)
@@ -314,14 +314,14 @@ def _distinct(rows: Ints) -> tuple[Ints, Ints]:
     return found, group.reshape(-1)
 
 
-def _reduce(logs: NDArray[np.float64], maximize: bool) -> float:
+def _reduce(logs: Floats, maximize: bool) -> float:
     top = float(logs.max())
     if maximize or top == -np.inf:
         return top
     return top + math.log(float(np.exp(logs - top).sum()))
 
 
-def _picked(logs: NDArray[np.float64], group: Ints, rng: np.random.Generator | None) -> Ints:
+def _picked(logs: Floats, group: Ints, rng: np.random.Generator | None) -> Ints:
     """The state of each row: the mode of its group's values, or a draw in proportion to them."""
     if rng is None:
         return np.asarray(logs.argmax(axis=1)[group])

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from sepset.base.arraytypes import Floats
 from sepset.errors import NotApplicable
 from sepset.inference.method import Best, Prepared
-from sepset.variables.evidence import Array, Evidence
+from sepset.variables.evidence import Evidence
 
 
 def k_best(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) -> list[Best]:
@@ -30,7 +31,7 @@ def k_best(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) 
     if any(cards[v] == 0 for v in over):
         raise NotApplicable("The k best need discrete variables; continuous ones have no second best. Use k=1.")
     counter = itertools.count()
-    heap: list[tuple[float, int, Best, dict[int, Array]]] = [(-first.log_value, next(counter), first, {})]
+    heap: list[tuple[float, int, Best, dict[int, Floats]]] = [(-first.log_value, next(counter), first, {})]
     found: list[Best] = []
     while heap and len(found) < k:
         _, _, best, cell = heapq.heappop(heap)
@@ -45,8 +46,8 @@ def k_best(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) 
 
 
 def _split(
-    values: Mapping[int, Any], cell: dict[int, Array], over: Sequence[int], cards: list[int]
-) -> list[dict[int, Array]]:
+    values: Mapping[int, Any], cell: dict[int, Floats], over: Sequence[int], cards: list[int]
+) -> list[dict[int, Floats]]:
     """The cell without one assignment, as disjoint smaller cells."""
     cells = []
     prefix = dict(cell)
@@ -60,6 +61,6 @@ def _split(
     return cells
 
 
-def _masked(evidence: Evidence, cell: dict[int, Array]) -> Evidence:
+def _masked(evidence: Evidence, cell: dict[int, Floats]) -> Evidence:
     weights = {v: np.asarray(evidence.weights.get(v, 1.0) * mask) for v, mask in cell.items()}
     return Evidence(evidence.codes, {**evidence.weights, **weights}, evidence.soft, evidence.reals)

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sepset.base.threads import Cancel, in_order, num_threads
+from sepset.base.arraytypes import AnyArray, Bytes, Floats, Ints
+from sepset.base.threads import in_order, num_threads
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, ImpossibleEvidence, TooLarge, listing
 from sepset.graphs.ordering import OrderingMethod
@@ -29,9 +29,6 @@ from sepset.inference.rows.program import LANES, LoadedRows, RowProgram, row_pro
 from sepset.inference.rows.rowwise import RowAnswers, Workers, row_by_row
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 PLAN_SECONDS = 5e-5
 """What planning is taken to cost for each variable; multiplications and instructions of a block run in these times."""
@@ -57,7 +54,7 @@ class Chunk(NamedTuple):
     log_partition: Floats
     marginals: dict[int, Floats]
     totals: Floats | float
-    wide: NDArray[np.uint8]
+    wide: Bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +110,7 @@ class RowTables:
                     totals += weight[row] * self.factor_marginals(evidence)
         return totals, log_partition
 
-    def expected_counts(self, dataset: Dataset, weights: NDArray[Any] | None, workers: Workers) -> ExpectedCounts:
+    def expected_counts(self, dataset: Dataset, weights: AnyArray | None, workers: Workers) -> ExpectedCounts:
         """The expected counts of a dataset whose variables are the problem's, as far as it has columns."""
         weight = _weights(dataset, weights)
         totals, log_partition = self.counts(Findings.of(dataset, self.problem.variables), weight, workers)
@@ -134,7 +131,7 @@ class RowTables:
 
     def _tasks(
         self, rows: Findings, targets: tuple[int, ...], weights: Floats | None
-    ) -> Iterator[Callable[[Cancel], Chunk]]:
+    ) -> Iterator[Callable[[Bytes], Chunk]]:
         for program, members in self._programs(rows, targets, weights is not None):
             loaded = None if program is None else self._loaded.get(program, partial(LoadedRows.of, program, self.store))
             if loaded is None or not loaded.is_safe:
@@ -198,7 +195,7 @@ class RowTables:
         )
 
 
-def _weights(dataset: Dataset, weights: NDArray[Any] | None) -> Floats:
+def _weights(dataset: Dataset, weights: AnyArray | None) -> Floats:
     if weights is None:
         return np.ones(dataset.num_rows)
     given = np.asarray(weights, dtype=np.float64)
@@ -236,7 +233,7 @@ def _put(found: RowAnswers, place: slice | Ints, log_partition: Floats, probabil
 
 
 def _run(
-    loaded: LoadedRows, rows: Findings, targets: Sequence[int], weights: Floats | None, part: Ints, cancel: Cancel
+    loaded: LoadedRows, rows: Findings, targets: Sequence[int], weights: Floats | None, part: Ints, cancel: Bytes
 ) -> Chunk:
     weight = np.ones(len(part)) if weights is None else weights[part]
     log_partition, flat, totals, wide = loaded.run(rows.codes[_span(part)], weight, cancel)
@@ -249,7 +246,7 @@ def _is_short(task: partial[Chunk]) -> bool:
     return task.func is not _run or len(task.args[-1]) * _row_seconds(task.args[0].program) <= LONGEST
 
 
-def _left(tables: RowTables, targets: Sequence[int], part: Ints, cancel: Cancel) -> Chunk:
+def _left(tables: RowTables, targets: Sequence[int], part: Ints, cancel: Bytes) -> Chunk:
     """Rows for which no program runs: each is answered alone."""
     nothing = {v: np.full((len(part), int(tables.problem.variables.cards[v])), np.nan) for v in targets}
     return Chunk(part, np.full(len(part), -np.inf), nothing, 0.0, np.ones(len(part), np.uint8))

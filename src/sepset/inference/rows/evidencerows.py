@@ -5,20 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray, Floats, Int32s, Ints
 from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset, side_by_side
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
-
-Codes = NDArray[np.int32]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SAMPLE = 1024
 """How many of a large number of rows are looked at before all are compared."""
@@ -39,7 +34,7 @@ class Findings:
     """
 
     positions: tuple[int, ...]
-    codes: Codes = field(repr=False)
+    codes: Int32s = field(repr=False)
     real_positions: tuple[int, ...] = ()
     reals: Floats = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
 
@@ -90,7 +85,7 @@ class Findings:
         return tuple(sorted(v for v, c in zip(self.positions, self.codes[row].tolist(), strict=True) if c >= 0))
 
 
-def _has_finding(codes: NDArray[Any]) -> bool:
+def _has_finding(codes: AnyArray) -> bool:
     return bool((len(codes) and codes[0] >= 0) or codes.max(initial=-1) >= 0)
 
 
@@ -100,7 +95,7 @@ def _drawn(num_rows: int, count: int) -> Ints:
     return rows[np.diff(rows, prepend=-1) > 0]
 
 
-def distinct_rows(matrix: Codes, *, only_missing: bool = False) -> tuple[Ints, Ints]:
+def distinct_rows(matrix: Int32s, *, only_missing: bool = False) -> tuple[Ints, Ints]:
     """The first row of each kind in order of appearance, and which kind every row is.
 
     Where no two rows of a sample are of one kind, few in all are, and each counts as its own.

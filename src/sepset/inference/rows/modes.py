@@ -14,15 +14,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.variables.evidence import Evidence
 
 if TYPE_CHECKING:
     from sepset.inference.compiled.engine import PreparedTables
 
-Floats: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 Scope: TypeAlias = tuple[int, ...]
 Tensor: TypeAlias = tuple[Scope, Floats]
 """A scope of variable positions, and logarithms with an axis for rows (of length one where all share it) before it."""
@@ -31,7 +29,7 @@ HELD = 2**22
 """About how many numbers the tables of the rows that are completed together may have."""
 
 
-def row_modes(engine: PreparedTables, codes: Codes) -> tuple[Codes, Floats]:
+def row_modes(engine: PreparedTables, codes: Ints) -> tuple[Ints, Floats]:
     r"""The rows with $\arg\max_{\mathbf h} P(\mathbf h, \mathbf o)$ in their holes, and the log of that maximum.
 
     Rows of probability zero have -inf, and their completion means nothing. Among equals the choice is fixed by the
@@ -89,7 +87,7 @@ def _log(engine: PreparedTables, number: int) -> Floats:
         return np.asarray(np.log(table.values)[None])
 
 
-def _together(factors: list[Tensor], order: Sequence[int], cards: Codes, codes: Codes) -> tuple[Codes, Floats]:
+def _together(factors: list[Tensor], order: Sequence[int], cards: Ints, codes: Ints) -> tuple[Ints, Floats]:
     """The codes with their holes filled: variables maximized in order, then read back."""
     tensors = [*factors, *_masks(codes, cards)]
     steps: list[tuple[int, Scope, Floats]] = []
@@ -106,14 +104,14 @@ def _together(factors: list[Tensor], order: Sequence[int], cards: Codes, codes: 
     return filled, np.broadcast_to(_added(tensors, (), cards), (len(codes),))
 
 
-def _masks(codes: Codes, cards: Codes) -> Iterator[Tensor]:
+def _masks(codes: Ints, cards: Ints) -> Iterator[Tensor]:
     """What is found of each variable, as logarithms of 0 and 1."""
     for v, column in enumerate(codes.T):
         allowed = (column[:, None] < 0) | (column[:, None] == np.arange(int(cards[v])))
         yield (v,), np.where(allowed, 0.0, -np.inf)
 
 
-def _added(tensors: Sequence[Tensor], scope: Scope, cards: Codes) -> Floats:
+def _added(tensors: Sequence[Tensor], scope: Scope, cards: Ints) -> Floats:
     """The sum of tensors over a scope that holds all of theirs."""
     total = np.zeros((1, *(int(cards[u]) for u in scope)))
     for own, array in tensors:
@@ -123,7 +121,7 @@ def _added(tensors: Sequence[Tensor], scope: Scope, cards: Codes) -> Floats:
     return total
 
 
-def _one_by_one(engine: PreparedTables, codes: Codes) -> tuple[Codes, Floats]:
+def _one_by_one(engine: PreparedTables, codes: Ints) -> tuple[Ints, Floats]:
     """The same, one row after the other; findings are masks, so that one program serves every row."""
     cards = [int(card) for card in engine.problem.variables.cards]
     filled, logs = codes.copy(), np.zeros(len(codes))

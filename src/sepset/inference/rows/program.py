@@ -6,15 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Bytes, Floats, Int32s, Ints
 from sepset.base.lazy import lazy
-from sepset.inference.compiled.program import Ints
-from sepset.inference.compiled.question import NEVER, NOTHING, Floats, Question
+from sepset.inference.compiled.question import NEVER, NOTHING, Question
 from sepset.inference.compiled.store import FactorStore
-
-Codes = NDArray[np.int32]
-Flags = NDArray[np.uint8]
 
 LANES = (32, 16, 8)
 CACHED = 2 * 2**20
@@ -44,7 +40,7 @@ class RowProgram:
 
     question: Question
     lanes: int
-    varies: NDArray[np.bool_] = field(repr=False)
+    varies: Bools = field(repr=False)
     offsets: Ints = field(repr=False)
     size: int
     ops: Ints = field(repr=False)
@@ -108,7 +104,7 @@ def _lanes(entries: int) -> int:
     return next((n for n in LANES if 8 * n * entries <= CACHED), LANES[-1])
 
 
-def _varying(question: Question) -> NDArray[np.bool_]:
+def _varying(question: Question) -> Bools:
     """Which tensors findings reach: masks, factors that each row takes a part of, and what is computed from them."""
     from sepset.kernels.compiled import contraction as kernels
 
@@ -122,7 +118,7 @@ def _varying(question: Question) -> NDArray[np.bool_]:
     return varies
 
 
-def _instructions(question: Question, varies: NDArray[np.bool_], offsets: Ints, lanes: int) -> tuple[Ints, Ints, int]:
+def _instructions(question: Question, varies: Bools, offsets: Ints, lanes: int) -> tuple[Ints, Ints, int]:
     """The instructions with lanes in all strides, their groups, and the multiplications a row."""
     from sepset.kernels.compiled import contraction as kernels
 
@@ -140,7 +136,7 @@ def _instructions(question: Question, varies: NDArray[np.bool_], offsets: Ints, 
     return np.stack(rows, axis=1).astype(np.int64), groups.astype(np.int64), int(total.sum())
 
 
-def _parts(question: Question, varies: NDArray[np.bool_], offsets: Ints) -> tuple[Ints, Ints]:
+def _parts(question: Question, varies: Bools, offsets: Ints) -> tuple[Ints, Ints]:
     """The factors that move with findings, and those whose marginals are counted."""
     tail = list(question.program.rows.T[1:])
     inputs = slice(1, len(question.numbers) + 1)
@@ -163,7 +159,7 @@ class LoadedRows:
     store: FactorStore
     shared: Floats = field(repr=False)
     exponents: Ints = field(repr=False)
-    checks: Flags = field(repr=False)
+    checks: Bytes = field(repr=False)
     is_safe: bool
     _idle: list[tuple[Floats, Ints]] = field(default_factory=list, repr=False)
 
@@ -180,7 +176,7 @@ class LoadedRows:
             batches.bounds(program.ops, lows, highs, checks)
         return cls(program, store, plain, exponents, checks, store.is_safe and inside and not is_wide)
 
-    def run(self, codes: Codes, weights: Floats, cancel: Flags) -> tuple[Floats, Floats, Floats, Flags]:
+    def run(self, codes: Int32s, weights: Floats, cancel: Bytes) -> tuple[Floats, Floats, Floats, Bytes]:
         """Log partitions, marginals end to end, added-up factor marginals, and which rows need logarithms."""
         from sepset.kernels.rows import batches
 

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.inference.method import Prepared, dense
 from sepset.inference.rows.evidencerows import Findings
-
-Floats = NDArray[np.float64]
 
 
 class RowAnswers(NamedTuple):

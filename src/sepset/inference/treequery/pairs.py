@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.errors import ScopeError, TooLarge, nearest
 from sepset.factors.table import Table
 from sepset.graphs.clusters import CliqueTree
@@ -28,9 +28,6 @@ from sepset.inference.result import Answers
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 __all__ = ["PairSweep", "PairwiseMarginals", "two_names"]
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 
 class PairwiseMarginals(Answers[tuple[str, str], Table]):
@@ -42,7 +39,7 @@ class PairwiseMarginals(Answers[tuple[str, str], Table]):
     [[0.125, 0.125], [0.375, 0.375]]
     """
 
-    def __init__(self, variables: Sequence[Discrete], matrix: Array) -> None:
+    def __init__(self, variables: Sequence[Discrete], matrix: Floats) -> None:
         matrix.setflags(write=False)
         self.variables = tuple(variables)
         self.matrix = matrix
@@ -101,7 +98,7 @@ class _Counts:
         self.size = math.prod(size.get(name, 1) for name in names)
         self._kept = self._codes() if math.prod(size.values()) <= _KEPT else None
 
-    def _codes(self) -> Codes:
+    def _codes(self) -> Ints:
         """For each entry of the clique's table its place in the marginal."""
         codes = np.zeros([v.num_states for v in self._scope], np.intp)
         axis = {v.name: i for i, v in enumerate(self._scope)}
@@ -112,7 +109,7 @@ class _Counts:
                 codes = codes * len(states) + states.reshape(ends)
         return codes.reshape(-1)
 
-    def of(self, weights: Array) -> Array:
+    def of(self, weights: Floats) -> Floats:
         """The marginal, flat."""
         codes = self._codes() if self._kept is None else self._kept
         return np.bincount(codes, weights, self.size).astype(np.float64, copy=False)
@@ -130,7 +127,7 @@ class _Transition:
         self._source = _columns(scope, source, [*shared, *left])
         self._target = _columns(scope, target, [*shared, *right])
 
-    def send(self, given: Array, weights: Array) -> Array:
+    def send(self, given: Floats, weights: Floats) -> Floats:
         """The rows over the target, summed over what only the source has."""
         both, left, right = self._shape
         table = self._counts.of(weights).reshape(both, left, right)
@@ -148,7 +145,7 @@ def _entries(scope: Sequence[Discrete], names: Sequence[str]) -> int:
     return math.prod(v.num_states for v in scope if v.name in set(names))
 
 
-def _columns(scope: Sequence[Discrete], names: Sequence[str], order: Sequence[str]) -> Codes | slice:
+def _columns(scope: Sequence[Discrete], names: Sequence[str], order: Sequence[str]) -> Ints | slice:
     """Which columns of a table over `names` come in turn when its axes are put in another order."""
     size = {v.name: v.num_states for v in scope}
     inside = [name for name in names if name in size]
@@ -186,14 +183,14 @@ class _Node:
 
     clique: int
     scope: tuple[Discrete, ...]
-    rows: Codes
+    rows: Ints
     singles: tuple[tuple[slice, _Counts], ...]
     pairs: tuple[tuple[slice, slice, _Counts], ...]
     stack: tuple[_Counts, ...]
     sepset: _Counts
     children: tuple[_Child, ...]
 
-    def visit(self, weights: Array, below: list[tuple[Codes, Array]], answer: Array, single: Array) -> None:
+    def visit(self, weights: Floats, below: list[tuple[Ints, Floats]], answer: Floats, single: Floats) -> None:
         """Write the pairs that meet here, and put to `below` the rows of everything under the sepset, given it."""
         for place, counts in self.singles:
             single[place] = counts.of(weights)
@@ -221,7 +218,7 @@ class _Node:
 
 
 _KEPT = 2**16
-_NOTHING: tuple[Codes, Array] = (np.zeros(0, np.intp), np.zeros((0, 0)))
+_NOTHING: tuple[Ints, Floats] = (np.zeros(0, np.intp), np.zeros((0, 0)))
 
 
 class PairSweep:
@@ -329,11 +326,11 @@ class PairSweep:
         scopes = {node.clique: node.scope for node in self._nodes}
         return self.sweep([_flat(belief, scopes[i]) for i, belief in enumerate(beliefs)])
 
-    def sweep(self, beliefs: Sequence[Array]) -> PairwiseMarginals:
+    def sweep(self, beliefs: Sequence[Floats]) -> PairwiseMarginals:
         """Every pair, from normalized beliefs as flat arrays, axes in the order of each clique."""
         states = sum(v.num_states for v in self.variables)
         answer, single = np.zeros((states, states)), np.zeros(states)
-        below: list[tuple[Codes, Array]] = []
+        below: list[tuple[Ints, Floats]] = []
         for node in self._nodes:
             node.visit(beliefs[node.clique], below, answer, single)
         parts = [below[len(self._upward) + i][0] for i in range(len(self._roots))]
@@ -344,7 +341,7 @@ class PairSweep:
         return PairwiseMarginals(self.variables, answer)
 
 
-def _flat(belief: Any, scope: Sequence[Discrete]) -> Array:
+def _flat(belief: Any, scope: Sequence[Discrete]) -> Floats:
     """The normalized belief over a scope without one-state variables, flat."""
     table = dense(belief)
     names = {v.name for v in scope}

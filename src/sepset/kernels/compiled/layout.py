@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.kernels.compile import kernel
 from sepset.kernels.compiled.contraction import (
     BATCH,
@@ -47,9 +47,6 @@ from sepset.kernels.compiled.contraction import (
 )
 from sepset.kernels.compiled.steps import ONE
 
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
 NUM_GROUPS, ROOM = 0, 1
 
 # Nanoseconds, by measurement: a product in an inner loop, more for each operand by its stride there, the start of an
@@ -72,10 +69,10 @@ class Tensors(NamedTuple):
     """
 
     cards: Floats
-    start: Longs
-    pool: Longs
+    start: Ints
+    pool: Ints
     sizes: Floats
-    steps: Longs
+    steps: Ints
 
 
 class Desk(NamedTuple):
@@ -88,14 +85,14 @@ class Desk(NamedTuple):
         axes: ranks of the step at hand: its union, then packing orders.
     """
 
-    groups: Longs
-    tally: Longs
-    strides: Longs
-    axes: Longs
+    groups: Ints
+    tally: Ints
+    strides: Ints
+    axes: Ints
 
 
 @kernel(borrows=True)
-def _set_strides(book: Tensors, tensor: int, row: Longs, on: bool) -> None:
+def _set_strides(book: Tensors, tensor: int, row: Ints, on: bool) -> None:
     step = 1
     for k in range(book.start[tensor + 1] - 1, book.start[tensor] - 1, -1):
         r = book.pool[k]
@@ -131,7 +128,7 @@ def _pad(desk: Desk, first: int) -> int:
 
 
 @kernel(inline=True)
-def _union(book: Tensors, a: int, b: int, axes: Longs) -> int:
+def _union(book: Tensors, a: int, b: int, axes: Ints) -> int:
     """Write the ranks of two scopes that have more than one state, ascending; how many they are."""
     pool = book.pool
     i, j, end_i, end_j = book.start[a], book.start[b], book.start[a + 1], book.start[b + 1]
@@ -160,7 +157,7 @@ def _reach(stride: int) -> float:
 
 
 @kernel(borrows=True)
-def _inner_cost(group: Longs) -> float:
+def _inner_cost(group: Ints) -> float:
     """Nanoseconds a product where this group runs innermost."""
     return float(PRODUCT + _reach(group[1]) + _reach(group[2]) + _reach(group[3]) + INNER / group[0])
 
@@ -206,7 +203,7 @@ def _stream(desk: Desk, first: int, count: int, big_a: bool, big_b: bool, big_d:
 
 
 @kernel(inline=True)
-def _roles(desk: Desk, num: int, part: Longs, book: Tensors) -> bool:
+def _roles(desk: Desk, num: int, part: Ints, book: Tensors) -> bool:
     """Sort the union into batch, left, inner and right (rows of `part`, their sizes last); False where a variable of
     one operand alone is summed, which is no matrix product."""
     for c in range(4):
@@ -228,7 +225,7 @@ def _roles(desk: Desk, num: int, part: Longs, book: Tensors) -> bool:
 
 
 @kernel(borrows=True)
-def _listed(part: Longs, second: int, third: int, axes: Longs) -> tuple[int, bool]:
+def _listed(part: Ints, second: int, third: int, axes: Ints) -> tuple[int, bool]:
     """Write batch, then two other roles, one after the other; how many axes, and whether they ascend."""
     num = 0
     ascends = True
@@ -241,12 +238,12 @@ def _listed(part: Longs, second: int, third: int, axes: Longs) -> tuple[int, boo
 
 
 @kernel(borrows=True)
-def _ascends(part: Longs, second: int, third: int, axes: Longs) -> bool:
+def _ascends(part: Ints, second: int, third: int, axes: Ints) -> bool:
     return _listed(part, second, third, axes)[1]
 
 
 @kernel(borrows=True)
-def _copy_groups(book: Tensors, desk: Desk, part: Longs, second: int, third: int, operand: int) -> tuple[int, int]:
+def _copy_groups(book: Tensors, desk: Desk, part: Ints, second: int, third: int, operand: int) -> tuple[int, int]:
     """Groups that copy operand a or b to a contiguous block (batch, second, third), or such a block to d."""
     num, _ = _listed(part, second, third, desk.axes)
     first = desk.tally[NUM_GROUPS]
@@ -283,7 +280,7 @@ def _unpack_groups(book: Tensors, desk: Desk, num: int, first: int) -> int:
 
 
 @kernel(borrows=True)
-def _emit_matrix(book: Tensors, desk: Desk, op: Longs, part: Longs, work: float, loops: float) -> None:
+def _emit_matrix(book: Tensors, desk: Desk, op: Ints, part: Ints, work: float, loops: float) -> None:
     """Turn an instruction into a batch of matrix products where that is faster than loops, packing what must be."""
     count, m, k, n = part[0, 1], part[1, 1], part[2, 1], part[3, 1]
     if GEMM * work + CALL * count >= loops * work:
@@ -309,7 +306,7 @@ def _emit_matrix(book: Tensors, desk: Desk, op: Longs, part: Longs, work: float,
 
 
 @kernel(borrows=True)
-def _emit(book: Tensors, desk: Desk, offsets: Longs, s: int, op: Longs, part: Longs) -> float:
+def _emit(book: Tensors, desk: Desk, offsets: Ints, s: int, op: Ints, part: Ints) -> float:
     """Write one instruction; its multiplications."""
     d, a, b = book.steps[s, 0], book.steps[s, 1], book.steps[s, 2]
     op[KIND], op[DST], op[A], op[B] = LOOPS, offsets[d], offsets[a], offsets[b]
@@ -335,7 +332,7 @@ def _emit(book: Tensors, desk: Desk, offsets: Longs, s: int, op: Longs, part: Lo
 
 
 @kernel(borrows=True)
-def _emit_all(book: Tensors, desk: Desk, offsets: Longs, size: int, ops: Longs, part: Longs) -> float:
+def _emit_all(book: Tensors, desk: Desk, offsets: Ints, size: int, ops: Ints, part: Ints) -> float:
     """Write every instruction; their multiplications."""
     work = 0.0
     for s in range(len(ops)):
@@ -348,16 +345,16 @@ def _emit_all(book: Tensors, desk: Desk, offsets: Longs, size: int, ops: Longs, 
 def _gather_rows(
     book: Tensors,
     desk: Desk,
-    offsets: Longs,
-    start: Longs,
-    members: Longs,
-    strides: Longs,
-    places: Longs,
-    numbers: Longs,
-    rank: Longs,
-    seen: Longs,
-    rows: Longs,
-    fixed: Longs,
+    offsets: Ints,
+    start: Ints,
+    members: Ints,
+    strides: Ints,
+    places: Ints,
+    numbers: Ints,
+    rank: Ints,
+    seen: Ints,
+    rows: Ints,
+    fixed: Ints,
 ) -> None:
     """Write how factors are copied from the store: a row each, with what findings add to its place in `fixed`."""
     top = 0
@@ -384,21 +381,21 @@ def _gather_rows(
 @kernel
 def assemble(
     cards: Floats,
-    bounds: Longs,
-    pool: Longs,
+    bounds: Ints,
+    pool: Ints,
     sizes: Floats,
-    steps: Longs,
-    start: Longs,
-    members: Longs,
-    strides: Longs,
-    places: Longs,
-    numbers: Longs,
-    rank: Longs,
-    seen: Longs,
-    roots: Longs,
-    wanted: Longs,
-    found: Longs,
-) -> tuple[Longs, Longs, Longs, int, float, Longs, Longs, Longs, Longs, Longs]:
+    steps: Ints,
+    start: Ints,
+    members: Ints,
+    strides: Ints,
+    places: Ints,
+    numbers: Ints,
+    rank: Ints,
+    seen: Ints,
+    roots: Ints,
+    wanted: Ints,
+    found: Ints,
+) -> tuple[Ints, Ints, Ints, int, float, Ints, Ints, Ints, Ints, Ints]:
     """A contraction as instructions, and how its factors come from the store.
 
     Args:

@@ -9,17 +9,14 @@ Every instruction runs as loops, twice: once for the maxima, and once for the su
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.kernels.compile import kernel
 from sepset.kernels.compiled.contraction import COUNT, DST, FIRST, SIZE, A, B, advance
 
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
-
 
 @kernel(borrows=True)
-def _fold(w: Floats, sums: Floats, op: Longs, groups: Longs, add: bool, counter: Longs) -> None:
+def _fold(w: Floats, sums: Floats, op: Ints, groups: Ints, add: bool, counter: Ints) -> None:
     """Keep the largest $\\log a + \\log b$ of each result in `w`; or add up what lies below it, in `sums`."""
     a, b, d, base = op[A], op[B], op[DST], op[DST]
     first, outer = op[FIRST], op[COUNT] - 1
@@ -41,7 +38,7 @@ def _fold(w: Floats, sums: Floats, op: Longs, groups: Longs, add: bool, counter:
 
 
 @kernel
-def execute_log(w: Floats, ops: Longs, groups: Longs, maximize: bool, cancel: NDArray[np.uint8]) -> None:
+def execute_log(w: Floats, ops: Ints, groups: Ints, maximize: bool, cancel: Bytes) -> None:
     """Run the instructions in order, until `cancel` is raised."""
     counter = np.zeros(64, np.int64)
     widest = 1
@@ -67,7 +64,7 @@ def execute_log(w: Floats, ops: Longs, groups: Longs, maximize: bool, cancel: ND
 
 
 @kernel
-def normalize_log(w: Floats, places: Longs, starts: Longs) -> tuple[Floats, Floats]:
+def normalize_log(w: Floats, places: Ints, starts: Ints) -> tuple[Floats, Floats]:
     """Distributions end to end, part i from the logarithms at `places[i]`, and the logarithm of each part's total."""
     values, totals = np.empty(starts[-1]), np.empty(len(places))
     for i in range(len(places)):

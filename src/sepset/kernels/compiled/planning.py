@@ -7,16 +7,13 @@ order is known, and by *rank*, their place in it, from then on.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.kernels.compile import kernel
-
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @kernel(inline=True)
-def _local_scopes(start: Longs, members: Longs, rows: Longs, place: Longs, together: Longs) -> tuple[Longs, Longs]:
+def _local_scopes(start: Ints, members: Ints, rows: Ints, place: Ints, together: Ints) -> tuple[Ints, Ints]:
     """The chosen rows with each member replaced by its place, ascending, members without one (-1) left out; and one
     more row of places."""
     total = len(together)
@@ -45,7 +42,7 @@ def _local_scopes(start: Longs, members: Longs, rows: Longs, place: Longs, toget
 
 
 @kernel
-def transposed(start: Longs, members: Longs, num: int) -> tuple[Longs, Longs]:
+def transposed(start: Ints, members: Ints, num: int) -> tuple[Ints, Ints]:
     """For each of `num` members the rows that hold it, ascending."""
     back_start = np.zeros(num + 1, np.int64)
     for k in range(start[-1]):
@@ -62,7 +59,7 @@ def transposed(start: Longs, members: Longs, num: int) -> tuple[Longs, Longs]:
 
 
 @kernel(inline=True)
-def _adjacency(start: Longs, members: Longs, num: int) -> tuple[Longs, Longs]:
+def _adjacency(start: Ints, members: Ints, num: int) -> tuple[Ints, Ints]:
     """The graph that joins the members of every row: for each node its neighbors, ascending."""
     row_start, rows = transposed(start, members, num)
     total = 0
@@ -87,8 +84,8 @@ def _adjacency(start: Longs, members: Longs, num: int) -> tuple[Longs, Longs]:
 
 @kernel
 def scope_graph(
-    start: Longs, members: Longs, rows: Longs, place: Longs, together: Longs, num: int
-) -> tuple[Longs, Longs, Longs, Longs]:
+    start: Ints, members: Ints, rows: Ints, place: Ints, together: Ints, num: int
+) -> tuple[Ints, Ints, Ints, Ints]:
     """The chosen rows by place, as compressed rows, and the graph over `num` places that joins the members of each.
 
     Args:
@@ -102,8 +99,8 @@ def scope_graph(
 
 @kernel
 def eliminate(
-    start: Longs, neighbors: Longs, order: Longs, cards: Floats
-) -> tuple[Longs, Longs, Longs, Longs, Floats, Floats, float]:
+    start: Ints, neighbors: Ints, order: Ints, cards: Floats
+) -> tuple[Ints, Ints, Ints, Ints, Floats, Floats, float]:
     """Message scopes as ranks (compressed rows), the rank each message goes to, the clique that absorbs each; the
     entries of each clique, the states by rank, and the entries of all maximal cliques.
 
@@ -171,7 +168,7 @@ def eliminate(
 
 
 @kernel(inline=True)
-def _absorbers(start: Longs, parents: Longs) -> Longs:
+def _absorbers(start: Ints, parents: Ints) -> Ints:
     """For each rank that of the maximal clique which contains its clique; itself where it is maximal."""
     n = len(parents)
     keeper = np.arange(n)
@@ -183,7 +180,7 @@ def _absorbers(start: Longs, parents: Longs) -> Longs:
 
 
 @kernel
-def maximal_cliques(start: Longs, scopes: Longs, absorbed: Longs, num: int) -> tuple[Longs, Longs, Longs]:
+def maximal_cliques(start: Ints, scopes: Ints, absorbed: Ints, num: int) -> tuple[Ints, Ints, Ints]:
     """For each rank its clique, -1 from rank `num` on; and the sepset that each clique passes on (compressed rows).
 
     The variables a clique eliminates are consecutive in its scope, and its sepset is the message of the last of them.

@@ -7,27 +7,23 @@ flat values from `offsets[f]` on. The states of variable v are `first[v]` to `fi
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.kernels.compile import kernel
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 
 
 @kernel
 def forbid_states(
-    start: Longs,
-    members: Longs,
-    strides: Longs,
-    offsets: Longs,
+    start: Ints,
+    members: Ints,
+    strides: Ints,
+    offsets: Ints,
     values: Floats,
-    first: Longs,
+    first: Ints,
     allowed: Bytes,
-    home_start: Longs,
-    homes: Longs,
-    queue: Longs,
+    home_start: Ints,
+    homes: Ints,
+    queue: Ints,
 ) -> bool:
     """Forbid every state that some factor supports with no allowed states of its others, until there is none.
 
@@ -80,15 +76,15 @@ def forbid_states(
 def _mark_supported(
     begin: int,
     end: int,
-    members: Longs,
-    strides: Longs,
+    members: Ints,
+    strides: Ints,
     offset: int,
     values: Floats,
-    first: Longs,
+    first: Ints,
     allowed: Bytes,
     seen: Bytes,
-    codes: Longs,
-    lack: Longs,
+    codes: Ints,
+    lack: Ints,
 ) -> None:
     """Mark the states that positive entries with allowed states have, until all allowed ones are marked.
 
@@ -155,8 +151,8 @@ def _next_allowed(allowed: Bytes, s: int, end: int) -> int:
 
 @kernel
 def allowed_cells(
-    start: Longs, members: Longs, strides: Longs, offsets: Longs, first: Longs, allowed: Bytes
-) -> tuple[Longs, Longs, Longs]:
+    start: Ints, members: Ints, strides: Ints, offsets: Ints, first: Ints, allowed: Bytes
+) -> tuple[Ints, Ints, Ints]:
     """Every factor restricted to allowed states: the places of its entries in the whole store, in C order end to end,
     where each factor begins among them, and the strides of the smaller tables."""
     num = len(start) - 1

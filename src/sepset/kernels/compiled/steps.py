@@ -8,12 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.kernels.compile import kernel
-
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 ONE = 0
 TENSORS, STEPS, STAMP = 0, 1, 2
@@ -34,14 +31,14 @@ class Ledger(NamedTuple):
     """
 
     cards: Floats
-    start: Longs
-    pool: Longs
+    start: Ints
+    pool: Ints
     sizes: Floats
-    steps: Longs
-    made: Longs
-    counts: Longs
-    stamps: Longs
-    scope: Longs
+    steps: Ints
+    made: Ints
+    counts: Ints
+    stamps: Ints
+    scope: Ints
 
 
 @kernel(borrows=True)
@@ -67,7 +64,7 @@ def _add_step(book: Ledger, first: int, second: int, length: int) -> int:
 
 
 @kernel(borrows=True)
-def _stamp(book: Ledger, ranks: Longs, first: int, end: int) -> None:
+def _stamp(book: Ledger, ranks: Ints, first: int, end: int) -> None:
     for k in range(first, end):
         book.stamps[ranks[k]] = book.made[STAMP]
 
@@ -122,7 +119,7 @@ def _join(book: Ledger, a: int, b: int) -> tuple[int, float, float]:
 
 
 @kernel(borrows=True)
-def _multiply(book: Ledger, work: Longs, i: int, j: int) -> None:
+def _multiply(book: Ledger, work: Ints, i: int, j: int) -> None:
     """Put the product of two tensors at hand in the place of the first; the second's is left as it is."""
     a, b = work[i], work[j]
     length, _, _ = _join(book, a, b)
@@ -146,7 +143,7 @@ def _is_same_scope(book: Ledger, a: int, b: int) -> bool:
 
 
 @kernel(inline=True)
-def _merge_equal(book: Ledger, work: Longs, num: int) -> int:
+def _merge_equal(book: Ledger, work: Ints, num: int) -> int:
     """Multiply tensors of equal scope, which no order can do for less; how many tensors are left."""
     i = 0
     while i < num:
@@ -163,7 +160,7 @@ def _merge_equal(book: Ledger, work: Longs, num: int) -> int:
 
 
 @kernel(borrows=True)
-def _rate(book: Ledger, work: Longs, i: int, j: int, growth: Floats, union: Floats) -> None:
+def _rate(book: Ledger, work: Ints, i: int, j: int, growth: Floats, union: Floats) -> None:
     """Note by how much the product of two tensors at hand outgrows them, and its multiplications."""
     _, size, total = _join(book, work[i], work[j])
     low, high = min(i, j), max(i, j)
@@ -172,7 +169,7 @@ def _rate(book: Ledger, work: Longs, i: int, j: int, growth: Floats, union: Floa
 
 
 @kernel
-def _merge_pairs(book: Ledger, work: Longs, num: int) -> None:
+def _merge_pairs(book: Ledger, work: Ints, num: int) -> None:
     """Multiply pair by pair until one is left, always the pair whose product grows least over its operands; less work
     breaks ties. What a pair would grow does not change when others are multiplied."""
     growth, union = np.empty((num, num)), np.empty((num, num))
@@ -199,7 +196,7 @@ def _merge_pairs(book: Ledger, work: Longs, num: int) -> None:
 
 
 @kernel(borrows=True)
-def _combine(book: Ledger, work: Longs, num: int) -> int:
+def _combine(book: Ledger, work: Ints, num: int) -> int:
     """One tensor over the stamped variables from several, pair by pair; private variables are summed at once."""
     if num == 0:
         return ONE
@@ -221,7 +218,7 @@ def _combine(book: Ledger, work: Longs, num: int) -> int:
 
 @kernel(borrows=True)
 def _send(
-    book: Ledger, group: Longs, last: int, message: int, tensor: int, head: Longs, tail: Longs, behind: Longs
+    book: Ledger, group: Ints, last: int, message: int, tensor: int, head: Ints, tail: Ints, behind: Ints
 ) -> None:
     """Queue a tensor at the clique that eliminates its first variable; the last queue takes the rest."""
     first = book.start[tensor]
@@ -236,8 +233,8 @@ def _send(
 
 @kernel(inline=True)
 def _contract(
-    book: Ledger, num_inputs: int, group: Longs, sep_start: Longs, sepsets: Longs, kept: Longs
-) -> tuple[Longs, Longs, Longs]:
+    book: Ledger, num_inputs: int, group: Ints, sep_start: Ints, sepsets: Ints, kept: Ints
+) -> tuple[Ints, Ints, Ints]:
     """The forward sweep: cliques in order, each contracted to its sepset.
 
     Returns the roots (what no clique takes, with kept variables multiplied into one), and the tensors that each clique
@@ -279,7 +276,7 @@ def _contract(
 
 
 @kernel(inline=True)
-def _cheapest_homes(book: Ledger) -> Longs:
+def _cheapest_homes(book: Ledger) -> Ints:
     """For each rank the smallest tensor that mentions it."""
     homes = np.full(len(book.cards), -1, np.int64)
     for t in range(book.made[TENSORS]):
@@ -291,7 +288,7 @@ def _cheapest_homes(book: Ledger) -> Longs:
 
 
 @kernel(inline=True)
-def _differentiate(book: Ledger, wanted: Longs, roots: Longs) -> Longs:
+def _differentiate(book: Ledger, wanted: Ints, roots: Ints) -> Ints:
     """Append the reverse sweep; for each forward tensor its adjoint, -1 where nothing wanted depends on it.
 
     An adjoint leaves out the variables it does not depend on.
@@ -334,7 +331,7 @@ def _add_read(book: Ledger, t: int, adjoint: int, target: int) -> int:
 
 
 @kernel(inline=True)
-def _room(numbers: Longs, start: Longs, rank: Longs, group: Longs, sep_start: Longs, num_kept: int) -> tuple[int, int]:
+def _room(numbers: Ints, start: Ints, rank: Ints, group: Ints, sep_start: Ints, num_kept: int) -> tuple[int, int]:
     """How many more tensors there can be, two for each that a clique takes, two adjoints for each of these, and the
     reads; and the most variables one can have."""
     num_groups = len(sep_start) - 1
@@ -352,7 +349,7 @@ def _room(numbers: Longs, start: Longs, rank: Longs, group: Longs, sep_start: Lo
 
 @kernel(inline=True)
 def _open_book(
-    start: Longs, members: Longs, numbers: Longs, rank: Longs, touched: Longs, cards: Floats, room: int, widest: int
+    start: Ints, members: Ints, numbers: Ints, rank: Ints, touched: Ints, cards: Floats, room: int, widest: int
 ) -> Ledger:
     """The inputs: reduced factors, likelihoods, and a neutral tensor for each variable that none of these mentions."""
     num, most = len(cards), len(numbers) + len(touched) + len(cards)
@@ -404,19 +401,19 @@ def _open_book(
 
 @kernel
 def trace(
-    start: Longs,
-    members: Longs,
-    numbers: Longs,
-    rank: Longs,
-    touched: Longs,
+    start: Ints,
+    members: Ints,
+    numbers: Ints,
+    rank: Ints,
+    touched: Ints,
     cards: Floats,
-    group: Longs,
-    sep_start: Longs,
-    sepsets: Longs,
-    kept: Longs,
-    targets: Longs,
+    group: Ints,
+    sep_start: Ints,
+    sepsets: Ints,
+    kept: Ints,
+    targets: Ints,
     num_reads: int,
-) -> tuple[Longs, Longs, Floats, Longs, Longs, Longs, Longs, Longs, int, int]:
+) -> tuple[Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, int, int]:
     """All steps of a question: the forward sweep over cliques, the reverse sweep where anything is read, the reads.
 
     Args:

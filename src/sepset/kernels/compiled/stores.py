@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.kernels.compile import kernel
-
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @kernel
 def settle(
-    values: Floats, offsets: Longs, start: Longs, members: Longs, cards: Longs, near: int, safe: int
-) -> tuple[Longs, Longs, bool]:
+    values: Floats, offsets: Ints, start: Ints, members: Ints, cards: Ints, near: int, safe: int
+) -> tuple[Ints, Ints, bool]:
     """For each factor the power of two to take out so that its largest entry is near one, zero where it is near enough;
     the stride of each of its variables; and whether every factor's range is below `safe` powers of two.
 

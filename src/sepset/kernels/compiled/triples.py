@@ -9,13 +9,9 @@ $$\bar a_i \mathrel{+}= \bar d_k\, b_j, \qquad \bar b_j \mathrel{+}= \bar d_k\, 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bytes, Floats, Ints, UInt32s
 from sepset.kernels.compile import kernel
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
-Places = NDArray[np.uint32]
 
 # The largest entry stays within 2 to plus or minus LIMIT; a range of more bits than RANGE is flagged.
 LIMIT, RANGE = 60, 450
@@ -23,15 +19,15 @@ LIMIT, RANGE = 60, 450
 
 @kernel
 def input_support(
-    start: Longs,
-    members: Longs,
-    strides: Longs,
+    start: Ints,
+    members: Ints,
+    strides: Ints,
     offset: int,
     values: Floats,
-    cards: Longs,
-    rank: Longs,
+    cards: Ints,
+    rank: Ints,
     number: int,
-) -> tuple[Longs, Longs]:
+) -> tuple[Ints, Ints]:
     """The cells of a factor over its ranked variables, ascending by rank, that some value of the others leaves
     positive; and the place in the store of each, the others' codes zero."""
     begin, arity = start[number], start[number + 1] - start[number]
@@ -73,7 +69,7 @@ def input_support(
 
 
 @kernel
-def _split(cells: Longs, scope: Longs, cards: Longs, weights: Longs) -> Longs:
+def _split(cells: Ints, scope: Ints, cards: Ints, weights: Ints) -> Ints:
     """For each cell the sum over its scope of code times weight."""
     found = np.zeros(len(cells), np.int64)
     for i in range(len(cells)):
@@ -87,8 +83,8 @@ def _split(cells: Longs, scope: Longs, cards: Longs, weights: Longs) -> Longs:
 
 @kernel
 def join_step(
-    cells_a: Longs, scope_a: Longs, cells_b: Longs, scope_b: Longs, scope_d: Longs, cards: Longs, limit: int
-) -> tuple[Longs, Longs, Longs, Longs]:
+    cells_a: Ints, scope_a: Ints, cells_b: Ints, scope_b: Ints, scope_d: Ints, cards: Ints, limit: int
+) -> tuple[Ints, Ints, Ints, Ints]:
     """The triples of a step, as numbers of entries, and the cells of its result; empty where there are over `limit`."""
     none = np.zeros(0, np.int64)
     key, at_d, own = np.zeros(len(cards), np.int64), np.zeros(len(cards), np.int64), np.zeros(len(cards), np.int64)
@@ -159,15 +155,15 @@ def _rescale(w: Floats, first: int, end: int) -> tuple[int, bool]:
 def run_triples(
     w: Floats,
     g: Floats,
-    steps: Longs,
-    tensors: Longs,
-    a: Places,
-    b: Places,
-    d: Places,
-    exponents: Longs,
-    roots: Longs,
+    steps: Ints,
+    tensors: Ints,
+    a: UInt32s,
+    b: UInt32s,
+    d: UInt32s,
+    exponents: Ints,
+    roots: Ints,
     backward: bool,
-    cancel: NDArray[np.uint8],
+    cancel: Bytes,
 ) -> tuple[float, bool]:
     """The logarithm of the total, and whether some range is too wide; `w` holds entries and `g` their derivatives.
 

@@ -9,16 +9,14 @@ The correction, zero but for rounding, also sets the mean right (Chan, Golub & L
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.kernels.compile import kernel
-
-Floats = NDArray[np.float64]
 
 
 @kernel
 def column_moments(
-    places: NDArray[np.int64], column: Floats, weights: Floats, counts: Floats, means: Floats, squares: Floats
+    places: Ints, column: Floats, weights: Floats, counts: Floats, means: Floats, squares: Floats
 ) -> None:
     """Fill the moments, zero before, of the contexts at `places`; one number as `weights` counts for every row."""
     same = len(weights) == 1

@@ -7,14 +7,9 @@ wait for each other; the tables are added at the end. Rows with a missing code g
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyInts, Floats, Ints, UInt32s
 from sepset.kernels.compile import kernel
-
-Codes = NDArray[np.integer]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Places = NDArray[np.uint32]
 
 TILE = 2048
 """Rows whose cells are found before they are counted: they stay in the first cache."""
@@ -24,7 +19,7 @@ LANES = 4
 
 
 @kernel(borrows=True)
-def places(codes: Codes, start: int, size: int, columns: Ints, strides: Ints, offset: int, out: Places) -> None:
+def places(codes: AnyInts, start: int, size: int, columns: Ints, strides: Ints, offset: int, out: UInt32s) -> None:
     """The cell of each of `size` rows from `start` on, in `out`."""
     for i in range(size):
         out[i] = offset
@@ -35,7 +30,7 @@ def places(codes: Codes, start: int, size: int, columns: Ints, strides: Ints, of
 
 
 @kernel(borrows=True)
-def spare_missing(codes: Codes, start: int, size: int, columns: Ints, spare: int, out: Places) -> None:
+def spare_missing(codes: AnyInts, start: int, size: int, columns: Ints, spare: int, out: UInt32s) -> None:
     """Send rows with a missing code to the spare cell."""
     for c in range(len(columns)):
         part = codes[columns[c], start : start + size]
@@ -46,7 +41,14 @@ def spare_missing(codes: Codes, start: int, size: int, columns: Ints, spare: int
 
 @kernel
 def count_rows(
-    codes: Codes, num_rows: int, is_complete: bool, ptr: Ints, columns: Ints, strides: Ints, offsets: Ints, counts: Ints
+    codes: AnyInts,
+    num_rows: int,
+    is_complete: bool,
+    ptr: Ints,
+    columns: Ints,
+    strides: Ints,
+    offsets: Ints,
+    counts: Ints,
 ) -> None:
     """Add the rows `codes[variable, row]` to `counts[lane, cell]`, whose last cell is spare.
 
@@ -64,7 +66,7 @@ def count_rows(
 
 
 @kernel(borrows=True)
-def add_ones(place: Places, size: int, counts: Ints) -> None:
+def add_ones(place: UInt32s, size: int, counts: Ints) -> None:
     """Add one to the cell of each row."""
     whole = size - size % LANES if len(counts) == LANES else 0
     for i in range(0, whole, LANES):
@@ -78,7 +80,7 @@ def add_ones(place: Places, size: int, counts: Ints) -> None:
 
 @kernel
 def weigh_rows(
-    codes: Codes,
+    codes: AnyInts,
     num_rows: int,
     is_complete: bool,
     ptr: Ints,
@@ -101,7 +103,7 @@ def weigh_rows(
 
 
 @kernel(borrows=True)
-def add_weights(place: Places, size: int, weights: Floats, counts: Floats) -> None:
+def add_weights(place: UInt32s, size: int, weights: Floats, counts: Floats) -> None:
     """Add each row's weight to its cell."""
     whole = size - size % LANES if len(counts) == LANES else 0
     for i in range(0, whole, LANES):

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Ints
 from sepset.kernels.compile import kernel
-
-Ints = NDArray[np.int64]
-Words = NDArray[np.int64]
 
 SMALLEST = 1024
 """Slots of the first table; it doubles whenever half of it is taken, so that few groups stay in the first cache."""
@@ -18,7 +15,7 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @kernel(borrows=True)
-def hashed(words: Words, row: int) -> np.uint64:
+def hashed(words: Ints, row: int) -> np.uint64:
     """A hash of one row of words."""
     found = np.uint64(0)
     for w in range(words.shape[1]):
@@ -28,7 +25,7 @@ def hashed(words: Words, row: int) -> np.uint64:
 
 
 @kernel(borrows=True)
-def same(words: Words, one: int, other: int) -> bool:
+def same(words: Ints, one: int, other: int) -> bool:
     """Whether two rows are equal."""
     for w in range(words.shape[1]):
         if words[one, w] != words[other, w]:
@@ -37,7 +34,7 @@ def same(words: Words, one: int, other: int) -> bool:
 
 
 @kernel
-def doubled(slots: Ints, words: Words, firsts: Ints, num_groups: int) -> Ints:
+def doubled(slots: Ints, words: Ints, firsts: Ints, num_groups: int) -> Ints:
     """A table of twice the size with the groups found so far."""
     size = 2 * len(slots)
     larger = np.full(size, -1, np.int64)
@@ -50,7 +47,7 @@ def doubled(slots: Ints, words: Words, firsts: Ints, num_groups: int) -> Ints:
 
 
 @kernel
-def group_rows(words: Words, groups: Ints, firsts: Ints) -> int:
+def group_rows(words: Ints, groups: Ints, firsts: Ints) -> int:
     """The number of distinct rows; `groups[row]` is each row's group and `firsts[group]` its first row."""
     slots = np.full(SMALLEST, -1, np.int64)
     num_groups = 0

@@ -7,17 +7,13 @@ S \leftarrow S + w (1 - \tfrac{w}{W}) (x - \bar x)(x - \bar x)^\top$$
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.kernels.compile import kernel
-
-Floats = NDArray[np.float64]
 
 
 @kernel
-def add_rows(
-    places: NDArray[np.int64], rows: Floats, weights: Floats, counts: Floats, means: Floats, scatters: Floats
-) -> None:
+def add_rows(places: Ints, rows: Floats, weights: Floats, counts: Floats, means: Floats, scatters: Floats) -> None:
     """Add `rows[row, variable]` with their weights to the moments of the contexts at `places`."""
     size = rows.shape[1]
     delta = np.empty(size, np.float64)

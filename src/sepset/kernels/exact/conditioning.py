@@ -10,14 +10,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sepset.base.arraytypes import Floats, Int32s, Ints
 from sepset.kernels.compile import kernel
 
-Ints = NDArray[np.int64]
-Exponents = NDArray[np.int32]
-Floats = NDArray[np.float64]
 Number = tuple[float, int]
 
 CARD, PARENT, CHILD, CHILD_END, FACTOR, FACTOR_END, CONTEXT, CONTEXT_END, CACHE, MAXIMIZE = range(10)
@@ -50,14 +45,14 @@ class Tree(NamedTuple):
     args: Ints
     contexts: Ints
     values: Floats
-    exponents: Exponents
+    exponents: Int32s
 
 
 class Desk(NamedTuple):
     """What does: the cache, the states assigned, each factor's place at them, and where every node stands."""
 
     cache: Floats
-    cache_exponents: Exponents
+    cache_exponents: Int32s
     assigned: Ints
     places: Ints
     work: Ints
@@ -207,9 +202,9 @@ def run(
     args: Ints,
     contexts: Ints,
     values: Floats,
-    exponents: Exponents,
+    exponents: Int32s,
     cache: Floats,
-    cache_exponents: Exponents,
+    cache_exponents: Int32s,
     assigned: Ints,
     places: Ints,
     work: Ints,

@@ -14,28 +14,24 @@ neighborhood in hand, `mark[1]` the nodes whose sums the elimination of v has ch
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
 from sepset.kernels.compile import kernel
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
-Ints = NDArray[np.int32]
 
 
 @kernel
 def greedy_order(
-    indptr: Longs,
-    indices: Ints,
+    indptr: Ints,
+    indices: Int32s,
     weight: Floats,
     logs: Floats,
-    group: Longs,
+    group: Ints,
     mix: Floats,
     bias: Floats,
     tie: Floats,
     limit: float,
-    cancel: NDArray[np.uint8],
-) -> tuple[Longs, float, int]:
+    cancel: Bytes,
+) -> tuple[Ints, float, int]:
     """The greedy order, log2 of the total size of its maximal cliques, and the work done (places read in rows).
 
     The next node is the one of least group, then of least mix[0] log2(1 + fill) + mix[1] log2(message size) + bias,
@@ -81,7 +77,7 @@ def greedy_order(
 
 
 @kernel
-def without_nodes(indptr: Longs, indices: Ints, gone: Longs) -> tuple[Longs, Longs, Ints]:
+def without_nodes(indptr: Ints, indices: Int32s, gone: Ints) -> tuple[Ints, Ints, Int32s]:
     """The node numbers that are left, and the induced subgraph on them as compressed rows of new numbers."""
     n = len(indptr) - 1
     number = np.zeros(n, np.int64)
@@ -108,7 +104,7 @@ def without_nodes(indptr: Longs, indices: Ints, gone: Longs) -> tuple[Longs, Lon
 
 
 @kernel(inline=True)
-def _copy_rows(indptr: Longs, indices: Ints, rows: Longs) -> Ints:
+def _copy_rows(indptr: Ints, indices: Int32s, rows: Ints) -> Int32s:
     n = len(indptr) - 1
     pool = np.empty((2, 2 * len(indices) + 16 * n + 16), np.int32)
     top = 0
@@ -126,7 +122,7 @@ def _copy_rows(indptr: Longs, indices: Ints, rows: Longs) -> Ints:
 
 
 @kernel(borrows=True)
-def _link(pool: Ints, rows: Longs, a: int, b: int) -> None:
+def _link(pool: Int32s, rows: Ints, a: int, b: int) -> None:
     """Put a and b at the ends of each other's rows, which have room."""
     i, j = rows[1, a], rows[1, b]
     pool[0, rows[0, a] + i], pool[1, rows[0, a] + i] = b, j
@@ -136,7 +132,7 @@ def _link(pool: Ints, rows: Longs, a: int, b: int) -> None:
 
 
 @kernel
-def _make_room(pool: Ints, rows: Longs, a: int) -> Ints:
+def _make_room(pool: Int32s, rows: Ints, a: int) -> Int32s:
     """A full row moves to the end of the pool, and a full pool grows."""
     size = rows[1, a]
     if size < rows[2, a]:
@@ -159,7 +155,7 @@ def _make_room(pool: Ints, rows: Longs, a: int) -> Ints:
 
 
 @kernel(inline=True)
-def _start_sums(pool: Ints, rows: Longs, weight: Floats, logs: Floats, sums: Floats, mark: Longs) -> None:
+def _start_sums(pool: Int32s, rows: Ints, weight: Floats, logs: Floats, sums: Floats, mark: Ints) -> None:
     """Missing pairs are all pairs, by the square of the sum, less the present ones.
 
     A present pair is a triangle: it is met at its node of largest degree, from that of least degree.
@@ -196,12 +192,12 @@ def _start_sums(pool: Ints, rows: Longs, weight: Floats, logs: Floats, sums: Flo
 
 
 @kernel(inline=True)
-def _is_smaller(rows: Longs, u: int, v: int) -> bool:
+def _is_smaller(rows: Ints, u: int, v: int) -> bool:
     return bool(rows[1, u] < rows[1, v] or (rows[1, u] == rows[1, v] and u < v))
 
 
 @kernel(inline=True)
-def _start_tree(sums: Floats, group: Longs, mix: Floats, bias: Floats, tie: Floats, rank: Floats, tree: Longs) -> None:
+def _start_tree(sums: Floats, group: Ints, mix: Floats, bias: Floats, tie: Floats, rank: Floats, tree: Ints) -> None:
     """A tournament: leaf half + v plays for node v, and tree[1] is the winner."""
     n = len(group)
     half = len(tree) // 2
@@ -226,7 +222,7 @@ def _winner(a: int, b: int, rank: Floats) -> int:
 
 
 @kernel(borrows=True)
-def _replay(tree: Longs, leaf: int, rank: Floats) -> None:
+def _replay(tree: Ints, leaf: int, rank: Floats) -> None:
     i = leaf // 2
     while i > 0:
         tree[i] = _winner(tree[2 * i], tree[2 * i + 1], rank)
@@ -235,15 +231,15 @@ def _replay(tree: Longs, leaf: int, rank: Floats) -> None:
 
 @kernel(inline=True)
 def _detach(
-    pool: Ints,
-    rows: Longs,
+    pool: Int32s,
+    rows: Ints,
     v: int,
     weight: Floats,
     logs: Floats,
     sums: Floats,
-    mark: Longs,
+    mark: Ints,
     stamp: int,
-    touched: Longs,
+    touched: Ints,
 ) -> int:
     """Take v out of its neighbors' rows, where the pairs (v, x) are no longer missing."""
     stamp += 1
@@ -273,7 +269,7 @@ def _detach(
 
 
 @kernel(borrows=True)
-def _unlink(pool: Ints, rows: Longs, u: int, place: int) -> None:
+def _unlink(pool: Int32s, rows: Ints, u: int, place: int) -> None:
     """Close the gap at a place in row u by its last entry."""
     last = rows[1, u] - 1
     x, way = pool[0, rows[0, u] + last], pool[1, rows[0, u] + last]
@@ -284,16 +280,16 @@ def _unlink(pool: Ints, rows: Longs, u: int, place: int) -> None:
 
 @kernel(inline=True)
 def _connect(
-    pool: Ints,
-    rows: Longs,
+    pool: Int32s,
+    rows: Ints,
     v: int,
     weight: Floats,
     logs: Floats,
     sums: Floats,
-    mark: Longs,
+    mark: Ints,
     stamp: int,
-    touched: Longs,
-) -> tuple[Ints, int]:
+    touched: Ints,
+) -> tuple[Int32s, int]:
     """Make the neighbors of v a clique. A fill edge a - b serves the common neighbors of a and b, and gives a (and b)
     the new missing pairs of b with those neighbors of a that b does not have."""
     first, end = rows[0, v], rows[0, v] + rows[1, v]
@@ -332,7 +328,7 @@ def _connect(
 
 
 @kernel(inline=True)
-def _table_total(pool: Ints, rows: Longs, order: Longs, logs: Floats) -> float:
+def _table_total(pool: Int32s, rows: Ints, order: Ints, logs: Floats) -> float:
     """log2 of the entries of all maximal cliques: that of v is part of another where an earlier message fills it."""
     n = len(order)
     position = np.empty(n, np.int64)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Bytes, Int32s, Ints
 from sepset.kernels.compile import kernel
-
-Longs = NDArray[np.int64]
 
 
 @kernel
-def mark_ancestors(
-    parent_indptr: NDArray[np.int64], parent_indices: NDArray[np.int32], starts: NDArray[np.int64]
-) -> NDArray[np.uint8]:
+def mark_ancestors(parent_indptr: Ints, parent_indices: Int32s, starts: Ints) -> Bytes:
     """1 for `starts` and all their ancestors, else 0."""
     marks = np.zeros(parent_indptr.size - 1, dtype=np.uint8)
     stack = np.empty(marks.size, dtype=np.int64)
@@ -37,14 +33,14 @@ def mark_ancestors(
 
 @kernel
 def active_states(
-    parent_indptr: NDArray[np.int64],
-    parent_indices: NDArray[np.int32],
-    child_indptr: NDArray[np.int64],
-    child_indices: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    observed: NDArray[np.uint8],
-    opened: NDArray[np.uint8],
-) -> NDArray[np.int64]:
+    parent_indptr: Ints,
+    parent_indices: Int32s,
+    child_indptr: Ints,
+    child_indices: Int32s,
+    starts: Ints,
+    observed: Bytes,
+    opened: Bytes,
+) -> Ints:
     """The state before each state on a shortest active trail from `starts`; itself at a start, -1 where none leads.
 
     State `2 i` is node `i` entered from a child (or as a start), `2 i + 1` entered from a parent. A trail passes a
@@ -82,14 +78,14 @@ def active_states(
 
 @kernel
 def mark_connected(
-    start: Longs,
-    members: Longs,
-    home_start: Longs,
-    homes: Longs,
-    kept: NDArray[np.bool_],
-    open_variable: NDArray[np.bool_],
-    targets: Longs,
-) -> NDArray[np.bool_]:
+    start: Ints,
+    members: Ints,
+    home_start: Ints,
+    homes: Ints,
+    kept: Bools,
+    open_variable: Bools,
+    targets: Ints,
+) -> Bools:
     """Which of the kept factors share a path of open variables with a target.
 
     Args:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bytes, Ints
 from sepset.kernels.compile import kernel
-
-Longs = NDArray[np.int64]
 
 
 @kernel
-def has_width(neighbors: Longs, k: int, seen: NDArray[np.uint8], cancel: NDArray[np.uint8]) -> int:
+def has_width(neighbors: Ints, k: int, seen: Bytes, cancel: Bytes) -> int:
     """1 where some elimination order has width at most k, 0 where none has, -1 where the search was cancelled.
 
     The graph that remains depends only on the set eliminated, so every set is tried once; `seen` has a bit for each.
@@ -48,7 +46,7 @@ def has_width(neighbors: Longs, k: int, seen: NDArray[np.uint8], cancel: NDArray
 
 
 @kernel(borrows=True)
-def _eliminate(before: Longs, after: Longs, bit: int) -> None:
+def _eliminate(before: Ints, after: Ints, bit: int) -> None:
     v = 0
     while (bit >> v) != 1:
         v += 1
@@ -60,7 +58,7 @@ def _eliminate(before: Longs, after: Longs, bit: int) -> None:
 
 
 @kernel(borrows=True)
-def _choices(rows: Longs, gone: int, k: int) -> int:
+def _choices(rows: Ints, gone: int, k: int) -> int:
     """The nodes of degree at most k as a mask; only one where it is simplicial or almost so, for that one is safe."""
     found = 0
     for v in range(len(rows)):
@@ -79,7 +77,7 @@ def _choices(rows: Longs, gone: int, k: int) -> int:
 
 
 @kernel(borrows=True)
-def _almost_simplicial(rows: Longs, v: int) -> bool:
+def _almost_simplicial(rows: Ints, v: int) -> bool:
     """Whether the neighbors of v, but for one at most, are a clique: that one is the first found to miss an edge, or is
     the only one it misses."""
     first, other = -1, 0
@@ -96,7 +94,7 @@ def _almost_simplicial(rows: Longs, v: int) -> bool:
 
 
 @kernel(borrows=True)
-def _clique_without(rows: Longs, members: int) -> bool:
+def _clique_without(rows: Ints, members: int) -> bool:
     for u in range(len(rows)):
         if (members >> u) & 1 and members & ~rows[u] & ~(1 << u):
             return False

@@ -8,12 +8,9 @@ each chunk of rows, so that results do not depend on threads.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyInts, Floats, Ints, UInt64s
 from sepset.kernels.compile import kernel
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 TILE = 2048
 """Rows handled together: their parent codes and places stay in the first cache."""
@@ -26,7 +23,7 @@ UNIT = 1.0 / 9007199254740992.0
 
 
 @kernel(borrows=True)
-def fill_uniform(state: NDArray[np.uint64], out: Floats, size: int) -> None:
+def fill_uniform(state: UInt64s, out: Floats, size: int) -> None:
     """The next `size` uniform numbers of the generator `state`, which moves on."""
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
     for i in range(size):
@@ -58,7 +55,7 @@ def search(cumulative: Floats, start: int, size: int, u: float) -> int:
 
 @kernel
 def forward(
-    codes: NDArray[np.integer],
+    codes: AnyInts,
     first: int,
     last: int,
     children: Ints,
@@ -68,7 +65,7 @@ def forward(
     parents: Ints,
     strides: Ints,
     cumulative: Floats,
-    state: NDArray[np.uint64],
+    state: UInt64s,
 ) -> None:
     """Draw rows `first` to `last` of `codes[variable, row]` for each of `children`, parents before children.
 

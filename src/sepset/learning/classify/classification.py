@@ -16,8 +16,9 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Bools, Floats, Ints, Objects
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.lineargaussian import LinearGaussian
@@ -31,8 +32,6 @@ from sepset.models.bayesnet import BayesNet
 from sepset.models.decisions.costs import DECLINED, decide
 from sepset.variables.variable import Discrete, VariableLike
 
-Array: TypeAlias = NDArray[np.float64]
-Mask: TypeAlias = NDArray[np.bool_]
 OnImpossible: TypeAlias = Literal["raise", "null"]
 
 
@@ -83,7 +82,7 @@ class Classifier:
     def _cpds(self) -> tuple[CPD, ...]:
         return tuple(cpd for cpd in self.model.cpds if self.target in cpd.scope)
 
-    def log_probabilities(self, frame: object, *, on_impossible: OnImpossible = "raise") -> Array:
+    def log_probabilities(self, frame: object, *, on_impossible: OnImpossible = "raise") -> Floats:
         """The log posterior of the class in every row, one column a state.
 
         Args:
@@ -102,17 +101,15 @@ class Classifier:
                 scores[hard] = np.log(np.nan_to_num(found, nan=0.0))
         return log_posteriors(scores, on_impossible, self.target)
 
-    def probabilities(self, frame: object, *, on_impossible: OnImpossible = "raise") -> Array:
+    def probabilities(self, frame: object, *, on_impossible: OnImpossible = "raise") -> Floats:
         """The posterior of the class in every row, one column a state; see `log_probabilities`."""
         return np.exp(self.log_probabilities(frame, on_impossible=on_impossible))
 
-    def predict(self, frame: object) -> NDArray[np.object_]:
+    def predict(self, frame: object) -> Objects:
         """The most probable state of the class in every row, the first among equals."""
         return self._states(self.log_probabilities(frame).argmax(axis=1))
 
-    def decide(
-        self, frame: object, costs: ArrayLike | None = None, *, decline: float | None = None
-    ) -> NDArray[np.object_]:
+    def decide(self, frame: object, costs: ArrayLike | None = None, *, decline: float | None = None) -> Objects:
         """The state of least expected cost in every row, None where declining is cheaper still.
 
         Args:
@@ -125,7 +122,7 @@ class Classifier:
         """
         return self._states(decide(self.probabilities(frame), costs, decline=decline))
 
-    def _states(self, codes: NDArray[np.int64]) -> NDArray[np.object_]:
+    def _states(self, codes: Ints) -> Objects:
         states = np.empty(self.target.num_states + 1, object)
         states[:] = [*self.target.states, None]
         assert DECLINED == -1
@@ -135,12 +132,12 @@ class Classifier:
         """The rows over all variables but the class, whose own column is not looked at."""
         return over(frame, [v for v in self.model.variables if v != self.target])
 
-    def _needs_engine(self, absent: dict[AnyVariable, Mask], num_rows: int) -> Mask:
+    def _needs_engine(self, absent: dict[AnyVariable, Bools], num_rows: int) -> Bools:
         """The rows where something unobserved has something observed, or the class, below it: it must be summed out."""
         hard = np.zeros(num_rows, np.bool_)
         if not any(mask.any() for mask in absent.values()):
             return hard
-        barren: dict[str, Mask] = {}
+        barren: dict[str, Bools] = {}
         for name in reversed(self.model.dag.topological_order):
             variable = self.model.variables[name]
             if variable == self.target:
@@ -152,7 +149,7 @@ class Classifier:
             hard |= absent[variable] & ~below
         return hard
 
-    def _scores(self, rows: Dataset, absent: dict[AnyVariable, Mask]) -> Array:
+    def _scores(self, rows: Dataset, absent: dict[AnyVariable, Bools]) -> Floats:
         columns: Columns = {v: rows.column(v) for v in self.features}
         total = np.zeros((self.target.num_states, rows.num_rows))
         for cpd in self._cpds:
@@ -165,7 +162,7 @@ class Classifier:
         return total.T
 
 
-def class_scores(cpd: CPD, target: Discrete, columns: Columns, num_rows: int) -> Array:
+def class_scores(cpd: CPD, target: Discrete, columns: Columns, num_rows: int) -> Floats:
     r"""$\log P(x \mid \mathbf u)$ with the target at each of its states: one row a state, one column a row of data.
 
     Args:
@@ -188,14 +185,14 @@ def class_scores(cpd: CPD, target: Discrete, columns: Columns, num_rows: int) ->
     return np.stack([cpd.log_probability({**columns, target: code}) for code in codes])
 
 
-def _table_scores(cpd: DiscreteCPD, target: Discrete, columns: Columns, num_rows: int) -> Array:
+def _table_scores(cpd: DiscreteCPD, target: Discrete, columns: Columns, num_rows: int) -> Floats:
     others = tuple(v for v in cpd.scope if v != target)
     with np.errstate(divide="ignore"):
         table = np.log(cpd.to_table().table.align((target, *others)).values).reshape(target.num_states, -1)
     return table.take(_place(others, columns, num_rows), axis=1)
 
 
-def _line_scores(cpd: LinearGaussian, target: Discrete, columns: Columns, num_rows: int) -> Array:
+def _line_scores(cpd: LinearGaussian, target: Discrete, columns: Columns, num_rows: int) -> Floats:
     others = tuple(v for v in cpd.by if v != target)
     # Entry (class, context of the others) of the reordered parameters is entry `order` of the CPD's own.
     order = entries((target, *others), cpd.by).reshape(target.num_states, -1)
@@ -216,20 +213,20 @@ def _line_scores(cpd: LinearGaussian, target: Discrete, columns: Columns, num_ro
     return scores
 
 
-def _place(variables: Iterable[Discrete], columns: Columns, num_rows: int) -> NDArray[np.int64]:
-    place: NDArray[np.int64] | None = None
+def _place(variables: Iterable[Discrete], columns: Columns, num_rows: int) -> Ints:
+    place: Ints | None = None
     for variable in variables:
         codes = columns[variable]
         place = codes.astype(np.int64) if place is None else place * variable.num_states + codes
     return np.zeros(num_rows, np.int64) if place is None else place
 
 
-def _absent(rows: Dataset, variable: AnyVariable) -> Mask:
+def _absent(rows: Dataset, variable: AnyVariable) -> Bools:
     column = rows.column(variable)
     return np.asarray(column < 0 if isinstance(variable, Discrete) else np.isnan(column))
 
 
-def log_posteriors(scores: Array, on_impossible: OnImpossible, target: Discrete) -> Array:
+def log_posteriors(scores: Floats, on_impossible: OnImpossible, target: Discrete) -> Floats:
     """Rows of unnormalized log probabilities, each less the logarithm of its sum.
 
     >>> np.exp(log_posteriors(np.array([[-1000.0, -1000.0]]), "raise", Discrete("c"))).tolist()

@@ -11,27 +11,23 @@ Reference: Koller & Friedman, definition A.3; Friedman, Geiger & Goldszmidt (199
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.scatter import Scatter
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
 from sepset.learning.task import refuse_missing
 from sepset.variables.variable import Discrete, Vector
 
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
-
 CHUNK = 8_192
 """Rows that are written out as indicators at a time."""
 
 
 def conditional_information(
-    rows: Dataset, target: Discrete, features: Sequence[Discrete | Vector], weights: Array | None = None
-) -> Array:
+    rows: Dataset, target: Discrete, features: Sequence[Discrete | Vector], weights: Floats | None = None
+) -> Floats:
     """The conditional mutual information of every pair of features given the class, in nats: a symmetric matrix.
 
     Args:
@@ -70,7 +66,7 @@ def conditional_information(
     return 0.5 * (result + result.T)
 
 
-def _tables(rows: Dataset, features: Sequence[Discrete | Vector], weights: Array) -> Array:
+def _tables(rows: Dataset, features: Sequence[Discrete | Vector], weights: Floats) -> Floats:
     """Mutual information of discrete features; all tables of pairs at once, as one product of indicators."""
     sizes = [f.num_states for f in features if isinstance(f, Discrete)]
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
@@ -87,8 +83,8 @@ def _tables(rows: Dataset, features: Sequence[Discrete | Vector], weights: Array
 
 
 def _indicators(
-    rows: Dataset, features: Sequence[Discrete | Vector], starts: Codes, weights: Array
-) -> Iterator[tuple[Array, Array]]:
+    rows: Dataset, features: Sequence[Discrete | Vector], starts: Ints, weights: Floats
+) -> Iterator[tuple[Floats, Floats]]:
     columns = [rows.codes(f).astype(np.int64) + start for f, start in zip(features, starts[:-1], strict=True)]
     for begin in range(0, rows.num_rows, CHUNK):
         size = min(CHUNK, rows.num_rows - begin)
@@ -98,7 +94,7 @@ def _indicators(
         yield ones, weights[begin : begin + size]
 
 
-def _lines(rows: Dataset, features: Sequence[Discrete | Vector], weights: Array) -> Array:
+def _lines(rows: Dataset, features: Sequence[Discrete | Vector], weights: Floats) -> Floats:
     r"""$-\frac12 \log(1 - \rho^2)$ of real features; infinite where one is a line of the other."""
     columns = np.stack([rows.values(f) for f in features], axis=1) if features else np.zeros((rows.num_rows, 0))
     covariance = Scatter.of(columns, weights).covariance
@@ -110,7 +106,7 @@ def _lines(rows: Dataset, features: Sequence[Discrete | Vector], weights: Array)
         return np.asarray(-0.5 * np.log1p(-squares))
 
 
-def _steps(rows: Dataset, discrete: Discrete | Vector, real: Discrete | Vector, weights: Array) -> float:
+def _steps(rows: Dataset, discrete: Discrete | Vector, real: Discrete | Vector, weights: Floats) -> float:
     r"""$\frac12 (\log\sigma^2 - \sum_d \hat P(d) \log\sigma_d^2)$.
 
     A state seen with a single value says nothing of the variance in it, and counts as the whole does.

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import reduce
 from operator import add
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.regression import least_squares
 from sepset.cpds.scatter import Scatter
@@ -28,8 +29,6 @@ from sepset.errors import DataError, NotApplicable, ScopeError, listing
 from sepset.learning.task import checked_row_weights, refuse_missing
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, VariableLike, Vector
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 def discriminant_analysis(
@@ -92,21 +91,21 @@ def _variables(
     return root, tuple(v for v in chosen if isinstance(v, Vector))
 
 
-def _scatters(rows: Dataset, root: Discrete, reals: tuple[Vector, ...], weights: Array | None) -> list[Scatter]:
+def _scatters(rows: Dataset, root: Discrete, reals: tuple[Vector, ...], weights: Floats | None) -> list[Scatter]:
     x = np.stack([rows.values(v) for v in reals], axis=1) if reals else np.zeros((rows.num_rows, 0))
     codes = rows.codes(root)
     groups = (codes == code for code in range(root.num_states))
     return [Scatter.of(x[at], None if weights is None else weights[at]) for at in groups]
 
 
-def _check_counts(root: Discrete, counts: Array) -> None:
+def _check_counts(root: Discrete, counts: Floats) -> None:
     empty = np.flatnonzero(counts == 0)
     if empty.size:
         raise DataError(f"No row has {root.name}={root.states[empty[0]]!r}, so its features have no mean.")
 
 
 def _link(
-    root: Discrete, reals: tuple[Vector, ...], place: int, means: list[Array], spreads: list[Array]
+    root: Discrete, reals: tuple[Vector, ...], place: int, means: list[Floats], spreads: list[Floats]
 ) -> LinearGaussian:
     """The CPD of one feature given the class and the features before it."""
     upto = slice(0, place + 1)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import AnyArray, Floats, Ints, Objects
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, listing
@@ -25,7 +26,6 @@ from sepset.learning.classify.classification import OnImpossible, log_posteriors
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
-Array: TypeAlias = NDArray[np.float64]
 CountMatrix: TypeAlias = Any
 """Counts, one row a document and one column a word: an array, or a sparse matrix of scipy."""
 
@@ -50,8 +50,8 @@ class MultinomialNaiveBayes:
 
     target: Discrete
     word: Discrete
-    class_probabilities: Array
-    word_probabilities: Array
+    class_probabilities: Floats
+    word_probabilities: Floats
 
     def __init__(
         self, target: Discrete, word: Discrete, class_probabilities: ArrayLike, word_probabilities: ArrayLike
@@ -60,7 +60,7 @@ class MultinomialNaiveBayes:
         words = TableCPD(word, word_probabilities, given=target).values
         freeze(self, target=target, word=word, class_probabilities=prior, word_probabilities=words)
 
-    def log_probabilities(self, counts: CountMatrix, *, on_impossible: OnImpossible = "raise") -> Array:
+    def log_probabilities(self, counts: CountMatrix, *, on_impossible: OnImpossible = "raise") -> Floats:
         """The log posterior of the class of every document, one column a class.
 
         Args:
@@ -78,11 +78,11 @@ class MultinomialNaiveBayes:
             scores[np.asarray(matrix @ zero.T.astype(np.float64)) > 0] = -np.inf
         return log_posteriors(scores, on_impossible, self.target)
 
-    def probabilities(self, counts: CountMatrix, *, on_impossible: OnImpossible = "raise") -> Array:
+    def probabilities(self, counts: CountMatrix, *, on_impossible: OnImpossible = "raise") -> Floats:
         """The posterior of the class of every document, one column a class."""
         return np.exp(self.log_probabilities(counts, on_impossible=on_impossible))
 
-    def predict(self, counts: CountMatrix) -> NDArray[np.object_]:
+    def predict(self, counts: CountMatrix) -> Objects:
         """The most probable class of every document, the first among equals."""
         states = np.empty(self.target.num_states, object)
         states[:] = self.target.states
@@ -106,7 +106,7 @@ class MultinomialNaiveBayes:
 
 def multinomial_naive_bayes(
     counts: CountMatrix,
-    classes: Sequence[Any] | NDArray[Any] | Dataset,
+    classes: Sequence[Any] | AnyArray | Dataset,
     *,
     words: Iterable[Any] | None = None,
     target: Discrete | str = "class",
@@ -154,7 +154,7 @@ def multinomial_naive_bayes(
     return MultinomialNaiveBayes(root, word, prior.values, totals / totals.sum(axis=1, keepdims=True))
 
 
-def _labels(classes: object, target: Discrete | str) -> tuple[Discrete, NDArray[np.int64]]:
+def _labels(classes: object, target: Discrete | str) -> tuple[Discrete, Ints]:
     name = target.name if isinstance(target, Discrete) else target
     rows = (
         classes

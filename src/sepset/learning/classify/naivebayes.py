@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.data.centered import check_range
 from sepset.data.dataset import Dataset
 from sepset.data.files import read_dataset
@@ -25,9 +24,6 @@ from sepset.graphs.graph import DAG
 from sepset.learning.classify.dependence import conditional_information
 from sepset.learning.task import checked_row_weights
 from sepset.variables.variable import Discrete, VariableLike, Vector
-
-Array: TypeAlias = NDArray[np.float64]
-
 
 TIE = 1e-12
 """Gains nearer than this, relative to the best, count as equal: rounding shall not decide a tree."""
@@ -55,7 +51,7 @@ def tree_augmented(
     target: VariableLike,
     features: Iterable[VariableLike] | None = None,
     *,
-    weights: Array | None = None,
+    weights: Floats | None = None,
 ) -> DAG:
     r"""The graph of naive Bayes with the best tree among the features: each has at most one other as parent.
 
@@ -97,7 +93,7 @@ def tree_augmented(
     return DAG([root.name, *(v.name for v in chosen)], edges)
 
 
-def spanning_tree(gains: Array, first: Sequence[bool]) -> list[int]:
+def spanning_tree(gains: Floats, first: Sequence[bool]) -> list[int]:
     """The parent of each node in a maximum spanning tree, -1 for its root; nodes marked `first` have only such parents.
 
     Prim's algorithm, the marked nodes before the others: their tree is best among themselves, and what follows is best
@@ -122,7 +118,7 @@ def spanning_tree(gains: Array, first: Sequence[bool]) -> list[int]:
     return parents
 
 
-def _next(gains: Array, inside: list[int], waiting: list[int]) -> tuple[int, int]:
+def _next(gains: Floats, inside: list[int], waiting: list[int]) -> tuple[int, int]:
     if not inside:
         return waiting[0], -1
     block = gains[np.ix_(waiting, inside)]
@@ -149,7 +145,7 @@ def _check_features(target: str, features: Sequence[str]) -> None:
         raise ScopeError(f"Features are listed once; found twice: {listing(twice)}.")
 
 
-def _row_weights(rows: Dataset, weights: Array | None) -> Array:
+def _row_weights(rows: Dataset, weights: Floats | None) -> Floats:
     if rows.num_rows == 0:
         raise DataError("A tree is learned from rows; there are none.")
     if weights is not None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated
 from sepset.cpds.configurations import Configurations
 from sepset.cpds.counts import SHOWN
@@ -26,8 +26,6 @@ from sepset.learning.incomplete.mstep import Reestimation
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task, template_of
 from sepset.models.bayesnet import BayesNet
-
-Array: TypeAlias = NDArray[np.float64]
 
 FEW = 5.0
 """Contexts with fewer rows than this are listed as thin."""
@@ -46,7 +44,7 @@ class BlockFragmentation:
 
     name: str
     cpds: tuple[CPD, ...]
-    context_counts: Array
+    context_counts: Floats
     zero_cells: int
 
     @property
@@ -107,7 +105,7 @@ class Fragmentation(Tabulated):
         return cls(tuple(part for part in found if part is not None))
 
     @classmethod
-    def expected(cls, blocks: Reestimation, statistics: Sequence[Array]) -> Fragmentation:
+    def expected(cls, blocks: Reestimation, statistics: Sequence[Floats]) -> Fragmentation:
         """The report of expected statistics: fractions of rows whose contexts are not all known."""
         cpds = [tuple(blocks.template.cpds[i] for i in members) for members in blocks.members]
         families = [blocks.families[members[0]] for members in blocks.members]

@@ -14,11 +14,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.cpd import CPD
 from sepset.cpds.parameters import Multinomials
 from sepset.cpds.priors.dirichlet import DirichletMixture, pseudo_counts_of
@@ -26,9 +26,6 @@ from sepset.errors import DataError, ModelError, ScopeError
 from sepset.factors.algebra import Columns, find
 from sepset.learning.estimation.predictive import log_evidence, log_sum, log_urn
 from sepset.variables.variable import Discrete
-
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,12 +40,12 @@ class Dirichlets:
     """
 
     cpds: tuple[CPD, ...]
-    prior_weights: Array
-    prior: Array
-    counts: Array
+    prior_weights: Floats
+    prior: Floats
+    counts: Floats
 
     @classmethod
-    def of(cls, cpds: Sequence[CPD], prior: object, counts: Array) -> Dirichlets:
+    def of(cls, cpds: Sequence[CPD], prior: object, counts: Floats) -> Dirichlets:
         """The posterior from a prior and pooled counts.
 
         >>> from sepset.cpds.priors.dirichlet import Dirichlet
@@ -68,12 +65,12 @@ class Dirichlets:
         return self.cpds[0]  # type: ignore[return-value]  # made of multinomials, as priors checked
 
     @cached_property
-    def groups(self) -> Codes:
+    def groups(self) -> Ints:
         """Which multinomial each cell belongs to."""
         return self.cells.groups
 
     @cached_property
-    def alphas(self) -> Array:
+    def alphas(self) -> Floats:
         """Pseudo-counts and counts, `[components, cells]`."""
         return np.asarray(self.prior + self.counts)
 
@@ -83,7 +80,7 @@ class Dirichlets:
         return bool((self.prior > 0).all())
 
     @cached_property
-    def log_weights(self) -> Array:
+    def log_weights(self) -> Floats:
         """The logarithms of the components' posterior weights in each group, `[groups, components]`."""
         if len(self.prior) == 1:
             return np.zeros((int(self.groups.max(initial=-1)) + 1, 1))
@@ -91,21 +88,21 @@ class Dirichlets:
         return np.asarray(joint - log_sum(joint)[:, None])
 
     @property
-    def weights(self) -> Array:
+    def weights(self) -> Floats:
         """The components' posterior weights in each group, `[groups, components]`."""
         return np.asarray(np.exp(self.log_weights))
 
     @cached_property
-    def _sums(self) -> Array:
+    def _sums(self) -> Floats:
         return np.stack([np.bincount(self.groups, weights=alpha) for alpha in self.alphas])
 
     @cached_property
-    def mean(self) -> Array:
+    def mean(self) -> Floats:
         """The expected probability of each cell (of all the child's states it stands for), flat."""
         shares = self._shares()
         return np.asarray((self.weights.T[:, self.groups] * shares).sum(axis=0))
 
-    def _shares(self) -> Array:
+    def _shares(self) -> Floats:
         silent = np.flatnonzero((self._sums == 0).any(axis=0))
         if silent.size:
             raise DataError(
@@ -124,11 +121,11 @@ class Dirichlets:
         logs = np.log(self.prior_weights) + log_evidence(self.prior, self.counts, self.groups)
         return float(log_sum(logs).sum()) - float(self.counts @ np.log(self.cells.multiplicities))
 
-    def updated(self, counts: Array) -> Dirichlets:
+    def updated(self, counts: Floats) -> Dirichlets:
         """The posterior after more rows."""
         return replace(self, counts=self.counts + counts)
 
-    def downdated(self, counts: Array) -> Dirichlets:
+    def downdated(self, counts: Floats) -> Dirichlets:
         """The posterior without some of the rows it has seen."""
         left = self.counts - counts
         left[np.abs(left) <= 1e-9 * np.maximum(self.counts, 1.0)] = 0.0
@@ -138,7 +135,7 @@ class Dirichlets:
             raise DataError(f"{self.cpds[0]!r}: more rows are taken away{context} than were seen there.")
         return replace(self, counts=left)
 
-    def log_gain(self, counts: Array) -> float:
+    def log_gain(self, counts: Floats) -> float:
         """The log probability of more rows after those already seen."""
         self._shares()
         logs = self.log_weights + log_evidence(self.alphas, counts, self.groups)
@@ -153,7 +150,7 @@ class Dirichlets:
         drawn = self.sample(rng)
         return tuple(cpd.from_statistics(drawn) for cpd in self.cpds)
 
-    def sample(self, rng: np.random.Generator) -> Array:
+    def sample(self, rng: np.random.Generator) -> Floats:
         """One draw of the probabilities of all cells."""
         steps = np.cumsum(self.weights, axis=1)
         which = (rng.random(len(steps))[:, None] * steps[:, -1:] > steps[:, :-1]).sum(axis=1)
@@ -165,7 +162,7 @@ class Dirichlets:
         draws[(sums[self.groups] == 0) & (alpha == _group_max(alpha, self.groups)[self.groups])] = 1.0
         return np.asarray(draws / np.bincount(self.groups, weights=draws)[self.groups])
 
-    def log_predictive(self, columns: Columns) -> Array:
+    def log_predictive(self, columns: Columns) -> Floats:
         """The log probability of each row's part, the parameters integrated out."""
         uses = np.stack([cpd.cells(columns) for cpd in self.cpds], axis=1)  # type: ignore[attr-defined]
         self._shares()
@@ -229,7 +226,7 @@ class Dirichlets:
         return f"Dirichlets({self.cpds[0].block.name}: {num} {'context' if num == 1 else 'contexts'}, {size})"
 
 
-def _group_max(values: Array, groups: Codes) -> Array:
+def _group_max(values: Floats, groups: Ints) -> Floats:
     largest = np.zeros(int(groups.max(initial=-1)) + 1)
     np.maximum.at(largest, groups, values)
     return largest

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.moments import Scatters
@@ -33,8 +33,6 @@ from sepset.learning.incomplete.refinement import EPSILON, PERFECT, TIGHT, is_ti
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -287,7 +285,7 @@ def _with_variance(cpds: tuple[Any, ...], stats: Scatters, least: float | None, 
     return cpds
 
 
-def _rounding(stats: Scatters, size: int) -> Array:
+def _rounding(stats: Scatters, size: int) -> Floats:
     """The variance that rounding alone may leave of the last `size` columns, in each context."""
     squares = np.einsum("cii->ci", stats.products)[:, -size:]
     spread = squares / np.where(stats.counts > 0, stats.counts, 1.0)[:, None]

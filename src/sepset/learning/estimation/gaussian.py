@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.moments import Scatters
 from sepset.cpds.regression import COLLINEAR, least_squares
@@ -33,7 +34,6 @@ from sepset.models.rows import complete
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Real, VariableLike, Vector
 
-Array: TypeAlias = NDArray[np.float64]
 Reals: TypeAlias = Iterable[Vector | str] | Vector | str
 """Real variables, or the names of columns of numbers."""
 Singular: TypeAlias = Literal["raise", "keep"] | float
@@ -87,7 +87,7 @@ def fit_gaussian(
     return Gaussian(scope, seen.mean, _settled(seen.covariance, singular, seen.count))
 
 
-def _settled(covariance: Array, singular: Singular, count: float) -> Array:
+def _settled(covariance: Floats, singular: Singular, count: float) -> Floats:
     """The covariance as the policy for singular ones wants it."""
     if singular == "keep":
         return covariance
@@ -106,7 +106,7 @@ def _settled(covariance: Array, singular: Singular, count: float) -> Array:
     )
 
 
-def _has_inverse(covariance: Array) -> bool:
+def _has_inverse(covariance: Floats) -> bool:
     variances = np.diagonal(covariance)
     if not (variances > 0).all():
         return False

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.moments import Scatters
@@ -20,7 +19,6 @@ from sepset.cpds.scatter import Scatter
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.coordinates import states_of, width
 
-Array: TypeAlias = NDArray[np.float64]
 Conjugate: TypeAlias = LinearNormalGamma | NormalInverseWishart | LinearNormalInverseWishart
 
 NOTHING = 1e-13

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.configurations import Configurations
 from sepset.cpds.counts import unseen_message
 from sepset.cpds.cpd import CPD
@@ -36,7 +36,6 @@ from sepset.learning.estimation.regression import at_variances, mode_of
 from sepset.learning.incomplete.families import check_rows_join, contributing, contributions, weight_prior
 from sepset.learning.statistics import realigned
 
-Array: TypeAlias = NDArray[np.float64]
 Parameterization: TypeAlias = Literal["softmax", "theta"]
 """Where a mode is taken: of unconstrained parameters (logits, logarithms of variances), or of the parameters
 themselves."""
@@ -142,7 +141,7 @@ def is_prior_of(prior: object, cpd: CPD) -> bool:
     return isinstance(prior, CellPrior)
 
 
-def _shifted(alpha: Array, prior: object, parameterization: Parameterization, cpd: object) -> Array:
+def _shifted(alpha: Floats, prior: object, parameterization: Parameterization, cpd: object) -> Floats:
     """What a prior adds to counts at the mode of logits, or of probabilities."""
     if prior is None or parameterization == "softmax":
         return alpha
@@ -154,9 +153,7 @@ def _shifted(alpha: Array, prior: object, parameterization: Parameterization, cp
     return np.asarray(alpha - 1.0)
 
 
-def _filled(
-    cpds: Sequence[CPD], cells: Multinomials, counts: Array, groups: NDArray[np.int64], unseen: object
-) -> Array:
+def _filled(cpds: Sequence[CPD], cells: Multinomials, counts: Floats, groups: Ints, unseen: object) -> Floats:
     """The counts, with something in every context."""
     empty = np.bincount(groups, weights=counts) == 0
     if not empty.any():
@@ -166,7 +163,7 @@ def _filled(
     return np.where(empty[groups], _filling(cpds, cells, counts, unseen), counts)
 
 
-def _filling(cpds: Sequence[CPD], cells: Multinomials, counts: Array, unseen: object) -> Array:
+def _filling(cpds: Sequence[CPD], cells: Multinomials, counts: Floats, unseen: object) -> Floats:
     if unseen == "uniform":
         return cells.multiplicities
     if unseen == "keep":
@@ -229,7 +226,7 @@ def _two_policies(unseen: object, cpd: object) -> str:
 def _lines(
     cpds: Sequence[CPD],
     first: LinearGaussian,
-    total: Array | Scatters,
+    total: Floats | Scatters,
     prior: Any,
     parameterization: Parameterization,
     unseen: object,

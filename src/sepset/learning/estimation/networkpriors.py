@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.checks import check_positive
 from sepset.cpds.discrete import decode
 from sepset.errors import ModelError, ScopeError, nearest
@@ -23,8 +23,6 @@ from sepset.models.rows import complete
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +55,7 @@ class BDe:
         if not isinstance(self.network, Model):
             raise ModelError(f"BDe needs a prior network; found {self.network!r}. Without one, use BDeu.")
 
-    def hyperparameters(self, cpds: Sequence[Any]) -> Array:
+    def hyperparameters(self, cpds: Sequence[Any]) -> Floats:
         """The pseudo-counts of a block's cells, flat."""
         return np.asarray(np.sum([self._family(cpd) for cpd in cpds], axis=0), dtype=np.float64)
 
@@ -65,7 +63,7 @@ class BDe:
     def _prepared(self) -> PreparedTables | PreparedCliqueTree:
         return CliqueTree().prepare(self.network.problem())
 
-    def _family(self, cpd: Any) -> Array:
+    def _family(self, cpd: Any) -> Floats:
         known = self.network.variables
         for variable in cpd.scope:
             if variable.name not in known or known[variable.name] != variable:
@@ -120,13 +118,13 @@ class ImaginaryData:
         """The statistics of the rows, pooled over a block."""
         return counted(cpds[0], *self.rows(cpds))
 
-    def rows(self, cpds: Sequence[Any]) -> tuple[Columns, Array]:
+    def rows(self, cpds: Sequence[Any]) -> tuple[Columns, Floats]:
         """The rows of a block, as columns of its first CPD's variables, and the weight of each."""
         parts = [self._columns(cpd) for cpd in cpds]
         columns = {v: np.concatenate([part[axis] for part in parts]) for axis, v in enumerate(cpds[0].scope)}
         return columns, np.concatenate([part[-1] for part in parts])
 
-    def _columns(self, cpd: Any) -> list[NDArray[Any]]:
+    def _columns(self, cpd: Any) -> list[AnyArray]:
         """The columns of one CPD, in the order of its scope, then the weights."""
         if any(not isinstance(v, Discrete) and v.size > 1 for v in cpd.scope):
             columns, num_rows = complete(self.data, Variables(cpd.scope))

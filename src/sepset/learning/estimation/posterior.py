@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated
 from sepset.cpds.cpd import CPD, ParameterBlock
 from sepset.cpds.lineargaussian import LinearGaussian
@@ -34,7 +34,6 @@ from sepset.models.bayesnet import BayesNet
 from sepset.models.rows import complete
 from sepset.variables.variable import VariableLike
 
-Array: TypeAlias = NDArray[np.float64]
 BlockPosterior: TypeAlias = Dirichlets | Lines
 
 COLUMNS = ("variable", "given", "parameter", "mean", "sd", "low", "high")
@@ -215,7 +214,7 @@ class Posterior(Tabulated):
                     columns[name].append(cell)
         return frame(columns, kind)
 
-    def log_predictive(self, rows: object) -> Array:
+    def log_predictive(self, rows: object) -> Floats:
         r"""$\log P(\xi \mid \mathcal D)$ of each row on its own, exact, the parameters integrated out.
 
         Args:

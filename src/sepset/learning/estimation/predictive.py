@@ -13,16 +13,12 @@ Reference: Koller & Friedman, section 17.5.3 and exercise 17.18.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import finite_array
 from sepset.errors import ModelError
-
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 
 
 def log_polya(alpha: ArrayLike, counts: ArrayLike) -> float:
@@ -47,7 +43,7 @@ def log_polya(alpha: ArrayLike, counts: ArrayLike) -> float:
     return float(log_evidence(a[None], m, np.zeros(a.size, np.int64))[0, 0])
 
 
-def log_evidence(alphas: Array, counts: Array, groups: Codes) -> Array:
+def log_evidence(alphas: Floats, counts: Floats, groups: Ints) -> Floats:
     """The log probability of the counts of each group under each component, `[groups, components]`.
 
     Args:
@@ -69,7 +65,7 @@ def log_evidence(alphas: Array, counts: Array, groups: Codes) -> Array:
     return found
 
 
-def log_sum(logs: Array) -> Array:
+def log_sum(logs: Floats) -> Floats:
     """The logarithm of the sum of exponentials over the last axis.
 
     >>> log_sum(np.log([[1.0, 1.0]])).round(6).tolist()
@@ -81,7 +77,7 @@ def log_sum(logs: Array) -> Array:
         return np.asarray(np.log(np.exp(logs - safe).sum(axis=-1)) + safe[..., 0])
 
 
-def log_urn(alphas: Array, log_weights: Array, groups: Codes, uses: Codes) -> Array:
+def log_urn(alphas: Floats, log_weights: Floats, groups: Ints, uses: Ints) -> Floats:
     r"""The log probability of each row, where row $m$ uses the parameters `uses[m]`, some perhaps twice.
 
     Args:

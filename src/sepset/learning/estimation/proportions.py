@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats
 from sepset.errors import DataError, NotApplicable, listing, nearest
 
-Array: TypeAlias = NDArray[np.float64]
 IntervalKind: TypeAlias = Literal["wilson", "clopper-pearson", "hoeffding"]
 
 
@@ -73,7 +73,7 @@ def proportion_interval(
 
 def interval_coverage(
     trials: int, proportion: ArrayLike, level: float = 0.95, *, kind: IntervalKind = "wilson"
-) -> NDArray[np.float64]:
+) -> Floats:
     r"""The exact probability that the interval holds the true proportion, one value a proportion.
 
     $$\sum_{k : p \in I(k)} \binom Mk p^k (1 - p)^{M - k}$$
@@ -157,7 +157,7 @@ def hoeffding_error(num_rows: float, half_width: float) -> float:
     return min(2.0 * math.exp(-2.0 * num_rows * half_width**2), 1.0)
 
 
-def _wilson(k: Array, trials: float, level: float) -> tuple[Array, Array]:
+def _wilson(k: Floats, trials: float, level: float) -> tuple[Floats, Floats]:
     from scipy.special import ndtri
 
     if trials == 0:
@@ -170,7 +170,7 @@ def _wilson(k: Array, trials: float, level: float) -> tuple[Array, Array]:
     return np.asarray(low), np.asarray(high)
 
 
-def _clopper_pearson(k: Array, trials: float, level: float) -> tuple[Array, Array]:
+def _clopper_pearson(k: Floats, trials: float, level: float) -> tuple[Floats, Floats]:
     from scipy.special import betaincinv
 
     tail = 0.5 * (1.0 - level)
@@ -179,21 +179,21 @@ def _clopper_pearson(k: Array, trials: float, level: float) -> tuple[Array, Arra
     return np.asarray(low), np.asarray(high)
 
 
-def _hoeffding(k: Array, trials: float, level: float) -> tuple[Array, Array]:
+def _hoeffding(k: Floats, trials: float, level: float) -> tuple[Floats, Floats]:
     if trials == 0:
         return np.zeros_like(k), np.ones_like(k)
     reach = math.sqrt(math.log(2.0 / (1.0 - level)) / (2.0 * trials))
     return np.maximum(k / trials - reach, 0.0), np.minimum(k / trials + reach, 1.0)
 
 
-KINDS: dict[str, Callable[[Array, float, float], tuple[Array, Array]]] = {
+KINDS: dict[str, Callable[[Floats, float, float], tuple[Floats, Floats]]] = {
     "wilson": _wilson,
     "clopper-pearson": _clopper_pearson,
     "hoeffding": _hoeffding,
 }
 
 
-def _chosen(kind: str) -> Callable[[Array, float, float], tuple[Array, Array]]:
+def _chosen(kind: str) -> Callable[[Floats, float, float], tuple[Floats, Floats]]:
     if kind not in KINDS:
         raise NotApplicable(f"Intervals are {listing(KINDS)}; found {kind!r}.{nearest(kind, KINDS)}")
     return KINDS[kind]

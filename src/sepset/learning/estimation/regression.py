@@ -13,11 +13,11 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
@@ -30,8 +30,6 @@ from sepset.factors.algebra import Columns, find
 from sepset.factors.coordinates import matrix
 from sepset.learning.estimation.linepriors import Conjugate, conjugate_for, imagined
 from sepset.variables.variable import Vector
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,11 +107,11 @@ class Lines:
         drawn = [post.sample(1, rng) for post in self._general]
         return self._cpds_at([(lines[0], covariances[0]) for lines, covariances in drawn])
 
-    def _cpds_at(self, parameters: Sequence[tuple[Array, Array]]) -> tuple[CPD, ...]:
+    def _cpds_at(self, parameters: Sequence[tuple[Floats, Floats]]) -> tuple[CPD, ...]:
         made = _with(self.cpds[0], parameters)
         return tuple(cpd.with_parameters(made.intercept, made.coefficients, made.covariance) for cpd in self.cpds)
 
-    def log_predictive(self, columns: Columns) -> Array:
+    def log_predictive(self, columns: Columns) -> Floats:
         """The log density of each row's part, the parameters integrated out; tied lines are used several times."""
         num_rows = len(columns[self.cpds[0].child])
         entry = np.stack([joint_codes(columns, cpd.by, num_rows, cpd) for cpd in self.cpds], axis=1)
@@ -207,7 +205,7 @@ def mode_of(cpd: LinearGaussian, posts: Sequence[Conjugate], parameterization: s
     return _with(cpd, [(post.mean, _mode(post, parameterization == "theta")) for post in general])
 
 
-def at_variances(cpd: LinearGaussian, counts: Array) -> LinearGaussian:
+def at_variances(cpd: LinearGaussian, counts: Floats) -> LinearGaussian:
     r"""From the mode in logarithms of variances to that in variances, where the prior is flat in the former.
 
     $$C_d \leftarrow \frac{M_d}{M_d + k + 1} C_d$$
@@ -218,14 +216,14 @@ def at_variances(cpd: LinearGaussian, counts: Array) -> LinearGaussian:
     return cpd.with_parameters(cpd.intercept, cpd.coefficients, cpd.covariance * share[:, None, None])
 
 
-def _alike(keys: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def _alike(keys: Ints) -> list[Ints]:
     """The places of equal rows of keys, together."""
     order = np.lexsort(keys.T[::-1])
     changes = np.flatnonzero((keys[order][1:] != keys[order][:-1]).any(axis=1)) + 1
     return np.split(order, changes) if len(order) else []
 
 
-def _log_uses(post: LinearNormalInverseWishart, u: Array, y: Array) -> Array:
+def _log_uses(post: LinearNormalInverseWishart, u: Floats, y: Floats) -> Floats:
     r"""The log density of several uses of one line, `[rows, uses, ...]`: one matrix Student t a row.
 
     With $\nu$ degrees, scale $\Psi$ and the residues $E$ of $q$ uses of spread $S = I + Z\Lambda^{-1}Z^\top$,
@@ -246,7 +244,7 @@ def _log_uses(post: LinearNormalInverseWishart, u: Array, y: Array) -> Array:
     return np.asarray(constant - 0.5 * dets)
 
 
-def _log_density(post: LinearNormalInverseWishart, B: Array, C: Array, is_theta: bool) -> float:
+def _log_density(post: LinearNormalInverseWishart, B: Floats, C: Floats, is_theta: bool) -> float:
     """Matrix normal times inverse Wishart at one line."""
     from scipy.special import multigammaln
 
@@ -259,12 +257,12 @@ def _log_density(post: LinearNormalInverseWishart, B: Array, C: Array, is_theta:
     return float(normal + wishart - multigammaln(0.5 * degrees, size) - power * log_size - 0.5 * squares)
 
 
-def _mode(post: LinearNormalInverseWishart, is_theta: bool) -> Array:
+def _mode(post: LinearNormalInverseWishart, is_theta: bool) -> Floats:
     spare = post.degrees + len(post.mean) + (post.size + 1.0 if is_theta else 0.0)
     return np.asarray(post.scale / spare)
 
 
-def _expected(cpd: LinearGaussian, post: LinearNormalInverseWishart) -> Array:
+def _expected(cpd: LinearGaussian, post: LinearNormalInverseWishart) -> Floats:
     try:
         return post.expected_covariance()
     except ModelError as error:
@@ -274,12 +272,12 @@ def _expected(cpd: LinearGaussian, post: LinearNormalInverseWishart) -> Array:
         ) from error
 
 
-def _mean_matrices(cpd: LinearGaussian) -> Array:
+def _mean_matrices(cpd: LinearGaussian) -> Floats:
     """The lines of each context, `[contexts, 1 + parents, coordinates]`."""
     return np.concatenate([cpd.intercept[:, None, :], np.swapaxes(cpd.coefficients, 1, 2)], axis=1)
 
 
-def _with(cpd: LinearGaussian, parameters: Sequence[tuple[Array, Array]]) -> LinearGaussian:
+def _with(cpd: LinearGaussian, parameters: Sequence[tuple[Floats, Floats]]) -> LinearGaussian:
     lines = np.stack([lines for lines, _ in parameters])
     slope = np.ascontiguousarray(np.swapaxes(lines[:, 1:], 1, 2))
     return cpd.with_parameters(lines[:, 0].copy(), slope, np.stack([covariance for _, covariance in parameters]))

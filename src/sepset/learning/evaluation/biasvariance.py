@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError, ScopeError
@@ -21,8 +21,6 @@ from sepset.learning.evaluation.validation import Procedure, learned
 from sepset.learning.predictor import Names, Predictor, true_codes
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

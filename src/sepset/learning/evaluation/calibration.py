@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.axes import axes_of
 from sepset.base.display import Shown, Tabulated
 from sepset.errors import DataError, ScopeError
@@ -17,7 +18,6 @@ from sepset.learning.predictor import Names, Predictor, most_probable, true_code
 from sepset.models.model import Model
 from sepset.variables.variable import Discrete, State
 
-Floats: TypeAlias = NDArray[np.float64]
 Bins: TypeAlias = Literal["uniform", "quantile"]
 
 
@@ -124,17 +124,17 @@ def calibration(
     return Calibration(means[0], means[1], total[used], what)
 
 
-def _uniform(p: Floats, bins: int) -> NDArray[np.int64]:
+def _uniform(p: Floats, bins: int) -> Ints:
     return np.minimum((p * bins).astype(np.int64), bins - 1)
 
 
-def _quantile(p: Floats, bins: int) -> NDArray[np.int64]:
+def _quantile(p: Floats, bins: int) -> Ints:
     """Bins of about equal numbers of rows; equal probabilities share one."""
     inner = np.quantile(p, np.arange(1, bins) / bins) if len(p) else np.zeros(bins - 1)
     return np.searchsorted(inner, p, side="right").astype(np.int64)
 
 
-_BINNING: dict[str, Callable[[Floats, int], NDArray[np.int64]]] = {"uniform": _uniform, "quantile": _quantile}
+_BINNING: dict[str, Callable[[Floats, int], Ints]] = {"uniform": _uniform, "quantile": _quantile}
 
 
 def calibration_curve(

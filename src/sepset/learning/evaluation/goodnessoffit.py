@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.base.axes import axes_of
 from sepset.base.display import Shown, Tabulated
 from sepset.data.dataset import Dataset
@@ -28,7 +28,6 @@ from sepset.learning.predictor import Predictor, absent
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
-Floats: TypeAlias = NDArray[np.float64]
 Statistic: TypeAlias = Callable[[Any, Dataset], float]
 """A number from a model and rows."""
 

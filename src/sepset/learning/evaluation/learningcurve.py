@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Floats
 from sepset.base.axes import axes_of, mark_sizes
 from sepset.base.display import Shown, Tabulated
 from sepset.base.progress import Bar
@@ -22,7 +22,6 @@ from sepset.learning.evaluation.splits import Holdout, check_repeats
 from sepset.learning.evaluation.validation import Procedure, learned, named
 from sepset.models.bayesnet import BayesNet
 
-Floats: TypeAlias = NDArray[np.float64]
 Measure: TypeAlias = Callable[[Any], float]
 """A number from a model: the smaller, the better."""
 
@@ -191,7 +190,7 @@ def _draw(
     return rows, lambda model: evaluate(model, held, loss)[loss.name].mean, loss.name
 
 
-def _holdout(data: Dataset, share: float, rng: np.random.Generator) -> Iterator[NDArray[np.bool_]]:
+def _holdout(data: Dataset, share: float, rng: np.random.Generator) -> Iterator[Bools]:
     return Holdout(share).rounds(data, rng)
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyInts, Floats
 from sepset.base.display import Shown, Tabulated
 from sepset.base.progress import Bar
 from sepset.data.dataset import Dataset
@@ -24,8 +24,6 @@ from sepset.learning.evaluation.resampling import Bootstrap, bootstrap_mean
 from sepset.learning.predictor import Names, Predictor, most_probable, refuse_missing, true_codes
 from sepset.models.model import Model
 from sepset.variables.variable import Discrete, Vector
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 @runtime_checkable
@@ -201,7 +199,7 @@ class Brier:
         return brier_scores(predictor.probabilities(data, targets, self.given)[0], truth)
 
 
-def brier_scores(probabilities: Floats, codes: NDArray[np.integer]) -> Floats:
+def brier_scores(probabilities: Floats, codes: AnyInts) -> Floats:
     """The Brier score of every row: the squared distance from the predicted probabilities to the state that came.
 
     >>> brier_scores(np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([0, 1])).tolist()

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError, ScopeError
 from sepset.factors.draws import generator
 from sepset.variables.variable import VariableLike
 
-Floats: TypeAlias = NDArray[np.float64]
 IntervalKind: TypeAlias = Literal["percentile", "basic", "bca"]
 
 CHUNK = 1 << 22

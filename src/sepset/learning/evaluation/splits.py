@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Ints
 from sepset.data.dataset import Dataset
 from sepset.data.partition import dealt, fold_numbers, in_first_part
 from sepset.errors import DataError, ScopeError
 from sepset.variables.variable import VariableLike
-
-Mask: TypeAlias = NDArray[np.bool_]
 
 
 @runtime_checkable
@@ -24,7 +22,7 @@ class Splitter(Protocol):
     def num_rounds(self, data: Dataset) -> int:
         """How many rounds there will be."""
 
-    def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Mask]:
+    def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Bools]:
         """A mask of the rows tested, for each round."""
 
 
@@ -54,7 +52,7 @@ class KFold:
         """One a fold."""
         return self.folds
 
-    def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Mask]:
+    def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Bools]:
         """A mask for each fold."""
         numbers = fold_numbers(dealt(data.num_rows, rng, _strata(data, self.stratify)), self.folds)
         return (numbers == fold for fold in range(self.folds))
@@ -88,7 +86,7 @@ class Holdout:
         """One a repeat."""
         return self.repeats
 
-    def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Mask]:
+    def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Bools]:
         """A mask for each repeat."""
         strata = _strata(data, self.stratify)
         for _ in range(self.repeats):
@@ -109,7 +107,7 @@ class LeaveOneOut:
         """One a row."""
         return data.num_rows
 
-    def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Mask]:
+    def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Bools]:
         """A mask for each row."""
         if data.num_rows < 2:
             raise DataError(f"Leaving one out needs at least two rows; found {data.num_rows}.")
@@ -122,5 +120,5 @@ def check_repeats(repeats: int, least: int = 1) -> None:
         raise ScopeError(f"repeats is a whole number of at least {least}; found {repeats!r}.")
 
 
-def _strata(data: Dataset, variable: VariableLike | None) -> NDArray[np.int64] | None:
+def _strata(data: Dataset, variable: VariableLike | None) -> Ints | None:
     return None if variable is None else data.codes(variable).astype(np.int64)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Shown, Tabulated
 from sepset.base.progress import Bar
 from sepset.data.dataset import Dataset
@@ -26,7 +26,6 @@ from sepset.learning.fit import LearningMethod, fit
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 
-Floats: TypeAlias = NDArray[np.float64]
 Procedure: TypeAlias = Callable[[Dataset], Any]
 """What makes a model, or a `Fit` with one, from a dataset."""
 
@@ -147,7 +146,7 @@ class Validation(Answers[str, ValidatedRisk], Tabulated):
     """
 
     risks: Mapping[str, ValidatedRisk]
-    rows: tuple[NDArray[np.int64], ...] = field(repr=False)
+    rows: tuple[Ints, ...] = field(repr=False)
 
     @property
     def risk(self) -> ValidatedRisk:
@@ -210,7 +209,7 @@ def cross_validate(
     asked = losses or (LogLoss(),)
     tested: list[Evaluation] = []
     trained: list[Evaluation] = []
-    places: list[NDArray[np.int64]] = []
+    places: list[Ints] = []
     chosen = KFold() if split is None else _checked(split)
     with Bar(progress, "rounds") as bar:
         for mask in chosen.rounds(rows, rng):

@@ -14,18 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.learning.incomplete.mstep import Statistics
 from sepset.learning.incomplete.run import FAILURES, Ascent, Point
 from sepset.learning.optimize.directions import conjugate, within
 from sepset.learning.optimize.objective import Hill
 from sepset.models.bayesnet import BayesNet
-
-Array: TypeAlias = NDArray[np.float64]
 
 SMALLEST_SHARE = 0.1
 """How much of an expected count an extrapolation leaves at least."""
@@ -111,7 +109,7 @@ class ConjugateSteps:
         found = hill.climb(state, slope, direction, FLATTENING)
         return None if found is None else replace(found, memory=self.remembered(task, state, found.model))
 
-    def remembered(self, task: Ascent, state: Point, made: BayesNet) -> tuple[Array, Array]:
+    def remembered(self, task: Ascent, state: Point, made: BayesNet) -> tuple[Floats, Floats]:
         """The step, and the slope before it."""
         hill = Hill.of(task)
         return hill.vector.pack(made) - hill.vector.pack(state.model), hill.slope(state)
@@ -150,7 +148,7 @@ def aitken(before: Statistics, between: Statistics, now: Statistics) -> Statisti
     return tuple(_limit(*parts) for parts in zip(before, between, now, strict=True))
 
 
-def _limit(before: Array, between: Array, now: Array) -> Array:
+def _limit(before: Floats, between: Floats, now: Floats) -> Floats:
     first, second = between - before, now - between
     rate = np.divide(second, first, out=np.zeros(np.shape(now)), where=first != 0.0)
     rate = np.clip(rate, 0.0, LARGEST_RATE)

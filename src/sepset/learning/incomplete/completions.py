@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.data.centered import check_range
@@ -31,9 +31,6 @@ from sepset.learning.incomplete.mstep import Reestimation
 from sepset.learning.incomplete.rowchoices import RowChoices
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
-
-Array: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 COLLAPSED = 1e-12
 """A variance this much smaller than that of the whole column is zero."""
@@ -51,7 +48,7 @@ class Completions:
 
     blocks: Reestimation
     rows: RowChoices = field(repr=False)
-    weights: Array = field(repr=False)
+    weights: Floats = field(repr=False)
 
     @classmethod
     def of(cls, task: Task) -> Completions:
@@ -60,7 +57,7 @@ class Completions:
         blocks = Reestimation.of(task.template, lambda cpd, first: _family(cpd, first, columns))
         return cls(blocks, RowChoices.of(columns, places), weights)
 
-    def expect(self, model: BayesNet, rows: Ints | None = None, weights: Array | None = None) -> Expected:
+    def expect(self, model: BayesNet, rows: Ints | None = None, weights: Floats | None = None) -> Expected:
         """The expected statistics at these parameters, of all rows or of some."""
         total: list[Any] = [0.0] * len(model.cpds)
         log_likelihood = 0.0
@@ -85,7 +82,7 @@ class Completions:
     def _total_weight(self) -> float:
         return float(self.weights.sum())
 
-    def _weights(self, rows: Ints | None, weights: Array | None) -> Array:
+    def _weights(self, rows: Ints | None, weights: Floats | None) -> Floats:
         """The weight of every row, where some count otherwise."""
         if weights is None:
             return self.weights
@@ -93,12 +90,12 @@ class Completions:
         found[slice(None) if rows is None else rows] = weights
         return found
 
-    def _add(self, model: BayesNet, numbers: Numbers, weights: Array, total: list[Any]) -> None:
+    def _add(self, model: BayesNet, numbers: Numbers, weights: Floats, total: list[Any]) -> None:
         for i, (family, cpd) in enumerate(zip(self.blocks.families, model.cpds, strict=True)):
             total[i] = total[i] + _statistics(family, cpd, numbers, weights)
 
 
-def _statistics(family: Any, cpd: CPD, numbers: Numbers, weights: Array) -> Array:
+def _statistics(family: Any, cpd: CPD, numbers: Numbers, weights: Floats) -> Floats:
     if isinstance(family, GaussianFamily):
         return family.expected(cpd, numbers, weights)
     return np.asarray(family.complete(cpd, {v: numbers.columns[v] for v in cpd.scope}, weights))
@@ -113,7 +110,7 @@ def _family(cpd: CPD, first: CPD, columns: Columns) -> Estimated:
     return GaussianFamily(np.array([c.mean() if len(c) else 0.0 for c in centers]), COLLAPSED * spread)
 
 
-def _distinct(dataset: Dataset, weights: Array | None) -> tuple[Columns, Array, Ints]:
+def _distinct(dataset: Dataset, weights: Floats | None) -> tuple[Columns, Floats, Ints]:
     """The different rows as columns, missing codes -1 and missing numbers NaN, the weight of each, and its place."""
     columns: Columns = {v: np.asarray(dataset.column(v)) for v in dataset.variables}
     for variable, column in columns.items():

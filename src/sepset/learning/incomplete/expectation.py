@@ -11,11 +11,11 @@ Reference: Koller & Friedman, section 19.2.2.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.data.dataset import Dataset
 from sepset.errors import NotApplicable
 from sepset.inference.compiled.engine import PreparedTables
@@ -27,9 +27,6 @@ from sepset.learning.incomplete.mstep import Reestimation, Statistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Vector
-
-Array: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 
 class Expected(NamedTuple):
@@ -52,10 +49,10 @@ class Expectation(Protocol):
         """The parameter blocks, and what their statistics suggest."""
 
     @property
-    def weights(self) -> Array:
+    def weights(self) -> Floats:
         """The weight of each different row."""
 
-    def expect(self, model: BayesNet, rows: Ints | None = None, weights: Array | None = None) -> Expected:
+    def expect(self, model: BayesNet, rows: Ints | None = None, weights: Floats | None = None) -> Expected:
         """The expected statistics at these parameters, of all different rows or of some, with their weights or others.
 
         Args:
@@ -102,14 +99,14 @@ class TableExpectation:
 
     blocks: Reestimation
     rows: Findings = field(repr=False)
-    weights: Array = field(repr=False)
+    weights: Floats = field(repr=False)
     places: Ints = field(repr=False)
     engine: PreparedTables = field(repr=False)
     threads: int | None = None
 
     @classmethod
     def of(
-        cls, template: BayesNet, dataset: Dataset, weights: Array | None, threads: int | None = None
+        cls, template: BayesNet, dataset: Dataset, weights: Floats | None, threads: int | None = None
     ) -> TableExpectation:
         """The E-step over a dataset's rows; those of weight zero are left out."""
         blocks = Reestimation.of(template, lambda cpd, first: family_of(cpd))
@@ -131,7 +128,7 @@ class TableExpectation:
     def _families(self) -> tuple[Family, ...]:
         return self.blocks.families  # type: ignore[return-value]  # as `family_of` made them
 
-    def expect(self, model: BayesNet, rows: Ints | None = None, weights: Array | None = None) -> Expected:
+    def expect(self, model: BayesNet, rows: Ints | None = None, weights: Floats | None = None) -> Expected:
         """The expected statistics at these parameters, of all rows or of some."""
         engine, first = self._at(model)
         found = self.rows if rows is None else self.rows.take(rows)
@@ -147,7 +144,7 @@ class TableExpectation:
 
     def _at(self, model: BayesNet) -> tuple[PreparedTables, list[int]]:
         """The engine with the model's numbers, and where each CPD's factors start."""
-        values: list[Array] = []
+        values: list[Floats] = []
         first = [0]
         for family, cpd in zip(self._families, model.cpds, strict=True):
             values += family.numbers(cpd)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.cpds.configurations import Configurations
 from sepset.cpds.counts import count, pseudo_counts
 from sepset.cpds.cpd import CPD
@@ -30,8 +30,6 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import Columns, num_entries
 
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 WeightPrior: TypeAlias = Normal | Laplace
 """A prior on weights, which has no pseudo-counts."""
 
@@ -46,10 +44,10 @@ class Estimated(Protocol):
     def is_counted(self) -> bool:
         """Whether its statistics are counts of events."""
 
-    def nothing(self, cpd: Any) -> Array:
+    def nothing(self, cpd: Any) -> Floats:
         """The statistics of no rows."""
 
-    def estimate(self, cpd: Any, stats: Array, alpha: Any) -> CPD:
+    def estimate(self, cpd: Any, stats: Floats, alpha: Any) -> CPD:
         """The CPD that statistics and `alpha` suggest."""
 
     def alpha(self, cpds: Sequence[Any], prior: object, is_theta: bool) -> Any:
@@ -58,13 +56,13 @@ class Estimated(Protocol):
     def log_prior(self, cpd: Any, alpha: Any) -> float:
         """The log density of the parameters, up to a constant; zero where `alpha` is None."""
 
-    def score(self, cpd: Any, stats: Array) -> float:
+    def score(self, cpd: Any, stats: Floats) -> float:
         """The expected log-likelihood of completed rows with these statistics; linear in them."""
 
-    def complete(self, cpd: Any, columns: Any, weights: Array) -> Array:
+    def complete(self, cpd: Any, columns: Any, weights: Floats) -> Floats:
         """The statistics of complete rows."""
 
-    def spread(self, cpd: Any, stats: Array) -> Any:
+    def spread(self, cpd: Any, stats: Floats) -> Any:
         """How the rows spread over contexts, as `Fragmentation` takes it; None where there are no contexts."""
 
 
@@ -79,7 +77,7 @@ class ImaginedRows:
     """
 
     columns: Columns
-    weights: Array
+    weights: Floats
     rest: Any = None
 
     def log_probability(self, cpd: CPD) -> float:
@@ -89,7 +87,7 @@ class ImaginedRows:
         return float(logs[counted] @ self.weights[counted])
 
 
-def joined(family: Estimated, cpd: CPD, stats: Array, alpha: Any) -> tuple[Array, Any]:
+def joined(family: Estimated, cpd: CPD, stats: Floats, alpha: Any) -> tuple[Floats, Any]:
     """The statistics with those of imaginary rows at these parameters, and what is left of the prior.
 
     >>> from sepset.variables.variable import Discrete
@@ -110,10 +108,10 @@ class Family(Estimated, Protocol):
     def engine(self, cpd: Any) -> CPD:
         """The CPD as the engine shall have it."""
 
-    def numbers(self, cpd: Any) -> Sequence[Array]:
+    def numbers(self, cpd: Any) -> Sequence[Floats]:
         """The values of its factors in the engine."""
 
-    def statistics(self, cpd: Any, marginals: Sequence[Array]) -> Array:
+    def statistics(self, cpd: Any, marginals: Sequence[Floats]) -> Floats:
         """The expected statistics, flat, from the summed marginals over its factors' scopes."""
 
 
@@ -160,23 +158,23 @@ class Fixed:
         """The CPD itself."""
         return cpd
 
-    def numbers(self, cpd: CPD) -> Sequence[Array]:
+    def numbers(self, cpd: CPD) -> Sequence[Floats]:
         """The values of its factors."""
         return dense_values(cpd)
 
-    def statistics(self, cpd: CPD, marginals: Sequence[Array]) -> Array:
+    def statistics(self, cpd: CPD, marginals: Sequence[Floats]) -> Floats:
         """Nothing."""
         return np.zeros(0)
 
-    def complete(self, cpd: CPD, columns: Any, weights: Array) -> Array:
+    def complete(self, cpd: CPD, columns: Any, weights: Floats) -> Floats:
         """Nothing."""
         return np.zeros(0)
 
-    def nothing(self, cpd: CPD) -> Array:
+    def nothing(self, cpd: CPD) -> Floats:
         """Nothing."""
         return np.zeros(0)
 
-    def estimate(self, cpd: CPD, stats: Array, alpha: object) -> CPD:
+    def estimate(self, cpd: CPD, stats: Floats, alpha: object) -> CPD:
         """The CPD itself."""
         return cpd
 
@@ -187,11 +185,11 @@ class Fixed:
         """Nothing."""
         return 0.0
 
-    def score(self, cpd: CPD, stats: Array) -> float:
+    def score(self, cpd: CPD, stats: Floats) -> float:
         """Nothing: what it says of completed rows never changes."""
         return 0.0
 
-    def spread(self, cpd: CPD, stats: Array) -> None:
+    def spread(self, cpd: CPD, stats: Floats) -> None:
         """Nothing."""
 
 
@@ -203,7 +201,7 @@ class Cells:
         place: the cell of each joint state, in C order of the scope; None where they are the same.
     """
 
-    place: Codes | None
+    place: Ints | None
 
     @property
     def is_counted(self) -> bool:
@@ -214,42 +212,42 @@ class Cells:
         """Its table, whose marginal has all its statistics."""
         return cpd.to_table()
 
-    def numbers(self, cpd: DiscreteCPD) -> Sequence[Array]:
+    def numbers(self, cpd: DiscreteCPD) -> Sequence[Floats]:
         """The table."""
         shape = [v.num_states for v in cpd.scope]
         flat = cast(Multinomials, cpd).parameters
         return (flat.reshape(shape) if self.place is None else flat[self.place].reshape(shape),)
 
-    def statistics(self, cpd: Any, marginals: Sequence[Array]) -> Array:
+    def statistics(self, cpd: Any, marginals: Sequence[Floats]) -> Floats:
         """The expected counts of the cells."""
         flat = marginals[0].reshape(-1)
         return flat if self.place is None else count(self.place, len(cpd.parameters), flat)
 
-    def complete(self, cpd: CPD, columns: Any, weights: Array) -> Array:
+    def complete(self, cpd: CPD, columns: Any, weights: Floats) -> Floats:
         """The counts of the cells."""
         return np.asarray(cpd.statistics(columns, weights))
 
-    def nothing(self, cpd: Any) -> Array:
+    def nothing(self, cpd: Any) -> Floats:
         """Zeros."""
         return np.zeros(len(cpd.parameters))
 
-    def alpha(self, cpds: Sequence[Any], prior: object, is_theta: bool) -> Array:
+    def alpha(self, cpds: Sequence[Any], prior: object, is_theta: bool) -> Floats:
         r"""The pseudo-counts $\alpha$, or $\alpha - 1$ where the mode is taken in the probabilities themselves."""
         return _exponents(pseudo_counts_of(prior, cpds), is_theta, cpds[0])
 
-    def log_prior(self, cpd: Any, alpha: Array | None) -> float:
+    def log_prior(self, cpd: Any, alpha: Floats | None) -> float:
         r"""$\sum_c \alpha_c \log \theta_c$."""
         return 0.0 if alpha is None else _score(cpd.parameters, alpha)
 
-    def score(self, cpd: Any, stats: Array) -> float:
+    def score(self, cpd: Any, stats: Floats) -> float:
         r"""$\sum_c \bar M[c] \log \theta_c$."""
         return _score(cpd.parameters, stats)
 
-    def spread(self, cpd: Any, stats: Array) -> Array:
+    def spread(self, cpd: Any, stats: Floats) -> Floats:
         """The counts of the cells."""
         return stats
 
-    def estimate(self, cpd: Any, stats: Array, alpha: Array | None) -> CPD:
+    def estimate(self, cpd: Any, stats: Floats, alpha: Floats | None) -> CPD:
         """Ratios of counts; contexts without any are uniform. Overlapping rules keep what no search improves."""
         total = stats if alpha is None else stats + alpha
         made = cpd.from_statistics(total)
@@ -271,19 +269,19 @@ class JointStates:
         """Its table."""
         return cpd.to_table()
 
-    def numbers(self, cpd: DiscreteCPD) -> Sequence[Array]:
+    def numbers(self, cpd: DiscreteCPD) -> Sequence[Floats]:
         """The table."""
         return (cpd.to_table().values,)
 
-    def statistics(self, cpd: CPD, marginals: Sequence[Array]) -> Array:
+    def statistics(self, cpd: CPD, marginals: Sequence[Floats]) -> Floats:
         """The expected counts of joint states."""
         return marginals[0].reshape(-1)
 
-    def complete(self, cpd: DiscreteCPD, columns: Any, weights: Array) -> Array:
+    def complete(self, cpd: DiscreteCPD, columns: Any, weights: Floats) -> Floats:
         """The counts of joint states."""
         return cpd.to_table().statistics(columns, weights)
 
-    def nothing(self, cpd: DiscreteCPD) -> Array:
+    def nothing(self, cpd: DiscreteCPD) -> Floats:
         """Zeros."""
         return np.zeros(num_entries(cpd.scope))
 
@@ -300,17 +298,17 @@ class JointStates:
         odds = [w - w[:, :1] for w in cpd.weights]
         return sum(weight_penalty(alpha, o - o[:1]) for o in odds)
 
-    def score(self, cpd: DiscreteCPD, stats: Array) -> float:
+    def score(self, cpd: DiscreteCPD, stats: Floats) -> float:
         r"""$\sum \bar M[x, \mathbf u] \log P(x \mid \mathbf u)$."""
         return _score(cpd.to_table().values.reshape(-1), stats)
 
-    def spread(self, cpd: DiscreteCPD, stats: Array) -> tuple[Array, ...]:
+    def spread(self, cpd: DiscreteCPD, stats: Floats) -> tuple[Floats, ...]:
         """The counts of each parent's states."""
         counts = stats.reshape([v.num_states for v in cpd.scope])
         axes = range(counts.ndim)
         return tuple(counts.sum(axis=tuple(a for a in axes if a != axis)) for axis in axes[:-1])
 
-    def estimate(self, cpd: DiscreteCPD, stats: Array, alpha: object) -> CPD:
+    def estimate(self, cpd: DiscreteCPD, stats: Floats, alpha: object) -> CPD:
         """The better of the maximization and of what there was: a generalized M-step."""
         stats, alpha = joined(self, cpd, stats, alpha)  # type: ignore[arg-type]  # discrete CPDs are CPDs
         seen = np.flatnonzero(stats > 0)
@@ -340,11 +338,11 @@ class Contributions:
         """The chain, where that is smaller, or the table."""
         return cast(CPD, cpd) if self.is_chain else cpd.to_table()
 
-    def numbers(self, cpd: DiscreteCPD) -> Sequence[Array]:
+    def numbers(self, cpd: DiscreteCPD) -> Sequence[Floats]:
         """The factors of the chain, or the table."""
         return dense_values(cast(CPD, cpd)) if self.is_chain else (cpd.to_table().values,)
 
-    def statistics(self, cpd: Any, marginals: Sequence[Array]) -> Array:
+    def statistics(self, cpd: Any, marginals: Sequence[Floats]) -> Floats:
         """The expected counts of contributions given the marginals."""
         known: Influences = cpd.influences
         level_of = np.argsort(known.order)
@@ -353,17 +351,17 @@ class Contributions:
             return _flat(known.expected(codes[:, :-1], level_of[codes[:, -1]], counts)[1])
         return _flat(_chain_counts(known, marginals, level_of))
 
-    def complete(self, cpd: Any, columns: Any, weights: Array) -> Array:
+    def complete(self, cpd: Any, columns: Any, weights: Floats) -> Floats:
         """The expected counts of contributions in complete rows."""
         rows = cpd.statistics(columns, weights)
         level_of = np.argsort(cpd.influences.order)
         return _flat(cpd.influences.expected(rows.codes[:, :-1], level_of[rows.codes[:, -1]], rows.counts)[1])
 
-    def nothing(self, cpd: Any) -> Array:
+    def nothing(self, cpd: Any) -> Floats:
         """Zeros."""
         return np.zeros(sum(t.size for t in contributions(cpd)))
 
-    def alpha(self, cpds: Sequence[Any], prior: object, is_theta: bool) -> Array | ImaginedRows:
+    def alpha(self, cpds: Sequence[Any], prior: object, is_theta: bool) -> Floats | ImaginedRows:
         """The pseudo-counts of the rows that can be learned, or imaginary rows."""
         cpd = cpds[0]
         if isinstance(prior, RowPrior):
@@ -373,23 +371,23 @@ class Contributions:
         row = _exponents(pseudo_counts(prior, (1, k), cpd), is_theta, cpd)
         return _flat([np.where(free[:, None], row, 0.0) for free in cpd._free()])
 
-    def log_prior(self, cpd: Any, alpha: Array | ImaginedRows | None) -> float:
+    def log_prior(self, cpd: Any, alpha: Floats | ImaginedRows | None) -> float:
         """The log density of the rows that can be learned, or the log probability of imaginary rows."""
         if isinstance(alpha, ImaginedRows):
             return alpha.log_probability(cpd)
         return 0.0 if alpha is None else _score(_flat(contributions(cpd)), alpha)
 
-    def score(self, cpd: Any, stats: Array) -> float:
+    def score(self, cpd: Any, stats: Floats) -> float:
         r"""$\sum \bar M[Z_i = z, u_i] \log P(z \mid u_i)$."""
         return _score(_flat(contributions(cpd)), stats)
 
-    def spread(self, cpd: Any, stats: Array) -> tuple[Array, ...]:
+    def spread(self, cpd: Any, stats: Floats) -> tuple[Floats, ...]:
         """The counts of each parent's states."""
         tables = contributions(cpd)
         parts = np.split(stats, np.cumsum([t.size for t in tables])[:-1])
         return tuple(p.reshape(t.shape).sum(axis=1) for p, t in zip(parts[1:], tables[1:], strict=True))
 
-    def estimate(self, cpd: Any, stats: Array, alpha: Array | ImaginedRows | None) -> CPD:
+    def estimate(self, cpd: Any, stats: Floats, alpha: Floats | ImaginedRows | None) -> CPD:
         """Ratios of counts in the rows that can be learned; rows without any stay."""
         tables = contributions(cpd)
         stats, counts = joined(self, cpd, stats, alpha)
@@ -399,12 +397,12 @@ class Contributions:
         return contributing(cpd, made)
 
 
-def contributions(cpd: Any) -> list[Array]:
+def contributions(cpd: Any) -> list[Floats]:
     """The contributions of a noisy-or or noisy-max, leak first, one row a state."""
     return [cpd.influences.leak[None, :], *cpd.influences.effects]
 
 
-def contributing(cpd: Any, tables: Sequence[Array]) -> CPD:
+def contributing(cpd: Any, tables: Sequence[Floats]) -> CPD:
     """The noisy-or or noisy-max with these contributions, leak first."""
     if isinstance(cpd, NoisyOr):
         given = {p: np.clip(t[:, 1], 0.0, 1.0) for p, t in zip(cpd.parents, tables[1:], strict=True)}
@@ -412,7 +410,7 @@ def contributing(cpd: Any, tables: Sequence[Array]) -> CPD:
     return NoisyMax(cpd.child, dict(zip(cpd.parents, tables[1:], strict=True)), tables[0][0], block=cpd.block)
 
 
-def dense_values(cpd: CPD) -> Sequence[Array]:
+def dense_values(cpd: CPD) -> Sequence[Floats]:
     """The values of a discrete CPD's factors as dense arrays."""
     return tuple(f.values if hasattr(f, "values") else f.to_table().values for f in cpd.factors())  # type: ignore[attr-defined]
 
@@ -437,7 +435,7 @@ def weight_prior(cpd: CPD, prior: object) -> WeightPrior:
     )
 
 
-def weight_penalty(prior: WeightPrior, weights: Array) -> float:
+def weight_penalty(prior: WeightPrior, weights: Floats) -> float:
     """The log density, up to a constant, of weights under a `Normal` or `Laplace` prior.
 
     >>> weight_penalty(Normal(1.0), np.array([1.0, 2.0])), weight_penalty(Laplace(0.5), np.array([-1.0]))
@@ -448,7 +446,7 @@ def weight_penalty(prior: WeightPrior, weights: Array) -> float:
     return -float(np.abs(weights).sum()) / float(prior.scale)
 
 
-def _exponents(alpha: Array, is_theta: bool, cpd: CPD) -> Array:
+def _exponents(alpha: Floats, is_theta: bool, cpd: CPD) -> Floats:
     """The exponents of the probabilities in the density whose mode is wanted."""
     if is_theta and (alpha < 1).any():
         raise NotApplicable(
@@ -458,27 +456,27 @@ def _exponents(alpha: Array, is_theta: bool, cpd: CPD) -> Array:
     return alpha - 1.0 if is_theta else alpha
 
 
-def _score(probabilities: Array, counts: Array) -> float:
+def _score(probabilities: Floats, counts: Floats) -> float:
     """The expected log-likelihood of counts."""
     seen = counts > 0
     with np.errstate(divide="ignore"):
         return float(counts[seen] @ np.log(probabilities[seen]))
 
 
-def _learned(table: Array, counts: Array, free: NDArray[np.bool_]) -> Array:
+def _learned(table: Floats, counts: Floats, free: Bools) -> Floats:
     sums = counts.sum(axis=1, keepdims=True)
     ratios = np.divide(counts, sums, out=table.copy(), where=sums > 0)
     return np.where(free[:, None], ratios, table)
 
 
-def _cells_of(marginal: Array) -> tuple[Codes, Array]:
+def _cells_of(marginal: Floats) -> tuple[Ints, Floats]:
     """The joint codes with a positive count, and their counts."""
     flat = marginal.reshape(-1)
     seen = np.flatnonzero(flat > 0)
     return np.column_stack(np.unravel_index(seen, marginal.shape)).astype(np.int64), flat[seen]
 
 
-def _chain_counts(known: Influences, marginals: Sequence[Array], level_of: Codes) -> list[Array]:
+def _chain_counts(known: Influences, marginals: Sequence[Floats], level_of: Ints) -> list[Floats]:
     """Contributions from the marginals along the chain: the maximum so far acts as one more, certain, parent."""
     last = len(marginals) - 1
     k = len(known.leak)
@@ -495,5 +493,5 @@ def _chain_counts(known: Influences, marginals: Sequence[Array], level_of: Codes
     return found
 
 
-def _flat(tables: Sequence[Array]) -> Array:
+def _flat(tables: Sequence[Floats]) -> Floats:
     return np.concatenate([t.reshape(-1) for t in tables])

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.lineargaussian import LinearGaussian, joint_gaussian
 from sepset.cpds.moments import Scatters
@@ -22,9 +22,6 @@ from sepset.learning.estimation.linepriors import conjugate_for, flat_prior, is_
 from sepset.learning.estimation.regression import at_variances, mode_of
 from sepset.learning.incomplete.families import ImaginedRows, WeightPrior, joined, weight_penalty, weight_prior
 from sepset.variables.variable import Discrete, Vector
-
-Array: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,17 +38,17 @@ class Numbers:
     """
 
     columns: Columns
-    log_density: Array
-    log_peak: Array
+    log_density: Floats
+    log_peak: Floats
     missing: tuple[Vector, ...]
     group: Ints
-    covariances: Array
+    covariances: Floats
 
     def certain(self) -> Numbers:
         """The same, with the expectations taken for found."""
         return replace(self, covariances=np.zeros_like(self.covariances))
 
-    def covariance(self, scope: Sequence[Vector]) -> Array:
+    def covariance(self, scope: Sequence[Vector]) -> Floats:
         """The covariances of `scope` given what was found, zero where it was found; one matrix a group."""
         size = len(scope)
         full = np.zeros((len(self.covariances), size, size))
@@ -69,7 +66,7 @@ class GaussianFamily:
     The centers keep the digits of squares where means are large. A variance that falls below `smallest` is a collapse.
     """
 
-    center: Array
+    center: Floats
     smallest: float = 0.0
 
     @property
@@ -77,11 +74,11 @@ class GaussianFamily:
         """No: moments may be small and still matter."""
         return False
 
-    def nothing(self, cpd: LinearGaussian) -> Array:
+    def nothing(self, cpd: LinearGaussian) -> Floats:
         """The statistics of no rows."""
         return np.zeros((len(cpd.intercept), *(len(self.center) + 1,) * 2))
 
-    def expected(self, cpd: Any, numbers: Numbers, weights: Array) -> Array:
+    def expected(self, cpd: Any, numbers: Numbers, weights: Floats) -> Floats:
         r"""$\sum_m w_m E[\mathbf z \mathbf z^\top]$, one matrix a joint state of the discrete parents."""
         scope = (*cpd.given, cpd.child)
         entry = joint_codes(numbers.columns, cpd.by, len(weights), cpd)
@@ -98,22 +95,22 @@ class GaussianFamily:
             stats[:, 1:, 1:] += np.einsum("eg,gij->eij", mass, spread)
         return stats
 
-    def scatters(self, stats: Array) -> Scatters:
+    def scatters(self, stats: Floats) -> Scatters:
         """The statistics about their own means, in the data's coordinates."""
         parts = [Scatter.from_sums(total) for total in stats]
         return Scatters.stacked(Scatter(p.count, p.mean + self.center, p.products) for p in parts)
 
-    def complete(self, cpd: Any, columns: Columns, weights: Array) -> Array:
+    def complete(self, cpd: Any, columns: Columns, weights: Floats) -> Floats:
         """The statistics of complete rows."""
         nothing = np.zeros(len(weights))
         numbers = Numbers(columns, nothing, nothing, (), np.zeros(len(weights), np.int64), np.zeros((1, 0, 0)))
         return self.expected(cpd, numbers, weights)
 
-    def spread(self, cpd: LinearGaussian, stats: Array) -> Scatters:
+    def spread(self, cpd: LinearGaussian, stats: Floats) -> Scatters:
         """The moments of each context."""
         return self.scatters(stats)
 
-    def estimate(self, cpd: LinearGaussian, stats: Array, alpha: LinePrior | None) -> LinearGaussian:
+    def estimate(self, cpd: LinearGaussian, stats: Floats, alpha: LinePrior | None) -> LinearGaussian:
         """Least squares on expected moments, or the mode under a prior; contexts without mass keep their line."""
         stats, rest = joined(self, cpd, stats, alpha)
         known = self.scatters(stats)
@@ -145,7 +142,7 @@ class GaussianFamily:
             return sum(alpha.log_density(np.concatenate([a, B[0]]), float(C[0, 0])) for a, B, C in lines)
         return 0.0 if alpha is None else weight_penalty(alpha, cpd.coefficients)
 
-    def score(self, cpd: LinearGaussian, stats: Array) -> float:
+    def score(self, cpd: LinearGaussian, stats: Floats) -> float:
         r"""$-\frac12 \sum_d (\bar M_d \log 2\pi\sigma_d^2 + E[(y - a_d - B_d \mathbf u)^2] / \sigma_d^2)$."""
         total = 0.0
         for a, B, C, sums in zip(cpd.intercept, cpd.coefficients, cpd.covariance, stats, strict=True):
@@ -167,7 +164,7 @@ class ConjugatePrior:
         """Whether it is flat in lines and logarithms of variances: no distribution, a start for imaginary rows."""
         return bool(self.prior.shape <= 0)
 
-    def log_density(self, line: Array, variance: float) -> float:
+    def log_density(self, line: Floats, variance: float) -> float:
         r"""$(a + p/2 + t)\log\tau - \tau\,(b + \frac12 d^\top \Lambda d)$, with $t = 1$ for the variance itself."""
         apart = line - self.prior.mean
         power = self.prior.shape + 0.5 * len(line) + self.is_theta
@@ -205,7 +202,7 @@ def conditional_numbers(
     return Numbers(filled, log_density, log_peak, missing, group, covariances)
 
 
-def _log_line(cpd: LinearGaussian, columns: Columns, num_rows: int) -> Array:
+def _log_line(cpd: LinearGaussian, columns: Columns, num_rows: int) -> Floats:
     """The log density of a real child given its parents: one pass over the rows, whatever the context of each."""
     variance = cpd.covariance[:, 0, 0]
     if not (variance > 0).all():
@@ -222,11 +219,11 @@ class _Conditional:
     """The normal distribution of missing coordinates given the others."""
 
     found: tuple[Vector, ...]
-    mean: Array
-    root: Array
-    missing_mean: Array
-    gain: Array
-    covariance: Array
+    mean: Floats
+    root: Floats
+    missing_mean: Floats
+    gain: Floats
+    covariance: Floats
 
     @classmethod
     def of(cls, lines: Sequence[LinearGaussian], missing: tuple[Vector, ...]) -> _Conditional:
@@ -243,7 +240,7 @@ class _Conditional:
         gain = np.linalg.solve(root.T, half)
         return cls(found, mean[o], np.asarray(root), mean[m], gain, sigma[m[:, None], m] - half.T @ half)
 
-    def given(self, columns: Columns, num_rows: int) -> tuple[Array, Array]:
+    def given(self, columns: Columns, num_rows: int) -> tuple[Floats, Floats]:
         """The expectations of the missing coordinates, and the log density of the found ones."""
         apart = matrix(self.found, columns, num_rows) - self.mean
         white = np.linalg.solve(self.root, apart.T)

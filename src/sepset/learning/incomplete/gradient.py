@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sepset.errors import NotApplicable, listing, nearest
 from sepset.inference.iterate import Info
@@ -28,7 +27,6 @@ from sepset.learning.optimize.lbfgs import Curvature
 from sepset.learning.optimize.objective import Hill
 from sepset.models.bayesnet import BayesNet
 
-Array: TypeAlias = NDArray[np.float64]
 Optimizer: TypeAlias = Literal["lbfgs", "conjugate", "steepest", "stochastic"]
 """How the slope becomes a step."""
 

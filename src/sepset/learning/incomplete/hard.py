@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.factors.algebra import Columns
 from sepset.inference.rows.batch import refuse_impossible
 from sepset.inference.rows.evidencerows import Findings
@@ -16,13 +16,10 @@ from sepset.models.bayesnet import BayesNet
 if TYPE_CHECKING:
     from sepset.inference.compiled.engine import PreparedTables
 
-Array: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-
 
 def completed(
     engine: PreparedTables, rows: Findings, model: BayesNet, places: Ints | None = None
-) -> tuple[Columns, Array]:
+) -> tuple[Columns, Floats]:
     r"""The rows with $\arg\max_{\mathbf h} P(\mathbf h \mid \mathbf o)$ in their holes, and their log probabilities.
 
     Rows of probability zero are refused, with holes or without.

@@ -13,20 +13,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.factors.algebra import Columns
 from sepset.factors.canonical import LOG_2PI
 from sepset.learning.incomplete.gaussianfamily import Numbers
 from sepset.variables.variable import Discrete, Vector
-
-Array: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 BLOCK = 2**20
 """About how many entries of covariances are laid out row by row at a time."""
@@ -79,7 +75,7 @@ class JointLines:
         _, first, which = np.unique(codes, return_index=True, return_inverse=True)
         return {v: columns[v][first] for v in self.by}, which.reshape(-1)
 
-    def _moments(self, contexts: Columns) -> tuple[Array, Array]:
+    def _moments(self, contexts: Columns) -> tuple[Floats, Floats]:
         """The mean and the precision of all numbers in each context."""
         num = len(contexts[self.by[0]]) if self.by else 1
         place = {v: i for i, v in enumerate(self.scope)}
@@ -94,7 +90,7 @@ class JointLines:
         mean = np.asarray(np.linalg.solve(apart, start[..., None])[..., 0], np.float64)
         return mean, (turned / noise[:, None, :]) @ apart
 
-    def _log_density(self, columns: Columns, num_rows: int) -> Array:
+    def _log_density(self, columns: Columns, num_rows: int) -> Floats:
         total = np.zeros(num_rows)
         for line in self.lines:
             entry = joint_codes(columns, line.by, num_rows, line)
@@ -120,7 +116,7 @@ class _Groups:
         log_peak: the log density of the expectations of the missing numbers, one a group.
     """
 
-    def __init__(self, missing: NDArray[np.bool_], precision: Array, context: Ints) -> None:
+    def __init__(self, missing: Bools, precision: Floats, context: Ints) -> None:
         self.missing, self.precision = missing, precision
         self.covariances = np.zeros((len(missing), missing.shape[1], missing.shape[1]))
         self.log_peak = np.zeros(len(missing))
@@ -133,7 +129,7 @@ class _Groups:
             self.covariances[at[:, None, None], rows, across] = np.linalg.inv(inner)
             self.log_peak[at] = 0.5 * (np.linalg.slogdet(inner)[1] - count * LOG_2PI)
 
-    def expectations(self, values: Array, mean: Array, context: Ints, group: Ints) -> Array:
+    def expectations(self, values: Floats, mean: Floats, context: Ints, group: Ints) -> Floats:
         """The values with expectations in place of those that are missing."""
         filled = np.where(self.missing[group], mean[context], values)
         holes = np.asarray(self.missing.any(axis=1))[group]

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.errors import NotApplicable
 from sepset.learning.incomplete.expectation import Expected
 from sepset.learning.incomplete.run import Ascent
 from sepset.models.bayesnet import BayesNet
-
-Array: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 
 class MiniBatch(NamedTuple):
@@ -27,7 +24,7 @@ class MiniBatch(NamedTuple):
     """
 
     rows: Ints | None
-    weights: Array | None
+    weights: Floats | None
     scale: float
 
     def expect(self, task: Ascent, model: BayesNet) -> Expected:
@@ -62,7 +59,7 @@ def mini_batches(task: Ascent, size: int, rng: np.random.Generator) -> Iterator[
         yield MiniBatch(rows, times * weight[rows], len(owner) / len(part))
 
 
-def _dealt(weights: Array, num_rows: int) -> tuple[Ints, Array]:
+def _dealt(weights: Floats, num_rows: int) -> tuple[Ints, Floats]:
     """Different rows, each as often as it is dealt so that none weighs more than the mean row, and the shares."""
     times = np.maximum(np.ceil(weights * (num_rows / max(weights.sum(), 1e-300)) - 1e-9), 1.0).astype(np.int64)
     return np.repeat(np.arange(len(weights)), times), weights / times

@@ -8,11 +8,10 @@ Reference: Koller & Friedman, section 14.2.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.data.dataset import Dataset
@@ -21,13 +20,11 @@ from sepset.learning.incomplete.rowchoices import RowChoices, num_choices
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
 
-Array: TypeAlias = NDArray[np.float64]
-
 FEW = 256
 """The most joint hidden states of a row; beyond, an engine that does not enumerate them is the better choice."""
 
 
-def log_densities(model: object, rows: Dataset, over: Collection[AnyVariable]) -> Array | None:
+def log_densities(model: object, rows: Dataset, over: Collection[AnyVariable]) -> Floats | None:
     """The log density of what each row has of the variables `over`, -inf where that is impossible.
 
     None where the model is another, a line leaves nothing over, or some row has many joint hidden states.
@@ -65,7 +62,7 @@ def _is_plain(model: BayesNet) -> bool:
     return bool(lines) and known and real and all(line.covariance.min() > 0 for line in lines)
 
 
-def _cells(variable: AnyVariable, rows: Dataset, counts: bool) -> NDArray[np.int64] | Array:
+def _cells(variable: AnyVariable, rows: Dataset, counts: bool) -> Ints | Floats:
     """The cells of one variable, or as many that are missing."""
     if isinstance(variable, Discrete):
         return rows.codes(variable).astype(np.int64) if counts else np.full(rows.num_rows, -1)

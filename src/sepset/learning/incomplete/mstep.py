@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.cpds.cpd import CPD
 from sepset.learning.blocks import blocks_of
 from sepset.learning.estimation.maximization import prior_for
 from sepset.learning.incomplete.families import Estimated, joined
 from sepset.models.bayesnet import BayesNet
 
-Array: TypeAlias = NDArray[np.float64]
-Statistics: TypeAlias = tuple[Array, ...]
+Statistics: TypeAlias = tuple[Floats, ...]
 """One array a parameter block, in the order of `blocks_of`."""
 
 NEGLIGIBLE = 1e-30

@@ -14,18 +14,15 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import add
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.moments import Scatters
 from sepset.factors.algebra import Columns
 from sepset.factors.coordinates import matrix, width
-
-Array: TypeAlias = NDArray[np.float64]
 
 TIGHT = 1e-6
 """The share of a child's squares below which differences of sums of squares are not trusted."""
@@ -36,7 +33,7 @@ PERFECT = 1e-13
 EPSILON = float(np.finfo(np.float64).eps)
 
 
-def shares(cpd: LinearGaussian, stats: Scatters) -> Array:
+def shares(cpd: LinearGaussian, stats: Scatters) -> Floats:
     """The least share of its squares that a line leaves of a coordinate of the child, in each context.
 
     Contexts without rows, or in which the child is constant, have a share of one.
@@ -53,7 +50,7 @@ def is_tight(cpd: LinearGaussian, stats: Scatters) -> bool:
 
 
 def refined(
-    cpds: tuple[LinearGaussian, ...], stats: Scatters, columns: Columns, weights: Array | None
+    cpds: tuple[LinearGaussian, ...], stats: Scatters, columns: Columns, weights: Floats | None
 ) -> tuple[LinearGaussian, ...]:
     """The least-squares lines of one block, corrected by the residues of the rows they were estimated from.
 
@@ -81,7 +78,7 @@ def refined(
     return tuple(cpd.with_parameters(intercept, slope, covariance) for cpd in cpds)
 
 
-def _residues(cpd: LinearGaussian, stats: Scatters, columns: Columns, weights: Array | None) -> Scatters:
+def _residues(cpd: LinearGaussian, stats: Scatters, columns: Columns, weights: Floats | None) -> Scatters:
     """The statistics of (real parents, residues)."""
     num_rows, split = len(columns[cpd.child]), width(cpd.given)
     entry = joint_codes(columns, cpd.by, num_rows, cpd)
@@ -91,7 +88,7 @@ def _residues(cpd: LinearGaussian, stats: Scatters, columns: Columns, weights: A
     return Scatters.of(np.concatenate([rows[:, :split], residues], axis=1), entry, len(stats.counts), weights)
 
 
-def smallest_variances(cpd: LinearGaussian, stats: Scatters) -> Array:
+def smallest_variances(cpd: LinearGaussian, stats: Scatters) -> Floats:
     """The variance that the rounding of rows alone may leave, in each context."""
     size, split = cpd.child.size, width(cpd.given)
     counts = np.where(stats.counts > 0, stats.counts, 1.0)

@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.errors import TooLarge
 from sepset.factors.algebra import Columns, num_entries
@@ -28,9 +27,6 @@ from sepset.learning.incomplete.gaussianfamily import Numbers, conditional_numbe
 from sepset.learning.incomplete.jointlines import JointLines
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Vector
-
-Array: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 LARGEST = 2**16
 """The most joint hidden states of one row."""
@@ -60,9 +56,9 @@ class Completed:
     owner: Ints
     starts: Ints
     numbers: Numbers
-    log_joint: Array
+    log_joint: Floats
 
-    def posterior(self) -> tuple[Array, Array]:
+    def posterior(self) -> tuple[Floats, Floats]:
         """The probability of each choice given its row, and each row's log density."""
         top = np.maximum.reduceat(self.log_joint, self.starts)
         refuse_impossible(top, self.places)
@@ -70,7 +66,7 @@ class Completed:
         mass = np.add.reduceat(share, self.starts)
         return share / mass[self.owner], top + np.log(mass)
 
-    def best(self) -> tuple[Array, Array]:
+    def best(self) -> tuple[Floats, Floats]:
         """One for the most probable choice of each row (the first of equals), and the log density of all of it."""
         log = self.log_joint + self.numbers.log_peak
         top = np.maximum.reduceat(log, self.starts)
@@ -180,7 +176,7 @@ class RowChoices:
         return owner, starts, _filled(self.columns, rows[owner], np.arange(len(owner)) - starts[owner])
 
 
-def _log_states(model: BayesNet, columns: Columns, num_rows: int) -> Array:
+def _log_states(model: BayesNet, columns: Columns, num_rows: int) -> Floats:
     """The log probability of the states."""
     log = np.zeros(num_rows)
     for cpd in model.cpds:
@@ -212,7 +208,7 @@ def _patterns(columns: Columns, num_rows: int) -> Iterator[tuple[Ints, tuple[Vec
         yield np.flatnonzero(which.reshape(-1) == number), tuple(v for v, a in zip(real, absent, strict=True) if a)
 
 
-def num_choices(columns: Columns, num_rows: int) -> Array:
+def num_choices(columns: Columns, num_rows: int) -> Floats:
     """How many joint hidden states each row has.
 
     >>> num_choices({Discrete("a", 3): np.array([-1, 0]), Discrete("b"): np.array([-1, -1])}, 2).tolist()
@@ -225,7 +221,7 @@ def num_choices(columns: Columns, num_rows: int) -> Array:
     return number
 
 
-def _checked(columns: Columns, number: Array) -> Ints:
+def _checked(columns: Columns, number: Floats) -> Ints:
     """The numbers of choices; too many are refused."""
     if len(number) and number.max() > LARGEST:
         worst = int(number.argmax())

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sepset.errors import ImpossibleEvidence, NotApplicable, NotClosed
 from sepset.inference.checkpoint import tagged
@@ -21,8 +20,6 @@ from sepset.learning.incomplete.mstep import Statistics
 from sepset.learning.incomplete.starts import Start, start_model
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
-
-Array: TypeAlias = NDArray[np.float64]
 
 SHORT_RUN = 10
 """How many steps each starting point gets where there are several."""

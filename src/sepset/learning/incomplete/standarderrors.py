@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Bools, Floats
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.parameters import multinomials
@@ -28,8 +29,6 @@ from sepset.learning.optimize.unconstrained import ContributionLogits, Logits, U
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, VariableLike, Vector
-
-Array: TypeAlias = NDArray[np.float64]
 
 STEP = 1e-4
 """How far coordinates move for a derivative."""
@@ -45,7 +44,7 @@ LARGEST = 2_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StandardErrors(Answers[str, Array]):
+class StandardErrors(Answers[str, Floats]):
     """The standard error of every parameter, by child; infinite where the rows do not determine it.
 
     Tables have the shape of their CPD; linear Gaussians have a row a context: intercept, coefficients, variance.
@@ -58,12 +57,12 @@ class StandardErrors(Answers[str, Array]):
     """
 
     model: BayesNet
-    errors: Mapping[str, Array] = field(repr=False)
-    information: Array = field(repr=False)
-    missing: Array = field(repr=False)
+    errors: Mapping[str, Floats] = field(repr=False)
+    information: Floats = field(repr=False)
+    missing: Floats = field(repr=False)
     num_unknown: int
 
-    def __getitem__(self, key: VariableLike) -> Array:
+    def __getitem__(self, key: VariableLike) -> Floats:
         name = key.name if isinstance(key, Discrete | Vector) else key
         if name not in self.errors:
             raise ScopeError(f"There are no standard errors of {name!r}.{nearest(name, self.errors)}")
@@ -124,13 +123,13 @@ def standard_errors(
     return StandardErrors(model, _by_child(vector, model, errors), observed, _missing(observed, complete), unknown)
 
 
-def _slope(expectation: Expectation, vector: Unconstrained, x: Array) -> Array:
+def _slope(expectation: Expectation, vector: Unconstrained, x: Floats) -> Floats:
     model = vector.unpack(x)
     stats = expectation.expect(model).statistics
     return vector.slope(model, stats, (None,) * len(stats))
 
 
-def _derivative(function: Callable[[Array], Array], x: Array) -> Array:
+def _derivative(function: Callable[[Floats], Floats], x: Floats) -> Floats:
     """The Jacobian by central differences, one column a coordinate."""
     columns = []
     for i in range(len(x)):
@@ -140,11 +139,11 @@ def _derivative(function: Callable[[Array], Array], x: Array) -> Array:
     return np.stack(columns, axis=1) if columns else np.zeros((0, 0))
 
 
-def _symmetric(matrix: Array) -> Array:
+def _symmetric(matrix: Floats) -> Floats:
     return np.asarray(0.5 * (matrix + matrix.T))
 
 
-def _on_border(vector: Unconstrained, model: BayesNet) -> NDArray[np.bool_]:
+def _on_border(vector: Unconstrained, model: BayesNet) -> Bools:
     """Which natural parameters are probabilities of zero or one."""
     parts = [np.zeros(0, np.bool_)]
     for part, values in zip(vector.parts, vector.natural(model), strict=True):
@@ -153,7 +152,7 @@ def _on_border(vector: Unconstrained, model: BayesNet) -> NDArray[np.bool_]:
     return np.concatenate(parts)
 
 
-def _errors(observed: Array, complete: Array, natural: Array) -> tuple[Array, int]:
+def _errors(observed: Floats, complete: Floats, natural: Floats) -> tuple[Floats, int]:
     """The standard errors of the natural parameters, and how many directions beyond the redundant are unknown.
 
     Directions in which not even completed rows would tell anything change no parameter: they are redundant.
@@ -171,7 +170,7 @@ def _errors(observed: Array, complete: Array, natural: Array) -> tuple[Array, in
     return np.where(lost, np.inf, np.sqrt(variance)), int((~good).sum())
 
 
-def _missing(observed: Array, complete: Array) -> Array:
+def _missing(observed: Floats, complete: Floats) -> Floats:
     """The shares of the completed rows' information that these rows do not have, largest first."""
     if not len(observed):
         return np.zeros(0)
@@ -181,8 +180,8 @@ def _missing(observed: Array, complete: Array) -> Array:
     return np.sort(1.0 - np.linalg.eigvalsh(root.T @ observed @ root))[::-1]
 
 
-def _by_child(vector: Unconstrained, model: BayesNet, errors: Array) -> dict[str, Array]:
-    found: dict[str, Array] = {}
+def _by_child(vector: Unconstrained, model: BayesNet, errors: Floats) -> dict[str, Floats]:
+    found: dict[str, Floats] = {}
     start = 0
     for members, part in zip(vector.blocks.members, vector.natural(model), strict=True):
         own = errors[start : start + len(part)]
@@ -192,7 +191,7 @@ def _by_child(vector: Unconstrained, model: BayesNet, errors: Array) -> dict[str
     return found
 
 
-def _shaped(cpd: CPD, flat: Array) -> Array:
+def _shaped(cpd: CPD, flat: Floats) -> Floats:
     if isinstance(cpd, LinearGaussian):
         return flat.reshape(len(cpd.intercept), -1)
     shape: Any = [v.num_states for v in cpd.scope]  # type: ignore[union-attr]  # discrete, as it is no line

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
@@ -27,7 +27,6 @@ from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
-Array: TypeAlias = NDArray[np.float64]
 Start: TypeAlias = Literal["auto", "model", "data", "random"]
 """Which parameters an iteration begins at.
 
@@ -172,7 +171,7 @@ def _from_data(
     expectation: Expectation,
     place: int,
     columns: Columns,
-    weights: Array | None,
+    weights: Floats | None,
     rng: np.random.Generator,
     alpha: Any = None,
 ) -> CPD:
@@ -192,7 +191,7 @@ def _from_data(
 
 
 def _line(
-    cpd: LinearGaussian, family: GaussianFamily, rows: Columns, share: Array, columns: Columns, alpha: Any
+    cpd: LinearGaussian, family: GaussianFamily, rows: Columns, share: Floats, columns: Columns, alpha: Any
 ) -> CPD:
     """A line for each context, with a few rows of all contexts together added so that none is degenerate."""
     size = len(family.center)
@@ -208,7 +207,7 @@ def _line(
     return family.estimate(cpd, stats + pooled * ((size + 1.0) / pooled[0, 0]), alpha)
 
 
-def _found(column: NDArray[np.generic]) -> NDArray[np.bool_]:
+def _found(column: AnyArray) -> Bools:
     return np.asarray(~np.isnan(column) if column.dtype.kind == "f" else column >= 0)  # type: ignore[operator]
 
 
@@ -223,9 +222,7 @@ def _with_clusters(task: Task, rng: np.random.Generator) -> Columns:
     return columns
 
 
-def clusters(
-    columns: list[NDArray[np.generic]], num: int, num_rows: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def clusters(columns: list[AnyArray], num: int, num_rows: int, rng: np.random.Generator) -> Ints:
     """A cluster for each row: centers drawn far apart, then a few rounds of nearest center and mean.
 
     Codes count as 0/1 coordinates and numbers as multiples of their standard deviation; missing cells as the mean.
@@ -247,7 +244,7 @@ def clusters(
     return _nearest(x, centers)
 
 
-def _far_apart(x: Array, num: int, rng: np.random.Generator) -> Array:
+def _far_apart(x: Floats, num: int, rng: np.random.Generator) -> Floats:
     centers = x[rng.integers(len(x), size=1)]
     for _ in range(num - 1):
         apart = _squares(x, centers).min(axis=1)
@@ -257,16 +254,16 @@ def _far_apart(x: Array, num: int, rng: np.random.Generator) -> Array:
     return centers
 
 
-def _nearest(x: Array, centers: Array) -> NDArray[np.int64]:
+def _nearest(x: Floats, centers: Floats) -> Ints:
     return np.asarray(_squares(x, centers).argmin(axis=1), dtype=np.int64)
 
 
-def _squares(x: Array, centers: Array) -> Array:
+def _squares(x: Floats, centers: Floats) -> Floats:
     """Squared distances, one column a center."""
     return np.stack([((x - c) ** 2).sum(axis=1) for c in centers], axis=1)
 
 
-def _coordinates(columns: list[NDArray[np.generic]], num_rows: int) -> Array:
+def _coordinates(columns: list[AnyArray], num_rows: int) -> Floats:
     parts = [np.zeros((num_rows, 1))]
     for column in columns:
         found = _found(column)

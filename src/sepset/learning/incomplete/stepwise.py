@@ -8,11 +8,10 @@ Reference: Cappe & Moulines (2009), Online EM algorithm for latent data models; 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.data.sources import Weights
 from sepset.errors import NotApplicable
 from sepset.factors.draws import generator
@@ -27,8 +26,6 @@ from sepset.learning.incomplete.run import Ascent, Climbing, Point, result
 from sepset.learning.incomplete.starts import Start
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -144,7 +141,7 @@ def _faded(old: Statistics, new: Statistics, share: float, stands_for: float) ->
     return tuple((1.0 - share) * s + (share * stands_for) * b for s, b in zip(old, new, strict=True))
 
 
-def centers(task: Ascent) -> tuple[Array, ...]:
+def centers(task: Ascent) -> tuple[Floats, ...]:
     """What the moments of each block are about; nothing for counts."""
     families = [task.expectation.blocks.families[members[0]] for members in task.expectation.blocks.members]
     return tuple(f.center if isinstance(f, GaussianFamily) else np.zeros(0) for f in families)
@@ -161,7 +158,7 @@ def _carried(found: Fit, task: Ascent) -> Point:
     return replace(state, statistics=tuple(moved), memory=(number, together, after))
 
 
-def _moved(stats: Array, before: Array, after: Array) -> Array:
+def _moved(stats: Floats, before: Floats, after: Floats) -> Floats:
     r"""Moments about another center: $T S T^\top$, where $T$ moves $(1, \mathbf z)$."""
     if not len(before):
         return stats

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.cpd import CPD
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
@@ -27,8 +27,6 @@ from sepset.learning.statistics import pooled
 from sepset.learning.task import Task, bind
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import VariableLike
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -107,7 +105,7 @@ class AvailableCases:
             )
         return cpd.statistics({v: data.column(v)[rows] for v in cpd.scope}, self._weights(names, data, source, rows))
 
-    def _weights(self, names: list[str], data: Dataset, source: object, rows: NDArray[np.int64]) -> Array | None:
+    def _weights(self, names: list[str], data: Dataset, source: object, rows: Ints) -> Floats | None:
         """The weights of the available rows of a family: their own, over the probability of being available."""
         if not self.given:
             return None if data.weights is None else data.weights[rows]

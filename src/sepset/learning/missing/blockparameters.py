@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import DiscreteCPD, decode
 from sepset.cpds.influences import Influences
@@ -34,9 +34,6 @@ from sepset.factors.algebra import num_entries
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Array: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-
 
 class BlockParameters(Protocol):
     """The free parameters of tied CPDs."""
@@ -46,16 +43,16 @@ class BlockParameters(Protocol):
         """The tied CPDs."""
 
     @property
-    def values(self) -> Array:
+    def values(self) -> Floats:
         """The parameters."""
 
     def names(self) -> list[str]:
         """What each of them is called."""
 
-    def slope(self, place: int, slope: Array) -> Array:
+    def slope(self, place: int, slope: Floats) -> Floats:
         """The slope by the parameters, from that by the entries of the table of one of the CPDs."""
 
-    def moved(self, step: Array) -> list[CPD] | None:
+    def moved(self, step: Floats) -> list[CPD] | None:
         """The CPDs with their parameters moved; None where a probability would leave [0, 1]."""
 
     def random(self, rng: np.random.Generator) -> list[CPD]:
@@ -113,7 +110,7 @@ class Cells:
         return free, csr_array((rates, places), shape=(len(free), len(groups)))
 
     @property
-    def values(self) -> Array:
+    def values(self) -> Floats:
         """The probabilities of the free cells."""
         return np.asarray(self.cpds[0].parameters[self._free[0]])
 
@@ -131,12 +128,12 @@ class Cells:
             found.append(f"P({cpd.child.name}={state!r}{' | ' if context else ''}{context})")
         return found
 
-    def slope(self, place: int, slope: Array) -> Array:
+    def slope(self, place: int, slope: Floats) -> Floats:
         """The slope by the free cells; others give way."""
         total = np.bincount(self._cells[place], slope, len(self.cpds[0].parameters))
         return np.asarray(self._free[1] @ total)
 
-    def moved(self, step: Array) -> list[CPD] | None:
+    def moved(self, step: Floats) -> list[CPD] | None:
         """The CPDs with the free cells moved; None where a cell would leave [0, 1]."""
         new = self.cpds[0].parameters + step @ self._free[1]
         return None if (new < 0).any() else [_with_cells(cpd, new) for cpd in self.cpds]
@@ -147,7 +144,7 @@ class Cells:
         return [cpd.from_statistics(drawn * cpd.multiplicities) for cpd in self.cpds]
 
 
-def _with_cells(cpd: Any, cells: Array) -> CPD:
+def _with_cells(cpd: Any, cells: Floats) -> CPD:
     if isinstance(cpd, RuleCPD) and _overlap(cpd):
         return with_numbers(cpd, [cells])
     made: CPD = cpd.from_statistics(cells * cpd.multiplicities)
@@ -160,7 +157,7 @@ def _overlap(cpd: RuleCPD) -> bool:
     return bool(((table > 0).sum(axis=0) > 1).any())
 
 
-def _null_space(table: Array) -> tuple[Ints, csr_array]:
+def _null_space(table: Floats) -> tuple[Ints, csr_array]:
     r"""The free cells under $N\theta = 1$, and a direction for each that keeps all sums."""
     from scipy.linalg import qr
     from scipy.sparse import csr_array
@@ -194,7 +191,7 @@ class Contributions:
                     yield number, row, level
 
     @property
-    def values(self) -> Array:
+    def values(self) -> Floats:
         """The probabilities of the contributions above the lowest."""
         tables = self._tables()
         return np.array([tables[number][row, level] for number, row, level in self._places()])
@@ -210,11 +207,11 @@ class Contributions:
             found.append(f"P({cpd.child.name}={state!r} by {cause})")
         return found
 
-    def slope(self, place: int, slope: Array) -> Array:
+    def slope(self, place: int, slope: Floats) -> Floats:
         """The slope by the contributions."""
         return np.asarray(self._derivatives @ slope)
 
-    def moved(self, step: Array) -> list[CPD] | None:
+    def moved(self, step: Floats) -> list[CPD] | None:
         """The CPDs with their contributions moved; None where one would leave [0, 1]."""
         tables = self._tables()
         for (number, row, level), change in zip(self._places(), step, strict=True):
@@ -230,15 +227,15 @@ class Contributions:
             tables[number][rows] = (drawn / drawn.sum(axis=1, keepdims=True))[rows]
         return self._made(tables)
 
-    def _tables(self) -> list[Array]:
+    def _tables(self) -> list[Floats]:
         leak, *effects = numbers(self.cpds[0])
         return [leak[None].copy(), *(e.copy() for e in effects)]
 
-    def _made(self, tables: list[Array]) -> list[CPD]:
+    def _made(self, tables: list[Floats]) -> list[CPD]:
         return [with_numbers(cpd, [tables[0][0], *tables[1:]]) for cpd in self.cpds]
 
     @cached_property
-    def _derivatives(self) -> Array:
+    def _derivatives(self) -> Floats:
         """The table's derivative by each parameter, one row each."""
         cpd, levels = self.cpds[0], np.eye(self.cpds[0].child.num_states)
         count = num_entries(cpd.parents)
@@ -274,7 +271,7 @@ class Weights:
             yield from ((number, s, c) for s in range(1, parent.num_states) for c in states)
 
     @property
-    def values(self) -> Array:
+    def values(self) -> Floats:
         """The weights, less those of first states."""
         bias, *weights = (a - a[..., :1] for a in numbers(self.cpds[0]))
         bias = bias + sum((w[0] for w in weights), np.zeros_like(bias))
@@ -290,7 +287,7 @@ class Weights:
             found.append(f"{what} for {cpd.child.name}={cpd.child.states[c]!r}")
         return found
 
-    def slope(self, place: int, slope: Array) -> Array:
+    def slope(self, place: int, slope: Floats) -> Floats:
         """The slope by the weights."""
         cpd = self.cpds[0]
         table = cpd.to_table().values.reshape(-1, cpd.child.num_states)
@@ -299,7 +296,7 @@ class Weights:
         codes = [*decode(np.arange(len(table)), cpd.parents).values()]
         return np.array([by_logit[slice(None) if n == 0 else codes[n - 1] == s, c].sum() for n, s, c in self._places()])
 
-    def moved(self, step: Array) -> list[CPD]:
+    def moved(self, step: Floats) -> list[CPD]:
         """The CPDs with their weights moved."""
         bias, *weights = (a.copy() for a in numbers(self.cpds[0]))
         arrays = [bias[None], *weights]

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray, Floats, Int32s, Ints
 from sepset.cpds.discrete import draw
 from sepset.data.missingness import members
 from sepset.errors import ImpossibleEvidence, listing
@@ -30,9 +30,6 @@ from sepset.inference.rows.rowwise import Workers, answer_rows
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
-Codes: TypeAlias = NDArray[np.int32]
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 Kind: TypeAlias = Literal["mode", "mean", "map", "draw"]
 
 
@@ -47,7 +44,7 @@ class Cells:
     """
 
     discrete: tuple[int, ...]
-    codes: Codes
+    codes: Int32s
     real: tuple[int, ...]
     reals: Floats
     period: int = 0
@@ -192,7 +189,7 @@ def _answer(
     kind: Kind,
     num_rows: int,
     rng: np.random.Generator,
-) -> dict[int, NDArray[Any]] | None:
+) -> dict[int, AnyArray] | None:
     """Values of the missing variables for `num_rows` rows with the same findings; None where these are impossible."""
     observed = set(evidence.observed)
     free = [v for v in (*cells.discrete, *cells.real) if v not in observed]
@@ -211,17 +208,17 @@ def _answer(
     return {v: _point(prepared, evidence, v, read, kind) if v in real else _top(read(v)) for v in asked}
 
 
-def _top(marginal: Any) -> NDArray[Any]:
+def _top(marginal: Any) -> AnyArray:
     return np.array([int(np.argmax(marginal.values))])
 
 
-def _point(prepared: Prepared, evidence: Evidence, target: int, read: Callable[[int], Any], kind: Kind) -> NDArray[Any]:
+def _point(prepared: Prepared, evidence: Evidence, target: int, read: Callable[[int], Any], kind: Kind) -> AnyArray:
     """The mean of a real variable, or the mode of its exact mixture."""
     value = prepared.query([target], evidence).distribution.mode() if kind == "mode" else read(target).mean()
     return np.asarray(value, np.float64).reshape(-1)
 
 
-def _fill(cells: Cells, rows: Ints, values: dict[int, NDArray[Any]], wanted: Sequence[int]) -> None:
+def _fill(cells: Cells, rows: Ints, values: dict[int, AnyArray], wanted: Sequence[int]) -> None:
     """Put values into the missing cells of these rows."""
     for places, table in ((cells.discrete, cells.codes), (cells.real, cells.reals)):
         for column, position in enumerate(places):

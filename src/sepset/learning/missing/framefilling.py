@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Ints
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
 from sepset.learning.missing.filling import Kind
@@ -15,8 +15,6 @@ from sepset.learning.missing.imputation import asked_variables, impute
 from sepset.learning.task import bind
 from sepset.models.model import Model
 from sepset.variables.variable import Discrete, VariableLike, Vector
-
-Places: TypeAlias = NDArray[np.int64]
 
 
 def impute_frame(
@@ -98,7 +96,7 @@ def _filled(frame: Any, rows: Dataset, full: Dataset, asked: Sequence[Discrete |
     return frame
 
 
-def _column(frame: Any, name: str, places: Places, cells: list[Any]) -> Any:
+def _column(frame: Any, name: str, places: Ints, cells: list[Any]) -> Any:
     column = frame.column(name) if _library(frame) == "pyarrow" else frame[name]
     try:
         return _put(column, places, cells)
@@ -110,7 +108,7 @@ def _column(frame: Any, name: str, places: Places, cells: list[Any]) -> Any:
         ) from error
 
 
-def _put(column: Any, places: Places, cells: list[Any]) -> Any:
+def _put(column: Any, places: Ints, cells: list[Any]) -> Any:
     """The column with some cells replaced, in its own type."""
     library = _library(column)
     if library == "pandas":
@@ -140,7 +138,7 @@ def _refuse_fractions(is_whole: bool, cells: list[Any]) -> None:
             )
 
 
-def _put_pandas(column: Any, places: Places, cells: list[Any]) -> Any:
+def _put_pandas(column: Any, places: Ints, cells: list[Any]) -> Any:
     import pandas as pd
 
     _refuse_fractions(pd.api.types.is_integer_dtype(column.dtype), cells)
@@ -159,7 +157,7 @@ def _put_pandas(column: Any, places: Places, cells: list[Any]) -> Any:
     return made
 
 
-def _put_polars(column: Any, places: Places, cells: list[Any]) -> Any:
+def _put_polars(column: Any, places: Ints, cells: list[Any]) -> Any:
     import polars as pl
 
     _refuse_fractions(column.dtype.is_integer(), cells)
@@ -169,7 +167,7 @@ def _put_polars(column: Any, places: Places, cells: list[Any]) -> Any:
     return column.clone().scatter(places, pl.Series(cells, dtype=column.dtype))
 
 
-def _put_arrow(column: Any, places: Places, cells: list[Any]) -> Any:
+def _put_arrow(column: Any, places: Ints, cells: list[Any]) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 

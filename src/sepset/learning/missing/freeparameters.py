@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.cpds.cpd import CPD
 from sepset.inference.compiled.gradients import Derivatives
 from sepset.learning.blocks import blocks_of
 from sepset.learning.missing.blockparameters import BlockParameters, block_parameters
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.evidence import Evidence
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +55,11 @@ class FreeParameters:
         return tuple(name for block in self.blocks for name in block.names())
 
     @property
-    def values(self) -> Array:
+    def values(self) -> Floats:
         """The parameters of the model."""
         return np.concatenate([np.zeros(0), *(block.values for block in self.blocks)])
 
-    def moved(self, step: Array) -> BayesNet | None:
+    def moved(self, step: Floats) -> BayesNet | None:
         """The network with its parameters moved; None where a probability would leave [0, 1]."""
         made: list[CPD] = []
         for block, part in zip(self.blocks, np.split(step, np.cumsum(self._sizes))[:-1], strict=True):
@@ -85,7 +82,7 @@ class FreeParameters:
     def _factor(self) -> dict[str, int]:
         return {cpd.child.name: number for number, cpd in enumerate(self.model.cpds)}
 
-    def gradient(self, codes: dict[int, int], *, power: float = 0.0) -> tuple[float, Array]:
+    def gradient(self, codes: dict[int, int], *, power: float = 0.0) -> tuple[float, Floats]:
         r"""$\log P(\mathbf y)$, and $\partial P(\mathbf y) / \partial \theta$ over $P(\mathbf y)$ to some power.
 
         Args:

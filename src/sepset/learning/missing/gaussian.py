@@ -11,17 +11,14 @@ Reference: Koller & Friedman, section 19.2.2; Little & Rubin (2019), section 11.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.data.missingness import members
 from sepset.errors import DataError
 from sepset.learning.missing.patternbatches import batched_step, batches, precision
-
-Array: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 
 class PatternMoments(NamedTuple):
@@ -29,19 +26,19 @@ class PatternMoments(NamedTuple):
 
     observed: Ints
     total: float
-    mean: Array
-    scatter: Array
+    mean: Floats
+    scatter: Floats
 
 
 class IncompleteGaussian(NamedTuple):
     """A mean, a covariance, and whether EM settled."""
 
-    mean: Array
-    covariance: Array
+    mean: Floats
+    covariance: Floats
     converged: bool
 
 
-def pattern_moments(values: Array, weights: Array | None = None) -> list[PatternMoments]:
+def pattern_moments(values: Floats, weights: Floats | None = None) -> list[PatternMoments]:
     """The moments of each missingness pattern of a matrix with NaN; rows without a cell are left out.
 
     >>> [part.total for part in pattern_moments(np.array([[1.0, 2.0], [3.0, np.nan], [5.0, 4.0]]))]
@@ -58,7 +55,7 @@ def pattern_moments(values: Array, weights: Array | None = None) -> list[Pattern
     return found
 
 
-def _moments(observed: Ints, values: Array, weights: Array) -> PatternMoments:
+def _moments(observed: Ints, values: Floats, weights: Floats) -> PatternMoments:
     total = float(weights.sum())
     mean = weights @ values / total
     apart = values - mean
@@ -98,7 +95,7 @@ def incomplete_gaussian(
     return IncompleteGaussian(mean + spread * mu, sigma * np.outer(spread, spread), converged)
 
 
-def _start(parts: Sequence[PatternMoments], size: int) -> tuple[Array, Array]:
+def _start(parts: Sequence[PatternMoments], size: int) -> tuple[Floats, Floats]:
     """The mean and spread of each column over the rows that observe it."""
     count, first, second = np.zeros(size), np.zeros(size), np.zeros(size)
     for part in parts:
@@ -110,12 +107,12 @@ def _start(parts: Sequence[PatternMoments], size: int) -> tuple[Array, Array]:
     return mean, np.sqrt(second / count)
 
 
-def _scaled(part: PatternMoments, mean: Array, spread: Array) -> PatternMoments:
+def _scaled(part: PatternMoments, mean: Floats, spread: Floats) -> PatternMoments:
     at = spread[part.observed]
     return part._replace(mean=(part.mean - mean[part.observed]) / at, scatter=part.scatter / np.outer(at, at))
 
 
-def _step(parts: Sequence[PatternMoments], mu: Array, sigma: Array) -> tuple[Array, Array]:
+def _step(parts: Sequence[PatternMoments], mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
     """One step of EM, pattern by pattern: needs no more than that the observed columns of each are independent."""
     size = len(mu)
     total, first, second = 0.0, np.zeros(size), np.zeros((size, size))
@@ -128,7 +125,7 @@ def _step(parts: Sequence[PatternMoments], mu: Array, sigma: Array) -> tuple[Arr
     return new, second / total - np.outer(new, new)
 
 
-def _completed(part: PatternMoments, mu: Array, sigma: Array) -> tuple[Array, Array]:
+def _completed(part: PatternMoments, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
     """The expected mean and scatter of all columns over the rows of one pattern."""
     seen = part.observed
     hidden = np.setdiff1d(np.arange(len(mu)), seen)
@@ -144,7 +141,7 @@ def _completed(part: PatternMoments, mu: Array, sigma: Array) -> tuple[Array, Ar
     return mean, scatter
 
 
-def solve(covariance: Array, right: Array) -> Array:
+def solve(covariance: Floats, right: Floats) -> Floats:
     """The solution of a linear system in a covariance; a singular one is refused."""
     try:
         np.linalg.cholesky(covariance)

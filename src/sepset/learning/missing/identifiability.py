@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated
 from sepset.cpds.cpd import CPD
 from sepset.cpds.logistic import LogisticCPD
@@ -32,8 +32,6 @@ from sepset.learning.missing.freeparameters import FreeParameters
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
-Array: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 Observed: TypeAlias = Iterable[VariableLike] | Iterable[Iterable[VariableLike]] | MissingPatterns
 
 OUTCOMES = 4096
@@ -62,8 +60,8 @@ class IdentifiabilityReport(Tabulated):
 
     parameters: tuple[str, ...]
     effective_dimension: int
-    singular_values: Array
-    null_space: Array
+    singular_values: Floats
+    null_space: Floats
     label_switching: int
     hidden: tuple[str, ...]
     is_exact: bool
@@ -194,7 +192,7 @@ def equivalent_neighbor(model: BayesNet, observed: Observed, *, distance: float 
     return moved
 
 
-def _map(point: FreeParameters, outcomes: Sequence[dict[int, int]]) -> tuple[Array, Array]:
+def _map(point: FreeParameters, outcomes: Sequence[dict[int, int]]) -> tuple[Floats, Floats]:
     """The probabilities of the outcomes, and their derivatives."""
     found = [point.gradient(y) for y in outcomes]
     return np.exp([log for log, _ in found]), np.array([slope for _, slope in found])
@@ -231,7 +229,7 @@ def _outcomes(
     return [dict(y) for y in drawn], False
 
 
-def _rank(jacobian: Array) -> tuple[Array, Array]:
+def _rank(jacobian: Floats) -> tuple[Floats, Floats]:
     """The singular values, and a basis of the null space."""
     if not jacobian.size:
         return np.zeros(0), np.eye(jacobian.shape[1])

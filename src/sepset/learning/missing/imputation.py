@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray
 from sepset.data.dataset import Dataset
 from sepset.data.suggestions import column_names
 from sepset.errors import DataError, ModelError, NotApplicable, listing
@@ -146,7 +146,7 @@ def _imputed(
     filled = cells
     if not is_mixed(model) or len(fill_mixed(cast(BayesNet, model), cells, wanted, kind, rng)):
         filled = completed(model.problem(), cells, wanted, kind, rng, workers)
-    columns: dict[int, NDArray[Any]] = {v: filled.codes[:, i] for i, v in enumerate(filled.discrete)}
+    columns: dict[int, AnyArray] = {v: filled.codes[:, i] for i, v in enumerate(filled.discrete)}
     columns |= {v: filled.reals[:, i] for i, v in enumerate(filled.real)}
     whole = {v.name: columns[variables.id(v)].reshape(copies, rows.num_rows) for v in asked}
     return tuple(

@@ -20,11 +20,11 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.data.dataset import Dataset
 from sepset.data.missingness import members, missing_patterns
 from sepset.data.sources import as_dataset
@@ -32,8 +32,6 @@ from sepset.errors import DataError, TooLarge
 from sepset.factors.algebra import AnyVariable
 from sepset.learning.missing.gaussian import incomplete_gaussian, pattern_moments, solve
 from sepset.variables.variable import Discrete, VariableLike
-
-Array: TypeAlias = NDArray[np.float64]
 
 LARGEST = 1 << 22
 """The most joint states of discrete columns."""
@@ -122,7 +120,7 @@ def _little(rows: Dataset) -> MCARTest:
     return _tested(statistic, freedom, len(parts), fitted.converged)
 
 
-def _numbers(rows: Dataset, variable: AnyVariable) -> list[Array]:
+def _numbers(rows: Dataset, variable: AnyVariable) -> list[Floats]:
     """A real column as it is; a discrete one as a column of zeros and ones for each state but one that occurs."""
     if isinstance(variable, Discrete):
         codes = rows.codes(variable)
@@ -138,7 +136,7 @@ class _Pattern(NamedTuple):
     """The counts of one pattern over the columns it observes; hidden axes have length one."""
 
     hidden: tuple[int, ...]
-    counts: Array
+    counts: Floats
 
 
 def _likelihood_ratio(rows: Dataset, columns: Sequence[Discrete]) -> MCARTest:
@@ -176,7 +174,7 @@ def _counted(rows: Dataset, columns: Sequence[Discrete]) -> list[_Pattern]:
     return found
 
 
-def _joint(parts: Sequence[_Pattern], shape: tuple[int, ...]) -> tuple[Array, bool]:
+def _joint(parts: Sequence[_Pattern], shape: tuple[int, ...]) -> tuple[Floats, bool]:
     """The maximum likelihood distribution of all columns, by EM from the uniform one, and whether it settled."""
     total = sum(float(part.counts.sum()) for part in parts)
     joint = np.full(shape, 1.0 / math.prod(shape))

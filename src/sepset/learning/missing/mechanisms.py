@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import AnyArray, Bools
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
@@ -79,7 +80,7 @@ class Hiding:
 
     def _drawn(
         self, variable: AnyVariable, find: Callable[[VariableLike], AnyVariable], rows: _Rows, rng: np.random.Generator
-    ) -> NDArray[np.bool_]:
+    ) -> Bools:
         """Whether each row's cell is observed."""
         if not callable(self.probability):
             cpd = self.cpd(variable, find)
@@ -200,14 +201,14 @@ class _Rows:
             raise ScopeError(f"There is no column {asked!r} to depend on.{nearest(asked, known)}")
         return known[asked]
 
-    def codes(self, variable: AnyVariable) -> NDArray[Any]:
+    def codes(self, variable: AnyVariable) -> AnyArray:
         """The codes of a discrete column or indicator; missing ones are refused."""
         if variable in self.indicators:
             return self.indicators[variable]
         self._refuse_missing(variable)
         return self.data.codes(variable)
 
-    def readable(self, variable: AnyVariable) -> NDArray[Any]:
+    def readable(self, variable: AnyVariable) -> AnyArray:
         """States or numbers; missing ones are refused."""
         if variable in self.indicators:
             return np.asarray(self.indicators[variable] == 1)

@@ -9,11 +9,10 @@ Reference: Koller & Friedman, sections 14.2 and 19.1.3.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.factors.algebra import Columns
@@ -22,9 +21,6 @@ from sepset.learning.incomplete.rowchoices import Completed, RowChoices, num_cho
 from sepset.learning.missing.filling import Cells, Kind
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
-
-Array: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 FEW = 2**10
 """Up to this many joint hidden states of a row are enumerated; rows with more are asked about one by one."""
@@ -82,7 +78,7 @@ def _fill(
     for places, table in ((cells.discrete, cells.codes), (cells.real, cells.reals)):
         for column, v in enumerate(places):
             if v in wanted:
-                old: NDArray[Any] = table[rows, column]
+                old: AnyArray = table[rows, column]
                 empty = old < 0 if table is cells.codes else np.isnan(old)
                 if empty.any():
                     table[rows[empty], column] = values[model.variables[v]][empty]
@@ -120,7 +116,7 @@ def _chosen(part: Completed, kind: Kind, rng: np.random.Generator) -> Columns:
     return found
 
 
-def _drawn(share: Array, part: Completed, uniform: Array) -> Ints:
+def _drawn(share: Floats, part: Completed, uniform: Floats) -> Ints:
     """A choice of each row, with its posterior probability; never one of probability zero."""
     reached = np.cumsum(share)
     before = reached[part.starts] - share[part.starts]

@@ -18,8 +18,8 @@ from functools import reduce
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Floats
 from sepset.cpds.deterministic import DeterministicCPD
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.table import TableCPD
@@ -34,7 +34,6 @@ from sepset.learning.missing.mechanisms import Hiding, Mechanism, indicator, mas
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, State, VariableLike
 
-Array: TypeAlias = NDArray[np.float64]
 By: TypeAlias = Literal["enumeration", "separation"]
 
 UNSEEN = "?"
@@ -221,7 +220,7 @@ def _table(cpd: object) -> Table:
     return cpd.to_table().table
 
 
-def _enumerated(model: ObservabilityModel) -> tuple[NDArray[np.bool_], Array]:
+def _enumerated(model: ObservabilityModel) -> tuple[Bools, Floats]:
     r"""Which $\mathbf x$ are possible; $P(\mathbf o \mid \mathbf x)$ with axes for $\mathbf X$, then $\mathbf O$."""
     variables = tuple(v for v in model.model.variables if isinstance(v, Discrete))
     scope = (*variables, *model.indicators)
@@ -232,14 +231,14 @@ def _enumerated(model: ObservabilityModel) -> tuple[NDArray[np.bool_], Array]:
     return joint.align(variables).values > 0, chance.align(scope).values
 
 
-def _each_mask(chance: Array, num_variables: int) -> Iterator[tuple[tuple[int, ...], Array]]:
+def _each_mask(chance: Floats, num_variables: int) -> Iterator[tuple[tuple[int, ...], Floats]]:
     r"""Each $\mathbf o$ with its probabilities over all $\mathbf x$."""
     flat = chance.reshape(*chance.shape[:num_variables], -1)
     masks = itertools.product((0, 1), repeat=chance.ndim - num_variables)
     return ((observed, flat[..., place]) for place, observed in enumerate(masks))
 
 
-def _is_constant(values: Array, support: NDArray[np.bool_], axes: tuple[int, ...]) -> bool:
+def _is_constant(values: Floats, support: Bools, axes: tuple[int, ...]) -> bool:
     """Whether possible values agree along these axes."""
     high = np.where(support, values, -np.inf).max(axis=axes)
     low = np.where(support, values, np.inf).min(axis=axes)

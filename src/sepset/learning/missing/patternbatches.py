@@ -10,13 +10,11 @@ Reference: Koller & Friedman, section 7.1 (information form); Little & Rubin (20
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
+from sepset.base.arraytypes import Bools, Floats, Ints
 
 LARGEST = 1 << 22
 """The most numbers that one batch works with."""
@@ -37,11 +35,11 @@ class Pattern(Protocol):
         """The number of rows."""
 
     @property
-    def mean(self) -> Array:
+    def mean(self) -> Floats:
         """The mean of each column."""
 
     @property
-    def scatter(self) -> Array:
+    def scatter(self) -> Floats:
         """The sum of squares and products about the mean."""
 
 
@@ -52,11 +50,11 @@ class Batch(NamedTuple):
     """
 
     hidden: Ints
-    seen: NDArray[np.bool_]
-    mean: Array
-    total: Array
+    seen: Bools
+    mean: Floats
+    total: Floats
     spread: Ints
-    scatter: Array
+    scatter: Floats
 
 
 def batches(patterns: Sequence[Pattern], size: int) -> list[Batch]:
@@ -88,7 +86,7 @@ def _batch(patterns: Sequence[Pattern], size: int) -> Batch:
     return Batch(hidden, seen, mean, np.array([p.total for p in patterns]), spread, scatter)
 
 
-def precision(sigma: Array) -> Array | None:
+def precision(sigma: Floats) -> Floats | None:
     """The inverse of a covariance of scaled columns, or None where too few digits of it would be right.
 
     >>> precision(np.array([[2.0, 0.0], [0.0, 0.5]])).tolist(), precision(np.ones((2, 2))) is None
@@ -102,11 +100,11 @@ def precision(sigma: Array) -> Array | None:
     return found if np.abs(found).max(initial=0.0) <= PRECISE else None
 
 
-def _inverse(matrices: Array) -> Array:
+def _inverse(matrices: Floats) -> Floats:
     return np.asarray(np.linalg.inv(matrices), dtype=np.float64)
 
 
-def batched_step(parts: Sequence[Batch], mu: Array, K: Array) -> tuple[Array, Array]:
+def batched_step(parts: Sequence[Batch], mu: Floats, K: Floats) -> tuple[Floats, Floats]:
     """The mean and covariance after one step of EM.
 
     Args:
@@ -130,7 +128,7 @@ def batched_step(parts: Sequence[Batch], mu: Array, K: Array) -> tuple[Array, Ar
     return mu + moved, second / total - np.outer(moved, moved)
 
 
-def _spreads(part: Batch, inner: Array, slopes: Array) -> Iterator[tuple[tuple[Ints, Ints], Array]]:
+def _spreads(part: Batch, inner: Floats, slopes: Floats) -> Iterator[tuple[tuple[Ints, Ints], Floats]]:
     """What the spread of missing cells adds, and where: of each by itself, then with the scatter of seen ones."""
     hidden = part.hidden
     yield (hidden[:, :, None], hidden[:, None, :]), part.total[:, None, None] * inner

@@ -11,14 +11,12 @@ Reference: Rubin (1987), section 3.1; Barnard & Rubin (1999).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Floats
 from sepset.errors import DataError
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,37 +31,37 @@ class PooledEstimate:
         copies: $m$.
     """
 
-    estimate: Array
-    within: Array
-    between: Array
-    degrees_of_freedom: Array
+    estimate: Floats
+    within: Floats
+    between: Floats
+    degrees_of_freedom: Floats
     copies: int
 
     @property
-    def variance(self) -> Array:
+    def variance(self) -> Floats:
         r"""The total variance $T = \bar U + (1 + 1/m) B$."""
         return np.asarray(self.within + (1.0 + 1.0 / self.copies) * self.between)
 
     @property
-    def standard_error(self) -> Array:
+    def standard_error(self) -> Floats:
         r"""$\sqrt T$."""
         return np.asarray(np.sqrt(self.variance))
 
     @property
-    def relative_increase(self) -> Array:
+    def relative_increase(self) -> Floats:
         r"""$r = (1 + 1/m) B / \bar U$: how much the missing cells add to the variance; infinite where $\bar U = 0$."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray((1.0 + 1.0 / self.copies) * self.between / self.within)
 
     @property
-    def missing_information(self) -> Array:
+    def missing_information(self) -> Floats:
         r"""The fraction of missing information, $(r + 2/(\nu + 3)) / (r + 1)$."""
         r = self.relative_increase
         with np.errstate(invalid="ignore"):
             share = (r + 2.0 / (self.degrees_of_freedom + 3.0)) / (r + 1.0)
         return np.asarray(np.where(np.isinf(r), 1.0, share))
 
-    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         r"""The ends of $\bar Q \pm t_\nu \sqrt T$ with this confidence.
 
         >>> low, high = pool_estimates([1.0, 1.2, 0.8], [0.04, 0.05, 0.03]).interval(0.9)
@@ -120,13 +118,13 @@ def pool_estimates(
     return PooledEstimate(_frozen(mean), _frozen(within), _frozen(between), _frozen(freedom), len(q))
 
 
-def _frozen(values: ArrayLike) -> Array:
+def _frozen(values: ArrayLike) -> Floats:
     array = np.array(values, np.float64)
     array.setflags(write=False)
     return array
 
 
-def _freedom(m: int, within: Array, between: Array, complete: float | None) -> Array:
+def _freedom(m: int, within: Floats, between: Floats, complete: float | None) -> Floats:
     r"""$\nu = (m - 1)(1 + 1/r)^2$, and with complete-data freedom $\nu_0$ the smaller $(1/\nu + 1/\hat\nu_0)^{-1}$."""
     added = (1.0 + 1.0 / m) * between
     with np.errstate(divide="ignore", invalid="ignore"):

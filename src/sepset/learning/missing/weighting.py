@@ -14,15 +14,14 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Floats
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError, NotApplicable, listing
 from sepset.factors.algebra import AnyVariable
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
-Array: TypeAlias = NDArray[np.float64]
 Form: TypeAlias = Literal["table", "logistic"]
 
 STEPS = 100
@@ -39,9 +38,9 @@ class CaseWeights:
         is_complete: which rows have all cells.
     """
 
-    weights: Array = field()
-    probabilities: Array
-    is_complete: NDArray[np.bool_]
+    weights: Floats = field()
+    probabilities: Floats
+    is_complete: Bools
 
     def __post_init__(self) -> None:
         for array in (self.weights, self.probabilities, self.is_complete):
@@ -109,7 +108,7 @@ def listed(names: VariableLike | Iterable[VariableLike]) -> list[VariableLike]:
     return [names] if isinstance(names, str | Discrete | Vector) else list(names)
 
 
-def _table(rows: Dataset, given: Sequence[AnyVariable], complete: NDArray[np.bool_], share: Array) -> Array:
+def _table(rows: Dataset, given: Sequence[AnyVariable], complete: Bools, share: Floats) -> Floats:
     """The weighted share of complete rows among those with the same states."""
     reals = [v.name for v in given if not isinstance(v, Discrete)]
     if reals:
@@ -133,7 +132,7 @@ def _table(rows: Dataset, given: Sequence[AnyVariable], complete: NDArray[np.boo
     return np.divide(seen, total, out=np.ones_like(total), where=total > 0)[place]
 
 
-def _design(rows: Dataset, given: Sequence[AnyVariable]) -> Array:
+def _design(rows: Dataset, given: Sequence[AnyVariable]) -> Floats:
     """A column of ones, one a state but the first of each discrete variable, and standardized numbers."""
     columns = [np.ones(rows.num_rows)]
     for variable in given:
@@ -147,7 +146,7 @@ def _design(rows: Dataset, given: Sequence[AnyVariable]) -> Array:
     return np.stack(columns, axis=1)
 
 
-def _logistic(design: Array, complete: NDArray[np.bool_], share: Array) -> Array:
+def _logistic(design: Floats, complete: Bools, share: Floats) -> Floats:
     """The fitted probabilities of a weighted logistic regression, by Newton's method with step halving."""
     if complete.all():
         return np.ones(len(design))
@@ -174,10 +173,10 @@ def _logistic(design: Array, complete: NDArray[np.bool_], share: Array) -> Array
     return found
 
 
-def _sigmoid(z: Array) -> Array:
+def _sigmoid(z: Floats) -> Floats:
     return np.asarray(np.exp(-np.logaddexp(0.0, -z)))
 
 
-def _loss(design: Array, complete: NDArray[np.bool_], share: Array, beta: Array) -> float:
+def _loss(design: Floats, complete: Bools, share: Floats, beta: Floats) -> float:
     z = design @ beta
     return float(share @ (np.logaddexp(0.0, z) - complete * z))

@@ -7,15 +7,13 @@ far as it is steeper than the edge, and a step ends at zero rather than cross it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.learning.optimize.lbfgs import Curvature
 from sepset.learning.optimize.linesearch import FLATTENING
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 class Directions(NamedTuple):
@@ -28,12 +26,12 @@ class Directions(NamedTuple):
         flattening: how much of the slope its line searches may leave.
     """
 
-    ahead: Callable[[Curvature, Array, Array], Array]
+    ahead: Callable[[Curvature, Floats, Floats], Floats]
     memory: int | None
     flattening: float
 
 
-def conjugate(ahead: Array, step: Array, fall: Array) -> Array:
+def conjugate(ahead: Floats, step: Floats, fall: Floats) -> Floats:
     r"""A direction conjugate to the last step $s$, along which the slope fell by $y$.
 
     $$d = a + \beta s, \qquad \beta = \max(0, -a^\top y / s^\top y)$$
@@ -50,7 +48,7 @@ def conjugate(ahead: Array, step: Array, fall: Array) -> Array:
     return ahead + max(0.0, -float(ahead @ fall) / bend) * step if bend > 0 else ahead
 
 
-def _conjugate(memory: Curvature, slope: Array, scale: Array) -> Array:
+def _conjugate(memory: Curvature, slope: Floats, scale: Floats) -> Floats:
     return conjugate(scale * slope, *memory.pairs[-1]) if memory.pairs else scale * slope
 
 
@@ -62,7 +60,7 @@ DIRECTIONS: Mapping[str, Directions] = {
 """The directions by name."""
 
 
-def steepest(x: Array, slope: Array, edges: Array) -> Array:
+def steepest(x: Floats, slope: Floats, edges: Floats) -> Floats:
     r"""The slope of $f(x) - \sum_i \lambda_i |x_i|$; at an edge the part of the slope that is steeper than it.
 
     Args:
@@ -78,7 +76,7 @@ def steepest(x: Array, slope: Array, edges: Array) -> Array:
     return np.where(x == 0.0, at_edge, slope - edges * np.sign(x))
 
 
-def within(direction: Array, slope: Array, edges: Array) -> Array:
+def within(direction: Floats, slope: Floats, edges: Floats) -> Floats:
     """The direction without coordinates that have an edge and would go against the slope.
 
     >>> within(np.array([1.0, -2.0]), np.array([1.0, 1.0]), np.array([0.0, 0.5])).tolist()
@@ -87,7 +85,7 @@ def within(direction: Array, slope: Array, edges: Array) -> Array:
     return np.where((edges == 0.0) | (direction * slope > 0.0), direction, 0.0)
 
 
-def stopped(x: Array, slope: Array, edges: Array, ahead: Array) -> Array:
+def stopped(x: Floats, slope: Floats, edges: Floats, ahead: Floats) -> Floats:
     """The point ahead, with coordinates that would cross an edge stopped on it.
 
     >>> stopped(np.array([1.0, 0.0]), np.array([-1.0, 1.0]), np.ones(2), np.array([-0.5, 2.0])).tolist()

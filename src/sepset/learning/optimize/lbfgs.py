@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.inference.checkpoint import tagged
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @tagged("curvature")
@@ -23,15 +20,15 @@ class Curvature:
     [2.0]
     """
 
-    pairs: tuple[tuple[Array, Array], ...] = field(default=(), repr=False)
+    pairs: tuple[tuple[Floats, Floats], ...] = field(default=(), repr=False)
 
-    def updated(self, step: Array, fall: Array, keep: int) -> Curvature:
+    def updated(self, step: Floats, fall: Floats, keep: int) -> Curvature:
         """With one pair more, where it tells of a hill; at most `keep`."""
         if not step @ fall > 1e-12 * np.linalg.norm(step) * np.linalg.norm(fall):
             return self
         return Curvature((*self.pairs, (step, fall))[-keep:])
 
-    def direction(self, slope: Array, scale: Array) -> Array:
+    def direction(self, slope: Floats, scale: Floats) -> Floats:
         """The way up: the slope times the inverse curvature, which begins as the diagonal `scale`.
 
         Reference: Nocedal & Wright, Numerical Optimization, algorithm 7.4.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[np.float64]
+from sepset.base.arraytypes import Floats
 
 RISE, FLATTENING = 1e-4, 0.9
 """How much of the promised rise a step must bring, and how much of the slope it may leave."""
@@ -28,9 +27,9 @@ class Place(NamedTuple):
 
 def line_search(
     value: float,
-    slope: Array,
-    direction: Array,
-    trial: Callable[[float], tuple[float, Array]],
+    slope: Floats,
+    direction: Floats,
+    trial: Callable[[float], tuple[float, Floats]],
     flattening: float = FLATTENING,
 ) -> float | None:
     r"""How far to go along $d$: a $t$ with the strong Wolfe conditions, or the best found, or None where none rises.

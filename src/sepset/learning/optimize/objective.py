@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.learning.incomplete.run import FAILURES, Ascent, Point
 from sepset.learning.optimize.directions import steepest, stopped
 from sepset.learning.optimize.linesearch import line_search
 from sepset.learning.optimize.unconstrained import Unconstrained
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +25,7 @@ class Hill:
 
     task: Ascent
     vector: Unconstrained = field(repr=False)
-    edges: Array = field(repr=False)
+    edges: Floats = field(repr=False)
 
     @classmethod
     def of(cls, task: Ascent) -> Hill:
@@ -36,15 +33,15 @@ class Hill:
         vector = Unconstrained.of(task.expectation.blocks)
         return cls(task, vector, vector.edges(task.alphas))
 
-    def slope(self, point: Point) -> Array:
+    def slope(self, point: Point) -> Floats:
         """The slope of all that is smooth."""
         return self.vector.slope(point.model, point.statistics, self.task.alphas)
 
-    def steepest(self, point: Point) -> Array:
+    def steepest(self, point: Point) -> Floats:
         """The slope, as far as it is steeper than edges."""
         return steepest(self.vector.pack(point.model), self.slope(point), self.edges)
 
-    def scale(self, point: Point) -> Array:
+    def scale(self, point: Point) -> Floats:
         """A diagonal guess of the inverse curvature: the information of completed rows, and one row more."""
         return np.asarray(1.0 / (self.vector.curvature(point.model, point.statistics, self.task.alphas) + 1.0))
 
@@ -53,11 +50,11 @@ class Hill:
         rise = 0.5 * float(self.scale(point) @ self.steepest(point) ** 2)
         return rise / max(abs(point.objective), 1e-300)
 
-    def pair(self, start: Point, end: Point) -> tuple[Array, Array]:
+    def pair(self, start: Point, end: Point) -> tuple[Floats, Floats]:
         """The step between two points, and how much the smooth slope fell by it."""
         return self.vector.pack(end.model) - self.vector.pack(start.model), self.slope(start) - self.slope(end)
 
-    def climb(self, start: Point, slope: Array, direction: Array, flattening: float) -> Point | None:
+    def climb(self, start: Point, slope: Floats, direction: Floats, flattening: float) -> Point | None:
         """The point where a line search along a direction ends; None where nothing rises.
 
         Where the path is stopped by an edge it bends, and any step that rises enough will do.
@@ -65,7 +62,7 @@ class Hill:
         tried: dict[float, Point] = {}
         x = self.vector.pack(start.model)
 
-        def trial(t: float) -> tuple[float, Array]:
+        def trial(t: float) -> tuple[float, Floats]:
             straight = x + t * direction
             ahead = stopped(x, slope, self.edges, straight)
             try:

@@ -10,16 +10,14 @@ Reference: Robbins & Monro (1951); Kingma & Ba (2015), algorithm 1.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.learning.incomplete.minibatches import mini_batches
 from sepset.learning.incomplete.run import Ascent, Point
 from sepset.learning.optimize.unconstrained import Unconstrained
-
-Array: TypeAlias = NDArray[np.float64]
 
 FIRST, SECOND, SMALLEST = 0.9, 0.99, 1e-8
 """How much of the mean slope and of the mean square is kept, and what keeps steps bounded where both vanish."""
@@ -62,30 +60,30 @@ class Moments(NamedTuple):
     """
 
     steps: int
-    first: Array
-    second: Array
+    first: Floats
+    second: Floats
 
     @classmethod
     def none(cls, size: int) -> Moments:
         """Before the first slope."""
         return cls(0, np.zeros(size), np.zeros(size))
 
-    def updated(self, slope: Array) -> Moments:
+    def updated(self, slope: Floats) -> Moments:
         """With one slope more."""
         first = FIRST * self.first + (1.0 - FIRST) * slope
         return Moments(self.steps + 1, first, SECOND * self.second + (1.0 - SECOND) * slope**2)
 
     @property
-    def slope(self) -> Array:
+    def slope(self) -> Floats:
         """The mean slope."""
         return np.asarray(self.first / (1.0 - FIRST**self.steps))
 
-    def lengths(self, rate: float) -> Array:
+    def lengths(self, rate: float) -> Floats:
         """How far to go for each unit of the mean slope."""
         return np.asarray(rate / (np.sqrt(self.second / (1.0 - SECOND**self.steps)) + SMALLEST))
 
 
-def shrunk(x: Array, by: Array) -> Array:
+def shrunk(x: Floats, by: Floats) -> Floats:
     r"""The point that is nearer to zero by this much in each coordinate, but not beyond.
 
     >>> shrunk(np.array([2.0, -0.5, 1.0]), np.array([0.5, 1.0, 0.0])).tolist()

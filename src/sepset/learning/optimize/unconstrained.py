@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
@@ -29,9 +29,6 @@ from sepset.learning.incomplete.gaussianfamily import ConjugatePrior, GaussianFa
 from sepset.learning.incomplete.mstep import Reestimation, Statistics
 from sepset.models.bayesnet import BayesNet
 
-Array: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
-
 LOWEST = -69.0
 """Logits this far below the largest of their group would be a probability of about 1e-30, and are zero."""
 
@@ -39,19 +36,19 @@ LOWEST = -69.0
 class Coordinates(Protocol):
     """How the parameters of one CPD become a vector without constraints, and back."""
 
-    def pack(self, cpd: Any) -> Array:
+    def pack(self, cpd: Any) -> Floats:
         """The vector of the CPD's parameters."""
 
-    def unpack(self, cpd: Any, x: Array) -> CPD:
+    def unpack(self, cpd: Any, x: Floats) -> CPD:
         """The CPD of the same form with these parameters."""
 
-    def slope(self, cpd: Any, stats: Array, alpha: Any) -> Array:
+    def slope(self, cpd: Any, stats: Floats, alpha: Any) -> Floats:
         """The gradient of the expected log-likelihood with these statistics, and of a smooth log prior."""
 
-    def curvature(self, cpd: Any, stats: Array, alpha: Any) -> Array:
+    def curvature(self, cpd: Any, stats: Floats, alpha: Any) -> Floats:
         """About how fast the slope falls along each coordinate."""
 
-    def natural(self, cpd: Any) -> Array:
+    def natural(self, cpd: Any) -> Floats:
         """The parameters as the CPD is written with them."""
 
 
@@ -95,7 +92,7 @@ class Unconstrained:
 
     blocks: Reestimation
     parts: tuple[Coordinates, ...] = field(repr=False)
-    bounds: Codes = field(repr=False)
+    bounds: Ints = field(repr=False)
 
     @classmethod
     def of(cls, blocks: Reestimation) -> Unconstrained:
@@ -108,12 +105,12 @@ class Unconstrained:
     def _firsts(self, model: BayesNet) -> list[CPD]:
         return [model.cpds[members[0]] for members in self.blocks.members]
 
-    def pack(self, model: BayesNet) -> Array:
+    def pack(self, model: BayesNet) -> Floats:
         """The vector of a network."""
         found = [part.pack(cpd) for part, cpd in zip(self.parts, self._firsts(model), strict=True)]
         return np.concatenate([np.zeros(0), *found])
 
-    def unpack(self, x: Array) -> BayesNet:
+    def unpack(self, x: Floats) -> BayesNet:
         """The network at a vector."""
         made: list[CPD] = list(self.blocks.template.cpds)
         for members, part, start, stop in zip(
@@ -124,13 +121,13 @@ class Unconstrained:
         template = self.blocks.template
         return BayesNet(*made, name=template.name, notes=template.notes)
 
-    def slope(self, model: BayesNet, statistics: Statistics, alphas: Sequence[Any]) -> Array:
+    def slope(self, model: BayesNet, statistics: Statistics, alphas: Sequence[Any]) -> Floats:
         """The gradient of log-likelihood and smooth log prior, from the statistics expected at the network."""
         statistics, alphas = self.blocks.joined(model, statistics, alphas)
         rows = self._joined(model, statistics, alphas)
         return np.concatenate([np.zeros(0), *(part.slope(cpd, s, a) for part, cpd, s, a in rows)])
 
-    def curvature(self, model: BayesNet, statistics: Statistics, alphas: Sequence[Any]) -> Array:
+    def curvature(self, model: BayesNet, statistics: Statistics, alphas: Sequence[Any]) -> Floats:
         """The information of completed rows, coordinate by coordinate."""
         statistics, alphas = self.blocks.joined(model, statistics, alphas)
         rows = self._joined(model, statistics, alphas)
@@ -138,7 +135,7 @@ class Unconstrained:
 
     def _joined(
         self, model: BayesNet, statistics: Statistics, alphas: Sequence[Any]
-    ) -> Iterator[tuple[Coordinates, Any, Array, Any]]:
+    ) -> Iterator[tuple[Coordinates, Any, Floats, Any]]:
         """Each block's part and CPD, its statistics with those of imaginary rows, and what is left of the prior."""
         families = [self.blocks.families[members[0]] for members in self.blocks.members]
         for part, family, cpd, stats, alpha in zip(
@@ -146,7 +143,7 @@ class Unconstrained:
         ):
             yield part, cpd, *joined(family, cpd, stats, alpha)
 
-    def edges(self, alphas: Sequence[Any]) -> Array:
+    def edges(self, alphas: Sequence[Any]) -> Floats:
         r"""How sharp a Laplace prior's edge at zero is along each coordinate: $1 / s$ for weights, zero for all else.
 
         The slope leaves such a prior out; see `steepest` for both together.
@@ -159,7 +156,7 @@ class Unconstrained:
                 found[start : start + sharp.size] = sharp
         return found
 
-    def natural(self, model: BayesNet) -> list[Array]:
+    def natural(self, model: BayesNet) -> list[Floats]:
         """The parameters of each block as its CPDs are written with them."""
         return [part.natural(cpd) for part, cpd in zip(self.parts, self._firsts(model), strict=True)]
 
@@ -168,28 +165,28 @@ class Unconstrained:
 class Nothing:
     """No parameters."""
 
-    def pack(self, cpd: CPD) -> Array:
+    def pack(self, cpd: CPD) -> Floats:
         """Nothing."""
         return np.zeros(0)
 
-    def unpack(self, cpd: CPD, x: Array) -> CPD:
+    def unpack(self, cpd: CPD, x: Floats) -> CPD:
         """The CPD itself."""
         return cpd
 
-    def slope(self, cpd: CPD, stats: Array, alpha: object) -> Array:
+    def slope(self, cpd: CPD, stats: Floats, alpha: object) -> Floats:
         """Nothing."""
         return np.zeros(0)
 
-    def curvature(self, cpd: CPD, stats: Array, alpha: object) -> Array:
+    def curvature(self, cpd: CPD, stats: Floats, alpha: object) -> Floats:
         """Nothing."""
         return np.zeros(0)
 
-    def natural(self, cpd: CPD) -> Array:
+    def natural(self, cpd: CPD) -> Floats:
         """Nothing."""
         return np.zeros(0)
 
 
-def logs(probabilities: Array) -> Array:
+def logs(probabilities: Floats) -> Floats:
     """Logits of probabilities; those of zeros are so low that they stay zero.
 
     >>> logs(np.array([1.0, 0.0])).tolist()
@@ -202,36 +199,36 @@ def logs(probabilities: Array) -> Array:
 class Logits:
     r"""Multinomials: $\theta_c = e^{\lambda_c} / \sum_{c'} n_{c'} e^{\lambda_{c'}}$ over the cells of a group."""
 
-    groups: Codes
-    sizes: Array
+    groups: Ints
+    sizes: Floats
 
-    def pack(self, cpd: Any) -> Array:
+    def pack(self, cpd: Any) -> Floats:
         """The logarithms of the probabilities."""
         return logs(cpd.parameters)
 
-    def unpack(self, cpd: Any, x: Array) -> CPD:
+    def unpack(self, cpd: Any, x: Floats) -> CPD:
         """The CPD with these logits."""
         return cast(CPD, cpd.from_statistics(self.sizes * self._softmax(x)))
 
-    def _softmax(self, x: Array) -> Array:
+    def _softmax(self, x: Floats) -> Floats:
         top = np.full(int(self.groups.max()) + 1, -np.inf)
         np.maximum.at(top, self.groups, x)
         below = x - top[self.groups]
         weights = np.where(below > LOWEST, np.exp(below), 0.0)
         return np.asarray(weights / np.bincount(self.groups, self.sizes * weights)[self.groups])
 
-    def slope(self, cpd: Any, stats: Array, alpha: Array | None) -> Array:
+    def slope(self, cpd: Any, stats: Floats, alpha: Floats | None) -> Floats:
         """Counts less expected counts."""
         total = stats if alpha is None else stats + alpha
         return np.asarray(total - self.sizes * cpd.parameters * np.bincount(self.groups, total)[self.groups])
 
-    def curvature(self, cpd: Any, stats: Array, alpha: Array | None) -> Array:
+    def curvature(self, cpd: Any, stats: Floats, alpha: Floats | None) -> Floats:
         """The variances of the counts."""
         total = stats if alpha is None else stats + alpha
         share = self.sizes * cpd.parameters
         return np.asarray(share * (1.0 - share) * np.bincount(self.groups, total)[self.groups])
 
-    def natural(self, cpd: Any) -> Array:
+    def natural(self, cpd: Any) -> Floats:
         """The probabilities."""
         return np.asarray(cpd.parameters)
 
@@ -240,16 +237,16 @@ class Logits:
 class ContributionLogits:
     """Noisy-or and noisy-max: logits of each row of contributions that can be learned."""
 
-    def _logits(self, cpd: Any) -> tuple[Logits, NDArray[np.bool_]]:
+    def _logits(self, cpd: Any) -> tuple[Logits, Bools]:
         k = cpd.child.num_states
         free = np.repeat(np.concatenate(cpd._free()), k)
         return Logits(np.arange(int(free.sum())) // k, np.ones(int(free.sum()))), free
 
-    def pack(self, cpd: Any) -> Array:
+    def pack(self, cpd: Any) -> Floats:
         """The logarithms of the probabilities that can be learned."""
         return logs(self.natural(cpd)[self._logits(cpd)[1]])
 
-    def unpack(self, cpd: Any, x: Array) -> CPD:
+    def unpack(self, cpd: Any, x: Floats) -> CPD:
         """The CPD with these logits."""
         logits, free = self._logits(cpd)
         flat = self.natural(cpd).copy()
@@ -259,19 +256,19 @@ class ContributionLogits:
         parts = np.split(flat, np.cumsum([t.size for t in tables])[:-1])
         return contributing(cpd, [p.reshape(t.shape) for p, t in zip(parts, tables, strict=True)])
 
-    def slope(self, cpd: Any, stats: Array, alpha: Array | None) -> Array:
+    def slope(self, cpd: Any, stats: Floats, alpha: Floats | None) -> Floats:
         """Counts less expected counts."""
         total = (stats if alpha is None else stats + alpha)[self._logits(cpd)[1]].reshape(-1, cpd.child.num_states)
         share = self.natural(cpd)[self._logits(cpd)[1]].reshape(total.shape)
         return np.asarray(total - share * total.sum(axis=1, keepdims=True)).reshape(-1)
 
-    def curvature(self, cpd: Any, stats: Array, alpha: Array | None) -> Array:
+    def curvature(self, cpd: Any, stats: Floats, alpha: Floats | None) -> Floats:
         """The variances of the counts."""
         total = (stats if alpha is None else stats + alpha)[self._logits(cpd)[1]].reshape(-1, cpd.child.num_states)
         share = self.natural(cpd)[self._logits(cpd)[1]].reshape(total.shape)
         return np.asarray(share * (1.0 - share) * total.sum(axis=1, keepdims=True)).reshape(-1)
 
-    def natural(self, cpd: Any) -> Array:
+    def natural(self, cpd: Any) -> Floats:
         """The contributions, leak first."""
         return np.concatenate([t.reshape(-1) for t in contributions(cpd)])
 
@@ -280,13 +277,13 @@ class ContributionLogits:
 class Weights:
     """Logistic CPDs: bias and weights, with those of all first states at zero."""
 
-    def pack(self, cpd: LogisticCPD) -> Array:
+    def pack(self, cpd: LogisticCPD) -> Floats:
         """The bias, then each parent's weights."""
         odds = [w - w[:, :1] for w in cpd.weights]
         bias = cpd.bias - cpd.bias[0] + sum(o[0] for o in odds)
         return np.concatenate([bias[1:], *((o - o[:1])[1:, 1:].reshape(-1) for o in odds)])
 
-    def unpack(self, cpd: LogisticCPD, x: Array) -> CPD:
+    def unpack(self, cpd: LogisticCPD, x: Floats) -> CPD:
         """The CPD with these weights."""
         k = cpd.child.num_states - 1
         rows = np.concatenate([np.zeros((len(x) // max(k, 1), 1)), x.reshape(-1, k)], axis=1)
@@ -294,7 +291,7 @@ class Weights:
         full = [np.concatenate([np.zeros((1, k + 1)), part]) for part in parts]
         return LogisticCPD(cpd.child, dict(zip(cpd.parents, full, strict=True)), rows[0], block=cpd.block)
 
-    def slope(self, cpd: LogisticCPD, stats: Array, alpha: Any) -> Array:
+    def slope(self, cpd: LogisticCPD, stats: Floats, alpha: Any) -> Floats:
         """Counts less expected counts, summed by parent's state."""
         counts = stats.reshape([v.num_states for v in cpd.scope])
         error = counts - cpd.to_table().values * counts.sum(axis=-1, keepdims=True)
@@ -303,17 +300,17 @@ class Weights:
             found -= self.penalized(cpd) * self.pack(cpd) / alpha.scale**2
         return found
 
-    def penalized(self, cpd: LogisticCPD) -> Array:
+    def penalized(self, cpd: LogisticCPD) -> Floats:
         """One for each weight, zero for the bias."""
         bias = cpd.child.num_states - 1
         return np.repeat([0.0, 1.0], [bias, self.pack(cpd).size - bias])
 
-    def curvature(self, cpd: LogisticCPD, stats: Array, alpha: Any) -> Array:
+    def curvature(self, cpd: LogisticCPD, stats: Floats, alpha: Any) -> Floats:
         """The variances of the counts."""
         counts, share = stats.reshape([v.num_states for v in cpd.scope]), cpd.to_table().values
         return self._by_state(share * (1.0 - share) * counts.sum(axis=-1, keepdims=True))
 
-    def _by_state(self, table: Array) -> Array:
+    def _by_state(self, table: Floats) -> Floats:
         child = table.ndim - 1
         parts = [table.sum(axis=tuple(range(child)))[1:]]
         for axis in range(child):
@@ -321,7 +318,7 @@ class Weights:
             parts.append(table.sum(axis=rest)[1:, 1:].reshape(-1))
         return np.concatenate(parts)
 
-    def natural(self, cpd: LogisticCPD) -> Array:
+    def natural(self, cpd: LogisticCPD) -> Floats:
         """The same as `pack`."""
         return self.pack(cpd)
 
@@ -332,13 +329,13 @@ class Lines:
 
     family: GaussianFamily
 
-    def pack(self, cpd: LinearGaussian) -> Array:
+    def pack(self, cpd: LinearGaussian) -> Floats:
         """The lines about the family's center."""
         center = self.family.center
         shifted = cpd.intercept[:, 0] + cpd.coefficients[:, 0] @ center[:-1] - center[-1]
         return np.column_stack([shifted, cpd.coefficients[:, 0], 0.5 * np.log(cpd.covariance[:, 0, 0])]).reshape(-1)
 
-    def unpack(self, cpd: LinearGaussian, x: Array) -> CPD:
+    def unpack(self, cpd: LinearGaussian, x: Floats) -> CPD:
         """The CPD with these lines."""
         center = self.family.center
         rows = x.reshape(len(cpd.intercept), -1)
@@ -347,7 +344,7 @@ class Lines:
         variance = np.exp(2.0 * np.clip(rows[:, -1], -300.0, 300.0))
         return cpd.with_parameters(intercept[:, None], slopes[:, None, :].copy(), variance[:, None, None])
 
-    def slope(self, cpd: LinearGaussian, stats: Array, alpha: Any) -> Array:
+    def slope(self, cpd: LinearGaussian, stats: Floats, alpha: Any) -> Floats:
         """Residues times parents, and their spread beyond the variance."""
         lines = self.pack(cpd).reshape(len(cpd.intercept), -1)
         found = np.empty_like(lines)
@@ -358,7 +355,7 @@ class Lines:
             found[e, -1] = residue @ sums @ residue / variance - sums[0, 0]
         return (found + self._prior_slope(cpd, alpha)).reshape(-1)
 
-    def _prior_slope(self, cpd: LinearGaussian, alpha: Any) -> Array:
+    def _prior_slope(self, cpd: LinearGaussian, alpha: Any) -> Floats:
         lines = np.column_stack([cpd.intercept[:, 0], cpd.coefficients[:, 0]])
         found = np.zeros((len(lines), lines.shape[1] + 1))
         if isinstance(alpha, Normal):
@@ -375,17 +372,17 @@ class Lines:
             found[e, -1] = -2.0 * power + 2.0 * (prior.rate + 0.5 * apart @ prior.precision @ apart) / variance
         return found
 
-    def penalized(self, cpd: LinearGaussian) -> Array:
+    def penalized(self, cpd: LinearGaussian) -> Floats:
         """One for each coefficient, zero for intercepts and deviations."""
         found = np.zeros((len(cpd.intercept), cpd.coefficients.shape[2] + 2))
         found[:, 1:-1] = 1.0
         return found.reshape(-1)
 
-    def curvature(self, cpd: LinearGaussian, stats: Array, alpha: Any) -> Array:
+    def curvature(self, cpd: LinearGaussian, stats: Floats, alpha: Any) -> Floats:
         """Sums of squares over the variance, and twice the counts."""
         squares = np.diagonal(stats, axis1=1, axis2=2)[:, :-1] / cpd.covariance[:, 0, 0][:, None]
         return np.column_stack([squares, 2.0 * stats[:, 0, 0]]).reshape(-1)
 
-    def natural(self, cpd: LinearGaussian) -> Array:
+    def natural(self, cpd: LinearGaussian) -> Floats:
         """Intercept, coefficients and variance of each context."""
         return np.column_stack([cpd.intercept[:, 0], cpd.coefficients[:, 0], cpd.covariance[:, 0, 0]]).reshape(-1)

@@ -9,16 +9,13 @@ Reference: Koller & Friedman, sections 8.3, 8.5 and 17.2.5.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Bools, Floats
 from sepset.errors import DataError, ModelError, NotApplicable, listing
 from sepset.factors.moments import freeze
-
-Array: TypeAlias = NDArray[np.float64]
-Mask: TypeAlias = NDArray[np.bool_]
 
 MAX_STEPS = 200
 RANK = 1e-11
@@ -44,8 +41,8 @@ class ExponentialFamily:
     ([0.405465], [0.4, 0.6])
     """
 
-    statistics: Array
-    base: Array
+    statistics: Floats
+    base: Floats
 
     def __init__(self, statistics: ArrayLike, base: ArrayLike | None = None) -> None:
         tau = np.array(statistics, dtype=np.float64)
@@ -62,23 +59,23 @@ class ExponentialFamily:
         top = logs.max()
         return float(top + np.log(np.exp(logs - top).sum()))
 
-    def probabilities(self, theta: ArrayLike) -> Array:
+    def probabilities(self, theta: ArrayLike) -> Floats:
         r"""$P_\theta$, one an outcome."""
         logs = self._logs(theta)
         weights = np.exp(logs - logs.max())
         return np.asarray(weights / weights.sum())
 
-    def expected(self, theta: ArrayLike) -> Array:
+    def expected(self, theta: ArrayLike) -> Floats:
         r"""$E_{P_\theta}[\tau]$."""
         return np.asarray(self.probabilities(theta) @ self.statistics)
 
-    def _logs(self, theta: ArrayLike) -> Array:
+    def _logs(self, theta: ArrayLike) -> Floats:
         found = np.asarray(theta, dtype=np.float64)
         if found.shape != self.statistics.shape[1:] or not np.isfinite(found).all():
             raise DataError(f"There are {self.statistics.shape[1]} finite parameters; found the shape {found.shape}.")
         return np.asarray(np.log(self.base) + self.statistics @ found)
 
-    def fit(self, counts: ArrayLike) -> Array:
+    def fit(self, counts: ArrayLike) -> Floats:
         r"""The parameters of largest likelihood, from how often (or with what weight) each outcome occurred.
 
         Where the data lie on a face of the marginal polytope the likelihood grows without bound along some direction,
@@ -92,7 +89,7 @@ class ExponentialFamily:
         self._refuse_face(found > 0)
         return self._climb(found @ self.statistics / found.sum())
 
-    def match(self, moments: ArrayLike) -> Array:
+    def match(self, moments: ArrayLike) -> Floats:
         r"""The parameters with $E_{P_\theta}[\tau]$ = `moments`; what no distribution inside has is refused."""
         found = np.asarray(moments, dtype=np.float64)
         if found.shape != self.statistics.shape[1:] or not np.isfinite(found).all():
@@ -100,7 +97,7 @@ class ExponentialFamily:
         self._refuse_face(self._spread(found) > INSIDE)
         return self._climb(found)
 
-    def _spread(self, moments: Array) -> Array:
+    def _spread(self, moments: Floats) -> Floats:
         """A distribution with these moments whose smallest probability is as large as can be."""
         from scipy.optimize import linprog
 
@@ -113,7 +110,7 @@ class ExponentialFamily:
             raise DataError(f"No distribution over these outcomes has the moments {moments.tolist()}.")
         return np.asarray(found.x, dtype=np.float64)[:num]
 
-    def _refuse_face(self, seen: Mask) -> None:
+    def _refuse_face(self, seen: Bools) -> None:
         r"""Refuse outcomes that all lie on a face: $\langle d, \tau\rangle$ is largest there, and smaller elsewhere."""
         if seen.all():
             return
@@ -133,7 +130,7 @@ class ExponentialFamily:
                 "likelihood grows without bound. Leave those outcomes out, add data, or use a prior."
             )
 
-    def _climb(self, moments: Array) -> Array:
+    def _climb(self, moments: Floats) -> Floats:
         r"""Newton's method on the convex dual $\log Z(\theta) - \langle\theta, \mu\rangle$.
 
         Along a step that changes log odds by at most $R$, third derivatives are at most $R$ times second ones, so that

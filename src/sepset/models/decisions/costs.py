@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sepset.base.arraytypes import Ints
 from sepset.errors import DataError
-
-Floats: TypeAlias = NDArray[np.float64]
 
 DECLINED = -1
 """The action that means: leave this row to someone else."""
@@ -32,9 +29,7 @@ def cost_threshold(false_positive: float, false_negative: float) -> float:
     return false_positive / (false_positive + false_negative)
 
 
-def decide(
-    probabilities: ArrayLike, costs: ArrayLike | None = None, *, decline: float | None = None
-) -> NDArray[np.int64]:
+def decide(probabilities: ArrayLike, costs: ArrayLike | None = None, *, decline: float | None = None) -> Ints:
     r"""The action of least expected cost in every row, the first among equals; -1 where declining is cheaper still.
 
     $$a[m] = \arg\min_a \sum_y P(y \mid \mathbf x[m])\, c(y, a)$$

@@ -14,11 +14,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.lineargaussian import LinearGaussian
@@ -30,8 +30,6 @@ from sepset.learning.evaluation.divergence.gaussian import GaussianTruth
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.errors import TooLarge, listing
@@ -30,15 +30,13 @@ from sepset.graphs.graph import ancestors
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Vector
 
-Array: TypeAlias = NDArray[np.float64]
-
 
 class Moments(NamedTuple):
     """Of real variables in each context: its probability, the mean and the covariance."""
 
-    weights: Array
-    mean: Array
-    covariance: Array
+    weights: Floats
+    mean: Floats
+    covariance: Floats
 
 
 def forward_moments(
@@ -128,7 +126,7 @@ class Frontier:
         return Frontier(tuple(by), tuple(reals), merged)
 
 
-def mixed(weights: Array, mean: Array, covariance: Array, contexts: int) -> Moments:
+def mixed(weights: Floats, mean: Floats, covariance: Floats, contexts: int) -> Moments:
     """The moments of mixtures: all joint states that begin with the same context are taken together.
 
     >>> [part.tolist() for part in mixed(np.array([0.5, 0.5]), np.array([[-1.0], [1.0]]), np.zeros((2, 1, 1)), 1)]

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Bools, Floats
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.factors.algebra import num_entries
 from sepset.factors.coordinates import entries, places, width
@@ -31,8 +31,7 @@ from sepset.learning.evaluation.divergence.forwardmoments import Moments, forwar
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Vector
 
-Array: TypeAlias = NDArray[np.float64]
-Marginal: TypeAlias = Callable[[Sequence[str]], Array]
+Marginal: TypeAlias = Callable[[Sequence[str]], Floats]
 
 LARGEST = 2**26
 """The most numbers that the moments of a family may take at once."""
@@ -44,9 +43,9 @@ FEW = 2**18
 class Lines(NamedTuple):
     """Regressions, one a context: intercepts, coefficients, and the covariances of what they leave."""
 
-    intercept: Array
-    coefficients: Array
-    covariance: Array
+    intercept: Floats
+    coefficients: Floats
+    covariance: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +99,7 @@ class GaussianTruth:
         size = sum(cpd.child.size for cpd in parts)
         return 0.5 * (size * math.log(2.0 * math.pi * math.e) + math.fsum(logs))
 
-    def _weights(self, by: Sequence[Discrete]) -> Array:
+    def _weights(self, by: Sequence[Discrete]) -> Floats:
         return np.asarray(self.marginal([v.name for v in by])).reshape(-1)
 
     def _regression(self, cpd: LinearGaussian) -> Lines:
@@ -162,7 +161,7 @@ class GaussianTruth:
         return Moments(self._weights(states), mean, covariance)
 
 
-def _gaps(ours: Array, theirs: Array, extra: Array, counted: NDArray[np.bool_]) -> Array:
+def _gaps(ours: Floats, theirs: Floats, extra: Floats, counted: Bools) -> Floats:
     """Twice the divergence in each context that is counted; zero in others."""
     gaps = np.zeros(len(ours))
     singular = (log_dets(ours) == -np.inf) | (log_dets(theirs) == -np.inf)
@@ -179,7 +178,7 @@ def _gaps(ours: Array, theirs: Array, extra: Array, counted: NDArray[np.bool_]) 
     return gaps
 
 
-def _mean(weights: Array, values: Array) -> float:
+def _mean(weights: Floats, values: Floats) -> float:
     """The mean of values, those of weight zero left out."""
     counted = weights > 0
     return float(weights[counted] @ values[counted])
@@ -196,7 +195,7 @@ def _lines(cpd: LinearGaussian) -> Lines:
     return Lines(cpd.intercept, cpd.coefficients, cpd.covariance)
 
 
-def log_dets(matrices: Array) -> Array:
+def log_dets(matrices: Floats) -> Floats:
     r"""$\log |C|$ of each matrix; minus infinity where it is singular.
 
     >>> log_dets(np.array([[[1.0]], [[0.0]]])).tolist()

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sepset.base.arraytypes import Floats
 from sepset.errors import NotApplicable, ScopeError, listing
 from sepset.factors.algebra import Columns
 from sepset.factors.draws import generator
 from sepset.inference.result import Guarantee
 from sepset.models.bayesnet import BayesNet
-
-Array: TypeAlias = NDArray[np.float64]
 
 CHUNK = 2**16
 """How many rows are drawn at a time."""
@@ -92,7 +89,7 @@ def sampled_divergence(
     return SampledDivergence(float(ratio.mean()), float(ratio.std(ddof=1)) / math.sqrt(num_rows), num_rows)
 
 
-def _log_density(model: BayesNet, columns: Columns, num_rows: int) -> Array:
+def _log_density(model: BayesNet, columns: Columns, num_rows: int) -> Floats:
     total = np.zeros(num_rows)
     for cpd in model.cpds:
         total += cpd.log_probability({v: columns[v] for v in cpd.scope})

@@ -1,0 +1,38 @@
+"""The types of arrays that signatures name: one word for each kind of number."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+"""Probabilities, weights, values of factors."""
+
+Ints: TypeAlias = NDArray[np.int64]
+"""Codes of states, positions, counts of entries."""
+
+Bools: TypeAlias = NDArray[np.bool_]
+"""Masks."""
+
+Bytes: TypeAlias = NDArray[np.uint8]
+"""Flags that kernels read and write."""
+
+Int32s: TypeAlias = NDArray[np.int32]
+"""Compact codes and graph nodes."""
+
+UInt32s: TypeAlias = NDArray[np.uint32]
+"""Compact positions in large tables."""
+
+UInt64s: TypeAlias = NDArray[np.uint64]
+"""Bit sets and hashes."""
+
+AnyInts: TypeAlias = NDArray[np.integer[Any]]
+"""Whole numbers of any width."""
+
+Objects: TypeAlias = NDArray[np.object_]
+"""Python objects, such as labels of states."""
+
+AnyArray: TypeAlias = NDArray[Any]
+"""Numbers of any kind."""
