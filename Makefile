@@ -24,7 +24,7 @@ check: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n $(JOBS) tests/test_repository.py tests/test_documents.py tests/test_catalogue.py
+	$(BIN)/pytest -n $(JOBS) tests/claims/test_repository.py tests/claims/test_documents.py tests/claims/test_catalogue.py
 
 format: .venv/.dev
 	$(BIN)/ruff format .

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import oracle
-import strategies
 from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.factors.block import Single
@@ -21,7 +20,8 @@ from sepset.models.markovnet import MarkovNet
 from sepset.problem import Problem, positions
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
-from tolerances import EXACT
+from support import strategies
+from support.tolerances import EXACT
 
 MODELS = strategies.bayes_nets(max_variables=5) | strategies.chain_graphs(2) | strategies.markov_nets(max_variables=4)
 

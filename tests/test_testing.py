@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import small_tables as small
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotClosed
@@ -28,6 +27,7 @@ from sepset.models.markovnet import MarkovNet
 from sepset.semiring import MAX, SUM
 from sepset.testing import LAWS, assert_close, check_factor_laws, check_method
 from sepset.variables.variable import Discrete, Real
+from support import small_tables as small
 
 A, B = Discrete("A", 2), Discrete("B", ("x", "y", "z"))
 

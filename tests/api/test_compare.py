@@ -9,8 +9,8 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_models import chain_graph, markov_net, structured_net, table_net
-from tolerances import CLOSE, EXACT
+from support.random_models import chain_graph, markov_net, structured_net, table_net
+from support.tolerances import CLOSE, EXACT
 
 A, B, C = ss.Discrete("a", 2), ss.Discrete("b", 3), ss.Discrete("c", 2)
 

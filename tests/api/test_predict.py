@@ -7,7 +7,7 @@ import numpy as np
 import sepset as ss
 from sepset.api.predict import predict
 from sepset.inference.exact.bruteforce import BruteForce
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 
 def test_the_function_is_the_engines_answer():

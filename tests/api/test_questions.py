@@ -9,7 +9,7 @@ import pytest
 
 import sepset as ss
 from sepset.api import questions as verbs
-from tolerances import STANDARD_ERRORS
+from support.tolerances import STANDARD_ERRORS
 
 METHODS = [None, ss.BruteForce(), ss.VariableElimination(), ss.CliqueTree(), ss.Auto()]
 

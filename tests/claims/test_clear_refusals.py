@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import sepset as ss
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 INTERNAL = pytest.mark.xfail(
     strict=True, raises=AttributeError, reason="an internal error: the object is not looked at"

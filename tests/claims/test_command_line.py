@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 import sepset as ss
-from bounded import child
 from sepset.cli import app
+from support.bounded import child
 
 VERSION = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text())["project"]["version"]
 PROGRAM = """

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import gamma, multivariate_normal, norm
 
 import sepset as ss
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 X, C = ss.Real("x"), ss.Discrete("c", ("a", "b"))
 POINTS = np.array([1.0, 2.0, 3.0, 4.0])

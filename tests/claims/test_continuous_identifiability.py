@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 C = ss.Discrete("c")
 Z, U, V, W, X, Y = map(ss.Real, "zuvwxy")

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 
 import sepset as ss
-from tolerances import CLOSE, EXACT, STANDARD_ERRORS
+from support.tolerances import CLOSE, EXACT, STANDARD_ERRORS
 
 W, X, Y, Z = map(ss.Real, "WXYZ")
 C = ss.Discrete("C", ("off", "on"))

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import sepset as ss
 from sepset import cli
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 STUDENT = ss.datasets.load("student")
 NAMES = STUDENT.variables.names

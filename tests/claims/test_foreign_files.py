@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from shared_files import one_shared
-from tolerances import EXACT
+from support.shared_files import one_shared
+from support.tolerances import EXACT
 
 
 def refused(reason: str) -> pytest.MarkDecorator:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 METHODS = (ss.CliqueTree(), ss.VariableElimination(), ss.ShaferShenoy(), ss.BeliefUpdate(), ss.BruteForce())
 MEAN, VARIANCE = 1000.0, 1e4  # of the first variable of the chain

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import sepset as ss
-from bounded import within
+from support.bounded import within
 
 
 def seconds_to_read(path) -> float:

@@ -16,7 +16,7 @@ from scipy.special import rel_entr
 from scipy.stats import multivariate_normal, norm
 
 import sepset as ss
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 A, B, X, Y = ss.Discrete("a"), ss.Discrete("b", 3), ss.Real("x"), ss.Real("y")
 P_A, P_B = np.array([0.3, 0.7]), np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 
 class Counted:

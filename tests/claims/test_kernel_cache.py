@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bounded import child
 from sepset.kernels import warm
+from support.bounded import child
 
 pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
 

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import norm
 
 import sepset as ss
-from tolerances import CLOSE, STANDARD_ERRORS
+from support.tolerances import CLOSE, STANDARD_ERRORS
 
 C, D, U, X = ss.Discrete("c", ("a", "b")), ss.Discrete("d"), ss.Real("u"), ss.Real("x")
 P_C, P_D = np.array([0.3, 0.7]), np.array([[0.8, 0.2], [0.1, 0.9]])

@@ -15,7 +15,7 @@ from scipy.stats import dirichlet
 
 import sepset as ss
 from sepset.sklearn import BayesNetClassifier, BayesNetImputer
-from tolerances import CLOSE, EXACT
+from support.tolerances import CLOSE, EXACT
 
 DRAWN = np.random.default_rng(3)
 P_H = {"u": 0.3, "v": 0.7}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from tolerances import EXACT
+from support.tolerances import EXACT
 
 JOINT = np.array([[0.06, 0.14], [0.48, 0.32]])
 LOCAL = pytest.mark.xfail(strict=True, reason="the answer holds a local function", raises=AttributeError)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 import sepset as ss
-from tolerances import EXACT
+from support.tolerances import EXACT
 
 A, B = ss.Discrete("a", ("low", "high")), ss.Discrete("b", ("no", "yes"))
 

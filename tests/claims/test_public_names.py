@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sepset as ss
-from bounded import child
+from support.bounded import child
 
 VERSION = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text())["project"]["version"]
 

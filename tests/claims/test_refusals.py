@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from bounded import child, ended_by_limit, within
-from tolerances import EXACT
+from support.bounded import child, ended_by_limit, within
+from support.tolerances import EXACT
 
 DENSE = """
     import numpy as np, sepset as ss

@@ -13,7 +13,7 @@ import pytest
 from scipy.special import expit
 
 import sepset as ss
-from tolerances import CLOSE, STANDARD_ERRORS
+from support.tolerances import CLOSE, STANDARD_ERRORS
 
 
 def machine(num_visible, num_hidden, seed=0):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 STUDENT = ss.datasets.load("student")
 NAMES = STUDENT.variables.names

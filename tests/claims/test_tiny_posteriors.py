@@ -13,7 +13,7 @@ import pytest
 from scipy.special import log_softmax, logsumexp
 
 import sepset as ss
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 A, B, C, D = ss.Discrete("a"), ss.Discrete("b"), ss.Discrete("c", 3), ss.Discrete("d")
 METHODS = {

@@ -13,7 +13,7 @@ import pytest
 from scipy.special import expit, rel_entr
 
 import sepset as ss
-from tolerances import CLOSE, STANDARD_ERRORS
+from support.tolerances import CLOSE, STANDARD_ERRORS
 
 NUM = 40
 RNG = np.random.default_rng(0)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 TABLE = pytest.mark.xfail(
     strict=True, raises=ss.TooLarge, reason="a constraint becomes the table of all joint states of its variables"

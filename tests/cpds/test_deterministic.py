@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from cpd_contract import check_contract, joint_states
 from sepset.cpds.deterministic import DeterministicCPD, MultiplexerCPD
 from sepset.errors import ModelError, ScopeError, StateError, TooLarge
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
+from support.cpd_contract import check_contract, joint_states
 
 A, B = Discrete("a", 3), Discrete("b", (10, 20))
 SUM = Discrete("sum", range(10, 40))

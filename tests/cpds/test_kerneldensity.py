@@ -16,7 +16,7 @@ from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real, Vector
-from tolerances import CLOSE, STANDARD_ERRORS, printed
+from support.tolerances import CLOSE, STANDARD_ERRORS, printed
 
 D, U, V, X = Discrete("d", "ab"), Real("u"), Real("v"), Real("x")
 PUBLISHED = KernelCPD(X, {"u": [0.0, 1.0, 2.0], "x": [0.0, 2.0, 1.0]}, width=0.7, given=U)

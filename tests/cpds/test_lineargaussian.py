@@ -10,7 +10,6 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import multivariate_normal
 
 import oracle
-from random_forms import ONE, STATES, A, B, C, P, X, Y, Z, eliminate, points, some, width
 from sepset.cpds.cpd import CPD, ParameterBlock
 from sepset.cpds.lineargaussian import LinearGaussian, joint_gaussian
 from sepset.cpds.priors.dirichlet import Dirichlet
@@ -19,7 +18,8 @@ from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.hybrid import CanonicalTable
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete, Real, Vector
-from tolerances import CLOSE, EXACT
+from support.random_forms import ONE, STATES, A, B, C, P, X, Y, Z, eliminate, points, some, width
+from support.tolerances import CLOSE, EXACT
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from cpd_contract import check_contract, joint_states, random_rows
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.priors.dirichlet import Dirichlet, Normal
 from sepset.errors import DataError, ModelError, NotApplicable, TooLarge
 from sepset.variables.variable import Discrete
+from support.cpd_contract import check_contract, joint_states, random_rows
 
 A, B, X = Discrete("a"), Discrete("b", 3), Discrete("x", ("no", "yes"))
 

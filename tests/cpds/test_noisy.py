@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import oracle
-from cpd_contract import check_contract, joint_states, random_rows
 from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.priors.dirichlet import Dirichlet, Normal
 from sepset.errors import DataError, NotApplicable, TooLarge
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
+from support.cpd_contract import check_contract, joint_states, random_rows
 
 FEVER, FLU, COLD = (Discrete(name, (False, True)) for name in ("fever", "flu", "cold"))
 
@@ -62,7 +62,7 @@ def test_contract_of_noisy_or(num_parents, leak):
 
 
 def check_contract_without_learning(cpd, table):
-    from cpd_contract import check_factors, check_irrelevance, check_manners, check_numbers, check_sampling
+    from support.cpd_contract import check_factors, check_irrelevance, check_manners, check_numbers, check_sampling
 
     check_factors(cpd, table)
     check_numbers(cpd, table)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from every_form import A, B, X, all_forms
 from sepset.cpds.kerneldensity import KernelCPD
 from sepset.cpds.numbers import numbers, with_numbers
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable
 from sepset.variables.variable import Real
+from support.every_form import A, B, X, all_forms
 
 NAMES = sorted(all_forms(np.random.default_rng(0)))
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import random_models
-from cpd_contract import all_rows
 from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.parameters import child_states, multinomials
 from sepset.cpds.rules import RuleCPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable
 from sepset.variables.variable import Discrete
+from support import random_models
+from support.cpd_contract import all_rows
 
 
 @pytest.mark.parametrize("seed", range(10))

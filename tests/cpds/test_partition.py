@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cpd_contract import check_contract
 from sepset.cpds.partition import PartitionCPD
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.variables.variable import Discrete
+from support.cpd_contract import check_contract
 
 A, B, X = Discrete("a"), Discrete("b", 3), Discrete("x", 3)
 

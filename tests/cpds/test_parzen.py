@@ -9,7 +9,7 @@ from scipy import optimize, stats
 
 from sepset.cpds.parzen import Samples, best_width, chunks, held_out_log_likelihood, log_kernels, log_sum
 from sepset.errors import DataError
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(0, 3), st.integers(0, 2**32 - 1))

@@ -9,12 +9,19 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import oracle
-from cpd_contract import check_contract, check_factors, check_irrelevance, check_numbers, joint_states, random_rows
 from sepset.cpds import rules
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.rules import Rule, RuleCPD
 from sepset.errors import DataError, ModelError, ScopeError, TooLarge
 from sepset.variables.variable import Discrete
+from support.cpd_contract import (
+    check_contract,
+    check_factors,
+    check_irrelevance,
+    check_numbers,
+    joint_states,
+    random_rows,
+)
 
 A, B, C = Discrete("a", 2), Discrete("b", 2), Discrete("c", 3)
 X = Discrete("x", ("no", "yes"))

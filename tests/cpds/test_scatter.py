@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from sepset.cpds.scatter import Scatter
 from sepset.errors import DataError
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 
 def plain(rows, weights):

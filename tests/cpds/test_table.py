@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import oracle
-from cpd_contract import check_contract
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.table import TableCPD
 from sepset.errors import DataError, ModelError, ScopeError, StateError, TooLarge
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete, Real
+from support.cpd_contract import check_contract
 
 I = Discrete("intelligence", ("low", "high"))
 D = Discrete("difficulty", ("easy", "hard"))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cpd_contract import check_contract, joint_states
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.tree import Split, TreeCPD
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.variables.variable import Discrete
+from support.cpd_contract import check_contract, joint_states
 
 A, S, L = Discrete("apply", ("a0", "a1")), Discrete("sat", ("s0", "s1")), Discrete("letter", ("l0", "l1"))
 J = Discrete("job", ("j0", "j1"))

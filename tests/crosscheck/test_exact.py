@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from networks import findings, network, states
-from shared_files import shared
-from tolerances import CLOSE, EXACT
+from support.networks import findings, network, states
+from support.shared_files import shared
+from support.tolerances import CLOSE, EXACT
 
 gum = pytest.importorskip("pyagrum")
 peers = pytest.importorskip("benchmarks.peers")

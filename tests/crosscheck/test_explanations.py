@@ -7,8 +7,8 @@ import pytest
 
 import oracle
 import sepset as ss
-from networks import TINY, each_network, findings, network, states
-from tolerances import CLOSE
+from support.networks import TINY, each_network, findings, network, states
+from support.tolerances import CLOSE
 
 pytestmark = pytest.mark.crosscheck
 

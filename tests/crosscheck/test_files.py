@@ -10,7 +10,7 @@ import pytest
 from sepset import datasets
 from sepset.io import bif
 from sepset.io.files import read, write
-from shared_files import each_shared
+from support.shared_files import each_shared
 
 pytestmark = pytest.mark.crosscheck
 

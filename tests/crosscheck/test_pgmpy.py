@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from networks import BUILT_IN, TINY, each_network, findings, network, states
-from tolerances import CLOSE
+from support.networks import BUILT_IN, TINY, each_network, findings, network, states
+from support.tolerances import CLOSE
 
 pytest.importorskip("pgmpy")
 peers = pytest.importorskip("benchmarks.peers")

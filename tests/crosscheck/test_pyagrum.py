@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from networks import BUILT_IN, LARGE, MEDIUM, each_network, findings, network, states
-from tolerances import CLOSE
+from support.networks import BUILT_IN, LARGE, MEDIUM, each_network, findings, network, states
+from support.tolerances import CLOSE
 
 gum = pytest.importorskip("pyagrum")
 peers = pytest.importorskip("benchmarks.peers")

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from random_rows import datasets, tables
 from sepset.data import Dataset
 from sepset.errors import DataError, ScopeError
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Real, Vector
+from support.random_rows import datasets, tables
 
 grade = Discrete("grade", ("A", "B", "C"))
 honest = Discrete("honest", (False, True))

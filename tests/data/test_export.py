@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from random_rows import datasets, one_type, text_states
 from sepset.data import Dataset
 from sepset.data.export import EXPORTS, is_text, numeric_states, state_array
 from sepset.errors import DataError, MissingExtra
 from sepset.variables.variable import Discrete
+from support.random_rows import datasets, one_type, text_states
 
 KINDS = list(EXPORTS)
 

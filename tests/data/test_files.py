@@ -10,11 +10,11 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from random_rows import NAMES, datasets, one_type
 from sepset.data import Dataset, read_dataset, write_dataset
 from sepset.errors import DataError, FileFormatError, SepsetError
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Real
+from support.random_rows import NAMES, datasets, one_type
 
 SUFFIXES = [".csv", ".tsv", ".csv.gz", ".parquet"]
 ONE_CASE = tuple(name for name in NAMES if name != "A")

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 import oracle
-from file_laws import assert_same_network
 from sepset import datasets
 from sepset.errors import ScopeError
 from sepset.io import bif
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
-from shared_files import one_shared
-from strategies import plain_factors
+from support.file_laws import assert_same_network
+from support.shared_files import one_shared
+from support.strategies import plain_factors
 
 ROOT = Path(__file__).resolve().parents[2]
 REPOSITORY = [

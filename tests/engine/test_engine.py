@@ -9,9 +9,9 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_gaussians import hybrid_net, linear_net
 from sepset.engine.engine import Engine
-from tolerances import EXACT, STANDARD_ERRORS
+from support.random_gaussians import hybrid_net, linear_net
+from support.tolerances import EXACT, STANDARD_ERRORS
 
 GRADE = ss.Discrete("grade", ("A", "B", "C"))
 HONOR = ss.Discrete("honor", (False, True))

@@ -11,9 +11,9 @@ from rich.console import Console
 
 import oracle
 import sepset as ss
-from random_gaussians import hybrid_net
-from random_models import random_case, random_evidence
-from tolerances import CLOSE
+from support.random_gaussians import hybrid_net
+from support.random_models import random_case, random_evidence
+from support.tolerances import CLOSE
 
 
 def draw(seed, tag):

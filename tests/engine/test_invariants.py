@@ -11,13 +11,13 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_gaussians import hybrid_net, linear_net
-from random_models import random_case, random_evidence
 from sepset.engine import invariants
 from sepset.errors import BrokenInvariant
 from sepset.factors.table import Table
 from sepset.inference.exact.cliquetree import PreparedCliqueTree
 from sepset.inference.exact.shafershenoy import ShaferShenoy
+from support.random_gaussians import hybrid_net, linear_net
+from support.random_models import random_case, random_evidence
 
 METHODS = (ss.CliqueTree(), ss.VariableElimination(), ShaferShenoy(), ss.BruteForce())
 

@@ -11,7 +11,7 @@ from pandas.testing import assert_frame_equal
 
 import sepset as ss
 from sepset.inference.exact.bruteforce import BruteForce
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 ROWS = {"grade": ["A", "C", None, "A"], "letter": ["strong", "weak", "weak", "strong"], "id": [7, 8, 9, 7]}
 

@@ -10,9 +10,9 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_models import names_of, random_evidence, structured_net, table_net
 from sepset.api.analysis import sensitivity
-from tolerances import CLOSE
+from support.random_models import names_of, random_evidence, structured_net, table_net
+from support.tolerances import CLOSE
 
 THETAS = (0.0, 0.07, 0.5, 0.93, 1.0)
 

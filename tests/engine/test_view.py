@@ -9,9 +9,9 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_models import random_case, random_evidence
 from sepset.inference.compiled.engine import PreparedTables
 from sepset.inference.treequery import joints
+from support.random_models import random_case, random_evidence
 
 
 @pytest.fixture

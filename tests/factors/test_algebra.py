@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-import small_tables as small
 from sepset.errors import ScopeError, TooLarge
 from sepset.factors.algebra import (
     MAX_ENTRIES,
@@ -25,6 +24,7 @@ from sepset.factors.algebra import (
 )
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete, Real, Vector
+from support import small_tables as small
 
 LONG = tuple(Discrete(f"v{i}", 2) for i in range(40))
 

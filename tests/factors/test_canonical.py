@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 import oracle
-from random_forms import information
 from sepset.factors.canonical import Cholesky, Forms, merged, shares, symmetric
-from tolerances import CLOSE, EXACT
+from support.random_forms import information
+from support.tolerances import CLOSE, EXACT
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 

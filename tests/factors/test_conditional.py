@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.stats import chisquare
 
-import small_tables as small
 from sepset.errors import NotClosed
 from sepset.factors.algebra import Conditional
 from sepset.factors.conditional import TableConditional
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
+from support import small_tables as small
 
 A, B, C = Discrete("A", 2), Discrete("B", 3), Discrete("C", 2)
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from random_forms import ONE, REALS, STATES, A, B, P, X, Y, some
 from sepset.errors import ModelError, ScopeError, StateError
 from sepset.factors import coordinates as co
 from sepset.variables.variable import Real, Vector
+from support.random_forms import ONE, REALS, STATES, A, B, P, X, Y, some
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 

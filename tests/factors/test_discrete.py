@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-import small_tables as small
 from sepset.errors import NotClosed, ScopeError, StateError
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.testing import assert_close
 from sepset.variables.variable import Discrete
+from support import small_tables as small
 
 NUMBER = Discrete("number", (30, 10, 20))
 WORD = Discrete("word", ("low", "high"))

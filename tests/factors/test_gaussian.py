@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 import oracle
-from random_forms import REALS, A, P, X, Y, Z, assert_same, eliminate, gaussian, multiply, points, some, width
 from sepset.errors import ModelError, NotClosed, ScopeError, StateError
 from sepset.factors.algebra import Conditional, Factor
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.table import Table
 from sepset.semiring import BOOLEAN, MAX
 from sepset.variables.variable import Discrete, Real, Vector
-from tolerances import CLOSE, EXACT, printed
+from support.random_forms import REALS, A, P, X, Y, Z, assert_same, eliminate, gaussian, multiply, points, some, width
+from support.tolerances import CLOSE, EXACT, printed
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 

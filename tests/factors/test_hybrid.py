@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given, strategies as st
 
 import oracle
-from random_forms import (
+from sepset.errors import ModelError, NotClosed, ScopeError, TooLarge
+from sepset.factors.algebra import Conditional, Factor
+from sepset.factors.gaussian import CanonicalGaussian
+from sepset.factors.hybrid import CanonicalTable
+from sepset.factors.moments import Gaussian, GaussianMixture
+from sepset.factors.sparse import SparseTable
+from sepset.factors.table import Table
+from sepset.semiring import MAX
+from sepset.variables.variable import Discrete, Real, Vector
+from support.random_forms import (
     ONE,
     STATES,
     A,
@@ -28,16 +37,7 @@ from random_forms import (
     some,
     table_of_gaussians,
 )
-from sepset.errors import ModelError, NotClosed, ScopeError, TooLarge
-from sepset.factors.algebra import Conditional, Factor
-from sepset.factors.gaussian import CanonicalGaussian
-from sepset.factors.hybrid import CanonicalTable
-from sepset.factors.moments import Gaussian, GaussianMixture
-from sepset.factors.sparse import SparseTable
-from sepset.factors.table import Table
-from sepset.semiring import MAX
-from sepset.variables.variable import Discrete, Real, Vector
-from tolerances import CLOSE, EXACT, printed
+from support.tolerances import CLOSE, EXACT, printed
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 

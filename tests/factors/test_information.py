@@ -9,13 +9,13 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 import oracle
-import small_tables as small
 from sepset.errors import ScopeError
 from sepset.factors import information
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
-from tolerances import CLOSE
+from support import small_tables as small
+from support.tolerances import CLOSE
 
 X, Y, Z = Discrete("X", 2), Discrete("Y", 3), Discrete("Z", 2)
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 import oracle
-from random_forms import REALS, A, P, X, Y, Z, some, width
 from sepset.errors import ImpossibleEvidence, ModelError, NotClosed, ScopeError
 from sepset.factors.algebra import Distribution
 from sepset.factors.moments import Gaussian, GaussianMixture, square_roots
-from tolerances import CLOSE, EXACT
+from support.random_forms import REALS, A, P, X, Y, Z, some, width
+from support.tolerances import CLOSE, EXACT
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.studentt import StudentT
-from tolerances import CLOSE, STANDARD_ERRORS
+from support.tolerances import CLOSE, STANDARD_ERRORS
 
 MATRIX = np.array([[2.0, 0.5], [0.5, 1.0]])
 

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import oracle
-import small_tables as small
 from sepset.errors import ModelError, NotClosed, ScopeError, StateError, TooLarge
 from sepset.factors.algebra import Distribution, Factor
 from sepset.factors.table import Table
 from sepset.semiring import BOOLEAN, MAX, SUM, temperature
 from sepset.testing import assert_close, check_factor_laws
 from sepset.variables.variable import Discrete, Real
-from tolerances import CLOSE, EXACT
+from support import small_tables as small
+from support.tolerances import CLOSE, EXACT
 
 A, B, C = Discrete("A", 2), Discrete("B", ("x", "y", "z")), Discrete("C", (True, False))
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.base import each, name_of
 from sepset.graphs.graph import DAG, MixedGraph, UndirectedGraph
-from small_graphs import chain_graphs, dags
+from support.small_graphs import chain_graphs, dags
 
 
 @dataclass(frozen=True)

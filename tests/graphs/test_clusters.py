@@ -6,12 +6,12 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings, strategies as st
 
-import plain_elimination as plain
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.clusters import CliqueTree, ClusterGraph, clique_tree, strong_order, strong_root
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import DAG, UndirectedGraph, moralize
-from small_graphs import dags, undirected
+from support import plain_elimination as plain
+from support.small_graphs import dags, undirected
 
 
 def has_running_intersection(clusters, edges, sepsets):

@@ -7,11 +7,11 @@ from collections import Counter
 import pytest
 from hypothesis import given, strategies as st
 
-import plain_elimination as plain
 from sepset.errors import ScopeError, StateError
 from sepset.graphs.elimination import eliminate_graph, fill_in, induced_width
 from sepset.graphs.graph import DAG, UndirectedGraph, moralize
-from small_graphs import undirected
+from support import plain_elimination as plain
+from support.small_graphs import undirected
 
 # P(a) P(b) P(c|b) P(d|a) P(e|c,d) P(f|a) P(g|e) P(h|e,f)
 TRACE = DAG.parse("B -> C; A -> D; C -> E <- D; A -> F; E -> G; E -> H <- F")

@@ -23,7 +23,7 @@ from sepset.graphs.equivalence import (
 )
 from sepset.graphs.graph import DAG, MixedGraph, UndirectedGraph, moralize, skeleton
 from sepset.graphs.separation import d_separated, separated
-from small_graphs import all_dags, d_separated_by_paths, dags, names, pairs_and_sets, undirected
+from support.small_graphs import all_dags, d_separated_by_paths, dags, names, pairs_and_sets, undirected
 
 
 def independence_set(nodes, edges):

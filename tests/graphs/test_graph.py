@@ -20,7 +20,7 @@ from sepset.graphs.graph import (
     moralize,
     skeleton,
 )
-from small_graphs import chain_graphs, dags, descendants_of, is_acyclic, undirected
+from support.small_graphs import chain_graphs, dags, descendants_of, is_acyclic, undirected
 
 
 @given(dags())

@@ -16,7 +16,7 @@ from sepset.graphs.imaps import (
     minimal_imap_undirected,
 )
 from sepset.graphs.separation import d_separated, separated
-from small_graphs import (
+from support.small_graphs import (
     all_dags,
     chain_separated_by_definition,
     d_separated_by_paths,

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-import plain_elimination as plain
 from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import (
@@ -25,7 +24,8 @@ from sepset.graphs.ordering import (
     WeightedMinFill,
     elimination_order,
 )
-from small_graphs import undirected
+from support import plain_elimination as plain
+from support.small_graphs import undirected
 
 GREEDY = [MinFill(), WeightedMinFill(), MinWeight(), MinNeighbors()]
 EVERY = [*GREEDY, MaxCardinality(), Portfolio(restarts=8)]

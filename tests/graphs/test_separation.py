@@ -22,7 +22,7 @@ from sepset.graphs.separation import (
     requisite_nodes,
     separated,
 )
-from small_graphs import (
+from support.small_graphs import (
     chain_graphs,
     chain_separated_by_definition,
     d_separated_by_paths,
@@ -32,7 +32,7 @@ from small_graphs import (
     simple_paths,
     undirected,
 )
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 STUDENT = DAG.parse("D -> G <- I -> S; G -> L")
 

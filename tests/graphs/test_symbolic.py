@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from random_contractions import eliminated, neighbors, random_network, rows
 from sepset.errors import ScopeError
 from sepset.graphs.ordering import MinFill, Portfolio
 from sepset.graphs.symbolic import symbolic_elimination
+from support.random_contractions import eliminated, neighbors, random_network, rows
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -6,11 +6,11 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 
-import plain_elimination as plain
 from sepset.errors import TooLarge
 from sepset.graphs.graph import DAG, UndirectedGraph, moralize
 from sepset.graphs.treewidth import treewidth, treewidth_bounds
-from small_graphs import undirected
+from support import plain_elimination as plain
+from support.small_graphs import undirected
 
 
 @given(undirected(max_nodes=6))

@@ -4,7 +4,6 @@ import networkx as nx
 import pytest
 from hypothesis import given, strategies as st
 
-import plain_elimination as plain
 from sepset.errors import ModelError
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.triangulation import (
@@ -14,7 +13,8 @@ from sepset.graphs.triangulation import (
     perfect_elimination_order,
     triangulate,
 )
-from small_graphs import undirected
+from support import plain_elimination as plain
+from support.small_graphs import undirected
 
 
 def as_networkx(nodes, edges):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from method_contract import check_method, check_sampling
-from random_models import KINDS, random_case, random_evidence
 from sepset.inference.method import Method, Prepared
+from support.method_contract import check_method, check_sampling
+from support.random_models import KINDS, random_case, random_evidence
 
 METHODS = {
     "brute force": ss.BruteForce(),

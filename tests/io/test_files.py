@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from file_laws import assert_same_network
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.errors import FileFormatError, ModelError, NotApplicable
@@ -19,6 +18,7 @@ from sepset.io import bif, files
 from sepset.io.files import read, suffixes, write
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
+from support.file_laws import assert_same_network
 
 RAIN, WET = Discrete("rain", ("yes", "no")), Discrete("wet", ("yes", "no"))
 NET = BayesNet(TableCPD(RAIN, [0.25, 0.75]), TableCPD(WET, [[0.5, 0.5], [0.125, 0.875]], given=RAIN))

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from file_laws import accept_or_refuse, assert_same_network, mutated, refusal
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.table import TableCPD
@@ -23,8 +22,9 @@ from sepset.models.blocks import pairwise, unary
 from sepset.models.features import Feature
 from sepset.models.markovnet import MarkovNet
 from sepset.variables.variable import Discrete, Real
-from shared_files import one_shared
-from strategies import bayes_nets, chain_graphs, markov_nets
+from support.file_laws import accept_or_refuse, assert_same_network, mutated, refusal
+from support.shared_files import one_shared
+from support.strategies import bayes_nets, chain_graphs, markov_nets
 
 A, B = Discrete("a", (False, True)), Discrete("b", ("x", "y", "z"))
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from file_laws import refusal
 from sepset.cpds.deterministic import DeterministicCPD, MultiplexerCPD
 from sepset.cpds.kerneldensity import KernelCPD
 from sepset.cpds.lineargaussian import LinearGaussian
@@ -23,7 +22,8 @@ from sepset.io.jsoncpds import cpd_document, read_cpd
 from sepset.io.record import Misses
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Real, Vector
-from strategies import cpds, variable_lists
+from support.file_laws import refusal
+from support.strategies import cpds, variable_lists
 
 A, B, C = Discrete("a", (False, True)), Discrete("b", ("x", "y", "z")), Discrete("c", (0.5, 1))
 S, X, Y = Discrete("s", 2), Discrete("x", 3), Discrete("y", 3)

@@ -26,7 +26,7 @@ from sepset.io.cursor import JsonSource
 from sepset.io.jsonfactors import block_document, factor_document, read_block, read_factor
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Real, Vector
-from strategies import scopes, tables, variable_lists
+from support.strategies import scopes, tables, variable_lists
 
 
 def cursor(document):

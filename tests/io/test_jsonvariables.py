@@ -20,7 +20,7 @@ from sepset.io.jsonvariables import (
 from sepset.variables.array import VariableArray
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Real, Vector
-from strategies import DOMAINS, names
+from support.strategies import DOMAINS, names
 
 STATES = st.sampled_from(DOMAINS) | st.lists(
     st.text() | st.booleans() | st.integers() | st.floats(allow_nan=False), min_size=1, max_size=4, unique=True

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from file_laws import accept_or_refuse, assert_same_network, mutated, refusal
 from sepset.cpds.table import TableCPD
 from sepset.io import bif, net
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
-from shared_files import each_shared, one_shared
-from strategies import bayes_nets
+from support.file_laws import accept_or_refuse, assert_same_network, mutated, refusal
+from support.shared_files import each_shared, one_shared
+from support.strategies import bayes_nets
 
 SMALL = r"""net
 {

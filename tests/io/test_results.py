@@ -16,7 +16,7 @@ from sepset.io.results import Explanation, Marginals, PartitionFunction
 from sepset.io.uai import WORDS
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
-from shared_files import each_shared
+from support.shared_files import each_shared
 
 NET = BayesNet(
     TableCPD(Discrete("rain", ("yes", "no")), [0.5, 0.5]),

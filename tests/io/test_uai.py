@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 import oracle
-from file_laws import accept_or_refuse, mutated, refusal
 from sepset import log_partition
 from sepset.errors import NotApplicable
 from sepset.factors.sparse import SparseTable
@@ -17,8 +16,9 @@ from sepset.io import results, uai
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.variables.variable import Discrete, Real
-from shared_files import each_shared, one_shared
-from strategies import bayes_nets, markov_nets, plain_factors
+from support.file_laws import accept_or_refuse, mutated, refusal
+from support.shared_files import each_shared, one_shared
+from support.strategies import bayes_nets, markov_nets, plain_factors
 
 MARKOV = """# a comment
 MARKOV

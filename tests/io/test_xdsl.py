@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from file_laws import accept_or_refuse, assert_same_network, mutated, refusal
 from sepset.cpds.deterministic import DeterministicCPD
 from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.table import TableCPD
@@ -12,8 +11,9 @@ from sepset.errors import NotApplicable
 from sepset.io import xdsl
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
-from shared_files import one_shared
-from strategies import bayes_nets
+from support.file_laws import accept_or_refuse, assert_same_network, mutated, refusal
+from support.shared_files import one_shared
+from support.strategies import bayes_nets
 
 SMALL = """<?xml version="1.0" encoding="UTF-8"?>
 <smile version="1.0" id="Clinic" numsamples="10000">

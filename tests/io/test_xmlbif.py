@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from file_laws import accept_or_refuse, assert_same_network, mutated, refusal
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable
 from sepset.io import bif, xmlbif
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
-from shared_files import each_shared, one_shared
-from strategies import bayes_nets
+from support.file_laws import accept_or_refuse, assert_same_network, mutated, refusal
+from support.shared_files import each_shared, one_shared
+from support.strategies import bayes_nets
 
 SMALL = """<?xml version="1.0"?>
 <!DOCTYPE BIF [ <!ELEMENT BIF ( NETWORK )*> <!ATTLIST BIF VERSION CDATA #REQUIRED> ]>

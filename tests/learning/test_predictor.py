@@ -17,8 +17,8 @@ from sepset.learning.predictor import Predictor, most_probable, refuse_missing, 
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.variables.variable import Discrete, Real
-from strategies import bayes_nets, plain_factors
-from tolerances import EXACT
+from support.strategies import bayes_nets, plain_factors
+from support.tolerances import EXACT
 
 
 def joint_of(model) -> np.ndarray:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import random_models
 from sepset.cpds.configurations import Configurations
 from sepset.cpds.moments import Scatters
 from sepset.errors import DataError
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
+from support import random_models
 
 
 @pytest.mark.parametrize("seed", range(10))

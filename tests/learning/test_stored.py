@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import random_models
 from sepset.cpds.configurations import Configurations
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.moments import Scatters
@@ -19,6 +18,7 @@ from sepset.learning.fit import fit
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task, template_of
 from sepset.variables.variable import Discrete, Real, Vector
+from support import random_models
 
 MIXED = DAG.parse("k -> x; x -> y; k -> y; k -> j; z -> y")
 

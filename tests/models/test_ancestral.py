@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 
 import oracle
-import strategies
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError
 from sepset.graphs.graph import DAG
 from sepset.models import ancestral
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
-from tolerances import STANDARD_ERRORS
+from support import strategies
+from support.tolerances import STANDARD_ERRORS
 
 
 def frequencies(data, variables):

@@ -14,7 +14,6 @@ from hypothesis import assume, given, settings, strategies as st
 from rich.console import Console
 
 import oracle
-import strategies
 from sepset.cpds.deterministic import DeterministicCPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.noisy import NoisyOr
@@ -25,7 +24,8 @@ from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.evidence import Likelihood, Not, Soft
 from sepset.variables.variable import Discrete, Real, Vector
-from tolerances import CLOSE, EXACT, STANDARD_ERRORS
+from support import strategies
+from support.tolerances import CLOSE, EXACT, STANDARD_ERRORS
 
 difficulty = Discrete("difficulty", ("easy", "hard"))
 intelligence = Discrete("intelligence", ("low", "high"))

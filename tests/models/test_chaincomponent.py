@@ -14,7 +14,7 @@ from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.models.chaincomponent import ChainComponent
 from sepset.variables.variable import Discrete, Real
-from tolerances import CLOSE, STANDARD_ERRORS
+from support.tolerances import CLOSE, STANDARD_ERRORS
 
 u, v, a, b, c = Discrete("u", 2), Discrete("v", 3), Discrete("a", 2), Discrete("b", 3), Discrete("c", 2)
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 
 import oracle
-import strategies
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError
 from sepset.factors.table import Table
@@ -19,7 +18,8 @@ from sepset.graphs.graph import MixedGraph, chain_components
 from sepset.models.chaincomponent import ChainComponent
 from sepset.models.chaingraph import ChainGraph
 from sepset.variables.variable import Discrete
-from tolerances import CLOSE, STANDARD_ERRORS
+from support import strategies
+from support.tolerances import CLOSE, STANDARD_ERRORS
 
 
 def dense(model):

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import oracle
-import strategies
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.potentials import Parity
@@ -30,7 +29,8 @@ from sepset.models.conversions import (
 )
 from sepset.models.markovnet import MarkovNet
 from sepset.variables.variable import Discrete
-from tolerances import CLOSE
+from support import strategies
+from support.tolerances import CLOSE
 
 
 def visible_joint(model):

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 
 import oracle
-import strategies
 from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.errors import ScopeError
@@ -19,6 +18,7 @@ from sepset.models.bayesnet import BayesNet
 from sepset.models.factorgraph import FactorGraph
 from sepset.models.markovnet import MarkovNet
 from sepset.variables.variable import Discrete
+from support import strategies
 
 MODELS = strategies.bayes_nets(max_variables=4) | strategies.markov_nets(max_variables=4) | strategies.chain_graphs(2)
 

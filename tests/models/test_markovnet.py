@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import oracle
-import strategies
 from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
 from sepset.factors.block import FactorBlock
 from sepset.factors.gaussian import CanonicalGaussian
@@ -27,7 +26,8 @@ from sepset.models.features import Feature
 from sepset.models.markovnet import MarkovNet
 from sepset.variables.array import Edges
 from sepset.variables.variable import Discrete, Real
-from tolerances import CLOSE, EXACT, printed
+from support import strategies
+from support.tolerances import CLOSE, EXACT, printed
 
 
 def joint(net):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-import strategies
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.gaussian import CanonicalGaussian
@@ -15,6 +14,7 @@ from sepset.models.markovnet import MarkovNet
 from sepset.models.model import Model, is_cpd, is_factor, offers
 from sepset.problem import Problem
 from sepset.variables.variable import Discrete, Real
+from support import strategies
 
 
 @given(strategies.bayes_nets() | strategies.markov_nets() | strategies.chain_graphs())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import random_models
 from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.parameters import multinomials
 from sepset.cpds.partition import PartitionCPD
@@ -23,6 +22,7 @@ from sepset.cpds.rules import RuleCPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable
 from sepset.variables.variable import Discrete
+from support import random_models
 
 A, B, X = Discrete("a"), Discrete("b", 3), Discrete("x", 3)
 TABLE = TableCPD(X, np.full((2, 3, 3), 1 / 3), given=(A, B))

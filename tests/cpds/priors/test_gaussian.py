@@ -10,7 +10,7 @@ from scipy import integrate, stats
 from sepset.cpds.priors.gaussian import ConjugatePrior, GammaPrecision, NormalGamma, NormalMean
 from sepset.cpds.scatter import Scatter
 from sepset.errors import DataError, ModelError
-from tolerances import CLOSE, STANDARD_ERRORS, printed
+from support.tolerances import CLOSE, STANDARD_ERRORS, printed
 
 X = np.array([1.0, 2.0, 3.0, 4.0])
 PRIORS = [NormalMean(0.5, 2.0, 1.5), GammaPrecision(2.0, 1.5, 0.3), NormalGamma(0.2, 1.3, 2.1, 0.9)]

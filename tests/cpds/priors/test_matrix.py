@@ -14,7 +14,7 @@ from sepset.cpds.priors.matrix import LinearNormalInverseWishart
 from sepset.cpds.priors.multivariate import LinearNormalGamma, NormalInverseWishart
 from sepset.cpds.scatter import Scatter
 from sepset.errors import DataError, ModelError
-from tolerances import STANDARD_ERRORS
+from support.tolerances import STANDARD_ERRORS
 
 MEAN = np.array([[0.5, -1.0], [0.2, 0.3], [1.0, 0.0]])
 PRECISION = np.array([[2.0, 0.3, 0.0], [0.3, 1.0, 0.1], [0.0, 0.1, 0.7]])

@@ -11,7 +11,7 @@ from sepset.cpds.priors.gaussian import ConjugatePrior, NormalGamma
 from sepset.cpds.priors.multivariate import LinearNormalGamma, NormalInverseWishart
 from sepset.cpds.scatter import Scatter
 from sepset.errors import DataError, ModelError
-from tolerances import STANDARD_ERRORS
+from support.tolerances import STANDARD_ERRORS
 
 SCALE = np.array([[2.0, 0.5], [0.5, 1.0]])
 WISHART = NormalInverseWishart([0.5, -1.0], 1.5, 4.5, SCALE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from random_contractions import Network, assembled, contracted, eliminated, product_sum, random_network, summed
 from sepset.inference.compiled.contraction import ONE, tree_groups
+from support.random_contractions import Network, assembled, contracted, eliminated, product_sum, random_network, summed
 
 
 def tensors(made, network):

@@ -12,7 +12,7 @@ import sepset as ss
 from sepset.inference.compiled import domains as sparsestates
 from sepset.inference.compiled.domains import Domains, Spread, given_states, possible_states
 from sepset.inference.compiled.store import FactorStore
-from zero_cases import check, model_of, zero_case
+from support.zero_cases import check, model_of, zero_case
 
 
 @pytest.fixture(autouse=True)

@@ -9,14 +9,14 @@ import pytest
 
 import oracle
 import sepset as ss
-from method_contract import Truth
-from random_models import markov_net, random_evidence, table_net
 from sepset.inference.compiled import engine as tabletree
 from sepset.inference.compiled.engine import PATIENCE, PreparedTables
 from sepset.inference.compiled.question import Question
 from sepset.inference.exact.cliquetree import PreparedCliqueTree
 from sepset.variables.evidence import resolve
-from tolerances import CLOSE
+from support.method_contract import Truth
+from support.random_models import markov_net, random_evidence, table_net
+from support.tolerances import CLOSE
 
 
 @pytest.fixture

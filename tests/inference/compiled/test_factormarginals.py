@@ -9,12 +9,12 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_models import markov_net, random_evidence, table_net
 from sepset.inference.compiled.factormarginals import from_calibration
 from sepset.inference.compiled.values import split
 from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.variables.evidence import resolve
-from tolerances import CLOSE
+from support.random_models import markov_net, random_evidence, table_net
+from support.tolerances import CLOSE
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -9,10 +9,10 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_models import chain_graph, markov_net, names_of, random_evidence, structured_net, table_net
 from sepset.inference.compiled.gradients import Derivatives
 from sepset.variables.evidence import Evidence, resolve
-from tolerances import CLOSE
+from support.random_models import chain_graph, markov_net, names_of, random_evidence, structured_net, table_net
+from support.tolerances import CLOSE
 
 MAKERS = (table_net, markov_net, structured_net, chain_graph)
 

@@ -13,7 +13,7 @@ import sepset as ss
 from sepset.inference.compiled import engine as tabletree
 from sepset.inference.compiled.gradients import Derivatives
 from sepset.inference.compiled.logspace import LogStore, ask, ask_log
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 CARDS = {"a": 2, "b": 3, "c": 2, "d": 1, "e": 3}
 SCOPES = [("a", "b"), ("b", "c"), ("c", "a"), ("d", "e"), ("e",), ("b", "e", "a")]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernel_calls import run as kernel_run
-from random_contractions import assembled, contracted, product_sum, random_network, summed
 from sepset.kernels.compiled import contraction as kernels
+from support.kernel_calls import run as kernel_run
+from support.random_contractions import assembled, contracted, product_sum, random_network, summed
 
 
 def run(program, tables, maximize=False):

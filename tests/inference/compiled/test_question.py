@@ -9,12 +9,12 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_models import random_case
 from sepset.errors import TooLarge
 from sepset.inference.compiled.question import compile_question
 from sepset.inference.compiled.store import FactorStore
 from sepset.inference.plan import make_plan
 from sepset.variables.evidence import Evidence
+from support.random_models import random_case
 
 
 def question(model, observed=(), touched=(), kept=(), marginals=True, **settings):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from method_contract import Truth
-from random_models import markov_net, random_evidence, table_net
 from sepset.inference.compiled.readback import drawer, modes
 from sepset.variables.evidence import resolve
-from tolerances import STANDARD_ERRORS, TIE
+from support.method_contract import Truth
+from support.random_models import markov_net, random_evidence, table_net
+from support.tolerances import STANDARD_ERRORS, TIE
 
 NUM_ROWS = 4000
 

@@ -7,11 +7,11 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_models import table_net
 from sepset.inference.compiled import engine as tabletree, sharedprogram as bundles
 from sepset.inference.compiled.sharedprogram import bundle
 from sepset.variables.evidence import Evidence, resolve
-from tolerances import CLOSE
+from support.random_models import table_net
+from support.tolerances import CLOSE
 
 
 def groups_of(rng, num):

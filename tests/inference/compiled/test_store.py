@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from random_models import markov_net, table_net
 from sepset.inference.compiled.store import NEAR_BITS, FactorStore, near_one
+from support.random_models import markov_net, table_net
 
 
 @pytest.mark.parametrize("kind", [table_net, markov_net])

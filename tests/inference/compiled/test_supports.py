@@ -11,8 +11,8 @@ import pytest
 import sepset as ss
 from sepset.inference.compiled import domains as sparsestates, supports as sparseprogram
 from sepset.inference.compiled.supports import SparseProgram, sparse_program
-from tolerances import CLOSE
-from zero_cases import check, model_of, zero_case
+from support.tolerances import CLOSE
+from support.zero_cases import check, model_of, zero_case
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from method_contract import Truth
-from random_models import markov_net, random_evidence, structured_net, table_net
 from sepset.inference.compiled import engine as tabletree
 from sepset.inference.compiled.targetgroups import OVERHEAD, Ancestry, Costs, _merged, members, target_groups
 from sepset.variables.evidence import resolve
-from tolerances import CLOSE
+from support.method_contract import Truth
+from support.random_models import markov_net, random_evidence, structured_net, table_net
+from support.tolerances import CLOSE
 
 DIRECTED = [table_net, structured_net]
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from random_models import markov_net, table_net
 from sepset.inference.compiled import engine as tabletree
 from sepset.inference.compiled.values import split
 from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.rows import batch
 from sepset.variables.evidence import Evidence
-from tolerances import CLOSE
+from support.random_models import markov_net, table_net
+from support.tolerances import CLOSE
 
 
 def other_numbers(rng, problem, conditional):

@@ -10,9 +10,9 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_models import random_finding, table_net
 from sepset.inference.diagnosis.conflict import minimal_conflict, restrict
 from sepset.variables.evidence import resolve
+from support.random_models import random_finding, table_net
 
 A, B, C, D = (ss.Discrete(n, ("no", "yes")) for n in "abcd")
 COPY = np.eye(2)

@@ -7,12 +7,12 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_gaussians import linear_net
-from random_models import random_case, random_evidence
 from sepset.inference.diagnosis import retraction
 from sepset.inference.diagnosis.retraction import Copies, RetractionTree
 from sepset.variables.evidence import resolve
-from tolerances import CLOSE
+from support.random_gaussians import linear_net
+from support.random_models import random_case, random_evidence
+from support.tolerances import CLOSE
 
 
 @pytest.mark.parametrize("cheap", [retraction.CHEAP, -1], ids=["tree", "costs compared"])

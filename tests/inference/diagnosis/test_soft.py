@@ -9,7 +9,7 @@ import oracle
 import sepset as ss
 from sepset.inference.diagnosis.soft import resolve_soft
 from sepset.variables.evidence import Evidence, resolve
-from tolerances import CLOSE, EXACT
+from support.tolerances import CLOSE, EXACT
 
 A, B, C = ss.Discrete("a", ("x", "y")), ss.Discrete("b", 3), ss.Discrete("c", 2)
 METHODS = [ss.BruteForce(), ss.VariableElimination(), ss.CliqueTree(), ss.Auto()]

@@ -7,13 +7,13 @@ import pytest
 
 import oracle
 import sepset as ss
-from method_contract import check_method, check_sampling
-from random_gaussians import hybrid_net
-from random_models import KINDS, random_case, random_evidence
 from sepset.inference.exact.beliefupdate import BeliefUpdate
 from sepset.inference.method import Method, Prepared
 from sepset.inference.result import Guarantee
-from tolerances import EXACT
+from support.method_contract import check_method, check_sampling
+from support.random_gaussians import hybrid_net
+from support.random_models import KINDS, random_case, random_evidence
+from support.tolerances import EXACT
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

@@ -10,15 +10,15 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_gaussians import hybrid_net, linear_net
-from random_models import markov_net, random_case
 from sepset.graphs.clusters import CliqueTree as Tree, clique_tree, strong_root
 from sepset.inference.exact.cliquetree import calibrate
 from sepset.inference.exact.elimination import eliminate
 from sepset.inference.plan import interaction_graph
 from sepset.inference.result import Guarantee
 from sepset.variables.evidence import Evidence, resolve
-from tolerances import CLOSE, EXACT
+from support.random_gaussians import hybrid_net, linear_net
+from support.random_models import markov_net, random_case
+from support.tolerances import CLOSE, EXACT
 
 
 def everything(problem):

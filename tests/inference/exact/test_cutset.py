@@ -9,16 +9,16 @@ import pytest
 
 import oracle
 import sepset as ss
-from method_contract import check_method, check_sampling
-from random_gaussians import linear_net
-from random_models import KINDS, random_case, random_evidence
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
 from sepset.inference.exact.cutset import CutsetConditioning, choose_cutset
 from sepset.inference.method import Method, Prepared
 from sepset.inference.result import Guarantee
 from sepset.variables.evidence import Evidence, resolve
-from tolerances import CLOSE, EXACT
+from support.method_contract import check_method, check_sampling
+from support.random_gaussians import linear_net
+from support.random_models import KINDS, random_case, random_evidence
+from support.tolerances import CLOSE, EXACT
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

@@ -10,11 +10,11 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_gaussians import hybrid_net, linear_net
-from random_models import markov_net
 from sepset.inference.exact.elimination import eliminate, product, read_back
 from sepset.variables.evidence import Evidence
-from tolerances import CLOSE, EXACT, STANDARD_ERRORS
+from support.random_gaussians import hybrid_net, linear_net
+from support.random_models import markov_net
+from support.tolerances import CLOSE, EXACT, STANDARD_ERRORS
 
 A, B, C, D = (ss.Discrete(name, 2) for name in "abcd")
 

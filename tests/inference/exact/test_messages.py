@@ -9,7 +9,6 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_gaussians import hybrid_net
 from sepset.graphs.clusters import CliqueTree as Tree
 from sepset.inference.exact.beliefupdate import BeliefUpdate
 from sepset.inference.exact.messages import (
@@ -24,6 +23,7 @@ from sepset.inference.exact.messages import (
 )
 from sepset.inference.exact.shafershenoy import ShaferShenoy
 from sepset.variables.evidence import Evidence
+from support.random_gaussians import hybrid_net
 
 A, B, C = (ss.Discrete(n, 2) for n in "abc")
 TREE = Tree([("a", "b"), ("b", "c")], [(0, 1)])

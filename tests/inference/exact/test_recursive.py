@@ -10,16 +10,16 @@ import pytest
 
 import oracle
 import sepset as ss
-from method_contract import check_method, check_sampling
-from random_gaussians import linear_net
-from random_models import KINDS, random_case, random_evidence
 from sepset.inference.exact.dtree import ENTRY_BYTES
 from sepset.inference.exact.dtreevalues import Recursion
 from sepset.inference.exact.recursive import RecursiveConditioning, duration
 from sepset.inference.method import Method, Prepared
 from sepset.inference.result import Guarantee
 from sepset.variables.evidence import Evidence
-from tolerances import CLOSE, EXACT
+from support.method_contract import check_method, check_sampling
+from support.random_gaussians import linear_net
+from support.random_models import KINDS, random_case, random_evidence
+from support.tolerances import CLOSE, EXACT
 
 MEMORIES = (0, 60, 2**20)
 

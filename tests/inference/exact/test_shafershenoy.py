@@ -10,16 +10,16 @@ import pytest
 
 import oracle
 import sepset as ss
-from method_contract import check_method, check_sampling
-from random_gaussians import hybrid_net, linear_net
-from random_models import KINDS, markov_net, random_case, random_evidence
 from sepset.graphs.clusters import CliqueTree as Tree, clique_tree
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.exact.shafershenoy import Messages, ShaferShenoy, all_but_one
 from sepset.inference.method import Method, Prepared
 from sepset.inference.plan import interaction_graph
 from sepset.inference.result import Guarantee
-from tolerances import CLOSE, EXACT
+from support.method_contract import check_method, check_sampling
+from support.random_gaussians import hybrid_net, linear_net
+from support.random_models import KINDS, markov_net, random_case, random_evidence
+from support.tolerances import CLOSE, EXACT
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

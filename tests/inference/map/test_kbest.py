@@ -10,10 +10,10 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_models import markov_net
 from sepset.inference.map.kbest import k_best
 from sepset.variables.evidence import Evidence
-from tolerances import TIE
+from support.random_models import markov_net
+from support.tolerances import TIE
 
 A, B = ss.Discrete("a", 2), ss.Discrete("b", 3)
 METHODS = [ss.BruteForce(), ss.VariableElimination(), ss.CliqueTree()]

@@ -11,13 +11,13 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_findings import dataset, evidence_of, log_of, posterior_of, random_codes
-from random_models import Case, markov_net, random_case, table_net
 from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.rows import batch
 from sepset.inference.rows.evidencerows import Findings
 from sepset.inference.rows.rowwise import Workers, row_by_row
-from tolerances import CLOSE
+from support.random_findings import dataset, evidence_of, log_of, posterior_of, random_codes
+from support.random_models import Case, markov_net, random_case, table_net
+from support.tolerances import CLOSE
 
 
 @pytest.fixture(params=["masks", "patterns", "chosen"])

@@ -8,10 +8,10 @@ from hypothesis import given, settings, strategies as st
 
 import oracle
 import sepset as ss
-from random_models import structured_net, table_net
 from sepset.inference.rows import modes as rowmodes
 from sepset.inference.rows.modes import row_modes
-from tolerances import TIE
+from support.random_models import structured_net, table_net
+from support.tolerances import TIE
 
 
 def engine_of(model):

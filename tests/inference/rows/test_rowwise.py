@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from random_findings import dataset, random_codes
 from sepset.inference.exact.bruteforce import BruteForce
 from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.rows.evidencerows import Findings
 from sepset.inference.rows.rowwise import AnswersRows, Workers, answer_rows, row_by_row
-from tolerances import CLOSE
+from support.random_findings import dataset, random_codes
+from support.tolerances import CLOSE
 
 
 @pytest.mark.parametrize("targets", [[], [1], [0, 3]])

@@ -10,14 +10,14 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_gaussians import hybrid_net
-from random_trees import calibrated
 from sepset.errors import ImpossibleEvidence, NotApplicable, TooLarge
 from sepset.inference.exact.cliquetree import PreparedCliqueTree
 from sepset.inference.exact.elimination import VariableElimination
 from sepset.inference.treequery.joints import TreeJoints
 from sepset.variables.evidence import Evidence, resolve
-from tolerances import CLOSE
+from support.random_gaussians import hybrid_net
+from support.random_trees import calibrated
+from support.tolerances import CLOSE
 
 
 def chain(n, states=3, seed=0):

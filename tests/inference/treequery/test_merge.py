@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from random_trees import calibrated
 from sepset.factors.table import Table
 from sepset.graphs.clusters import CliqueTree
 from sepset.inference.exact.messages import calibrate
@@ -17,7 +16,8 @@ from sepset.inference.treequery.merge import merged
 from sepset.inference.treequery.orders import MergeOrder, random_order
 from sepset.inference.treequery.query import tree_query
 from sepset.inference.treequery.search import choose_order
-from tolerances import CLOSE
+from support.random_trees import calibrated
+from support.tolerances import CLOSE
 
 
 def answer(order, result, names):

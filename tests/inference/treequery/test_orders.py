@@ -7,7 +7,6 @@ import itertools
 import numpy as np
 import pytest
 
-from random_trees import Plain, entries, random_targets, random_tree
 from sepset.errors import ModelError
 from sepset.graphs.clusters import CliqueTree
 from sepset.graphs.ordering import MinWeight
@@ -24,6 +23,7 @@ from sepset.inference.treequery.orders import (
 )
 from sepset.inference.treequery.query import bits, tree_query
 from sepset.inference.treequery.search import optimal_order
+from support.random_trees import Plain, entries, random_targets, random_tree
 
 
 def drawn(seed, most=8):

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from random_trees import calibrated
 from sepset.errors import ScopeError, TooLarge
 from sepset.graphs.clusters import CliqueTree
 from sepset.inference.exact.cliquetree import PreparedCliqueTree
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.treequery.pairs import PairSweep
-from tolerances import CLOSE
+from support.random_trees import calibrated
+from support.tolerances import CLOSE
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -8,10 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from random_trees import Plain, random_targets, random_tree
 from sepset.errors import ScopeError
 from sepset.graphs.clusters import CliqueTree
 from sepset.inference.treequery.query import Subtree, bits, tree_query
+from support.random_trees import Plain, random_targets, random_tree
 
 SEEDS = range(60)
 

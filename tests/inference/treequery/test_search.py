@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from random_trees import Plain, random_targets, random_tree
 from sepset.graphs.clusters import CliqueTree
 from sepset.inference.treequery.orders import divided, greedy_estimate, greedy_orders, random_order
 from sepset.inference.treequery.query import bits, tree_query
 from sepset.inference.treequery.search import best_first_order, choose_order, lower_bound, optimal_order, refined
+from support.random_trees import Plain, random_targets, random_tree
 
 
 def drawn(seed, most=6):

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from kernel_calls import run
 from sepset.kernels.compiled import contraction as kernels
+from support.kernel_calls import run
 
 
 def product(a, b, **changed):

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from random_contractions import assembled, contracted, random_network
 from sepset.kernels.compiled import contraction as kernels
+from support.random_contractions import assembled, contracted, random_network
 
 
 @pytest.mark.parametrize("largest", [2, 4, 14])

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from random_contractions import assembled, contracted, random_network, summed
 from sepset.kernels.compiled import contraction, logspace
-from small_contractions import uncompile
-from tolerances import CLOSE, EXACT
+from support.random_contractions import assembled, contracted, random_network, summed
+from support.small_contractions import uncompile
+from support.tolerances import CLOSE, EXACT
 
 NEVER = np.zeros(1, np.uint8)
 

@@ -7,11 +7,11 @@ import itertools
 import numpy as np
 import pytest
 
-from kernel_calls import NONE, adjacency, eliminate
-from random_contractions import neighbors, random_network, rows
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
 from sepset.kernels.compiled import planning
+from support.kernel_calls import NONE, adjacency, eliminate
+from support.random_contractions import neighbors, random_network, rows
 
 
 def lists(start, members):

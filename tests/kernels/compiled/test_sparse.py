@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from random_contractions import random_network, rows
 from sepset.kernels.compiled import planning, sparse
-from small_contractions import uncompile
+from support.random_contractions import random_network, rows
+from support.small_contractions import uncompile
 
 
 @pytest.fixture(params=["compiled", "plain"])

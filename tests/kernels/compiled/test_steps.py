@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from random_contractions import contracted, random_network
 from sepset.inference.compiled.contraction import ONE
+from support.random_contractions import contracted, random_network
 
 
 @pytest.mark.parametrize("seed", range(15))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sepset.kernels.compiled.stores import settle
-from small_contractions import compressed
+from support.small_contractions import compressed
 
 
 def settled(tables, scopes, cards, near=60, safe=400):

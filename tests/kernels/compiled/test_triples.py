@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sepset.kernels.compiled import triples
-from small_contractions import uncompile
-from tolerances import EXACT
+from support.small_contractions import uncompile
+from support.tolerances import EXACT
 
 NEVER = np.zeros(1, np.uint8)
 CARDS = np.array([3, 1, 2, 4], dtype=np.int64)

@@ -5,10 +5,10 @@ import math
 import numpy as np
 from hypothesis import given, settings, strategies as st
 
-import plain_elimination as plain
 from sepset.graphs.graph import UndirectedGraph
 from sepset.kernels.graphs.ordering import greedy_order
-from small_graphs import undirected
+from support import plain_elimination as plain
+from support.small_graphs import undirected
 
 NEVER = np.zeros(1, np.uint8)
 FILL, WEIGHT = np.array([1.0, 0.0]), np.array([0.0, 1.0])

@@ -6,8 +6,8 @@ from hypothesis import given, strategies as st
 from sepset.graphs.graph import DAG
 from sepset.kernels.compiled.planning import transposed
 from sepset.kernels.graphs.reachability import active_states, mark_ancestors, mark_connected
-from small_contractions import compressed
-from small_graphs import dags, descendants_of
+from support.small_contractions import compressed
+from support.small_graphs import dags, descendants_of
 
 
 @given(dags(), st.data())

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 from hypothesis import given
 
-import plain_elimination as plain
 from sepset.kernels.graphs.treewidth import has_width
-from small_graphs import undirected
+from support import plain_elimination as plain
+from support.small_graphs import undirected
 
 NEVER = np.zeros(1, np.uint8)
 

@@ -20,7 +20,7 @@ from sepset.learning.estimation.estimators import Bayes
 from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
-from tolerances import CLOSE, EXACT, printed
+from support.tolerances import CLOSE, EXACT, printed
 
 
 def smoothed(dag, rows):

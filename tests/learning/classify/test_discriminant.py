@@ -12,7 +12,7 @@ from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.learning.classify.classification import Classifier
 from sepset.learning.classify.discriminant import discriminant_analysis
 from sepset.variables.variable import Discrete, Real
-from tolerances import CLOSE, printed
+from support.tolerances import CLOSE, printed
 
 PUBLISHED = {"c": [1, 1, 1, 2, 2], "x": [1.0, 2.0, 3.0, 10.0, 12.0]}
 

@@ -10,7 +10,7 @@ from sepset.data.dataset import Dataset
 from sepset.errors import DataError, ImpossibleEvidence, ModelError
 from sepset.learning.classify.multinomial import MultinomialNaiveBayes, multinomial_naive_bayes
 from sepset.variables.variable import Discrete
-from tolerances import CLOSE, EXACT, printed
+from support.tolerances import CLOSE, EXACT, printed
 
 WORDS = ["ball", "bank", "dollar"]
 CORPUS = np.array([[2, 0, 1], [1, 0, 0], [0, 1, 1], [0, 2, 1]])

@@ -15,7 +15,7 @@ from sepset.errors import DataError, ModelError, ScopeError
 from sepset.learning.estimation.dirichlet import Dirichlets
 from sepset.learning.estimation.networkpriors import ImaginaryData
 from sepset.variables.variable import Discrete
-from tolerances import STANDARD_ERRORS
+from support.tolerances import STANDARD_ERRORS
 
 A, X = Discrete("a"), Discrete("x", ("p", "q", "r"))
 TABLE = TableCPD(X, np.full((2, 3), 1 / 3), given=A)

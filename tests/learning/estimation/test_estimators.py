@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import optimize
 
-import random_models
 from sepset.cpds.deterministic import DeterministicCPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
@@ -25,7 +24,8 @@ from sepset.learning.estimation.estimators import MAP, MLE, Bayes, shown
 from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
-from tolerances import CLOSE
+from support import random_models
+from support.tolerances import CLOSE
 
 A, B = Discrete("a"), Discrete("b", 3)
 PAIR = DAG.parse("a -> b")

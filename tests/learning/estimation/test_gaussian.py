@@ -15,7 +15,7 @@ from sepset.graphs.graph import DAG
 from sepset.learning.estimation.gaussian import conditional_line, fit_gaussian, fit_line, gaussian_scatter
 from sepset.learning.fit import fit
 from sepset.variables.variable import Discrete, Real, Vector
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 U, V, X = Real("u"), Real("v"), Real("x")
 

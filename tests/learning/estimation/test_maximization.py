@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-import random_models
-from cpd_contract import random_rows
 from sepset.cpds.deterministic import DeterministicCPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
@@ -23,6 +21,8 @@ from sepset.errors import DataError, ModelError, NotApplicable
 from sepset.learning.estimation.maximization import maximize_block, prior_for
 from sepset.learning.estimation.networkpriors import ImaginaryData
 from sepset.variables.variable import Discrete, Real, Vector
+from support import random_models
+from support.cpd_contract import random_rows
 
 A, B, X, Y = Discrete("a"), Discrete("b", 3), Discrete("x", 3), Discrete("y")
 U, V, Z = Real("u"), Real("v"), Real("z")

@@ -24,7 +24,7 @@ from sepset.learning.estimation.networkpriors import ImaginaryData
 from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real, Vector
-from tolerances import STANDARD_ERRORS
+from support.tolerances import STANDARD_ERRORS
 
 A, B, X = Discrete("a"), Discrete("b", 3), Real("x")
 NET = BayesNet(

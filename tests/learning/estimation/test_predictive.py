@@ -12,7 +12,7 @@ from scipy import integrate
 
 from sepset.errors import ModelError
 from sepset.learning.estimation.predictive import log_evidence, log_polya, log_sum, log_urn
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 alphas = st.lists(st.floats(0.05, 20.0), min_size=1, max_size=4)
 

@@ -13,7 +13,7 @@ from sepset.learning.estimation.proportions import (
     proportion_interval,
     rows_needed,
 )
-from tolerances import CLOSE, printed
+from support.tolerances import CLOSE, printed
 
 GRID = np.linspace(0.0, 1.0, 101)
 

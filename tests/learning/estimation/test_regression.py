@@ -16,7 +16,7 @@ from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.learning.estimation.linepriors import conjugate_for
 from sepset.learning.estimation.regression import Lines
 from sepset.variables.variable import Discrete, Real, Vector
-from tolerances import STANDARD_ERRORS
+from support.tolerances import STANDARD_ERRORS
 
 A, U, Z, W = Discrete("a"), Real("u"), Real("z"), Real("w")
 LINE = LinearGaussian(Z, coefficients=np.zeros((2, 1, 1)), covariance=[1.0, 1.0], given=U, by=A)

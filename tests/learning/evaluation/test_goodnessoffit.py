@@ -23,7 +23,7 @@ from sepset.learning.evaluation.goodnessoffit import (
 )
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
-from strategies import bayes_nets, plain_factors
+from support.strategies import bayes_nets, plain_factors
 
 
 @settings(max_examples=80, deadline=None)

@@ -28,7 +28,7 @@ from sepset.learning.evaluation.losses import (
 )
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
-from strategies import bayes_nets, plain_factors
+from support.strategies import bayes_nets, plain_factors
 
 A, B, C = Discrete("a", 2), Discrete("b", 3), Discrete("c", 2)
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
-from learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
-from random_incomplete import incomplete, log_likelihood
 from sepset.inference.iterate import Until
 from sepset.learning.fit import fit
 from sepset.learning.incomplete.acceleration import ACCELERATIONS, Extrapolation, accelerated, aitken, squarem
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.run import Ascent
 from sepset.learning.task import Task
+from support.learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
+from support.random_incomplete import incomplete, log_likelihood
 
 
 def test_one_rate_for_all_is_extrapolated_to_the_limit():

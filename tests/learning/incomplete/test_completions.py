@@ -9,7 +9,6 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats as sps
 
-from learning_cases import mixed, mixed_rows, u
 from sepset.cpds.lineargaussian import LinearGaussian, joint_gaussian
 from sepset.cpds.priors.dirichlet import Dirichlet, Normal
 from sepset.cpds.priors.gaussian import NormalGamma
@@ -24,6 +23,7 @@ from sepset.learning.incomplete.em import EM, HardEM, IncrementalEM
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
+from support.learning_cases import mixed, mixed_rows, u
 
 
 def conditioned(net, codes):

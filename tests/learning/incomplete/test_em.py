@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
-from random_incomplete import completions, expected_counts, incomplete, log_likelihood
 from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
@@ -24,6 +23,7 @@ from sepset.learning.incomplete.run import SHORT_RUN, Ascent
 from sepset.learning.task import Task, template_of
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
+from support.random_incomplete import completions, expected_counts, incomplete, log_likelihood
 
 ONE_PART_IN_A_TRILLION = 1e-12
 ACCELERATED = [EM(acceleration=name) for name in ("squarem", "aitken", "conjugate")]

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
-from random_incomplete import expected_counts, incomplete, log_likelihood
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ImpossibleEvidence
@@ -15,6 +14,7 @@ from sepset.learning.incomplete.expectation import TableExpectation, expectation
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
+from support.random_incomplete import expected_counts, incomplete, log_likelihood
 
 
 @given(incomplete())
@@ -93,7 +93,7 @@ def test_no_rows_and_no_variables():
 @given(incomplete(num_rows=6))
 @settings(max_examples=25)
 def test_completed_rows_are_the_most_probable_ones(case):
-    from random_incomplete import completions
+    from support.random_incomplete import completions
 
     net, rows = case
     found = expectation_of(Task(net, rows), threads=1).complete(net)

@@ -8,7 +8,6 @@ import math
 import numpy as np
 import pytest
 
-import random_models
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.counts import Counts
@@ -21,6 +20,7 @@ from sepset.learning.incomplete.expectedcounts import expected_counts
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.variables.variable import Discrete, Real
+from support import random_models
 
 
 def by_enumeration(joint, variables, codes, weights, scope):

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from learning_cases import FORMS, ROOTS, a, b, masked_codes, network, rules, tree, x
-from random_incomplete import completions, log_likelihood
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.noisy import NoisyMax, NoisyOr
@@ -26,6 +24,8 @@ from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
+from support.learning_cases import FORMS, ROOTS, a, b, masked_codes, network, rules, tree, x
+from support.random_incomplete import completions, log_likelihood
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
-from learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
-from random_incomplete import incomplete, log_likelihood
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.rules import RuleCPD
 from sepset.cpds.table import TableCPD
@@ -21,6 +19,8 @@ from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
+from support.learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
+from support.random_incomplete import incomplete, log_likelihood
 
 TEXT = [(1, 1)] * 13 + [(1, 0)] * 16 + [(0, 1)] * 9 + [(0, 0)] * 4 + [(None, 1)]
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
-from random_incomplete import completions, incomplete
 from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
@@ -19,6 +18,7 @@ from sepset.learning.incomplete.em import EM, HardEM
 from sepset.learning.incomplete.hard import completed
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
+from support.random_incomplete import completions, incomplete
 
 
 @given(incomplete(num_rows=4))

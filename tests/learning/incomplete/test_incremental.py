@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
-from random_incomplete import incomplete
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.incremental import dealt, one_pass
 from sepset.learning.incomplete.run import Ascent
 from sepset.learning.task import Task
+from support.random_incomplete import incomplete
 
 
 @given(incomplete(num_rows=8), st.integers(1, 5))

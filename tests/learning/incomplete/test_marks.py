@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from every_form import all_forms, discrete_forms, network
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.numbers import numbers, with_numbers
 from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
@@ -20,6 +19,7 @@ from sepset.learning.incomplete.run import Ascent
 from sepset.learning.task import Task, template_of
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
+from support.every_form import all_forms, discrete_forms, network
 
 ROWS = {"a": [0, 0, 1, 1, 1, 0], "b": [0, 1, 1, 1, 0, 0]}
 FORMS = sorted(all_forms(np.random.default_rng(0)))

@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
-from learning_cases import mixed, mixed_rows
-from random_incomplete import incomplete
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable
 from sepset.learning.incomplete.minibatches import check_batch, mini_batches
@@ -16,6 +14,8 @@ from sepset.learning.incomplete.run import Ascent
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
+from support.learning_cases import mixed, mixed_rows
+from support.random_incomplete import incomplete
 
 
 def check_cover(task, net, size, seed):

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from every_form import discrete_forms, network
 from sepset import learning
 from sepset.cpds.numbers import numbers
 from sepset.cpds.priors.dirichlet import Dirichlet
@@ -27,6 +26,7 @@ from sepset.learning.incomplete.pointcodec import KIND, PointCodec
 from sepset.learning.incomplete.run import Ascent, Climbing
 from sepset.learning.task import Task
 from sepset.variables.variable import Discrete, Real
+from support.every_form import discrete_forms, network
 
 FORMS = sorted(discrete_forms(np.random.default_rng(0)))
 METHODS = [

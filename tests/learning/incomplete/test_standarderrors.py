@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from random_incomplete import log_likelihood
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ScopeError, TooLarge
@@ -17,6 +16,7 @@ from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.standarderrors import standard_errors
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
+from support.random_incomplete import log_likelihood
 
 
 def test_complete_tables_have_the_textbook_errors():

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
-from learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
-from random_incomplete import completions, incomplete, log_likelihood
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
 from sepset.cpds.priors.gaussian import NormalGamma
@@ -27,6 +25,8 @@ from sepset.learning.incomplete.expectation import TableExpectation
 from sepset.learning.incomplete.stepwise import StepwiseEM
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
+from support.learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
+from support.random_incomplete import completions, incomplete, log_likelihood
 
 WHOLE = StepwiseEM(batch=10**6, forgetting=0.0, start="model")
 

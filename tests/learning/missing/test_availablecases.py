@@ -13,7 +13,7 @@ from sepset.graphs.graph import DAG
 from sepset.learning.fit import fit
 from sepset.learning.missing.availablecases import AvailableCases, observed_log_likelihood
 from sepset.learning.missing.mechanisms import MAR, MCAR, MNAR, Hiding, mask
-from tolerances import EXACT
+from support.tolerances import EXACT
 
 A, B = ss.Discrete("a", 2), ss.Discrete("b", 2)
 TRUTH = ss.BayesNet(ss.TableCPD(A, [0.3, 0.7]), ss.TableCPD(B, [[0.8, 0.2], [0.4, 0.6]], given=A))

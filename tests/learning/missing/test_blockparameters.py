@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from every_form import A, B, X, all_forms, discrete_forms
 from sepset.cpds.numbers import numbers
 from sepset.learning.missing.blockparameters import Cells, Contributions, Weights, block_parameters
+from support.every_form import A, B, X, all_forms, discrete_forms
 
 FORMS = sorted(discrete_forms(np.random.default_rng(0)))
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings, strategies as st
 
 import oracle
 import sepset as ss
-from random_models import structured_net, table_net
 from sepset.inference.rows.rowwise import Workers
 from sepset.learning.missing.filling import Cells, completed
-from strategies import plain_factors
-from tolerances import TIE
+from support.random_models import structured_net, table_net
+from support.strategies import plain_factors
+from support.tolerances import TIE
 
 
 def holes(rng, net, num_rows, share=0.5):

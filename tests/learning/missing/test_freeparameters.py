@@ -8,11 +8,11 @@ from hypothesis import given, settings, strategies as st
 
 import oracle
 import sepset as ss
-from every_form import discrete_forms, network
-from random_models import table_net
 from sepset.cpds.tree import Split, TreeCPD
 from sepset.learning.missing.freeparameters import FreeParameters
-from strategies import plain_factors
+from support.every_form import discrete_forms, network
+from support.random_models import table_net
+from support.strategies import plain_factors
 
 
 def probability(net, codes):

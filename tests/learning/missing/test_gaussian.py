@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 
 import sepset as ss
 from sepset.learning.missing.gaussian import incomplete_gaussian, pattern_moments
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 
 def log_likelihood(values, mean, covariance):

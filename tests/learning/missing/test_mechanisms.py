@@ -7,7 +7,7 @@ import pytest
 
 import sepset as ss
 from sepset.learning.missing.mechanisms import MAR, MCAR, MNAR, Hiding, indicator, mask
-from tolerances import STANDARD_ERRORS
+from support.tolerances import STANDARD_ERRORS
 
 ROWS = 20_000
 

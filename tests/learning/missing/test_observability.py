@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 import sepset as ss
 from sepset.learning.missing.mechanisms import MAR, MCAR, MNAR, Hiding, indicator
 from sepset.learning.missing.observability import ObservabilityModel, is_mar, is_mcar, shown
-from tolerances import EXACT
+from support.tolerances import EXACT
 
 HEADS, TAILS, HIDDEN = 30, 20, 50
 

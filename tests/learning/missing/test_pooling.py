@@ -9,7 +9,7 @@ from scipy.stats import norm, t
 
 import sepset as ss
 from sepset.learning.missing.pooling import pool_estimates
-from tolerances import EXACT
+from support.tolerances import EXACT
 
 
 @given(st.integers(2, 6), st.integers(0, 2**32 - 1))

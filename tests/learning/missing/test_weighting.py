@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 import sepset as ss
 from sepset.learning.missing.mechanisms import MAR, Hiding, mask
 from sepset.learning.missing.weighting import inverse_probability_weights
-from tolerances import EXACT
+from support.tolerances import EXACT
 
 
 @given(st.integers(1, 80), st.integers(0, 2**32 - 1), st.booleans())

@@ -6,12 +6,12 @@ import numpy as np
 from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
-from learning_cases import masked_codes, network
-from random_incomplete import incomplete, log_likelihood
 from sepset.cpds.priors.dirichlet import Dirichlet, Laplace
 from sepset.learning.incomplete.run import Ascent
 from sepset.learning.optimize.objective import Hill
 from sepset.learning.task import Task
+from support.learning_cases import masked_codes, network
+from support.random_incomplete import incomplete, log_likelihood
 
 
 @given(incomplete(num_rows=5))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
 from sepset.cpds.priors.dirichlet import Dirichlet, Laplace
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
@@ -15,6 +14,7 @@ from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.learning.optimize.stochastic import Moments, shrunk
+from support.learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
 
 STOCHASTIC = GradientAscent(start="model", optimizer="stochastic", batch=30)
 

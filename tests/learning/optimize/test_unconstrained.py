@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
-from learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
-from random_incomplete import incomplete
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.priors.dirichlet import Dirichlet, Laplace, Normal
 from sepset.cpds.priors.gaussian import NormalGamma
@@ -20,6 +18,8 @@ from sepset.learning.optimize.unconstrained import Unconstrained
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
+from support.learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
+from support.random_incomplete import incomplete
 
 
 def check_slope(net, rows, prior=None, atol=1e-5):

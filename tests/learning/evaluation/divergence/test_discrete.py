@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import oracle
-from random_models import structured_net
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable, ScopeError
@@ -17,8 +16,9 @@ from sepset.graphs.graph import DAG
 from sepset.learning.evaluation.divergence.discrete import DivergenceFrom, cpd_distance, divergence, parameter_distance
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
-from strategies import bayes_nets, plain_factors
-from tolerances import CLOSE
+from support.random_models import structured_net
+from support.strategies import bayes_nets, plain_factors
+from support.tolerances import CLOSE
 
 
 def joint_of(net: BayesNet, order=None) -> np.ndarray:

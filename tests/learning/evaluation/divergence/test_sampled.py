@@ -11,7 +11,7 @@ import oracle
 import sepset as ss
 from sepset.learning.evaluation.divergence.discrete import divergence
 from sepset.learning.evaluation.divergence.sampled import CHUNK, SampledDivergence, sampled_divergence
-from strategies import plain_factors
+from support.strategies import plain_factors
 
 
 def test_discrete_networks_agree_with_the_joint():

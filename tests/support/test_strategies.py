@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis.errors import NoSuchExample
 
-import strategies
 from sepset.models.model import Model
 from sepset.variables.evidence import resolve
+from support import strategies
 
 EASY = settings(max_examples=1500, suppress_health_check=list(HealthCheck), database=None, phases=[Phase.generate])
 

@@ -16,7 +16,7 @@ import sepset as ss
 from sepset.graphs.clusters import CliqueTree as Tree
 from sepset.inference.exact.cliquetree import calibrate
 from sepset.inference.plan import make_plan
-from tolerances import CLOSE, EXACT, printed
+from support.tolerances import CLOSE, EXACT, printed
 
 METHODS = [ss.BruteForce(), ss.VariableElimination(), ss.CliqueTree(), ss.Auto()]
 every_method = pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)

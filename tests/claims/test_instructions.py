@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from kernel_calls import NONE, run
 from sepset.kernels.compiled import contraction as kernels, layout
-from small_contractions import compressed, product, random_table, size_of, uncompile
-from tolerances import EXACT
+from support.kernel_calls import NONE, run
+from support.small_contractions import compressed, product, random_table, size_of, uncompile
+from support.tolerances import EXACT
 
 SEEDS = range(60)
 NEVER = np.zeros(1, np.uint8)

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import oracle
-from tolerances import CLOSE, EXACT, printed
+from support.tolerances import CLOSE, EXACT, printed
 
 
 def cycle(names, table):

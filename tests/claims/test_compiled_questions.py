@@ -11,14 +11,14 @@ import pytest
 
 import oracle
 import sepset as ss
-from random_models import markov_net, table_net
 from sepset.errors import TooLarge
 from sepset.inference.compiled import question as compiled
 from sepset.inference.compiled.question import Workspace, WorkspacePool, compile_question
 from sepset.inference.compiled.store import FactorStore
 from sepset.inference.plan import make_plan
 from sepset.variables.evidence import Evidence
-from tolerances import CLOSE
+from support.random_models import markov_net, table_net
+from support.tolerances import CLOSE
 
 SEEDS = range(30)
 

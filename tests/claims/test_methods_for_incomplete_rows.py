@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
-from learning_cases import masked_codes, mixed, mixed_rows, network
-from random_incomplete import incomplete, log_likelihood
 from sepset.cpds.priors.dirichlet import BDeu, Dirichlet, Laplace, Normal
 from sepset.cpds.table import TableCPD
 from sepset.graphs.graph import DAG
@@ -23,6 +21,8 @@ from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.learning.incomplete.stepwise import StepwiseEM
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
+from support.learning_cases import masked_codes, mixed, mixed_rows, network
+from support.random_incomplete import incomplete, log_likelihood
 
 MONOTONE = {
     "em": EM(),

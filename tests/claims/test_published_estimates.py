@@ -21,7 +21,7 @@ from sepset.learning.estimation.predictive import log_polya
 from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
-from tolerances import printed
+from support.tolerances import printed
 
 COIN = Discrete("coin", ("head", "tail"))
 NET = BayesNet(TableCPD(COIN, [0.5, 0.5]))
@@ -300,7 +300,7 @@ def test_parts_of_the_job_tree():
 
 def test_the_alarm_network_has_509_parameters():
     """Box 17.C prints 504; the public file has 509 free parameters, of which five entries are zero."""
-    from networks import network
+    from support.networks import network
 
     net = network("alarm")
     assert (len(net), net.dag.num_edges) == (37, 46)

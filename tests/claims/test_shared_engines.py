@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from random_models import random_case
 from sepset.inference.compiled import question as compiled
 from sepset.kernels.compiled import contraction as kernels
+from support.random_models import random_case
 
 
 def findings(net, count):

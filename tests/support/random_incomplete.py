@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sepset.data.dataset import Dataset
 from sepset.models.bayesnet import BayesNet
-from strategies import bayes_nets
+from support.strategies import bayes_nets
 
 
 @st.composite

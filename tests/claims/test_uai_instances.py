@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from shared_files import SHARED
-from tolerances import CLOSE, printed
+from support.shared_files import SHARED
+from support.tolerances import CLOSE, printed
 
 instances = pytest.importorskip("benchmarks.instances")
 

@@ -13,7 +13,7 @@ from rich.console import Console
 import oracle
 from sepset.cpds.cpd import CPD
 from sepset.factors.table import Table
-from tolerances import EXACT, STANDARD_ERRORS
+from support.tolerances import EXACT, STANDARD_ERRORS
 
 
 def joint_states(variables):

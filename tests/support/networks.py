@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from shared_files import one_shared
+from support.shared_files import one_shared
 
 BUILT_IN = ("alarm", "asia", "cancer", "child", "earthquake", "insurance", "sachs", "sprinkler", "student", "survey")
 TINY = ("asia", "cancer", "earthquake", "sprinkler", "student", "survey")  # small enough to write out every joint

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from kernel_calls import NONE, adjacency, eliminate
 from sepset.inference.compiled.contraction import Groups, Inputs, contract
 from sepset.kernels.compiled import planning, steps
-from small_contractions import compressed, follow, product, random_inputs, uncompile
-from tolerances import EXACT
+from support.kernel_calls import NONE, adjacency, eliminate
+from support.small_contractions import compressed, follow, product, random_inputs, uncompile
+from support.tolerances import EXACT
 
 SEEDS = range(50)
 

@@ -19,7 +19,7 @@ from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.rules import RuleCPD
 from sepset.cpds.tree import Split, TreeCPD
 from sepset.models.chaincomponent import ChainComponent
-from strategies import AWKWARD, DOMAINS
+from support.strategies import AWKWARD, DOMAINS
 
 
 class Case(NamedTuple):

@@ -9,7 +9,7 @@ import pytest
 
 import oracle
 import sepset as ss
-from tolerances import CLOSE
+from support.tolerances import CLOSE
 
 CARDS = {"a": 3, "b": 2, "c": 4, "d": 1, "e": 3}
 SCOPES = [("a", "b"), ("b", "c"), ("c", "a"), ("d", "e"), ("e", "b"), ("a",)]

@@ -12,7 +12,7 @@ from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.learning.missing.availablecases import observed_log_likelihood
 from sepset.learning.missing.mechanisms import MAR, MCAR, MNAR, Hiding, mask
-from tolerances import printed
+from support.tolerances import printed
 
 ROWS = 30_000
 SICK, COMPLAINT, XRAY = (ss.Discrete(n, (False, True)) for n in ("sick", "complaint", "xray"))

@@ -15,7 +15,7 @@ from sepset.errors import ImpossibleEvidence
 from sepset.inference.diagnosis.conflict import minimal_conflict
 from sepset.inference.result import Guarantee
 from sepset.variables.evidence import resolve
-from tolerances import CLOSE, EXACT, STANDARD_ERRORS, TIE
+from support.tolerances import CLOSE, EXACT, STANDARD_ERRORS, TIE
 
 
 class Truth:

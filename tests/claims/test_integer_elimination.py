@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-import plain_elimination as plain
-from kernel_calls import adjacency, eliminate
 from sepset.kernels.compiled import planning
-from small_contractions import compressed, listed, random_inputs, size_of, uncompile
+from support import plain_elimination as plain
+from support.kernel_calls import adjacency, eliminate
+from support.small_contractions import compressed, listed, random_inputs, size_of, uncompile
 
 SEEDS = range(60)
 

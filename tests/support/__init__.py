@@ -1,0 +1,1 @@
+"""Helpers of the suite: random models and rows, contracts, networks, tolerances."""
