@@ -14,7 +14,7 @@ import pytest
 import sepset
 from sepset.inference.method import Method
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT / "docs" / "catalogue.md"
 COLUMNS = ["algorithm", "source", "public name", "guarantee", "module", "test"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "sepset"
 TESTS = ROOT / "tests"
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -20,15 +20,16 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # Each row imports only rows above it in this list. Sides of a row never import each other; within a side, a later
 # step may import an earlier one, and members of one step each other, as long as loading them makes no cycle.
 LAYERS: tuple[tuple[tuple[frozenset[str], ...], ...], ...] = (
-    ((frozenset({"semiring", "errors", "kernels"}),),),
-    ((frozenset({"lazy", "variables", "arrays", "universe", "evidence"}),),),
+    ((frozenset({"errors"}), frozenset({"base"}), frozenset({"kernels", "semiring"})),),
+    ((frozenset({"variables"}),),),
     ((frozenset({"factors"}),), (frozenset({"graphs"}),)),
     ((frozenset({"problem"}),), (frozenset({"data"}),)),
     ((frozenset({"cpds"}), frozenset({"models"})), (frozenset({"inference"}),)),
+    ((frozenset({"engine"}),),),
     ((frozenset({"learning"}),),),
+    ((frozenset({"causal"}),),),
     ((frozenset({"api"}),),),
-    ((frozenset({"io"}),),),
-    ((frozenset({"datasets", "plotting", "sklearn", "testing"}),),),
+    ((frozenset({"io"}), frozenset({"datasets", "plotting", "sklearn", "testing"})),),
     ((frozenset({"cli", "studio", "__main__"}),),),
 )
 PLACE = {
@@ -39,7 +40,7 @@ PLACE = {
     for name in names
 }
 ROOT_PACKAGE = "sepset"  # `import sepset` itself: the collected public names, for the edges only
-EDGES = 8
+EDGES = (9, 1)
 
 HEAVY = ("pandas", "polars", "matplotlib", "torch", "numba", "networkx", "duckdb")
 LARGEST_MODULE = 600
@@ -116,7 +117,7 @@ def lawful(importer: str, imported: str) -> bool:
         return True
     row, side, step = PLACE[importer]
     if imported == ROOT_PACKAGE:
-        return row >= EDGES
+        return (row, step) >= EDGES
     other_row, other_side, other_step = PLACE[imported]
     return other_row < row or (other_row == row and other_side == side and other_step <= step)
 
@@ -167,10 +168,14 @@ def test_loading_makes_no_cycle():
         ("cpds", "models", False),
         ("inference", "models", False),
         ("models", "inference", False),
-        ("evidence", "variables", True),
+        ("base", "errors", True),
+        ("errors", "base", False),
+        ("base", "kernels", False),
         ("variables", "factors", False),
         ("problem", "data", False),
-        ("api", "inference", True),
+        ("engine", "inference", True),
+        ("engine", "learning", False),
+        ("learning", "engine", True),
         ("io", "sepset", False),
         ("cli", "sepset", True),
     ],

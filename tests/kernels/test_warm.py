@@ -14,7 +14,7 @@ from sepset.kernels import compile as compiling, warm
 
 
 def kernel_of(name):
-    module, function = name.split(".")
+    module, _, function = name.rpartition(".")
     return getattr(importlib.import_module(f"sepset.kernels.{module}"), function)
 
 

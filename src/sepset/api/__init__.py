@@ -1,1 +1,1 @@
-"""The verbs: the only place where models meet methods."""
+"""The verbs, one line each: a model, a question, an answer."""

@@ -1,1 +1,3 @@
-"""Conditional probability distributions: they sample, produce factors, and are learned from additive statistics."""
+"""Conditional probability distributions: they sample, produce factors, and are learned from additive statistics. One
+file per kind, with what estimation, EM, gradients and files need to know about it.
+"""

@@ -22,7 +22,7 @@ from sepset.factors.algebra import Columns, Factor, num_entries
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete, State
 
-Subtree: TypeAlias = "Split | Sequence[float] | Mapping[State, float] | Array"
+Subtree: TypeAlias = "Split | Sequence[float] | Mapping[State, float] | Floats"
 """A split, or a leaf: the child's probabilities as a sequence or by state."""
 
 GATE_PRICE = 4

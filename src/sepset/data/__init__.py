@@ -1,4 +1,6 @@
-"""Rows over variables, and their sufficient statistics: datasets from frames and files, counts and moments."""
+"""Rows over variables, and their sufficient statistics: datasets from frames and files, counts and moments in memory or
+where the rows are stored, and which cells are missing.
+"""
 
 from sepset.data.counts import Counts
 from sepset.data.dataset import Dataset

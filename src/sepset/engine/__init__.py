@@ -1,1 +1,3 @@
-"""TODO room."""
+"""A model with a prepared method: the only place where models meet methods. Questions about one set of findings,
+calibrated views, predictions of whole frames, sensitivity, value of information, and checks of what was promised.
+"""

@@ -1,1 +1,3 @@
-"""Pure structure: graphs, separation, equivalence, triangulation and cluster graphs. No numbers live here."""
+"""Pure structure: graphs, separation, equivalence, elimination orders, triangulation and cluster graphs. No numbers
+live here.
+"""

@@ -1,1 +1,1 @@
-"""Files: one codec a format, and reading and writing by suffix."""
+"""Files: one codec per format, and reading and writing by suffix."""

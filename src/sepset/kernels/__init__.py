@@ -1,1 +1,1 @@
-"""Every compiled function. Kernels trust their arguments: callers validate."""
+"""Every compiled function, in rooms that mirror their users. Kernels trust their arguments: callers validate."""

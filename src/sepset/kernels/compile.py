@@ -52,8 +52,8 @@ def source_hash(path: Path) -> str:
 def _sources(path: Path, known: set[Path]) -> set[Path]:
     """The file and all that it imports from this package, added to those already known."""
     known.add(path)
-    for name in re.findall(r"^from sepset\.kernels\.(\w+) import", path.read_text(), re.MULTILINE):
-        callee = Path(__file__).parent / f"{name}.py"
+    for name in re.findall(r"^from sepset\.kernels\.([\w.]+) import", path.read_text(), re.MULTILINE):
+        callee = Path(__file__).parent.joinpath(*name.split(".")).with_suffix(".py")
         if callee not in known:
             _sources(callee, known)
     return known

@@ -26,23 +26,23 @@ TYPES = {
     "?": "boolean",
 }
 KERNELS = {
-    "contraction.run": "ffIIIiibIIii?bIIf",
-    "layout.assemble": "fiifIiiiiiiiiii",
-    "batches.run_rows": "fIIbIfSIIIIIIIffFfbb",
-    "batches.bounds": "Iffb",
-    "steps.trace": "iiiiifiiiiin",
-    "ordering.greedy_order": "isffifffxb",
-    "planning.eliminate": "iiif",
-    "planning.scope_graph": "iiiiin",
-    "planning.maximal_cliques": "iiin",
-    "stores.settle": "fiiiinn",
+    "compiled.contraction.run": "ffIIIiibIIii?bIIf",
+    "compiled.layout.assemble": "fiifIiiiiiiiiii",
+    "rows.batches.run_rows": "fIIbIfSIIIIIIIffFfbb",
+    "rows.batches.bounds": "Iffb",
+    "compiled.steps.trace": "iiiiifiiiiin",
+    "graphs.ordering.greedy_order": "isffifffxb",
+    "compiled.planning.eliminate": "iiif",
+    "compiled.planning.scope_graph": "iiiiin",
+    "compiled.planning.maximal_cliques": "iiin",
+    "compiled.stores.settle": "fiiiinn",
 }
 
 
 def compile_ahead() -> Iterator[str]:
     """Compile one kernel after the other into the cache, those needed last first; their names."""
     for name, letters in KERNELS.items():
-        module, function = name.split(".")
+        module, _, function = name.rpartition(".")
         kernel = getattr(importlib.import_module(f"sepset.kernels.{module}"), function)
         kernel.compile(signature(letters))
         yield name

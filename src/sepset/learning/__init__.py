@@ -1,1 +1,4 @@
-"""Learning from data: parameters, missing cells, and how good the result is."""
+"""Learning from data: parameters from complete and incomplete rows, comparison of structures, and how good the result
+is. The modules here are shared by all rooms: a learning task, its result, statistics of rows and blocks of shared
+parameters.
+"""

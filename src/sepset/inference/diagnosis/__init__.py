@@ -1,1 +1,1 @@
-"""TODO room."""
+"""What evidence does to an answer: soft findings fitted, minimal conflicts named, findings retracted."""

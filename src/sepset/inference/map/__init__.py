@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The most probable assignments."""

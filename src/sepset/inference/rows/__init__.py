@@ -1,1 +1,3 @@
-"""TODO room."""
+"""Many rows of evidence at once: rows as codes, equal rows answered once, blocks of rows as the innermost axis of one
+program.
+"""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Counting, grouping and moments of rows."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Recursive conditioning."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Orders, widths and reachability in integers."""

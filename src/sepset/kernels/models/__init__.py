@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Ancestral sampling."""

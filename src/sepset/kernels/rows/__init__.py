@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Programs over blocks of rows."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Classifiers and latent classes: naive Bayes, trees of features, discriminants, text, and clusters of rows."""

@@ -1,1 +1,3 @@
-"""TODO room."""
+"""Parameters from complete data: maximum likelihood, posteriors and their predictions, posterior modes, and how the
+rows cover the contexts.
+"""

@@ -1,1 +1,3 @@
-"""TODO room."""
+"""How good a model is: losses, validation and splits, resampling, calibration, goodness of fit, learning curves, bias
+and variance.
+"""

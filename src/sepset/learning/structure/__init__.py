@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Structures: comparing graphs."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Learning undirected models: exponential families by moment matching."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Decisions from probabilities: actions of least expected cost."""
