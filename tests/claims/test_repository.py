@@ -220,6 +220,28 @@ def test_every_module_has_a_test_of_its_name():
     assert not missing, "no test file: " + ", ".join(missing)
 
 
+def test_every_test_has_a_module_or_a_claim():
+    """Tests of no one module are in `claims` and `crosscheck`, those of helpers in `support`."""
+    elsewhere = ("support", "claims", "crosscheck")
+    orphans = [
+        str(path.relative_to(ROOT))
+        for path in sorted(TESTS.rglob("test_*.py"))
+        if (place := path.relative_to(TESTS)).parts[0] not in elsewhere
+        and not (SOURCE / place.with_name(path.name.removeprefix("test_"))).is_file()
+        and path.stem != f"test_{place.parent.name}"  # of a package itself
+    ]
+    assert not orphans, "no module: " + ", ".join(orphans)
+
+
+def test_every_room_says_what_is_in_it():
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in MODULES
+        if path.name == "__init__.py" and len((ast.get_docstring(parsed(path)) or "").split()) < 4
+    ]
+    assert not silent
+
+
 def test_modules_are_short():
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
     long = {str(path.relative_to(ROOT)): lines for path, lines in lengths.items() if lines > LARGEST_MODULE}

@@ -10,7 +10,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
 
 if TYPE_CHECKING:
-    from sepset.data.columns import AnyInts, Floats
+    from sepset.base.arraytypes import AnyInts, Floats
 
 MANY = 2048
 """Rows from which on compiled grouping repays loading the compiler."""

@@ -1,1 +1,1 @@
-"""Recursive conditioning."""
+"""Recursive conditioning: sums over cases, with results kept where memory allows."""

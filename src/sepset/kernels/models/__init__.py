@@ -1,1 +1,1 @@
-"""Ancestral sampling."""
+"""Ancestral sampling of discrete networks, in columns of codes."""

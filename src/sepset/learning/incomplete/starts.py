@@ -208,7 +208,7 @@ def _line(
 
 
 def _found(column: AnyArray) -> Bools:
-    return np.asarray(~np.isnan(column) if column.dtype.kind == "f" else column >= 0)  # type: ignore[operator]
+    return np.asarray(~np.isnan(column) if column.dtype.kind == "f" else column >= 0)
 
 
 def _with_clusters(task: Task, rng: np.random.Generator) -> Columns:

@@ -1,1 +1,1 @@
-"""Structures: comparing graphs."""
+"""Structures: how graphs compare, edge by edge and as equivalence classes."""
