@@ -7,8 +7,8 @@ import pytest
 
 from sepset.cpds.priors.dirichlet import Laplace, Normal
 from sepset.cpds.regression import least_squares
-from sepset.cpds.scatter import Scatter
 from sepset.cpds.shrinkage import penalized_line
+from sepset.data.scatter import Scatter
 from sepset.errors import NotApplicable
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sepset.cpds.configurations import Configurations
-from sepset.cpds.moments import Scatters
+from sepset.data.scatter import Scatters
 from sepset.errors import DataError
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task

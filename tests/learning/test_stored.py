@@ -7,9 +7,9 @@ import pytest
 
 from sepset.cpds.configurations import Configurations
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.moments import Scatters
 from sepset.data.dataset import Dataset
 from sepset.data.moments import Moments
+from sepset.data.scatter import Scatters
 from sepset.errors import DataError
 from sepset.graphs.graph import DAG
 from sepset.learning import stored

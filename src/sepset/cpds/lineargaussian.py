@@ -17,11 +17,10 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.moments import Scatters
 from sepset.cpds.priors.dirichlet import Laplace, Normal
 from sepset.cpds.regression import least_squares
 from sepset.cpds.shrinkage import penalized_line
-from sepset.data.centered import check_range
+from sepset.data.scatter import Scatters, check_range
 from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, axis_of, check_scope, find, num_entries
 from sepset.factors.canonical import LOG_2PI, Cholesky, Forms

@@ -18,7 +18,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.cpds.priors.dirichlet import Laplace, Normal
 from sepset.cpds.regression import Line, least_squares
-from sepset.cpds.scatter import Scatter
+from sepset.data.scatter import Scatter
 from sepset.errors import NotApplicable
 
 MAX_TURNS = 10_000

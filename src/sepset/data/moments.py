@@ -10,12 +10,12 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.data.binding import refuse_vector
-from sepset.data.centered import Parts, merged, moments_of, pooled, shortfall, without
 from sepset.data.dataset import Dataset
 from sepset.data.families import Scope, discrete_scope
 from sepset.data.lazymoments import lazy_moments
 from sepset.data.pushdown import LazyRows
 from sepset.data.requirements import require_complete
+from sepset.data.scatter import Parts, merged, moments_of, pooled, shortfall, without
 from sepset.data.sources import Weights, finder, rows_of
 from sepset.errors import DataError, ScopeError, listing
 from sepset.factors.algebra import check_size

@@ -10,10 +10,10 @@ import numpy as np
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import DiscreteCPD, decode
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.moments import Scatters
 from sepset.cpds.table import TableCPD
 from sepset.data.counts import Counts
 from sepset.data.moments import Moments
+from sepset.data.scatter import Scatters
 from sepset.data.sources import Weights
 from sepset.factors.algebra import num_entries
 from sepset.variables.variable import Real, Vector

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from scipy import integrate, stats
 
 from sepset.cpds.priors.gaussian import ConjugatePrior, GammaPrecision, NormalGamma, NormalMean
-from sepset.cpds.scatter import Scatter
+from sepset.data.scatter import Scatter
 from sepset.errors import DataError, ModelError
 from support.tolerances import CLOSE, STANDARD_ERRORS, printed
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sepset.cpds.priors.lineroots import absorbed, log_det, precisions_of, root_of, semidefinite_root, spreads
-from sepset.cpds.scatter import Scatter
+from sepset.data.scatter import Scatter
 from sepset.errors import ModelError
 
 

@@ -12,7 +12,7 @@ from scipy import integrate, stats
 from sepset.cpds.priors.gaussian import ConjugatePrior, NormalGamma
 from sepset.cpds.priors.matrix import LinearNormalInverseWishart
 from sepset.cpds.priors.multivariate import LinearNormalGamma, NormalInverseWishart
-from sepset.cpds.scatter import Scatter
+from sepset.data.scatter import Scatter
 from sepset.errors import DataError, ModelError
 from support.tolerances import STANDARD_ERRORS
 

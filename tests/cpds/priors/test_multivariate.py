@@ -9,7 +9,7 @@ from scipy import stats
 
 from sepset.cpds.priors.gaussian import ConjugatePrior, NormalGamma
 from sepset.cpds.priors.multivariate import LinearNormalGamma, NormalInverseWishart
-from sepset.cpds.scatter import Scatter
+from sepset.data.scatter import Scatter
 from sepset.errors import DataError, ModelError
 from support.tolerances import STANDARD_ERRORS
 

@@ -6,9 +6,9 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from sepset.cpds.lineargaussian import joint_gaussian
-from sepset.cpds.scatter import Scatter
 from sepset.data.dataset import Dataset
 from sepset.data.moments import Moments
+from sepset.data.scatter import Scatter
 from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.factors.moments import Gaussian
 from sepset.graphs.graph import DAG

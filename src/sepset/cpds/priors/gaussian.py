@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import check_finite, check_positive
-from sepset.cpds.scatter import Scatter
+from sepset.data.scatter import Scatter
 from sepset.errors import DataError
 from sepset.factors.draws import Seed, generator, num_draws
 from sepset.factors.studentt import StudentT

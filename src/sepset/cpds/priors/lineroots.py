@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import finite_array
 from sepset.cpds.regression import least_squares
-from sepset.cpds.scatter import Scatter
+from sepset.data.scatter import Scatter
 from sepset.errors import DataError, ModelError
 
 LARGEST = 1e153

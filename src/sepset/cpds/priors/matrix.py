@@ -18,7 +18,7 @@ from sepset.base.checks import check_positive, finite_array
 from sepset.cpds.priors.gaussian import Data, NormalGamma, summary
 from sepset.cpds.priors.lineroots import absorbed, log_det, precisions_of, root_of, spreads
 from sepset.cpds.priors.multivariate import LinearNormalGamma, NormalInverseWishart, wishart_roots, with_one
-from sepset.cpds.scatter import Scatter
+from sepset.data.scatter import Scatter
 from sepset.errors import ModelError
 from sepset.factors.draws import Seed, generator, num_draws
 from sepset.factors.moments import freeze

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.cpds.scatter import Scatter
 from sepset.data.dataset import Dataset
+from sepset.data.scatter import Scatter
 from sepset.errors import DataError
 from sepset.learning.task import refuse_missing
 from sepset.variables.variable import Discrete, Vector

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.data.centered import check_range
 from sepset.data.dataset import Dataset
 from sepset.data.files import read_dataset
+from sepset.data.scatter import check_range
 from sepset.errors import DataError, ScopeError, listing
 from sepset.graphs.graph import DAG
 from sepset.learning.classify.dependence import conditional_information

@@ -15,8 +15,8 @@ from sepset.cpds.configurations import Configurations
 from sepset.cpds.counts import SHOWN
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.moments import Scatters
 from sepset.cpds.parameters import multinomials
+from sepset.data.scatter import Scatters
 from sepset.data.sources import Weights
 from sepset.errors import NotApplicable, ScopeError, nearest
 from sepset.factors.algebra import AnyVariable

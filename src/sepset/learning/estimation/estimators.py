@@ -12,9 +12,9 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.moments import Scatters
 from sepset.cpds.parameters import multinomials
 from sepset.cpds.regression import least_squares
+from sepset.data.scatter import Scatters
 from sepset.errors import DataError, ModelError
 from sepset.factors.coordinates import states_of
 from sepset.inference.result import Guarantee

@@ -18,12 +18,11 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.moments import Scatters
 from sepset.cpds.regression import COLLINEAR, least_squares
-from sepset.cpds.scatter import Scatter
 from sepset.data.dataset import Dataset
 from sepset.data.frames import is_lazy
 from sepset.data.moments import Moments
+from sepset.data.scatter import Scatter, Scatters
 from sepset.data.weights import checked_weights
 from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.factors.algebra import axis_of

@@ -10,12 +10,11 @@ from typing import TypeAlias
 import numpy as np
 
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.moments import Scatters
 from sepset.cpds.priors.gaussian import NormalGamma
 from sepset.cpds.priors.matrix import LinearNormalInverseWishart
 from sepset.cpds.priors.multivariate import LinearNormalGamma, NormalInverseWishart
 from sepset.cpds.regression import least_squares
-from sepset.cpds.scatter import Scatter
+from sepset.data.scatter import Scatter, Scatters
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.coordinates import states_of, width
 

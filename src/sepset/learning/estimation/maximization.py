@@ -17,7 +17,6 @@ from sepset.cpds.counts import unseen_message
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
-from sepset.cpds.moments import Scatters
 from sepset.cpds.parameters import Multinomials, child_states, multinomials
 from sepset.cpds.priors.dirichlet import (
     CellPrior,
@@ -29,6 +28,7 @@ from sepset.cpds.priors.dirichlet import (
     RowPrior,
     pseudo_counts_of,
 )
+from sepset.data.scatter import Scatters
 from sepset.errors import DataError, ModelError, NotApplicable, listing, nearest
 from sepset.factors.coordinates import states_of
 from sepset.learning.estimation.linepriors import is_conjugate, is_conjugate_of, posterior_of

@@ -21,10 +21,10 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.moments import Scatters
 from sepset.cpds.priors.dirichlet import RowPrior
 from sepset.cpds.priors.lineroots import log_det, spreads
 from sepset.cpds.priors.matrix import LinearNormalInverseWishart
+from sepset.data.scatter import Scatters
 from sepset.errors import ModelError, ScopeError, listing, nearest
 from sepset.factors.algebra import Columns, find
 from sepset.factors.coordinates import matrix

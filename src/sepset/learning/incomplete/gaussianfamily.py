@@ -11,9 +11,8 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.lineargaussian import LinearGaussian, joint_gaussian
-from sepset.cpds.moments import Scatters
 from sepset.cpds.priors.dirichlet import RowPrior
-from sepset.cpds.scatter import Scatter
+from sepset.data.scatter import Scatter, Scatters
 from sepset.errors import NotClosed
 from sepset.factors.algebra import Columns
 from sepset.factors.canonical import LOG_2PI

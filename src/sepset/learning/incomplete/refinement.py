@@ -20,7 +20,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.moments import Scatters
+from sepset.data.scatter import Scatters
 from sepset.factors.algebra import Columns
 from sepset.factors.coordinates import matrix, width
 

@@ -1,0 +1,391 @@
+r"""Count, mean and centered products of rows: the sufficient statistics of every Gaussian family.
+
+$$M, \qquad \bar{\mathbf x} = \frac1M \sum_m w_m \mathbf x[m], \qquad
+S = \sum_m w_m (\mathbf x[m] - \bar{\mathbf x})(\mathbf x[m] - \bar{\mathbf x})^\top$$
+
+Sums of squares lose all digits where means are large; centered products do not. They are taken from rows, merged, and
+taken apart again; `Scatter` is about one set of rows, `Scatters` about one set in each context.
+
+Reference: Koller & Friedman, section 17.2.4; Chan, Golub & LeVeque (1983) for merging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.data.dataset import Dataset
+from sepset.data.families import Scope
+from sepset.errors import DataError
+from sepset.factors.moments import freeze
+from sepset.variables.variable import Vector
+
+Parts = tuple[Floats, Floats, Floats]
+"""Counts, means and scatters, with one axis over contexts."""
+
+SMALLEST, LARGEST = 1e-140, 1e140
+"""Between these, sums of squares over any number of rows are floats with all their digits."""
+
+_BLOCK = 1 << 14  # rows whose product is taken at once
+_ROUNDING = 1e-9  # of a scatter's size: what taking rows away again may leave below zero
+
+
+def _empty(contexts: int, size: int) -> Parts:
+    return np.zeros(contexts), np.zeros((contexts, size)), np.zeros((contexts, size, size))
+
+
+def merged(one: Parts, other: Parts) -> Parts:
+    r"""The moments of two parts of the data together, context by context.
+
+    $$S = S_1 + S_2 + \tfrac{M_1 M_2}{M_1 + M_2} (\bar x_1 - \bar x_2)(\bar x_1 - \bar x_2)^\top$$
+
+    Reference: Chan, Golub and LeVeque (1983).
+    """
+    count = one[0] + other[0]
+    share = np.divide(other[0], count, out=np.zeros_like(count), where=count > 0)
+    delta = other[1] - one[1]
+    mean = np.where((one[0] > 0)[:, None], one[1] + share[:, None] * delta, other[1])
+    outer = delta[:, :, None] * delta[:, None, :]
+    return count, mean, one[2] + other[2] + (one[0] * share)[:, None, None] * outer
+
+
+def without(whole: Parts, part: Parts) -> Parts:
+    """What merges with `part` to `whole`; a count that rounding leaves of zero is zero, and so are its moments.
+
+    Where nothing is left of the count but other rows were seen, the scatter falls below zero (see `shortfall`).
+    """
+    count = whole[0] - part[0]
+    count[np.abs(count) <= 1e-12 * whole[0]] = 0.0
+    rest = np.where(count > 0, count, 1.0)
+    delta = whole[1] - part[1]
+    mean = whole[1] + (part[0] / rest)[:, None] * delta
+    outer = delta[:, :, None] * delta[:, None, :]
+    scatter = whole[2] - part[2] - (whole[0] * part[0] / rest)[:, None, None] * outer
+    mean[count == 0], scatter[count == 0] = 0.0, 0.0
+    strange = (count == 0)[:, None] & _differ(whole, part, delta)
+    np.einsum("cii->ci", scatter)[strange] = -np.inf
+    return count, mean, scatter
+
+
+def _differ(whole: Parts, part: Parts, delta: Floats) -> Bools:
+    """Where the columns of two parts of equal count are not the same rows, by more than rounding."""
+    before, other = (np.einsum("cii->ci", p[2]) for p in (whole, part))
+    apart = np.abs(before - other) + whole[0][:, None] * delta**2
+    return np.asarray(apart > _ROUNDING * before + 1e-24 * whole[0][:, None] * whole[1] ** 2)
+
+
+def pooled(parts: Parts, target: Ints, contexts: int) -> Parts:
+    """The moments with the context at each place merged into that of its target."""
+    out = _empty(contexts, parts[1].shape[1])
+    for turn in _turns(target):
+        one = _empty(contexts, parts[1].shape[1])
+        for mine, theirs in zip(one, parts, strict=True):
+            mine[target[turn]] = theirs[turn]
+        out = merged(out, one)
+    return out
+
+
+def _turns(target: Ints) -> list[Ints]:
+    """Places whose targets differ within each turn, so that each turn is one merge."""
+    order = np.argsort(target, kind="stable")
+    firsts = np.searchsorted(target[order], target[order])
+    turn = np.arange(len(target)) - firsts
+    return [order[turn == number] for number in range(int(turn.max(initial=-1)) + 1)]
+
+
+def shortfall(rest: Parts, whole: Parts) -> tuple[Bools, Bools]:
+    """The contexts whose count, or whose scatter, falls below zero by more than rounding: rows never seen were taken.
+
+    >>> shortfall(without(centered(np.ones((1, 1))), centered(np.ones((2, 1)))), centered(np.ones((1, 1))))[0].tolist()
+    [True]
+    """
+    squares, before = (np.einsum("cii->ci", part[2]) for part in (rest, whole))
+    return rest[0] < 0, (squares < -_ROUNDING * before).any(axis=-1)
+
+
+def moments_of(rows: Dataset, reals: Sequence[Vector], scope: Scope) -> Parts:
+    """The moments of the rows in each joint state of `scope`, in C order."""
+    contexts = prod(v.num_states for v in scope)
+    places = _places(rows, scope) if scope else None
+
+    def block(start: int) -> Floats:
+        part = np.stack([rows.values(v)[start : start + _BLOCK] for v in reals], axis=1)
+        check_range(part, [v.name for v in reals], "Moments need finite numbers", start)
+        return part
+
+    return _summed(block, rows.num_rows, len(reals), rows.weights, places, contexts)
+
+
+def centered(rows: Floats, weights: Floats | None = None, places: Ints | None = None, contexts: int = 1) -> Parts:
+    """The moments of finite rows `[n, d]`, each in the context at its place; one context where no places are given.
+
+    >>> centered(np.array([[1.0], [3.0], [7.0]]), places=np.array([0, 0, 1]), contexts=2)[1].tolist()
+    [[2.0], [7.0]]
+    """
+    if places is not None and rows.shape[1] == 1:
+        return _column(np.ascontiguousarray(rows[:, 0]), weights, places, contexts)
+    return _summed(lambda start: rows[start : start + _BLOCK], len(rows), rows.shape[1], weights, places, contexts)
+
+
+def _column(column: Floats, weights: Floats | None, places: Ints, contexts: int) -> Parts:
+    """The moments of one column: many children of one class have one each."""
+    from sepset.kernels.data.columnmoments import column_moments
+
+    parts = np.zeros(contexts), np.zeros(contexts), np.zeros(contexts)
+    share = np.ones(1) if weights is None else np.ascontiguousarray(weights)
+    column_moments(np.ascontiguousarray(places), column, share, *parts)
+    return parts[0], parts[1][:, None], parts[2][:, None, None]
+
+
+def _summed(
+    block_at: Callable[[int], Floats],
+    num_rows: int,
+    size: int,
+    weights: Floats | None,
+    places: Ints | None,
+    contexts: int,
+) -> Parts:
+    """Block by block, so that a block is in cache when it is read again."""
+    share = np.ones(num_rows) if weights is None else weights
+    parts = _empty(contexts, size)
+    for start in range(0, num_rows, _BLOCK):
+        block, weight = block_at(start), share[start : start + _BLOCK]
+        if places is None:
+            parts = merged(parts, _block_moments(block, weight))
+        else:
+            _add_by_context(places[start : start + _BLOCK], block, weight, parts)
+    return parts[0], parts[1], np.tril(parts[2]) + np.swapaxes(np.tril(parts[2], -1), -1, -2)
+
+
+def _places(rows: Dataset, scope: Scope) -> Ints:
+    places = np.zeros(rows.num_rows, np.int64)
+    for variable in scope:
+        places = places * variable.num_states + rows.codes(variable)
+    return places
+
+
+def check_range(rows: Floats, names: Sequence[str], need: str, start: int | None = None) -> None:
+    """Refuse numbers that are not finite, and columns whose squares are too large or too small to be floats.
+
+    Args:
+        rows: `[rows, columns]`.
+        names: of the columns.
+        need: what an error begins with.
+        start: the number of the first row, where these are some of the rows; small numbers are then let pass.
+
+    >>> check_range(np.array([[1.0], [-1e200]]), ["x"], "This needs finite rows")
+    Traceback (most recent call last):
+    sepset.errors.DataError: Column 'x' holds numbers up to 1e+200, whose squares are no floats. Rescale it so that ...
+    """
+    top = np.abs(rows).max(axis=0, initial=0.0)
+    bad = ~((top < LARGEST) & ((top > SMALLEST) | (top == 0.0) | (start is not None)))
+    if not bad.any():
+        return
+    place = int(bad.argmax())
+    if np.isfinite(top[place]):
+        raise DataError(
+            f"Column {names[place]!r} holds numbers up to {top[place]:.3g}, whose squares are no floats. Rescale it so "
+            f"that its largest number lies between {SMALLEST:g} and {LARGEST:g}."
+        )
+    row = int((~np.isfinite(rows[:, place])).argmax())
+    raise DataError(f"{need}. Column {names[place]!r}, row {(start or 0) + row}: {rows[row, place]}.")
+
+
+def _add_by_context(places: Ints, block: Floats, weights: Floats, parts: Parts) -> None:
+    from sepset.kernels.data.scatter import add_rows
+
+    add_rows(np.ascontiguousarray(places), np.ascontiguousarray(block), np.ascontiguousarray(weights), *parts)
+
+
+def _block_moments(block: Floats, weights: Floats) -> Parts:
+    """Two passes over rows that are in cache: the mean, to the last digit, then products about it."""
+    total = weights.sum()
+    if total == 0:
+        return _empty(1, block.shape[1])
+    mean = weights @ block / total
+    mean += weights @ (block - mean) / total
+    centered = block - mean
+    return np.array([total]), mean[None], ((weights[:, None] * centered).T @ centered)[None]
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class Scatter:
+    r"""The count, mean and centered products of some rows; those of two sets of rows add up.
+
+    Args:
+        count: $M$, the number or the total weight of the rows.
+        mean: $\bar{\mathbf x}$, one entry a column.
+        products: $S$, the centered sums of products, one row and one column a column.
+
+    >>> first, second = Scatter.of([1.0, 3.0]), Scatter.of([5.0])
+    >>> (first + second).mean.tolist(), (first + second).products.tolist()
+    ([3.0], [[8.0]])
+    """
+
+    count: float
+    mean: Floats
+    products: Floats
+
+    def __init__(self, count: float, mean: ArrayLike, products: ArrayLike) -> None:
+        center = np.array(mean, dtype=np.float64).reshape(-1)
+        matrix = np.array(products, dtype=np.float64).reshape(len(center), len(center))
+        if not (np.isfinite(count) and count >= 0 and np.isfinite(center).all() and np.isfinite(matrix).all()):
+            raise DataError(f"Statistics are finite, with a count >= 0; found {count}, {center} and {matrix}.")
+        freeze(self, count=float(count), mean=center, products=0.5 * (matrix + matrix.T))
+
+    @classmethod
+    def of(cls, rows: ArrayLike, weights: ArrayLike | None = None) -> Scatter:
+        """The statistics of rows: one number each, or one vector each.
+
+        >>> Scatter.of([[0.0, 1.0], [2.0, 3.0]], weights=[1.0, 3.0]).mean.tolist()
+        [1.5, 2.5]
+        """
+        try:
+            found = np.asarray(rows, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"Rows are numbers or vectors of them; found {rows!r}.") from error
+        x = found[:, None] if found.ndim == 1 else found
+        if x.ndim != 2 or not np.isfinite(x).all():
+            raise DataError(f"Rows are complete finite numbers or vectors of them; found the shape {found.shape}.")
+        check_range(x, [f"coordinate {i}" for i in range(x.shape[1])], "Rows are finite numbers", 0)
+        share = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
+        if share.shape != (len(x),) or not (np.isfinite(share).all() and (share >= 0).all()):
+            raise DataError(f"{len(x)} rows need as many finite weights >= 0; found the shape {share.shape}.")
+        count, mean, products = centered(x, share)
+        return cls(float(count[0]), mean[0], products[0])
+
+    @classmethod
+    def nothing(cls, size: int) -> Scatter:
+        """The statistics of no rows over `size` columns: what adding leaves unchanged."""
+        return cls(0.0, np.zeros(size), np.zeros((size, size)))
+
+    @classmethod
+    def from_sums(cls, sums: ArrayLike) -> Scatter:
+        r"""The statistics from raw sums $\sum_m w_m \mathbf z_m \mathbf z_m^\top$ with $\mathbf z = (1, \mathbf x)$.
+
+        >>> Scatter.from_sums([[2.0, 4.0], [4.0, 10.0]]).products.tolist()
+        [[2.0]]
+        """
+        total = np.asarray(sums, dtype=np.float64)
+        count = float(total[0, 0])
+        if count <= 0.0:
+            return cls.nothing(len(total) - 1)
+        mean = total[0, 1:] / count
+        return cls(count, mean, total[1:, 1:] - count * np.outer(mean, mean))
+
+    @property
+    def size(self) -> int:
+        """The number of columns."""
+        return len(self.mean)
+
+    @property
+    def covariance(self) -> Floats:
+        """The maximum likelihood covariance, divided by the count and not by one less."""
+        if self.count == 0.0:
+            raise DataError("No rows have no covariance. Give data, or a prior.")
+        return self.products / self.count
+
+    @property
+    def _parts(self) -> Parts:
+        return np.array([self.count]), self.mean[None], self.products[None]
+
+    def _joined(self, other: Scatter, join: Callable[[Parts, Parts], Parts]) -> Scatter:
+        if self.size != other.size:
+            raise DataError(f"Statistics of {self.size} columns do not join those of {other.size}.")
+        parts = join(self._parts, other._parts)
+        if any(bad.any() for bad in shortfall(parts, self._parts)):
+            raise DataError(f"{other!r} cannot be taken from {self!r}. Take away only rows that were seen.")
+        return Scatter(float(parts[0][0]), parts[1][0], parts[2][0])
+
+    def __add__(self, other: Scatter) -> Scatter:
+        return self._joined(other, merged)
+
+    def __sub__(self, other: Scatter) -> Scatter:
+        """The statistics of the rows without those of `other`, which must be among them."""
+        return self._joined(other, without)
+
+    def __repr__(self) -> str:
+        return f"Scatter({self.count:g} rows, {self.size} columns)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scatters:
+    """One scatter of (real parents, child) a joint state of the discrete parents; `+` merges, `-` takes rows away.
+
+    Attributes:
+        counts: how many rows (or what total weight) each context has.
+        means: their means, `[contexts, columns]`.
+        products: their centered sums of products, `[contexts, columns, columns]`.
+
+    >>> some = Scatters.of(np.array([[1.0], [3.0], [7.0]]), np.array([0, 0, 1]), 2)
+    >>> some, (some + some).contexts[0].products.tolist()
+    (Scatters(2 contexts, 3 rows), [[4.0]])
+    """
+
+    counts: Floats
+    means: Floats
+    products: Floats
+
+    def __post_init__(self) -> None:
+        freeze(self, counts=self.counts, means=self.means, products=self.products)
+
+    @classmethod
+    def of(cls, rows: Floats, context: Ints, num_contexts: int, weights: Floats | None = None) -> Scatters:
+        """The statistics of finite rows, each in its context."""
+        return cls(*centered(rows, weights, context if num_contexts > 1 else None, num_contexts))
+
+    @classmethod
+    def stacked(cls, contexts: Iterable[Scatter]) -> Scatters:
+        """One scatter a context, as arrays."""
+        parts = tuple(contexts)
+        return cls(
+            np.array([s.count for s in parts]), np.stack([s.mean for s in parts]), np.stack([s.products for s in parts])
+        )
+
+    @classmethod
+    def from_sums(cls, sums: Floats) -> Scatters:
+        """The statistics from raw sums of products of (1, parents, child), one matrix a context."""
+        return cls.stacked(Scatter.from_sums(total) for total in np.asarray(sums, dtype=np.float64))
+
+    @property
+    def contexts(self) -> tuple[Scatter, ...]:
+        """The statistics of each context."""
+        return tuple(map(Scatter, self.counts.tolist(), self.means, self.products))
+
+    @property
+    def size(self) -> int:
+        """The number of columns."""
+        return int(self.means.shape[1])
+
+    @property
+    def pooled(self) -> Scatter:
+        """The statistics of all rows, whatever their context."""
+        count, mean, products = pooled(self._parts, np.zeros(len(self.counts), np.int64), 1)
+        return Scatter(float(count[0]), mean[0], products[0])
+
+    @property
+    def _parts(self) -> Parts:
+        return self.counts, self.means, self.products
+
+    def __add__(self, other: Scatters) -> Scatters:
+        return Scatters(*merged(self._parts, self._same(other)))
+
+    def __sub__(self, other: Scatters) -> Scatters:
+        """The statistics without those of rows that are among them."""
+        rest = without(self._parts, self._same(other))
+        if any(bad.any() for bad in shortfall(rest, self._parts)):
+            raise DataError(f"{other!r} cannot be taken from {self!r}. Take away only rows that were seen.")
+        return Scatters(*rest)
+
+    def _same(self, other: object) -> Parts:
+        if not isinstance(other, Scatters) or other.means.shape != self.means.shape:
+            raise DataError(f"Only statistics of the same contexts add up; found {self!r} and {other!r}.")
+        return other._parts
+
+    def __repr__(self) -> str:
+        return f"Scatters({len(self.counts)} contexts, {float(self.counts.sum()):g} rows)"
