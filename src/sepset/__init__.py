@@ -33,8 +33,6 @@ if TYPE_CHECKING:
         ContextStrength as ContextStrength,
         Dirichlet as Dirichlet,
         DirichletMixture as DirichletMixture,
-        Laplace as Laplace,
-        Normal as Normal,
     )
     from sepset.cpds.priors.gaussian import (
         GammaPrecision as GammaPrecision,
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
         LinearNormalGamma as LinearNormalGamma,
         NormalInverseWishart as NormalInverseWishart,
     )
+    from sepset.cpds.priors.weights import Laplace as Laplace, Normal as Normal
     from sepset.cpds.rules import Rule as Rule, RuleCPD as RuleCPD
     from sepset.cpds.table import TableCPD as TableCPD
     from sepset.cpds.tree import Split as Split, TreeCPD as TreeCPD
@@ -401,7 +400,8 @@ _MODULES = {
     "cpds.priors.matrix": ("LinearNormalInverseWishart "),
     "cpds.priors.multivariate": ("LinearNormalGamma NormalInverseWishart "),
     "cpds.partition": ("PartitionCPD "),
-    "cpds.priors.dirichlet": ("BDeu ContextStrength Dirichlet DirichletMixture K2 Laplace Normal "),
+    "cpds.priors.dirichlet": ("BDeu ContextStrength Dirichlet DirichletMixture K2 "),
+    "cpds.priors.weights": ("Laplace Normal "),
     "cpds.rules": ("Rule RuleCPD "),
     "cpds.deterministic": ("DeterministicCPD MultiplexerCPD "),
     "factors.studentt": ("StudentT "),

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from sepset.base.checks import check_finite, check_positive, finite_array
-from sepset.cpds.priors.dirichlet import BDeu, ContextStrength, Dirichlet, DirichletMixture, Laplace, Normal
+from sepset.cpds.priors.dirichlet import BDeu, ContextStrength, Dirichlet, DirichletMixture
 from sepset.cpds.priors.gaussian import NormalGamma
 from sepset.cpds.priors.matrix import LinearNormalInverseWishart
 from sepset.cpds.priors.multivariate import LinearNormalGamma, NormalInverseWishart
+from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.errors import ModelError
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import sepset as ss
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.priors import dirichlet as priors
+from sepset.cpds.priors.weights import Normal
 from sepset.data.dataset import Dataset
 from sepset.graphs.graph import DAG
 from sepset.graphs.separation import d_separated
@@ -72,7 +73,7 @@ def logistic(data: Dataset) -> BayesNet:
         *(ss.TableCPD(x, [0.5, 0.5]) for x in features),
         LogisticCPD(data.variables["y"], dict.fromkeys(features, 0.0)),
     )
-    return fit(template, data, MAP({"y": priors.Normal(3.0), ...: priors.Dirichlet(1.0)})).model
+    return fit(template, data, MAP({"y": Normal(3.0), ...: priors.Dirichlet(1.0)})).model
 
 
 def test_generative_fits_win_with_little_data_and_discriminative_ones_with_much():

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
-from sepset.cpds.priors.dirichlet import BDeu, Dirichlet, Laplace, Normal
+from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
+from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.cpds.table import TableCPD
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sepset.cpds.counts import check_unseen, checked_counts, checked_weights, column, count, estimate, joint_codes
-from sepset.cpds.priors.dirichlet import Dirichlet, Normal
+from sepset.cpds.priors.dirichlet import Dirichlet
+from sepset.cpds.priors.weights import Normal
 from sepset.errors import DataError, NotApplicable
 from sepset.variables.variable import Discrete
 

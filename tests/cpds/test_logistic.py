@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from sepset.cpds.logistic import LogisticCPD
-from sepset.cpds.priors.dirichlet import Dirichlet, Normal
+from sepset.cpds.priors.dirichlet import Dirichlet
+from sepset.cpds.priors.weights import Normal
 from sepset.errors import DataError, ModelError, NotApplicable, TooLarge
 from sepset.variables.variable import Discrete
 from support.cpd_contract import check_contract, joint_states, random_rows

@@ -12,7 +12,8 @@ import pytest
 
 import oracle
 from sepset.cpds.noisy import NoisyMax, NoisyOr
-from sepset.cpds.priors.dirichlet import Dirichlet, Normal
+from sepset.cpds.priors.dirichlet import Dirichlet
+from sepset.cpds.priors.weights import Normal
 from sepset.errors import DataError, NotApplicable, TooLarge
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete

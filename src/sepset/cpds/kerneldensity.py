@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.leastsquares import least_squares
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.parzen import Samples, best_width, chunks, log_kernels, log_normalized, log_sum
-from sepset.cpds.regression import least_squares
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, check_scope, find, num_entries
 from sepset.factors.coordinates import columns, entries, findings, matrix, states_of, width as coordinates
@@ -228,7 +228,7 @@ class KernelCPD:
             self.child,
             np.stack([line.intercept for line in lines]),
             coefficients=np.stack([line.slope for line in lines]),
-            covariance=np.stack([line.residue for line in lines]),
+            covariance=np.stack([line.residual for line in lines]),
             given=self.given,
             by=self.by,
             block=self.block,

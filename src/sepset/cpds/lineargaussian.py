@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.leastsquares import least_squares
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.priors.dirichlet import Laplace, Normal
-from sepset.cpds.regression import least_squares
-from sepset.cpds.shrinkage import penalized_line
+from sepset.cpds.priors.weights import Laplace, Normal
+from sepset.cpds.regression import TIGHT, penalized, residual_shares
 from sepset.data.scatter import Scatters, check_range
 from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, axis_of, check_scope, find, num_entries
@@ -285,9 +287,9 @@ class LinearGaussian:
                 line = (
                     least_squares(scatter.mean, scatter.products, self.child.size)
                     if prior is None
-                    else penalized_line(scatter, prior, self.child.size)
+                    else penalized(scatter, prior, self.child.size)
                 )
-                a[e], B[e], C[e] = line.intercept, line.slope, line.residue / scatter.count
+                a[e], B[e], C[e] = line.intercept, line.slope, line.residual / scatter.count
             elif unseen == "raise":
                 raise DataError(f"{self!r} has no data where {states_of(self.by, e) or 'asked'}. Use unseen='keep'.")
         return self.with_parameters(a, B, C)
@@ -324,6 +326,50 @@ def _by_context(matrices: Floats, rows: Floats, entry: Ints) -> Floats:
         at = entry == e
         found[at] = rows[at] @ matrices[e].T
     return found
+
+
+def is_tight(cpd: LinearGaussian, stats: Scatters) -> bool:
+    """Whether the residual of the child is so small in some context that sums of squares have lost its digits."""
+    return bool(cpd.given) and bool((residual_shares(cpd.covariance, stats) < TIGHT).any())
+
+
+def refined(
+    cpds: tuple[LinearGaussian, ...], stats: Scatters, columns: Columns, weights: Floats | None
+) -> tuple[LinearGaussian, ...]:
+    """The regressions of one block, corrected by the residuals of the rows they were estimated from.
+
+    Args:
+        cpds: the CPDs of the block, with the estimate from `stats`.
+        stats: the pooled statistics of the rows.
+        columns: the rows.
+        weights: of each, or None.
+
+    >>> from sepset.variables.variable import Real
+    >>> x, y = Real("x"), Real("y")
+    >>> rows = {x: np.array([0.0, 1e8, 2e8]), y: np.array([1.0, 1e8, 2e8 + 1])}
+    >>> line = LinearGaussian(y, coefficients=0.0, covariance=1.0, given=x)
+    >>> plain = line.from_statistics(line.scatters(rows))
+    >>> round(float(refined((plain,), line.scatters(rows), rows, None)[0].covariance[0, 0, 0]), 9)
+    0.222222222
+    """
+    first, split = cpds[0], width(cpds[0].given)
+    away = first.from_statistics(reduce(add, (_residuals(cpd, stats, columns, weights) for cpd in cpds)), unseen="keep")
+    seen = (stats.counts > 0)[:, None]
+    center = stats.means[:, split:] - np.einsum("cij,cj->ci", first.coefficients, stats.means[:, :split])
+    intercept = np.where(seen, center + away.intercept, first.intercept)
+    slope = np.where(seen[..., None], first.coefficients + away.coefficients, first.coefficients)
+    covariance = np.where(seen[..., None], away.covariance, first.covariance)
+    return tuple(cpd.with_parameters(intercept, slope, covariance) for cpd in cpds)
+
+
+def _residuals(cpd: LinearGaussian, stats: Scatters, columns: Columns, weights: Floats | None) -> Scatters:
+    """The statistics of (real parents, residuals)."""
+    num_rows, split = len(columns[cpd.child]), width(cpd.given)
+    entry = joint_codes(columns, cpd.by, num_rows, cpd)
+    rows = matrix((*cpd.given, cpd.child), columns, num_rows)
+    apart = rows - stats.means[entry]
+    residuals = apart[:, split:] - np.einsum("nij,nj->ni", cpd.coefficients[entry], apart[:, :split])
+    return Scatters.of(np.concatenate([rows[:, :split], residuals], axis=1), entry, len(stats.counts), weights)
 
 
 def joint_gaussian(cpds: Iterable[LinearGaussian]) -> Gaussian:

@@ -14,7 +14,7 @@ from sepset.cpds.configurations import Configurations, checked_configurations
 from sepset.cpds.counts import Unseen, check_unseen, column, states_of, unseen_message
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD
-from sepset.cpds.priors.dirichlet import Laplace, Normal
+from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.errors import DataError, ModelError, NotApplicable
 from sepset.factors.algebra import Columns, Factor, num_entries
 from sepset.factors.sparse import SparseTable

@@ -14,14 +14,13 @@ from sepset.cpds.configurations import Configurations
 from sepset.cpds.cpd import CPD, ParameterBlock
 from sepset.cpds.deterministic import DeterministicCPD, MultiplexerCPD
 from sepset.cpds.discrete import DiscreteCPD, decode
-from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.lineargaussian import LinearGaussian, is_tight
 from sepset.cpds.parameters import multinomials
 from sepset.cpds.table import TableCPD
 from sepset.data.counts import Counts
 from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.algebra import Columns
 from sepset.learning.blocks import blocks_of
-from sepset.learning.incomplete.refinement import is_tight
 from sepset.learning.stored import is_countable, stored_statistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet

@@ -8,16 +8,8 @@ import pytest
 from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.parameters import multinomials
 from sepset.cpds.partition import PartitionCPD
-from sepset.cpds.priors.dirichlet import (
-    K2,
-    BDeu,
-    ContextStrength,
-    Dirichlet,
-    DirichletMixture,
-    Laplace,
-    Normal,
-    pseudo_counts_of,
-)
+from sepset.cpds.priors.dirichlet import K2, BDeu, ContextStrength, Dirichlet, DirichletMixture, pseudo_counts_of
+from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.cpds.rules import RuleCPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable

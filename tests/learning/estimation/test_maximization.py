@@ -12,9 +12,10 @@ from sepset.cpds.deterministic import DeterministicCPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.noisy import NoisyMax, NoisyOr
-from sepset.cpds.priors.dirichlet import K2, BDeu, ContextStrength, Dirichlet, DirichletMixture, Laplace, Normal
+from sepset.cpds.priors.dirichlet import K2, BDeu, ContextStrength, Dirichlet, DirichletMixture
 from sepset.cpds.priors.gaussian import NormalGamma
 from sepset.cpds.priors.multivariate import LinearNormalGamma, NormalInverseWishart
+from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.cpds.rules import RuleCPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import DataError, ModelError, NotApplicable

@@ -10,8 +10,9 @@ from numpy.testing import assert_allclose
 from scipy import stats as sps
 
 from sepset.cpds.lineargaussian import LinearGaussian, joint_gaussian
-from sepset.cpds.priors.dirichlet import Dirichlet, Normal
+from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.priors.gaussian import NormalGamma
+from sepset.cpds.priors.weights import Normal
 from sepset.cpds.table import TableCPD
 from sepset.errors import DataError, ImpossibleEvidence, NotClosed, TooLarge
 from sepset.graphs.graph import DAG

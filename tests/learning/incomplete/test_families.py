@@ -12,7 +12,8 @@ from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.partition import PartitionCPD
-from sepset.cpds.priors.dirichlet import Dirichlet, Laplace, Normal
+from sepset.cpds.priors.dirichlet import Dirichlet
+from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.iterate import Until

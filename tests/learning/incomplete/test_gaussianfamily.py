@@ -7,8 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.priors.dirichlet import Dirichlet, Normal
+from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.priors.gaussian import NormalGamma
+from sepset.cpds.priors.weights import Normal
 from sepset.errors import NotApplicable, NotClosed
 from sepset.learning.incomplete.gaussianfamily import GaussianFamily, conditional_numbers
 from sepset.variables.variable import Discrete, Real

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
-from sepset.cpds.priors.dirichlet import Dirichlet, Laplace
+from sepset.cpds.priors.dirichlet import Dirichlet
+from sepset.cpds.priors.weights import Laplace
 from sepset.learning.incomplete.run import Ascent
 from sepset.learning.optimize.objective import Hill
 from sepset.learning.task import Task

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sepset.cpds.priors.dirichlet import Dirichlet, Laplace
+from sepset.cpds.priors.dirichlet import Dirichlet
+from sepset.cpds.priors.weights import Laplace
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
 from sepset.inference.result import Guarantee

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
 from sepset.cpds.logistic import LogisticCPD
-from sepset.cpds.priors.dirichlet import Dirichlet, Laplace, Normal
+from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.priors.gaussian import NormalGamma
+from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.learning.estimation.networkpriors import ImaginaryData

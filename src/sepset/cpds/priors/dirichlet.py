@@ -224,48 +224,6 @@ class DirichletMixture:
         return f"DirichletMixture({self.weights.tolist()}, {[c.alpha.tolist() for c in self.components]})"
 
 
-@dataclass(frozen=True, slots=True)
-class Normal:
-    r"""Independent normal priors with mean zero on weights: the penalty $\lVert w \rVert^2 / 2 s^2$.
-
-    They are about the weights of logistic CPDs and the coefficients of linear Gaussians, not their biases.
-
-    Args:
-        scale: $s$, the standard deviation.
-
-    Reference: Koller & Friedman, section 20.4.1.
-
-    >>> Normal(2.0).scale
-    2.0
-    """
-
-    scale: float
-
-    def __post_init__(self) -> None:
-        check_positive("Normal", scale=self.scale)
-
-
-@dataclass(frozen=True, slots=True)
-class Laplace:
-    r"""Independent Laplace priors with mean zero on weights: the penalty $\lVert w \rVert_1 / s$, which makes zeros.
-
-    They are about the weights of logistic CPDs and the coefficients of linear Gaussians, not their biases.
-
-    Args:
-        scale: $s$, the mean of $|w|$.
-
-    Reference: Koller & Friedman, sections 17.4.4 and 20.4.1.
-
-    >>> Laplace(0.5).scale
-    0.5
-    """
-
-    scale: float
-
-    def __post_init__(self) -> None:
-        check_positive("Laplace", scale=self.scale)
-
-
 def pseudo_counts_of(prior: object, cpds: Sequence[Any]) -> Floats:
     """The pseudo-counts of a block of multinomials, flat, one a cell.
 

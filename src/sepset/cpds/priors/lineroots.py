@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import finite_array
-from sepset.cpds.regression import least_squares
+from sepset.base.leastsquares import least_squares
 from sepset.data.scatter import Scatter
 from sepset.errors import DataError, ModelError
 
@@ -84,7 +84,7 @@ def absorbed(root: Floats, mean: Floats, seen: Scatter) -> tuple[Floats, Floats,
     made: Floats = whole[:num] * np.where(np.diagonal(whole)[:num] < 0, -1.0, 1.0)[:, None]
     away = whole[num:, num:]
     step = np.linalg.solve(made[:, :num], made[:, num:])
-    return made[:, :num], fitted + step, line.residue + away.T @ away
+    return made[:, :num], fitted + step, line.residual + away.T @ away
 
 
 def semidefinite_root(products: Floats) -> Floats:

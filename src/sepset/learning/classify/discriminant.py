@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.leastsquares import least_squares
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.regression import least_squares
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.data.scatter import Scatter
@@ -114,7 +114,7 @@ def _link(
         reals[place],
         np.stack([line.intercept for line in lines]),
         coefficients=np.stack([line.slope for line in lines]),
-        covariance=np.stack([line.residue for line in lines]),
+        covariance=np.stack([line.residual for line in lines]),
         given=reals[:place],
         by=root,
     )

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.leastsquares import least_squares
 from sepset.cpds.cpd import CPD
-from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.lineargaussian import LinearGaussian, is_tight, refined
 from sepset.cpds.parameters import multinomials
-from sepset.cpds.regression import least_squares
+from sepset.cpds.regression import EPSILON, TIGHT, residual_shares, rounding_variances, smallest_variances
 from sepset.data.scatter import Scatters
 from sepset.errors import DataError, ModelError
 from sepset.factors.coordinates import states_of
@@ -29,7 +29,6 @@ from sepset.learning.estimation.maximization import (
 )
 from sepset.learning.estimation.posterior import Posterior
 from sepset.learning.fit import Fit
-from sepset.learning.incomplete.refinement import EPSILON, PERFECT, TIGHT, is_tight, refined, shares, smallest_variances
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
@@ -253,7 +252,7 @@ def _digits(stats: Statistics, model: BayesNet) -> dict[str, object]:
         cpd = model.cpd(pool.cpds[0].child)
         if stats.columns or not isinstance(cpd, LinearGaussian):
             continue
-        least = float(shares(cpd, cpd.centered(pool.total)).min(initial=1.0))
+        least = float(residual_shares(cpd.covariance, cpd.centered(pool.total)).min(initial=1.0))
         if least < TIGHT:
             found[f"variance of {block.name}"] = (
                 f"a share of {least:.1e} of the child's: from sums of squares known to about "
@@ -273,7 +272,7 @@ def _with_variance(cpds: tuple[Any, ...], stats: Scatters, least: float | None, 
         raised = (vectors * np.maximum(values, least)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
         covariance = np.where(seen[:, None, None], raised, first.covariance)
         return tuple(cpd.with_parameters(first.intercept, first.coefficients, covariance) for cpd in cpds)
-    limit = smallest_variances(first, stats) if is_refined else _rounding(stats, first.child.size)
+    limit = smallest_variances(first.coefficients, stats) if is_refined else rounding_variances(stats, first.child.size)
     flat = seen & (values[:, 0] <= limit)
     if flat.any():
         e = int(flat.argmax())
@@ -283,11 +282,3 @@ def _with_variance(cpds: tuple[Any, ...], stats: Scatters, least: float | None, 
             "child is constant or fitted perfectly. Use MLE(min_variance=...), or Bayes or MAP with NormalGamma(...)."
         )
     return cpds
-
-
-def _rounding(stats: Scatters, size: int) -> Floats:
-    """The variance that rounding alone may leave of the last `size` columns, in each context."""
-    squares = np.einsum("cii->ci", stats.products)[:, -size:]
-    spread = squares / np.where(stats.counts > 0, stats.counts, 1.0)[:, None]
-    digits = 4.0 * np.finfo(np.float64).eps * np.abs(stats.means[:, -size:])
-    return np.asarray((PERFECT * spread + digits**2).max(axis=1))

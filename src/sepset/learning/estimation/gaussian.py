@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.regression import COLLINEAR, least_squares
+from sepset.base.leastsquares import COLLINEAR, least_squares
+from sepset.cpds.lineargaussian import LinearGaussian, is_tight, refined
+from sepset.cpds.regression import PERFECT, smallest_variances
 from sepset.data.dataset import Dataset
 from sepset.data.frames import is_lazy
 from sepset.data.moments import Moments
@@ -28,7 +29,6 @@ from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.factors.algebra import axis_of
 from sepset.factors.coordinates import continuous_scope, matrix, places
 from sepset.factors.moments import Gaussian
-from sepset.learning.incomplete.refinement import PERFECT, is_tight, refined, smallest_variances
 from sepset.models.rows import complete
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Real, VariableLike, Vector
@@ -161,7 +161,7 @@ def fit_line(
     scope = (*parents, own)
     seen = data if isinstance(data, Scatter) else gaussian_scatter(data, scope, weights)
     line = least_squares(seen.mean, seen.covariance, own.size)
-    plain = LinearGaussian(own, line.intercept, coefficients=line.slope, covariance=line.residue, given=parents)
+    plain = LinearGaussian(own, line.intercept, coefficients=line.slope, covariance=line.residual, given=parents)
     cpd, least = _with_digits(plain, Scatters.stacked([seen]), data, weights)
     noise = _settled(np.where(np.abs(cpd.covariance[0]) > least, cpd.covariance[0], 0.0), singular, seen.count)
     return LineFit(cpd.with_parameters(cpd.intercept, cpd.coefficients, noise[None]), line.rank, seen.size - own.size)
@@ -170,7 +170,7 @@ def fit_line(
 def _with_digits(
     cpd: LinearGaussian, stats: Scatters, data: object, weights: ArrayLike | None
 ) -> tuple[LinearGaussian, float]:
-    """The line corrected by the residues of rows in memory where it fits tightly, and what rounding may leave of it."""
+    """The regression corrected by residuals of rows in memory where it fits tightly, and the variance of rounding."""
     squares = np.diagonal(stats.products[0])[-cpd.child.size :] / stats.counts[0]
     least = PERFECT * float(squares.max(initial=0.0))
     stored = isinstance(data, Scatter | Moments | str | os.PathLike) or is_lazy(data)
@@ -180,7 +180,7 @@ def _with_digits(
     share = data.weights if isinstance(data, Dataset) and weights is None else weights
     checked = None if share is None else checked_weights(share, num_rows)
     (better,) = refined((cpd,), stats, columns, checked)
-    return better, float(smallest_variances(better, stats)[0])
+    return better, float(smallest_variances(better.coefficients, stats)[0])
 
 
 def _scope(variables: Reals) -> tuple[Vector, ...]:
@@ -213,4 +213,4 @@ def conditional_line(joint: Gaussian, child: VariableLike, given: Iterable[Varia
         raise ScopeError(f"{own.name!r} cannot be its own parent.")
     at = places(joint.scope, (*parents, own))
     line = least_squares(joint.mu[at], joint.covariance[np.ix_(at, at)], own.size)
-    return LinearGaussian(own, line.intercept, coefficients=line.slope, covariance=line.residue, given=parents)
+    return LinearGaussian(own, line.intercept, coefficients=line.slope, covariance=line.residual, given=parents)

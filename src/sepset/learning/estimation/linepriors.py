@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from sepset.base.leastsquares import least_squares
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.gaussian import NormalGamma
 from sepset.cpds.priors.matrix import LinearNormalInverseWishart
 from sepset.cpds.priors.multivariate import LinearNormalGamma, NormalInverseWishart
-from sepset.cpds.regression import least_squares
 from sepset.data.scatter import Scatter, Scatters
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.coordinates import states_of, width
@@ -110,7 +110,7 @@ def _is_prior(scatter: Scatter, num: int, size: int) -> bool:
     if scatter.count <= num + size - 1 or not (squares > 0).all():
         return False
     line = least_squares(scatter.mean, scatter.products, size)
-    share = line.residue / np.sqrt(np.outer(squares, squares))
+    share = line.residual / np.sqrt(np.outer(squares, squares))
     return line.rank == num - 1 and float(np.linalg.eigvalsh(share)[0]) > NOTHING
 
 

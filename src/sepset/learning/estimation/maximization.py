@@ -18,16 +18,8 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.parameters import Multinomials, child_states, multinomials
-from sepset.cpds.priors.dirichlet import (
-    CellPrior,
-    Dirichlet,
-    DirichletMixture,
-    FamilyPrior,
-    Laplace,
-    Normal,
-    RowPrior,
-    pseudo_counts_of,
-)
+from sepset.cpds.priors.dirichlet import CellPrior, Dirichlet, DirichletMixture, FamilyPrior, RowPrior, pseudo_counts_of
+from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.data.scatter import Scatters
 from sepset.errors import DataError, ModelError, NotApplicable, listing, nearest
 from sepset.factors.coordinates import states_of

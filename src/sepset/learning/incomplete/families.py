@@ -25,7 +25,8 @@ from sepset.cpds.discrete import DiscreteCPD, decode
 from sepset.cpds.influences import Influences
 from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.parameters import Multinomials, multinomials
-from sepset.cpds.priors.dirichlet import Laplace, Normal, RowPrior, pseudo_counts_of
+from sepset.cpds.priors.dirichlet import RowPrior, pseudo_counts_of
+from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import Columns, num_entries

@@ -22,7 +22,7 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
-from sepset.cpds.priors.dirichlet import Laplace, Normal
+from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.errors import NotApplicable
 from sepset.learning.incomplete.families import Cells, Contributions, JointStates, contributing, contributions, joined
 from sepset.learning.incomplete.gaussianfamily import ConjugatePrior, GaussianFamily

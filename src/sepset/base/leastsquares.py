@@ -1,0 +1,74 @@
+r"""Least squares from moments, which is also the conditional of a joint Gaussian.
+
+With the last $k$ coordinates as children $\mathbf y$ of the others $\mathbf u$,
+
+$$B = \Sigma_{yu}\Sigma_{uu}^{+}, \qquad a = \mu_y - B\mu_u, \qquad C = \Sigma_{yy} - B\Sigma_{uu}B^\top.$$
+
+From moments of a distribution this is its conditional; from centered products of data it is the maximum likelihood
+regression, with $C$ the residual sums of squares.
+
+Reference: Koller & Friedman, theorem 7.4 and section 17.2.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats
+
+COLLINEAR = 1e-12
+"""The smallest eigenvalue of the parents' correlations, relative to the largest, that counts as a direction."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearFit:
+    r"""The regression $a + B\mathbf u$ of children on parents, its residual, and the rank of the parents.
+
+    >>> least_squares(np.array([1.5, 2.75]), np.array([[5.0, 5.5], [5.5, 8.75]])).slope.round(9).tolist()
+    [[1.1]]
+    """
+
+    intercept: Floats
+    slope: Floats
+    residual: Floats
+    rank: int
+
+
+def least_squares(mean: Floats, products: Floats, size: int = 1) -> LinearFit:
+    """The regression of the last `size` coordinates on the others; collinear parents share their effect (least norm).
+
+    The norm is that of coefficients of standardized parents, so that units do not matter.
+
+    Args:
+        mean: of all coordinates, the children last.
+        products: their covariance, or their centered sums of products.
+        size: how many coordinates are children.
+    """
+    split = len(mean) - size
+    inner, cross = products[:split, :split], products[:split, split:]
+    deviation = np.sqrt(np.maximum(np.diagonal(inner), 0.0))
+    scale = np.divide(1.0, deviation, out=np.zeros(split), where=deviation > 0)
+    inverse, rank = _pseudo_inverse(inner * scale[:, None] * scale)
+    slope = (scale[:, None] * (inverse @ (scale[:, None] * cross))).T
+    # Quadratic in the slope, so that its rounding enters squared.
+    away = np.concatenate([-slope, np.eye(size)], axis=1)
+    residual = away @ products @ away.T
+    return LinearFit(mean[split:] - slope @ mean[:split], slope, _semidefinite(residual), rank)
+
+
+def _semidefinite(residual: Floats) -> Floats:
+    """The nearest sums of squares: rounding may leave those of a perfect fit a little below zero."""
+    if len(residual) == 1:
+        return np.maximum(residual, 0.0)
+    values, vectors = np.linalg.eigh(0.5 * (residual + residual.T))
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+
+def _pseudo_inverse(correlations: Floats) -> tuple[Floats, int]:
+    if not len(correlations):
+        return correlations, 0
+    values, vectors = np.linalg.eigh(correlations)
+    kept = values > COLLINEAR * max(float(values.max(initial=0.0)), 1e-300)
+    return (vectors[:, kept] / values[kept]) @ vectors[:, kept].T, int(kept.sum())

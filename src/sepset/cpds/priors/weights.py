@@ -1,0 +1,103 @@
+r"""Priors on weights: of the parents of logistic CPDs and on the coefficients of linear Gaussians.
+
+$$\log p(w) = -\tfrac12 p\, \lVert w \rVert_2^2 - r\, \lVert w \rVert_1 + \text{const}$$
+
+Biases and intercepts have none.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats
+from sepset.base.checks import check_positive
+
+
+class WeightPrior(ABC):
+    """A prior of independent weights with mean zero, which has no pseudo-counts."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def precision(self) -> float:
+        """How fast the slope falls along each weight: $p$."""
+
+    @property
+    @abstractmethod
+    def rate(self) -> float:
+        """How sharp the kink at zero is, which makes zeros: $r$."""
+
+    def log_density(self, weights: Floats) -> float:
+        """The log density of weights, up to a constant.
+
+        >>> Normal(1.0).log_density(np.array([1.0, 2.0])), Laplace(0.5).log_density(np.array([-1.0]))
+        (-2.5, -2.0)
+        """
+        squares, sizes = float((weights**2).sum()), float(np.abs(weights).sum())
+        return -0.5 * self.precision * squares - self.rate * sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Normal(WeightPrior):
+    r"""Independent normal priors with mean zero on weights: the penalty $\lVert w \rVert^2 / 2 s^2$.
+
+    They are about the weights of logistic CPDs and the coefficients of linear Gaussians, not their biases.
+
+    Args:
+        scale: $s$, the standard deviation.
+
+    Reference: Koller & Friedman, section 20.4.1.
+
+    >>> Normal(2.0).precision
+    0.25
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        check_positive("Normal", scale=self.scale)
+
+    @property
+    def precision(self) -> float:
+        """$1 / s^2$."""
+        return 1.0 / self.scale**2
+
+    @property
+    def rate(self) -> float:
+        """Zero: its density is smooth."""
+        return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Laplace(WeightPrior):
+    r"""Independent Laplace priors with mean zero on weights: the penalty $\lVert w \rVert_1 / s$, which makes zeros.
+
+    They are about the weights of logistic CPDs and the coefficients of linear Gaussians, not their biases.
+
+    Args:
+        scale: $s$, the mean of $|w|$.
+
+    Reference: Koller & Friedman, sections 17.4.4 and 20.4.1.
+
+    >>> Laplace(0.5).rate
+    2.0
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        check_positive("Laplace", scale=self.scale)
+
+    @property
+    def precision(self) -> float:
+        """Zero: its density is a cone."""
+        return 0.0
+
+    @property
+    def rate(self) -> float:
+        """$1 / s$."""
+        return 1.0 / self.scale
