@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     )
     from sepset.cpds.cpd import CPD as CPD, ContextIndependence as ContextIndependence, ParameterBlock as ParameterBlock
     from sepset.cpds.deterministic import DeterministicCPD as DeterministicCPD, MultiplexerCPD as MultiplexerCPD
+    from sepset.cpds.dirichletposterior import log_polya as log_polya
     from sepset.cpds.kerneldensity import KernelCPD as KernelCPD
-    from sepset.cpds.lineargaussian import LinearGaussian as LinearGaussian, joint_gaussian as joint_gaussian
+    from sepset.cpds.lineargaussian import LinearGaussian as LinearGaussian
     from sepset.cpds.logistic import LogisticCPD as LogisticCPD
     from sepset.cpds.noisy import NoisyMax as NoisyMax, NoisyOr as NoisyOr
     from sepset.cpds.partition import PartitionCPD as PartitionCPD
@@ -34,14 +35,11 @@ if TYPE_CHECKING:
         Dirichlet as Dirichlet,
         DirichletMixture as DirichletMixture,
     )
-    from sepset.cpds.priors.gaussian import (
-        GammaPrecision as GammaPrecision,
-        NormalGamma as NormalGamma,
-        NormalMean as NormalMean,
-    )
-    from sepset.cpds.priors.matrix import LinearNormalInverseWishart as LinearNormalInverseWishart
-    from sepset.cpds.priors.multivariate import (
+    from sepset.cpds.priors.gaussian import GammaPrecision as GammaPrecision, NormalMean as NormalMean
+    from sepset.cpds.priors.regression import (
         LinearNormalGamma as LinearNormalGamma,
+        LinearNormalInverseWishart as LinearNormalInverseWishart,
+        NormalGamma as NormalGamma,
         NormalInverseWishart as NormalInverseWishart,
     )
     from sepset.cpds.priors.weights import Laplace as Laplace, Normal as Normal
@@ -219,7 +217,7 @@ if TYPE_CHECKING:
         multinomial_naive_bayes as multinomial_naive_bayes,
     )
     from sepset.learning.classify.naivebayes import naive_bayes as naive_bayes, tree_augmented as tree_augmented
-    from sepset.learning.estimation.coverage import Fragmentation as Fragmentation, fragmentation as fragmentation
+    from sepset.learning.coverage import Fragmentation as Fragmentation, fragmentation as fragmentation
     from sepset.learning.estimation.estimators import MAP as MAP, MLE as MLE, Bayes as Bayes
     from sepset.learning.estimation.gaussian import (
         conditional_line as conditional_line,
@@ -231,8 +229,6 @@ if TYPE_CHECKING:
         meta_network as meta_network,
     )
     from sepset.learning.estimation.networkpriors import BDe as BDe, ImaginaryData as ImaginaryData
-    from sepset.learning.estimation.posterior import Posterior as Posterior
-    from sepset.learning.estimation.predictive import log_polya as log_polya
     from sepset.learning.estimation.proportions import (
         interval_coverage as interval_coverage,
         proportion_interval as proportion_interval,
@@ -339,6 +335,7 @@ if TYPE_CHECKING:
         CaseWeights as CaseWeights,
         inverse_probability_weights as inverse_probability_weights,
     )
+    from sepset.learning.posterior import Posterior as Posterior
     from sepset.learning.structure.comparison import (
         Recovery as Recovery,
         feature_confidence as feature_confidence,
@@ -361,6 +358,7 @@ if TYPE_CHECKING:
     from sepset.models.decisions.costs import cost_threshold as cost_threshold, decide as decide
     from sepset.models.factorgraph import FactorGraph as FactorGraph
     from sepset.models.features import Feature as Feature
+    from sepset.models.jointgaussian import joint_gaussian as joint_gaussian
     from sepset.models.markovnet import MarkovNet as MarkovNet
     from sepset.models.model import Model as Model
     from sepset.problem import Problem as Problem
@@ -393,12 +391,12 @@ _MODULES = {
     "variables.array": ("VariableArray "),
     "cpds.noisy": ("NoisyMax NoisyOr "),
     "cpds.cpd": ("CPD ContextIndependence ParameterBlock "),
-    "cpds.priors.gaussian": ("GammaPrecision NormalGamma NormalMean "),
+    "cpds.priors.gaussian": ("GammaPrecision NormalMean "),
+    "cpds.priors.regression": ("LinearNormalGamma LinearNormalInverseWishart NormalGamma NormalInverseWishart "),
     "cpds.kerneldensity": ("KernelCPD "),
-    "cpds.lineargaussian": ("LinearGaussian joint_gaussian "),
+    "cpds.lineargaussian": ("LinearGaussian "),
+    "models.jointgaussian": ("joint_gaussian "),
     "cpds.logistic": ("LogisticCPD "),
-    "cpds.priors.matrix": ("LinearNormalInverseWishart "),
-    "cpds.priors.multivariate": ("LinearNormalGamma NormalInverseWishart "),
     "cpds.partition": ("PartitionCPD "),
     "cpds.priors.dirichlet": ("BDeu ContextStrength Dirichlet DirichletMixture K2 "),
     "cpds.priors.weights": ("Laplace Normal "),
@@ -473,7 +471,7 @@ _MODULES = {
     "data.empirical": ("Empirical "),
     "learning.incomplete.expectedcounts": ("expected_counts "),
     "learning.fit": ("Fit LearningMethod fit "),
-    "learning.estimation.coverage": ("Fragmentation fragmentation "),
+    "learning.coverage": ("Fragmentation fragmentation "),
     "learning.missing.framefilling": ("impute_frame "),
     "learning.estimation.gaussian": ("conditional_line fit_gaussian fit_line "),
     "learning.evaluation.goodnessoffit": ("GoodnessOfFit goodness_of_fit log_probability_moments "),
@@ -497,8 +495,8 @@ _MODULES = {
     "learning.classify.naivebayes": ("naive_bayes tree_augmented "),
     "learning.estimation.estimators": ("Bayes MAP MLE "),
     "learning.missing.pooling": ("PooledEstimate pool_estimates "),
-    "learning.estimation.posterior": ("Posterior "),
-    "learning.estimation.predictive": ("log_polya "),
+    "learning.posterior": ("Posterior "),
+    "cpds.dirichletposterior": ("log_polya "),
     "learning.structure.comparison": ("Recovery feature_confidence structure_recovery "),
     "learning.evaluation.resampling": (
         "Bootstrap PairedComparison PermutationTest bootstrap bootstrap_mean paired_comparison permutation_test "

@@ -7,9 +7,12 @@ import pytest
 
 from sepset.base.checks import check_finite, check_positive, finite_array
 from sepset.cpds.priors.dirichlet import BDeu, ContextStrength, Dirichlet, DirichletMixture
-from sepset.cpds.priors.gaussian import NormalGamma
-from sepset.cpds.priors.matrix import LinearNormalInverseWishart
-from sepset.cpds.priors.multivariate import LinearNormalGamma, NormalInverseWishart
+from sepset.cpds.priors.regression import (
+    LinearNormalGamma,
+    LinearNormalInverseWishart,
+    NormalGamma,
+    NormalInverseWishart,
+)
 from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.errors import ModelError
 

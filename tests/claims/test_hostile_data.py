@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from sepset.cpds.dirichletposterior import log_polya
 from sepset.cpds.priors.dirichlet import K2, BDeu
-from sepset.cpds.priors.gaussian import NormalGamma
-from sepset.cpds.priors.multivariate import LinearNormalGamma
+from sepset.cpds.priors.regression import LinearNormalGamma, NormalGamma
 from sepset.data.dataset import Dataset
 from sepset.data.moments import Moments
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
@@ -17,7 +17,6 @@ from sepset.learning.classify.naivebayes import tree_augmented
 from sepset.learning.estimation.estimators import MAP, MLE, Bayes
 from sepset.learning.estimation.metanetwork import meta_network
 from sepset.learning.estimation.networkpriors import BDe, ImaginaryData
-from sepset.learning.estimation.predictive import log_polya
 from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.variables.variable import Discrete

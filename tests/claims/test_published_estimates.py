@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from sepset.cpds.dirichletposterior import log_polya
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import K2, BDeu, ContextStrength, Dirichlet, DirichletMixture
-from sepset.cpds.priors.gaussian import NormalGamma
+from sepset.cpds.priors.regression import NormalGamma
 from sepset.cpds.table import TableCPD
 from sepset.cpds.tree import Split, TreeCPD
 from sepset.data.dataset import Dataset
 from sepset.graphs.graph import DAG
 from sepset.learning.estimation.estimators import MAP, MLE, Bayes
-from sepset.learning.estimation.predictive import log_polya
 from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
@@ -293,7 +293,7 @@ def test_parts_of_the_job_tree():
     """Example 17.16: eight contexts in parts of 4, 1, 1 and 2; exercise 17.13: the first gets alpha / 4 a value."""
     cpd = job_tree()
     assert sorted(cpd.partition.size(leaf) for leaf in range(4)) == [1, 1, 2, 4]
-    assert cpd.sizes.tolist() == [4, 4, 1, 1, 1, 1, 2, 2]
+    assert cpd.parameters.sizes.tolist() == [4, 4, 1, 1, 1, 1, 2, 2]
     pseudo = BDeu(8).hyperparameters([cpd])
     assert pseudo.tolist() == [2, 2, 0.5, 0.5, 0.5, 0.5, 1, 1]
 

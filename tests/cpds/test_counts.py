@@ -1,14 +1,22 @@
-"""Columns are checked before they are counted."""
+"""Columns are checked before they are counted; counts of joint states merge exactly, also beyond one integer."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 import numpy as np
 import pytest
 
-from sepset.cpds.counts import check_unseen, checked_counts, checked_weights, column, count, estimate, joint_codes
-from sepset.cpds.priors.dirichlet import Dirichlet
-from sepset.cpds.priors.weights import Normal
-from sepset.errors import DataError, NotApplicable
+from sepset.cpds.counts import (
+    Configurations,
+    checked_configurations,
+    checked_counts,
+    checked_weights,
+    column,
+    count,
+    joint_codes,
+)
+from sepset.errors import DataError
 from sepset.variables.variable import Discrete
 
 A, B = Discrete("a", 2), Discrete("b", 3)
@@ -58,16 +66,45 @@ def test_counts_may_be_weighted():
     assert count(np.zeros(0, np.int64), 2).tolist() == [0.0, 0.0]
 
 
-def test_estimates_are_ratios_of_counts():
-    counts = np.array([[3.0, 1.0], [0.0, 0.0]])
-    assert estimate(counts, None, "uniform", "me", str).tolist() == [[0.75, 0.25], [0.5, 0.5]]
-    assert estimate(counts, Dirichlet([1, 3]), "raise", "me", str).tolist() == [[0.5, 0.5], [0.25, 0.75]]
-    with pytest.raises(DataError, match="1 of 2 contexts never occur in the data: row 1"):
-        estimate(counts, None, "raise", "me", lambda place: f"row {place}")
+@pytest.mark.parametrize("num_variables", [1, 3, 100])
+def test_counts_agree_with_a_plain_counter(num_variables):
+    rng = np.random.default_rng(num_variables)
+    variables = tuple(Discrete(f"v{i}", 2) for i in range(num_variables))
+    cells = rng.integers(2, size=(60, num_variables))
+    cells[30:] = cells[:30]
+    rows = {v: cells[:, axis] for axis, v in enumerate(variables)}
+    expected = Counter(map(tuple, cells.tolist()))
+    whole = Configurations.of(rows, variables, None, "me")
+    assert {tuple(c): n for c, n in zip(whole.codes.tolist(), whole.counts, strict=True)} == expected
+    assert whole.codes.tolist() == sorted(whole.codes.tolist())
+    assert whole.total == 60
+    halves = [
+        Configurations.of({v: c[part] for v, c in rows.items()}, variables, None, "me")
+        for part in (slice(20), slice(20, None))
+    ]
+    merged = halves[0] + halves[1]
+    assert merged.codes.tolist() == whole.codes.tolist()
+    assert merged.counts.tolist() == whole.counts.tolist()
 
 
-def test_other_priors_and_policies_are_refused():
-    with pytest.raises(NotApplicable, match="Dirichlet"):
-        estimate(np.ones((1, 2)), Normal(1.0), "uniform", "me", str)
-    with pytest.raises(NotApplicable, match="'uniform' or 'raise'; found 'zero'"):
-        check_unseen("zero")
+def test_only_like_configurations_add_up():
+    a, b = Discrete("a"), Discrete("b")
+    first = Configurations.of({a: np.array([0])}, (a,), None, "me")
+    second = Configurations.of({b: np.array([0])}, (b,), None, "me")
+    with pytest.raises(DataError, match="same variables"):
+        first + second
+    with pytest.raises(TypeError):
+        first + 1
+    with pytest.raises(DataError, match="its own statistics"):
+        checked_configurations(first, (b,), "me")
+    assert repr(first) == "Configurations(1 distinct, total 1)"
+    assert first.state_counts(0).tolist() == [1.0, 0.0]
+
+
+def test_tables_of_counts_keep_the_states_that_occur():
+    table = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, 0.25]])
+    found = Configurations.of_table(table, (A, B))
+    assert found.codes.tolist() == [[0, 1], [1, 0], [1, 2]]
+    assert found.counts.tolist() == [1.5, 2.0, 0.25]
+    assert [codes.tolist() for codes in found.columns.values()] == [[0, 1, 1], [1, 0, 2]]
+    assert Configurations.of_table(np.zeros((2, 3)), (A, B)).codes.shape == (0, 2)

@@ -11,12 +11,13 @@ from scipy.stats import multivariate_normal
 
 import oracle
 from sepset.cpds.cpd import CPD, ParameterBlock
-from sepset.cpds.lineargaussian import LinearGaussian, joint_gaussian
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.hybrid import CanonicalTable
 from sepset.factors.table import Table
+from sepset.models.jointgaussian import joint_gaussian
 from sepset.variables.variable import Discrete, Real, Vector
 from support.random_forms import ONE, STATES, A, B, C, P, X, Y, Z, eliminate, points, some, width
 from support.tolerances import CLOSE, EXACT

@@ -130,7 +130,7 @@ def test_unseen_states_follow_the_policy():
     assert cpd.from_statistics(stats).weights[0][2].tolist() == [0.0, 0.0]
     with pytest.raises(DataError, match="in the data: b=2"):
         cpd.from_statistics(stats, unseen="raise")
-    with pytest.raises(NotApplicable, match="Normal or Laplace prior"):
+    with pytest.raises(NotApplicable, match="Normal, Laplace or ImaginaryData"):
         cpd.from_statistics(stats, Dirichlet(1.0))
 
 

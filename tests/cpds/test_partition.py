@@ -45,16 +45,16 @@ def test_each_context_alone_is_a_table():
 def test_parts_by_states():
     cpd = PartitionCPD(X, {(0, b): 0 for b in range(3)} | {(1, b): 1 for b in range(3)}, np.eye(3)[:2], given=(A, B))
     assert cpd.parts.tolist() == [0, 0, 0, 1, 1, 1]
-    assert cpd.sizes.tolist() == [3] * 6
+    assert cpd.parameters.sizes.tolist() == [3] * 6
     assert PartitionCPD(X, {0: 1, 1: 0}, np.eye(3)[:2], given=A).parts.tolist() == [1, 0]
-    assert cpd.describe_group(1) == "(part 1: (a=1, b=0))"
+    assert cpd.parameters.describe_context(1) == "(part 1: (a=1, b=0))"
 
 
 @pytest.mark.parametrize(
     ("parts", "rows", "error", "message"),
     [
-        ([0, 0], np.eye(3), ModelError, "whole number a context"),
-        ([0.0] * 6, np.eye(3), ModelError, "whole number a context"),
+        ([0, 0], np.eye(3), ModelError, "one integer per context"),
+        ([0.0] * 6, np.eye(3), ModelError, "one integer per context"),
         ([0, 1, 2, 3, 0, 0], np.eye(3), ModelError, "parts 0 to 2; found 3"),
         ([-1, 1, 2, 2, 0, 0], np.eye(3), ModelError, "parts 0 to 2"),
         ({(0, 0): 0}, np.eye(3), ModelError, r"context \(a=0, b=1\) is in no part"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sepset.base.leastsquares import least_squares
-from sepset.cpds.lineargaussian import LinearGaussian, is_tight, refined
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.cpds.regression import penalized, residual_shares, smallest_variances
 from sepset.data.scatter import Scatter
@@ -166,8 +166,9 @@ def test_shares_and_limits():
     rows = {A: np.zeros(4, np.int64), U: np.arange(4.0), Y: np.array([0.0, 2.0, 2.0, 0.0])}
     stats = line.scatters(rows)
     assert residual_shares(line.covariance, stats).tolist() == [0.25, 1.0]
-    assert not is_tight(line, stats)
+    assert not line.parameters.is_tight(stats)
     assert (smallest_variances(line.coefficients, stats) < 1e-28).all()
-    again = refined((line.from_statistics(stats, unseen="keep"),), stats, rows, None)[0]
+    plain = line.from_statistics(stats, unseen="keep")
+    again = plain.parameters.refined([plain], stats, rows, None)
     np.testing.assert_allclose(again.covariance[0], [[1.0]])
     assert again.covariance[1, 0, 0] == 1.0

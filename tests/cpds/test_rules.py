@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 import oracle
 from sepset.cpds import rules
 from sepset.cpds.priors.dirichlet import Dirichlet
-from sepset.cpds.rules import Rule, RuleCPD
+from sepset.cpds.rules import Rule, RuleCPD, null_space, occurrences, shared_probabilities
 from sepset.errors import DataError, ModelError, ScopeError, TooLarge
 from sepset.variables.variable import Discrete
 from support.cpd_contract import (
@@ -176,3 +176,57 @@ def test_unseen_contexts_follow_the_policy():
     assert cpd.from_statistics(counts).probability[:4].tolist() == [0.25, 0.75, 0.5, 0.5]
     with pytest.raises(DataError, match=r"data: \(a=0, b=1\)"):
         cpd.from_statistics(counts, unseen="raise")
+
+
+def solved(rule_of, counts):
+    return shared_probabilities(np.array(rule_of), np.array(counts, float))
+
+
+def test_rows_of_their_own_are_ratios():
+    np.testing.assert_allclose(solved([[0, 1], [2, 3]], [3, 1, 0, 2]), [0.75, 0.25, 0.0, 1.0])
+
+
+def test_a_parameter_used_twice_in_a_row_is_halved():
+    # p0 + 2 p1 = 1: maximize 2 log p0 + 4 log p1.
+    np.testing.assert_allclose(solved([[0, 1, 1]], [2, 4]), [1 / 3, 1 / 3])
+
+
+def test_overlapping_rows_reach_the_constrained_optimum():
+    # Rows (p0, p1) and (p0, p2): so p1 = p2 = 1 - p0, and the optimum is p0 = M0 / (M0 + M1 + M2).
+    np.testing.assert_allclose(solved([[0, 1], [0, 2]], [6, 3, 1]), [0.6, 0.4, 0.4], atol=1e-7)
+
+
+def test_overlapping_rows_meet_every_sum():
+    rng = np.random.default_rng(0)
+    rule_of = np.array([[0, 1, 2], [0, 3, 4], [5, 1, 4], [6, 7, 8]])
+    for _ in range(5):
+        counts = rng.integers(0, 20, size=9).astype(float)
+        p = shared_probabilities(rule_of, counts)
+        np.testing.assert_allclose(p[rule_of].sum(axis=1), 1.0, atol=1e-10)
+        assert (p >= 0).all()
+        score = (counts[counts > 0] * np.log(p[counts > 0])).sum()
+        table = occurrences(rule_of, 9)
+        kernel = np.linalg.svd(table)[2][np.linalg.matrix_rank(table) :]
+        for direction in (*kernel, *-kernel):  # no feasible move improves
+            moved = p + 1e-4 * direction
+            if (moved >= 0).all() and (moved[counts > 0] > 0).all():
+                assert (counts[counts > 0] * np.log(moved[counts > 0])).sum() <= score + 1e-7
+
+
+def test_groups_without_rows_are_uniform_or_refused():
+    assert solved([[0, 1], [2, 3]], [1, 1, 0, 0])[2:].tolist() == [0.5, 0.5]
+    a, x = Discrete("a"), Discrete("x")
+    cpd = RuleCPD(x, [({a: u, x: v}, 0.5) for u in (0, 1) for v in (0, 1)])
+    with pytest.raises(DataError, match="1 of 2 contexts"):
+        cpd.from_statistics([1, 1, 0, 0], unseen="raise")
+    y = Discrete("y", 3)
+    shared = RuleCPD(y, [({y: 0}, 0.5), ({a: 0, y: 1}, 0.5), ({a: 0, y: 2}, 0.0), ({a: 1, y: {1, 2}}, 0.25)])
+    with pytest.raises(DataError, match="there are no rows"):
+        shared.from_statistics(np.zeros(4), unseen="raise")
+
+
+def test_directions_keep_every_sum():
+    table = occurrences(np.array([[0, 1, 2], [0, 3, 3]]), 4)
+    free, directions = null_space(table)
+    np.testing.assert_allclose(directions @ table.T, 0.0, atol=1e-12)
+    np.testing.assert_allclose(directions[:, free], np.eye(2), atol=1e-12)

@@ -139,9 +139,10 @@ def changed(**keys) -> str:
 
 
 def test_versions():
-    assert codec.parse(changed(version=1).encode()).name == "small"
-    error = refusal(codec, changed(version=2))
-    assert "format version 2; this sepset reads versions up to 1. Install a newer one" in str(error)
+    assert json.loads(FILE)["version"] == 2
+    assert codec.parse(changed(version=2).encode()).name == "small"
+    error = refusal(codec, changed(version=3))
+    assert "format version 3; this sepset reads versions up to 2. Install a newer one" in str(error)
     assert error.line == 3
     for bad in (0, -1, "1", True, 1.0, None):
         refusal(codec, changed(version=bad))
@@ -149,12 +150,12 @@ def test_versions():
 
 def test_older_versions_are_upgraded(monkeypatch):
     def upgrade(document):
-        return {**document, "name": document["name"] + " of old", "version": 2}
+        return {**document, "name": document["name"] + " of old", "version": 3}
 
-    monkeypatch.setattr(codec, "UPGRADES", (upgrade,))
-    monkeypatch.setattr(codec, "VERSION", 2)
-    assert codec.parse(changed(version=1).encode()).name == "small of old"
-    assert codec.parse(changed(version=2).encode()).name == "small"
+    monkeypatch.setattr(codec, "UPGRADES", (lambda document: document, upgrade))
+    monkeypatch.setattr(codec, "VERSION", 3)
+    assert codec.parse(changed(version=2).encode()).name == "small of old"
+    assert codec.parse(changed(version=3).encode()).name == "small"
 
 
 @pytest.mark.parametrize(

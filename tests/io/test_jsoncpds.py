@@ -116,11 +116,13 @@ def test_kernels_come_back(cpd):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"child": "a"}, "continuous"),
+        ({"child": "a"}, "has a real child"),
         ({"width": [0.0]}, "widths > 0"),
-        ({"samples": []}, "expected 1 contexts"),
-        ({"samples": [{"points": [1.0], "weights": [0.0]}]}, "weights > 0"),
-        ({"samples": [{"points": [1.0, 2.0], "weights": [1.0]}]}, "1 numbers for each"),
+        ({"rows": []}, "expected 1 numbers; found 0"),
+        ({"rows": [1.0]}, "one weight per row"),
+        ({"rows": [1.5, 0.5]}, "expected 1 numbers; found 2"),
+        ({"weights": [1.0, 0.0]}, "weights > 0"),
+        ({"points": [[1.0, 2.0], [3.0, 4.0]]}, "one weight per row"),
     ],
 )
 def test_broken_kernels_are_refused(changes, message):
@@ -131,8 +133,10 @@ def test_broken_kernels_are_refused(changes, message):
 
 def test_kernels_need_a_width_for_their_rows():
     document = cpd_document(KernelCPD(R, {"r": [0.1, 2.0]}, width=0.3))
+    with pytest.raises(FileFormatError, match=r"1 widths > 0 for its rows; found \[\]"):
+        read_cpd(cursor(document | {"width": []}), Variables([R]), Misses())
     del document["width"]
-    with pytest.raises(FileFormatError, match="expected the width"):
+    with pytest.raises(FileFormatError, match="expected the key 'width'"):
         read_cpd(cursor(document), Variables([R]), Misses())
 
 
@@ -156,7 +160,7 @@ class Own(TableCPD):
 
 
 def test_what_has_no_form():
-    with pytest.raises(NotApplicable, match="JSON has no form"):
+    with pytest.raises(NotApplicable, match="no form for Own"):
         cpd_document(Own(A, [0.5, 0.5]))
 
 
@@ -175,50 +179,61 @@ def test_deep_trees():
 
 def document(cpd):
     variables = [{"name": v.base, "states": list(v.states)} for v in (A, B, C, S)] + [{"name": "r", "kind": "real"}]
-    return {"format": "sepset", "version": 1, "kind": "bayes_net", "variables": variables, "cpds": [cpd]}
+    return {"format": "sepset", "version": 2, "kind": "bayes_net", "variables": variables, "cpds": [cpd]}
 
 
 TABLE = {"kind": "table", "child": "b", "given": ["a"], "rows": [[0.5, 0.5, 0], [0, 0, 1]]}
-TREE = {"kind": "tree", "child": "c", "given": ["a"]}
-NOISY = {"kind": "noisy_or", "child": "a", "given": ["s"], "effects": [[0, 0.5]], "leak": 0, "on": True}
+TREE = {"kind": "tree", "child": "c", "given": ["a"], "rows": [[0.5, 0.5], [0.25, 0.75]]}
+RULE = {"kind": "rule", "child": "c", "given": ["a"]}
+NOISY = {"kind": "noisy_or", "child": "a", "given": ["s"], "effects": [[1, 0], [0.5, 0.5]], "leak": [1, 0]}
+LINE = {"kind": "linear_gaussian", "child": "r", "given": [], "intercept": [0], "coefficients": [], "covariance": [1]}
+
+
+def split(*branches):
+    return {"tree": {"test": "a", "branches": list(branches)}}
 
 
 @pytest.mark.parametrize(
     ("cpd", "message"),
     [
-        (TABLE | {"kind": "tables"}, "expected one of table"),
+        (TABLE | {"kind": "tables"}, "expected one of deterministic, kernel"),
         (TABLE | {"child": "bb"}, "Unknown variable 'bb'"),
         (TABLE | {"child": "r"}, "expected a discrete variable"),
         (TABLE | {"given": ["r"]}, "expected a discrete variable"),
         (TABLE | {"given": ["b"]}, "cpds[0]"),
-        (TABLE | {"rows": [[0.5, 0.5, 0]]}, "expected 2 rows of 3 numbers"),
+        (TABLE | {"rows": [[0.5, 0.5, 0]]}, "expected 2 x 3 numbers; found 3"),
+        (TABLE | {"rows": []}, "expected 2 x 3 numbers; found 0"),
         (TABLE | {"rows": [[0.5, 0.5, 0], [0, 0, 0.9]]}, "the row of b given a=True sums to 0.9, not to one"),
         (TABLE | {"rows": [[0.5, 0.5, 0], [-1, 1, 1]]}, "finite and >= 0"),
+        (TABLE | {"rows": [[[0.5]], [[0.5]]]}, "expected numbers"),
         (TABLE | {"block": ""}, "non-empty"),
         (TABLE | {"tree": []}, "unknown key"),
         ({"kind": "deterministic", "child": "c", "given": ["a"], "codes": [0]}, "found 1 codes"),
         ({"kind": "deterministic", "child": "c", "given": ["a"], "codes": [0, 2]}, "not above 1"),
         (TREE | {"tree": {"test": "b", "branches": []}}, "Unknown variable 'b'"),
-        (TREE | {"tree": {"test": "a", "branches": []}}, "no branch for"),
-        (TREE | {"tree": {"test": "a", "branches": [{"codes": [0], "then": [0.5, 0.5]}] * 2}}, "have a branch already"),
-        (TREE | {"tree": [0.5, 0.6]}, "sums to 1.1"),
-        (TREE | {"tree": [[0.5, 0.5]]}, "cpds[0]"),
-        (TREE | {"kind": "rule", "rules": [{"context": {"c": [0]}, "probability": 1}]}, "no rule applies"),
-        (TREE | {"kind": "rule", "rules": [{"context": {"b": [0]}, "probability": 1}]}, "Unknown variable 'b'"),
-        (TREE | {"kind": "rule", "rules": [{"context": {"c": []}, "probability": 1}]}, "allows no state"),
-        (NOISY | {"effects": []}, "0 entries for 1 parents"),
-        (NOISY | {"effects": [[0, 2]]}, "lie in [0, 1]"),
-        (NOISY | {"on": "x"}, "Unknown state"),
-        (NOISY | {"child": "b", "on": "x"}, "two states"),
+        (TREE | split(), "more rows than leaves"),
+        (TREE | split() | {"rows": []}, "no branch for"),
+        (TREE | split({"codes": [0]}, {"codes": [0]}), "have a branch already"),
+        (TREE | split({"codes": [0]}, {"codes": [1]}, {"codes": [0, 1]}), "no row for this leaf"),
+        (TREE | split({"codes": [0], "then": [1]}, {"codes": [1]}), "expected an object"),
+        (TREE | {"rows": [[0.5, 0.6]]}, "sums to 1.1"),
+        (TREE | {"rows": [[0.5, 0.5, 0.5]]}, "expected rows of 2 numbers"),
+        (RULE | {"contexts": [{"c": [0]}], "probability": [1]}, "no rule applies"),
+        (RULE | {"contexts": [{"b": [0]}], "probability": [1]}, "Unknown variable 'b'"),
+        (RULE | {"contexts": [{"c": []}], "probability": [1]}, "allows no state"),
+        (RULE | {"contexts": [{"c": [0]}], "probability": []}, "expected 1 numbers; found 0"),
+        (NOISY | {"effects": []}, "expected 2 x 2 numbers; found 0"),
+        (NOISY | {"effects": [[1, 0], [-1, 2]]}, "finite and >= 0"),
+        (NOISY | {"leak": [0.5, 0.4]}, "sums to 0.9"),
+        (NOISY | {"top": 2}, "not above 1"),
+        (NOISY | {"child": "b"}, "two states"),
         ({"kind": "multiplexer", "child": "b", "given": ["s"], "selector": "s", "inputs": ["a", "a"]}, "Unknown var"),
-        ({"kind": "linear_gaussian", "child": "a", "given": [], "by": [], "intercept": [0], "coefficients": [],
-          "covariance": [1]}, "continuous"),
-        ({"kind": "linear_gaussian", "child": "r", "given": [], "by": [], "intercept": [0], "coefficients": [],
-          "covariance": [-1]}, "ovariance"),
-        ({"kind": "linear_gaussian", "child": "r", "given": [], "by": [], "intercept": [0, 1], "coefficients": [],
-          "covariance": [1]}, "expected 1 numbers"),
+        ({"kind": "partition", "child": "c", "given": ["a"], "parts": [0, 1], "rows": [[1, 0]]}, "parts 0 to 0"),
+        (LINE | {"child": "a"}, "real child"),
+        (LINE | {"covariance": [-1]}, "ovariance"),
+        (LINE | {"intercept": [0, 1]}, "expected 1 x 1 numbers; found 2"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(cpd, message):
     error = refusal(codec, json.dumps(document(cpd), indent=1))
     assert message in str(error)

@@ -1,4 +1,4 @@
-"""Tied CPDs are fitted as if their rows were stacked."""
+"""Tied CPDs are fitted as if their rows were stacked; blocks have pseudo-counts, and what is negligible is zero."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from sepset.cpds.partition import PartitionCPD
 from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import ModelError
-from sepset.learning.blocks import blocks_of, tie
+from sepset.errors import ModelError, NotApplicable
+from sepset.learning.blocks import Blocks, blocks_of, tie
 from sepset.learning.estimation.estimators import MLE, Bayes
 from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
@@ -142,3 +142,42 @@ def test_shared_parameters_couple_the_variables_of_a_row():
     )
     table /= table.sum()
     assert abs(table[0, 0] - table[0].sum() * table[:, 0].sum()) > 0.01
+
+
+def blocks():
+    tied = [TableCPD(v, [0.25, 0.75], block="coin") for v in (A, B)]
+    return Blocks.of(BayesNet(*tied, TableCPD(Discrete("c", 1), [1.0])), {})
+
+
+def test_tied_statistics_are_summed_and_shared():
+    found = blocks()
+    assert found.members == ((0, 1), (2,))
+    stats = found.pooled([np.array([1.0, 2.0]), np.array([0.0, 3.0]), np.array([6.0])], 6.0)
+    assert stats[0].tolist() == [1.0, 5.0]
+    made = found.maximize(found.template, stats, (None, None))
+    assert made.cpd("a").values.tolist() == made.cpd("b").values.tolist() == [1 / 6, 5 / 6]
+
+
+def test_what_no_posterior_notices_is_zero():
+    stats = blocks().pooled([np.array([1e-40, 2.0]), np.array([0.0, 3.0]), np.array([5.0])], 5.0)
+    assert stats[0].tolist() == [0.0, 5.0]
+    kept = blocks().pooled([np.array([1e-20, 2.0]), np.array([0.0, 3.0]), np.array([5.0])], 5.0)
+    assert kept[0][0] == 1e-20
+
+
+def test_pseudo_counts_and_their_density():
+    found = blocks()
+    assert found.prior_terms(None) == (None, None)
+    soft, theta = found.prior_terms(Dirichlet(3.0)), found.prior_terms(Dirichlet(3.0), is_theta=True)
+    assert (soft[0].counts.tolist(), theta[0].counts.tolist()) == ([3.0, 3.0], [2.0, 2.0])
+    np.testing.assert_allclose(found.log_prior(found.template, soft), 3 * np.log(0.25) + 3 * np.log(0.75))
+    both = found.prior_terms(BDeu(4.0))[0].counts  # of both coins, for the shared block
+    np.testing.assert_allclose(both, [4.0, 4.0])
+    with pytest.raises(NotApplicable, match="no mode"):
+        found.prior_terms(Dirichlet(0.5), is_theta=True)
+
+
+def test_score_is_the_log_likelihood_of_completed_rows():
+    found = blocks()
+    stats = (np.array([2.0, 0.0]), np.array([1.0]))
+    np.testing.assert_allclose(found.score(found.template, stats), 2 * np.log(0.25))

@@ -90,7 +90,7 @@ def test_counts_that_do_not_fit_are_refused():
         fit(ss.DAG.parse("a -> b"), counts)
     with pytest.raises(ss.DataError, match="weights of their rows already"):
         fit(ss.DAG.parse("a"), counts, weights=[1, 1])
-    with pytest.raises(ss.NotApplicable, match="say nothing of LinearGaussian"):
+    with pytest.raises(ss.NotApplicable, match="say nothing about LinearGaussian"):
         fit(ss.BayesNet(ss.LinearGaussian(ss.Real("x"), covariance=1.0)), counts)
     other = ss.BayesNet(ss.TableCPD(ss.Discrete("a", (1, 0)), [0.5, 0.5]))
     with pytest.raises(ss.ScopeError, match="was counted; the network has"):

@@ -54,6 +54,11 @@ class Partition:
         """The number of contexts."""
         return len(self.tested)
 
+    def tests(self, variable: Discrete) -> bool:
+        """Whether a variable is tested on the way to some leaf."""
+        axis = self.variables.index(variable)
+        return any(axis in path for path in self.tested)
+
     def locate(self, rows: Columns, num_rows: int, owner: object) -> Ints:
         """The leaf of each row of codes."""
         used = {axis for path in self.tested for axis in path}

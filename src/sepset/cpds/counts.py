@@ -1,29 +1,24 @@
-"""From codes to counts, and from counts to rows of probabilities."""
+"""From codes to counts: columns of codes, joint states, and the joint states that occur."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Literal, TypeAlias
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
-from sepset.cpds.parameters import multinomials
-from sepset.cpds.priors.dirichlet import CellPrior, Dirichlet, FamilyPrior, pseudo_counts_of
-from sepset.errors import DataError, NotApplicable
-from sepset.factors.algebra import AnyVariable, Columns
+from sepset.errors import DataError
+from sepset.factors.algebra import AnyVariable, Columns, num_entries
 from sepset.variables.variable import Discrete
-
-Unseen: TypeAlias = Literal["uniform", "raise"]
-"""What to do where neither data nor prior say anything of a row: the uniform distribution, or an error."""
 
 SHOWN = 3
 """How many contexts without rows an error names."""
 
 
 def column(rows: Columns, variable: Discrete, num_rows: int, owner: object) -> Ints:
-    """The codes of one variable, checked: present, one a row, complete and within its states."""
+    """The codes of one variable, checked: present, one per row, complete and within its states."""
     found: AnyArray | None = rows.get(variable)
     if found is None:
         names = ", ".join(v.name for v in rows) or "nothing"
@@ -55,6 +50,19 @@ def joint_codes(rows: Columns, variables: tuple[Discrete, ...], num_rows: int, o
     return np.zeros(num_rows, np.int64) if place is None else place
 
 
+def decode(places: Ints, variables: Iterable[Discrete]) -> Columns:
+    """The codes of each variable at flat C-order positions.
+
+    >>> a, b = Discrete("a", 2), Discrete("b", 3)
+    >>> [codes.tolist() for codes in decode(np.array([4]), (a, b)).values()]
+    [[1], [1]]
+    """
+    columns: Columns = {}
+    for variable in reversed(tuple(variables)):
+        places, columns[variable] = np.divmod(places, variable.num_states)
+    return dict(reversed(columns.items()))
+
+
 def num_rows_of(rows: Columns, variable: AnyVariable, owner: object) -> int:
     """How many rows there are, by the column of `variable`."""
     if variable not in rows:
@@ -63,12 +71,12 @@ def num_rows_of(rows: Columns, variable: AnyVariable, owner: object) -> int:
 
 
 def checked_weights(weights: ArrayLike | None, num_rows: int, owner: object) -> Floats | None:
-    """Row weights as floats: one a row, finite and not negative."""
+    """Row weights as floats: one per row, finite and not negative."""
     if weights is None:
         return None
     array = np.asarray(weights, dtype=np.float64)
     if array.shape != (num_rows,):
-        raise DataError(f"{owner!r} was given {array.shape} weights for {num_rows} rows. Give one a row.")
+        raise DataError(f"{owner!r} was given {array.shape} weights for {num_rows} rows. Give one per row.")
     if not (np.isfinite(array).all() and (array >= 0).all()):
         raise DataError(f"{owner!r} needs finite weights >= 0.")
     return array
@@ -93,42 +101,87 @@ def checked_counts(stats: ArrayLike, num_cells: int, owner: object) -> Floats:
     return counts.reshape(-1)
 
 
-def pseudo_counts(prior: object, shape: tuple[int, int], owner: object) -> Floats:
-    """The pseudo-counts of a Dirichlet prior; zeros for none."""
-    if prior is None:
-        return np.zeros(shape)
-    if isinstance(prior, Dirichlet):
-        return prior.pseudo_counts(shape)
-    if not isinstance(prior, CellPrior | FamilyPrior):
-        raise NotApplicable(f"{owner!r} takes a Dirichlet prior or None; found {prior!r}.")
-    if multinomials(owner) is not None:
-        return pseudo_counts_of(prior, [owner]).reshape(shape)
-    if isinstance(prior, FamilyPrior):
-        raise NotApplicable(f"{owner!r} takes pseudo-counts such as Dirichlet(1); found {prior!r}.")
-    return prior.pseudo_counts(shape)
+@dataclass(frozen=True, slots=True, eq=False)
+class Configurations:
+    """The joint states that occur, in lexicographic order, with their (weighted) counts; `+` merges two of them.
 
+    They are the statistics of CPDs whose likelihood does not reduce further.
 
-def estimate(counts: Floats, prior: object, unseen: Unseen, owner: object, name: Callable[[int], str]) -> Floats:
-    r"""Rows $\theta_k = (M_k + \alpha_k) / \sum_j (M_j + \alpha_j)$; rows without any count follow `unseen`.
-
-    Args:
-        counts: contexts by child states.
-        name: describes the context of a row, for errors.
+    >>> a, b = Discrete("a"), Discrete("b")
+    >>> some = Configurations.of({a: np.array([1, 0, 1]), b: np.array([0, 0, 0])}, (a, b), None, "me")
+    >>> merged = some + some
+    >>> merged.codes.tolist(), merged.counts.tolist()
+    ([[0, 0], [1, 0]], [2.0, 4.0])
     """
-    check_unseen(unseen)
-    total = counts + pseudo_counts(prior, counts.shape, owner)
-    sums = total.sum(axis=1, keepdims=True)
-    empty = np.flatnonzero(sums[:, 0] == 0)
-    if empty.size and unseen == "raise":
-        raise DataError(unseen_message(owner, empty, len(counts), name))
-    uniform = np.full(total.shape, 1.0 / total.shape[1])
-    return np.asarray(np.divide(total, sums, out=uniform, where=sums > 0))
+
+    variables: tuple[Discrete, ...]
+    codes: Ints
+    counts: Floats
+
+    def __post_init__(self) -> None:
+        self.codes.setflags(write=False)
+        self.counts.setflags(write=False)
+
+    @classmethod
+    def of(
+        cls, rows: Columns, variables: tuple[Discrete, ...], weights: ArrayLike | None, owner: object
+    ) -> Configurations:
+        """The counts of `variables` (at least one) in rows of codes."""
+        num_rows = num_rows_of(rows, variables[-1], owner)
+        checked = checked_weights(weights, num_rows, owner)
+        if num_entries(variables) < 2**62:
+            # Joint states that fit one integer sort much faster than rows do.
+            keys, which = np.unique(joint_codes(rows, variables, num_rows, owner), return_inverse=True)
+            distinct = np.column_stack([*decode(keys, variables).values()])
+        else:
+            codes = np.column_stack([column(rows, v, num_rows, owner) for v in variables])
+            distinct, which = np.unique(codes, axis=0, return_inverse=True)
+        return cls(variables, distinct, count(which.reshape(-1), len(distinct), checked))
+
+    @classmethod
+    def of_table(cls, table: Floats, variables: tuple[Discrete, ...]) -> Configurations:
+        """The joint states with a positive count in a table of them.
+
+        >>> Configurations.of_table(np.array([0.0, 1.5]), (Discrete("a"),)).codes.tolist()
+        [[1]]
+        """
+        flat = table.reshape(-1)
+        seen = np.flatnonzero(flat > 0)
+        codes = np.column_stack([*decode(seen, variables).values()]).astype(np.int64)
+        return cls(variables, codes, flat[seen])
+
+    def __add__(self, other: Configurations) -> Configurations:
+        if not isinstance(other, Configurations):
+            return NotImplemented
+        if other.variables != self.variables:
+            raise DataError("Only configurations of the same variables add up.")
+        codes = np.concatenate([self.codes, other.codes])
+        rows: Columns = dict(zip(self.variables, codes.T, strict=True))
+        return Configurations.of(rows, self.variables, np.concatenate([self.counts, other.counts]), self)
+
+    @property
+    def total(self) -> float:
+        """The total weight."""
+        return float(self.counts.sum())
+
+    @property
+    def columns(self) -> Columns:
+        """The joint states as columns of codes."""
+        return dict(zip(self.variables, self.codes.T, strict=True))
+
+    def state_counts(self, axis: int) -> Floats:
+        """The counts of each state of one variable."""
+        return count(self.codes[:, axis], self.variables[axis].num_states, self.counts)
+
+    def __repr__(self) -> str:
+        return f"Configurations({len(self.counts)} distinct, total {self.total:g})"
 
 
-def check_unseen(unseen: str) -> None:
-    """Refuse any policy but the two."""
-    if unseen not in ("uniform", "raise"):
-        raise NotApplicable(f"unseen is 'uniform' or 'raise'; found {unseen!r}.")
+def checked_configurations(stats: object, scope: tuple[Discrete, ...], owner: object) -> Configurations:
+    """The statistics, which must be configurations of `scope`."""
+    if not isinstance(stats, Configurations) or stats.variables != scope:
+        raise DataError(f"{owner!r} learns from its own statistics (Configurations of its scope); found {stats!r}.")
+    return stats
 
 
 def states_of(variable: Discrete) -> Callable[[int], str]:
@@ -142,18 +195,18 @@ def states_of(variable: Discrete) -> Callable[[int], str]:
 
 def unseen_message(
     owner: object,
-    silent: Iterable[int],
+    unseen: Iterable[int],
     num_contexts: int,
     name: Callable[[int], str],
     remedy: str = "Give a prior such as Dirichlet(1), or unseen='uniform'.",
 ) -> str:
-    """What to say where data are silent: how many contexts, the first few, what to do, and where the others are listed.
+    """What to say about contexts without rows: how many, the first few, what to do, and where the others are listed.
 
     Args:
-        silent: the contexts without rows, of which there are `num_contexts` in all.
+        unseen: the contexts without rows, of which there are `num_contexts` in all.
         name: describes one of them.
     """
-    empty = [int(context) for context in silent]
+    empty = [int(context) for context in unseen]
     if len(empty) == num_contexts:
         return f"{owner!r}: there are no rows, or all weigh nothing. {remedy}"
     rest = len(empty) - SHOWN

@@ -18,6 +18,7 @@ from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
+from sepset.cpds.parameters import AnyParameters
 from sepset.errors import ModelError
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope
 from sepset.variables.variable import Discrete, State
@@ -90,6 +91,10 @@ class CPD(Protocol):
         """The number of free parameters."""
 
     @property
+    def parameters(self) -> AnyParameters:
+        """The parameters, and everything that learning asks about them."""
+
+    @property
     def auxiliaries(self) -> tuple[Discrete, ...]:
         """The hidden variables that `factors` brings in, to be summed away."""
 
@@ -100,7 +105,7 @@ class CPD(Protocol):
         """A draw of the child for each row of its parents."""
 
     def log_probability(self, rows: Columns) -> Floats:
-        """The log probability (density) of the child given its parents, a value a row."""
+        """The log probability (density) of the child given its parents, one value per row."""
 
     def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
         """The parents outside `context` on which the child does not depend in that context."""

@@ -3,35 +3,41 @@ r"""CPDs without free parameters: functions of the parents, and multiplexers."""
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.contexts import Node, Partition
-from sepset.cpds.counts import Unseen, checked_weights, column, count, joint_codes, num_rows_of
+from sepset.cpds.counts import checked_weights, column, count, decode, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import DiscreteCPD, decode
+from sepset.cpds.discrete import DiscreteCPD
+from sepset.cpds.jointstates import D, DiscreteParameters, dense_values
+from sepset.cpds.parameters import PriorTerm
+from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, Factor, check_size, num_entries
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
+from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State
 
 
+@registered("deterministic")
 class DeterministicCPD(DiscreteCPD):
     r"""The child is a function of its parents: $P(x \mid \mathbf u) = 1[x = f(\mathbf u)]$.
 
     Args:
         child: the variable $X$.
-        function: called with one state a parent and returning a state of the child; or a mapping from the parents'
+        function: called with one state per parent and returning a state of the child; or a mapping from the parents'
             states (a tuple, or one bare state for one parent) to the child's.
         given: the parents, a variable or a sequence of them.
         block: the parameters it uses (it has none that are free).
 
-    Cost: one call a joint state of the parents, once.
+    Cost: one call per joint state of the parents, once.
     Reference: Koller & Friedman, section 5.2.
 
     >>> a, b, total = Discrete("a", 3), Discrete("b", 3), Discrete("total", 5)
@@ -89,15 +95,22 @@ class DeterministicCPD(DiscreteCPD):
         matters = {p for axis, p in enumerate(free) if (cells != cells.take([0], axis)).any()}
         return tuple(p for p in self.parents if p not in fixed and p not in matters)
 
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Floats:
-        """How many rows (or what total weight) obey the function, and how many do not; additive."""
-        return agreement(self, codes, weights)
+    @classmethod
+    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+        """The CPD that a file states."""
+        codes, size = fields["codes"].wholes(0, child.num_states - 1), num_entries(parents)
+        if codes.size != size:
+            raise fields["codes"].error(f"found {codes.size} codes; the parents have {size} joint states")
+        results = iter([child.states[code] for code in codes.tolist()])
+        return cls(child, lambda *_: next(results), given=parents, block=block)
 
-    def from_statistics(self, stats: ArrayLike, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
-        """Itself: there is nothing to estimate."""
-        return self
+    @property
+    def parameters(self) -> FunctionParameters:
+        """None, and what learning asks about a function."""
+        return FunctionParameters(self)
 
 
+@registered("multiplexer")
 class MultiplexerCPD(DiscreteCPD):
     r"""The child copies the input that a selector picks: $P(x \mid a, \mathbf z) = 1[x = z_a]$.
 
@@ -152,7 +165,7 @@ class MultiplexerCPD(DiscreteCPD):
         return np.eye(k), self.partition.locate(rows, num_rows, self) % k
 
     def factors(self) -> tuple[Factor, ...]:
-        """One factor (selector, input, child) a state of the selector, where that is smaller than the table."""
+        """One factor (selector, input, child) per state of the selector, where that is smaller than the table."""
         k = self.child.num_states
         if len(self.inputs) ** 2 * k * k >= num_entries(self.scope):
             return super().factors()
@@ -169,21 +182,149 @@ class MultiplexerCPD(DiscreteCPD):
         distributions = np.tile(np.eye(self.child.num_states), (len(self.inputs), 1))
         return self.partition.irrelevant(distributions, self.fixed(context))
 
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Floats:
-        """How many rows (or what total weight) copy the selected input, and how many do not; additive."""
-        return agreement(self, codes, weights)
+    @classmethod
+    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+        """The CPD that a file states."""
+        known = Variables(parents)
+        selector, *inputs = (known[item.text()] for item in (fields["selector"], *fields["inputs"]))
+        return cls(child, cast(Discrete, selector), cast("list[Discrete]", inputs), block=block)
 
-    def from_statistics(self, stats: ArrayLike, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
-        """Itself: there is nothing to estimate."""
+    @property
+    def parameters(self) -> MultiplexerParameters:
+        """None, and what learning asks about a multiplexer."""
+        return MultiplexerParameters(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NoParameters(DiscreteParameters[D, Floats]):
+    """No parameters: rows obey the CPD, or have probability zero."""
+
+    @property
+    def arrays(self) -> dict[str, Floats]:
+        """None."""
+        return {}
+
+    def from_arrays(self, arrays: Mapping[str, Floats]) -> D:
+        """The CPD itself."""
+        return self.cpd
+
+    def random(self, rng: np.random.Generator, *, interior: bool = False) -> D:
+        """The CPD itself."""
+        return self.cpd
+
+    def statistics(self, columns: Columns, weights: Floats | None = None) -> Floats:
+        """How many rows (or what total weight) obey the CPD, and how many do not; additive."""
+        num_rows = num_rows_of(columns, self.cpd.child, self.cpd)
+        _, expected = self.cpd._select(columns, num_rows)  # its distributions are point masses, in order of states
+        broken = (column(columns, self.cpd.child, num_rows, self.cpd) != expected).astype(np.int64)
+        return count(broken, 2, checked_weights(weights, num_rows, self.cpd))
+
+    def log_likelihood(self, stats: Floats, *, has_rows: bool = False) -> float:
+        """Zero where all rows obey the CPD."""
+        return -math.inf if stats[1] > 0 else 0.0
+
+    @property
+    def is_exact(self) -> bool:
+        """Yes: there is nothing to estimate."""
+        return True
+
+    def prior_term(self, prior: object, cpds: Sequence[D], *, is_theta: bool = False) -> PriorTerm:
+        """Nothing to add."""
+        return PriorTerm()
+
+    def maximized(
+        self, stats: Floats, prior: PriorTerm | None = None, *, unseen: object = "uniform", cpds: Sequence[D] = ()
+    ) -> D:
+        """The CPD itself."""
+        return self.cpd
+
+    def for_rows(self, columns: Columns) -> Self:
+        """The same: nothing is counted, however many joint states there are."""
         return self
 
+    @property
+    def zero(self) -> Floats:
+        """Empty."""
+        return np.zeros(0)
 
-def agreement(cpd: DiscreteCPD, codes: Columns, weights: ArrayLike | None) -> Floats:
-    """The weight of rows that a deterministic CPD allows, and of those it does not."""
-    num_rows = num_rows_of(codes, cpd.child, cpd)
-    _, expected = cpd._select(codes, num_rows)  # its distributions are point masses in order, so these are states
-    broken = (column(codes, cpd.child, num_rows, cpd) != expected).astype(np.int64)
-    return count(broken, 2, checked_weights(weights, num_rows, cpd))
+    @property
+    def engine_form(self) -> D:
+        """The CPD itself, with factors that may be smaller than its table."""
+        return self.cpd
+
+    @property
+    def engine_values(self) -> Sequence[Floats]:
+        """The values of its factors."""
+        return dense_values(self.cpd)
+
+    def expected(self, marginals: Sequence[Floats]) -> Floats:
+        """Empty."""
+        return np.zeros(0)
+
+    def tally(self, columns: Columns, weights: Floats) -> Floats:
+        """Empty."""
+        return np.zeros(0)
+
+    def score(self, stats: Floats) -> float:
+        """Zero: completed rows obey the CPD."""
+        return 0.0
+
+    def estimate(self, stats: Floats, prior: PriorTerm | None = None) -> D:
+        """The CPD itself."""
+        return self.cpd
+
+    @property
+    def coordinates(self) -> Floats:
+        """Empty."""
+        return np.zeros(0)
+
+    def at(self, coordinates: Floats) -> D:
+        """The CPD itself."""
+        return self.cpd
+
+    def score_slope(self, stats: Floats) -> Floats:
+        """Empty."""
+        return np.zeros(0)
+
+    def information(self, stats: Floats) -> Floats:
+        """Empty."""
+        return np.zeros(0)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    @property
+    def values(self) -> Floats:
+        """Empty."""
+        return np.zeros(0)
+
+    def moved(self, step: Floats) -> D:
+        """The CPD itself."""
+        return self.cpd
+
+    def table_slope(self, slope: Floats) -> Floats:
+        """Empty."""
+        return np.zeros(0)
+
+
+class FunctionParameters(NoParameters[DeterministicCPD]):
+    """A function of the parents, which files keep by its values."""
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """The child's code for each joint state of the parents."""
+        return {"codes": self.cpd.codes.tolist()}
+
+
+class MultiplexerParameters(NoParameters[MultiplexerCPD]):
+    """A multiplexer, which files keep by its selector and its inputs."""
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """The names of the selector and of the inputs."""
+        return {"selector": self.cpd.selector.name, "inputs": [source.name for source in self.cpd.inputs]}
 
 
 def _lookup(cpd: DeterministicCPD, mapping: Mapping[Any, State]) -> Callable[..., State]:
@@ -211,7 +352,7 @@ def _inputs(
     if len(listed) != selector.num_states:
         raise ModelError(
             f"The multiplexer {child.name} has {len(listed)} inputs; its selector {selector.name} has "
-            f"{selector.num_states} states. Give one input a state."
+            f"{selector.num_states} states. Give one input per state."
         )
     for source in listed:
         if not isinstance(source, Discrete) or source.domain != child.domain:

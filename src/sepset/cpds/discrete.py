@@ -1,18 +1,21 @@
-"""What all CPDs over discrete variables share: rows of probabilities give sampling, scoring, tables and displays."""
+"""Shared parts of all CPDs over discrete variables: rows of probabilities give sampling, scoring, tables, displays."""
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds import presentation
-from sepset.cpds.counts import column, num_rows_of
+from sepset.cpds.counts import column, decode, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
-from sepset.errors import ModelError, ScopeError
+from sepset.cpds.parameters import AnyParameters
+from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Columns, Factor, check_scope, check_size, find, num_entries
 from sepset.variables.variable import Discrete, Vector
 
@@ -27,6 +30,9 @@ CHUNK = 65_536
 
 TOLERANCE = 1e-9
 """How far a row of probabilities may be from one."""
+
+Unseen: TypeAlias = Literal["uniform", "raise"]
+"""What to do where neither data nor prior determine a row: the uniform distribution, or an error."""
 
 
 class DiscreteCPD(ABC):
@@ -59,6 +65,12 @@ class DiscreteCPD(ABC):
     def __setstate__(self, state: tuple[object, dict[str, object]]) -> None:
         self._set(**state[1])
 
+    def _with(self, **fields: object) -> Self:
+        """The same CPD with other numbers, which are not checked."""
+        made = copy.copy(self)
+        made._set(**fields)
+        return made
+
     @abstractmethod
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         """Distributions of the child `[contexts, states]`, and which of them each row of parents has."""
@@ -67,6 +79,11 @@ class DiscreteCPD(ABC):
     @abstractmethod
     def num_parameters(self) -> int:
         """The number of free parameters."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> AnyParameters:
+        """The parameters, and everything that learning asks about them."""
 
     @property
     def scope(self) -> tuple[Discrete, ...]:
@@ -97,7 +114,7 @@ class DiscreteCPD(ABC):
         return drawn
 
     def log_probability(self, rows: Columns) -> Floats:
-        """The log probability of the child's code given its parents' codes, a value a row; -inf for a zero."""
+        """The log probability of the child's code given its parents' codes, one value per row; -inf for a zero."""
         num_rows = num_rows_of(rows, self.child, self)
         codes = column(rows, self.child, num_rows, self)
         chosen = np.empty(num_rows)
@@ -113,7 +130,7 @@ class DiscreteCPD(ABC):
     def to_table(self) -> TableCPD:
         """The same distribution as a dense table; refused with its size where it would not fit.
 
-        Cost: one row a joint state of the parents.
+        Cost: one row per joint state of the parents.
         """
         from sepset.cpds.table import TableCPD
 
@@ -141,8 +158,34 @@ class DiscreteCPD(ABC):
         always = set(found[0].irrelevant)
         return tuple(c for c in found if (set(c.irrelevant) - always if c.context else c.irrelevant))
 
+    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Any:
+        """The (weighted) counts of complete rows that the CPD is estimated from; those of two sets of rows add up.
+
+        Args:
+            codes: a column of codes for each variable of the scope.
+            weights: one per row.
+        """
+        return self.parameters.statistics(codes, cast("Floats | None", weights))
+
+    def from_statistics(self, stats: Any, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
+        """The CPD of the same form and block that statistics and a prior suggest.
+
+        Args:
+            stats: as `statistics` gives them, or sums of such.
+            prior: pseudo-counts such as `Dirichlet(1)`, or a prior on weights such as `Normal(1)` where there are
+                weights; None for maximum likelihood.
+            unseen: contexts that neither rows nor prior determine become "uniform", or "raise" an error.
+
+        Reference: Koller & Friedman, sections 17.2.3, 17.4.2 and 17.5.2.
+        """
+        if unseen not in ("uniform", "raise"):
+            raise NotApplicable(f"unseen is 'uniform' or 'raise'; found {unseen!r}.")
+        own = self.parameters
+        term = None if prior is None else own.prior_term(prior, [self])
+        return cast(Self, own.maximized(stats, term, unseen=unseen))
+
     def fixed(self, context: Mapping[Any, Any]) -> dict[Discrete, int]:
-        """The codes of the parents that `context` speaks of."""
+        """The codes of the parents that `context` is about."""
         codes: dict[Discrete, int] = {}
         for key, state in context.items():
             axis = find(self.parents, key)
@@ -157,7 +200,7 @@ class DiscreteCPD(ABC):
         return f"({states})"
 
     def to_frame(self, kind: str = "pandas") -> Any:
-        """One row a joint state of the parents, one column a parent, then one a state of the child."""
+        """One row per joint state of the parents; one column per parent, then one per state of the child."""
         return presentation.to_frame(self, kind)
 
     def __repr__(self) -> str:
@@ -179,19 +222,6 @@ def parent_tuple(child: Discrete, given: object) -> tuple[Discrete, ...]:
             raise ScopeError(f"A discrete CPD is over Discrete variables; found {variable!r}.")
     check_scope((*parents, child))
     return parents
-
-
-def decode(places: Ints, variables: Iterable[Discrete]) -> Columns:
-    """The codes of each variable at flat C-order positions.
-
-    >>> a, b = Discrete("a", 2), Discrete("b", 3)
-    >>> [codes.tolist() for codes in decode(np.array([4]), (a, b)).values()]
-    [[1], [1]]
-    """
-    columns: Columns = {}
-    for variable in reversed(tuple(variables)):
-        places, columns[variable] = np.divmod(places, variable.num_states)
-    return dict(reversed(columns.items()))
 
 
 def chunks(num_rows: int) -> Iterator[slice]:
@@ -225,7 +255,10 @@ def check_rows(rows: Floats, owner: object, where: Any, tolerance: float = TOLER
     row = rows[first]
     if not np.isfinite(row).all() or (row < 0).any():
         bad = row[~(np.isfinite(row) & (row >= 0))][0]
-        raise ModelError(f"{owner!r}: the row {where(first)} has the entry {bad}. Probabilities are finite and >= 0.")
+        raise ModelError(
+            f"{owner!r}: the row {where(first)} has the entry {bad}. Probabilities are finite and >= 0, and a row of "
+            "them sums to one."
+        )
     raise ModelError(
         f"{owner!r}: the row {where(first)} sums to {sums[first]:.12g}, off by {sums[first] - 1.0:.3g}. "
         "Rows sum to one; TableCPD.normalized divides by the sums."

@@ -1,4 +1,4 @@
-r"""Independent causal influences: the child is the largest of what each parent, and a leak, contributes.
+r"""Independent causal influences: the child is the largest of what each parent, and a leak, contribute.
 
 $$X = \max(Z_0, Z_1, \dots, Z_n), \qquad P(X \le x \mid \mathbf u) = P(Z_0 \le x) \prod_i P(Z_i \le x \mid u_i)$$
 
@@ -13,7 +13,7 @@ Reference: Koller & Friedman, section 5.4; Diez & Galan (2003), Efficient comput
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,10 +50,26 @@ class Influences:
         for array in (self.leak, *self.effects):
             array.setflags(write=False)
 
+    @classmethod
+    def stacked(cls, rows: Floats, sizes: Sequence[int], order: tuple[int, ...]) -> Influences:
+        """The contributions in these rows: that of the leak, then `sizes[i]` rows for the states of parent $i$."""
+        leak, *effects = np.split(rows, np.cumsum([1, *sizes])[:-1])
+        return cls(leak[0], tuple(effects), order)
+
+    @property
+    def rows(self) -> Floats:
+        """All contributions, one row each: the leak's, then those of each parent's states."""
+        return np.concatenate([self.leak[None, :], *self.effects])
+
+    @property
+    def level_of(self) -> Ints:
+        """The level of each code of the child."""
+        return np.argsort(self.order)
+
     def probabilities(self, codes: list[Ints], num_rows: int) -> Floats:
         """The distribution over the child's codes for each row of parent codes.
 
-        Cost: one pass over levels, a parent at a time; no table.
+        Cost: one pass over levels for each parent; no table.
         """
         levels = np.tile(self.leak, (num_rows, 1))
         for effect, column in zip(self.effects, codes, strict=True):
@@ -131,6 +147,24 @@ class Influences:
             found.append(table * _summed(at * all_reach[:, None] + lower * gap[:, None], column, len(table)))
         return score, found
 
+    def expected_in_table(self, marginal: Floats) -> list[Floats]:
+        """The expected counts of each contribution, given the counts of joint states of parents and child."""
+        codes, counts = _cells_of(marginal)
+        return self.expected(codes[:, :-1], self.level_of[codes[:, -1]], counts)[1]
+
+    def expected_in_chain(self, marginals: Sequence[Floats]) -> list[Floats]:
+        """The expected counts of each contribution, given the counts over the factors of the chain.
+
+        The maximum so far acts as one more, certain, parent.
+        """
+        last, k = len(marginals) - 1, len(self.leak)
+        found = Influences(self.leak, self.effects[:1], tuple(range(k))).expected_in_table(marginals[0])
+        for i in range(1, last + 1):
+            order = self.order if i == last else tuple(range(k))
+            step = Influences(np.eye(k)[0], (np.eye(k), self.effects[i]), order)
+            found.append(step.expected_in_table(marginals[i])[2])
+        return found
+
 
 def _summed(weights: Floats, column: Ints, num_states: int) -> Floats:
     """The rows of `weights` added up by the state in `column`."""
@@ -167,3 +201,10 @@ def _leave_one_out(factors: Floats) -> Floats:
     before = np.cumprod(np.concatenate([ones, factors[:-1]]), axis=0)
     after = np.cumprod(np.concatenate([ones, factors[:0:-1]]), axis=0)[::-1]
     return np.asarray(before * after)
+
+
+def _cells_of(marginal: Floats) -> tuple[Ints, Floats]:
+    """The joint codes with a positive count, and their counts."""
+    flat = marginal.reshape(-1)
+    seen = np.flatnonzero(flat > 0)
+    return np.column_stack(np.unravel_index(seen, marginal.shape)).astype(np.int64), flat[seen]

@@ -5,12 +5,15 @@ $$p(\mathbf y \mid \mathbf u, d) = \sum_m \pi_m(\mathbf u)\, N(\mathbf y; \mathb
 
 over the rows $m$ with the discrete parents at $d$. The data are the parameters.
 
+All sums are of logarithms: far from all data every kernel underflows, and what is left are their ratios.
+
 Reference: Koller & Friedman, box 17.B; Hofmann & Tresp (1995).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
@@ -21,17 +24,88 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.leastsquares import least_squares
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.parzen import Samples, best_width, chunks, log_kernels, log_normalized, log_sum
+from sepset.cpds.lineargaussian import LinearGaussian, checked_parents
+from sepset.cpds.parameters import ROUNDING, Parameters, PriorTerm
+from sepset.cpds.registry import Fields, discrete_and_real, registered
+from sepset.data.scatter import Scatter
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
-from sepset.factors.algebra import AnyVariable, Assignment, Columns, check_scope, find, num_entries
+from sepset.factors.algebra import AnyVariable, Assignment, Columns, find, num_entries
 from sepset.factors.coordinates import columns, entries, findings, matrix, states_of, width as coordinates
 from sepset.factors.draws import generator
 from sepset.factors.moments import GaussianMixture, freeze
 from sepset.factors.presentation import conditional
 from sepset.variables.variable import Discrete, Vector
 
+CELLS = 1_000_000
+"""Pairs of rows and kernels held at a time."""
 
+WIDTHS = np.logspace(-4.0, 1.5, 23)
+"""The widths tried first, in standard deviations."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class Samples:
+    """Weighted rows in each of several contexts: the statistics of a density that is its own data; `+` joins them.
+
+    >>> (Samples.of([[1.0], [2.0]]) + Samples.of([[3.0]])).num_rows
+    3
+    """
+
+    points: tuple[Floats, ...]
+    weights: tuple[Floats, ...]
+
+    def __init__(self, points: tuple[Floats, ...], weights: tuple[Floats, ...]) -> None:
+        for array in (*points, *weights):
+            array.setflags(write=False)
+        freeze(self, points=points, weights=weights)
+
+    @classmethod
+    def of(
+        cls, rows: ArrayLike, weights: ArrayLike | None = None, *, context: Ints | None = None, num_contexts: int = 1
+    ) -> Samples:
+        """The rows of each context, those of weight zero left out."""
+        x = np.asarray(rows, dtype=np.float64)
+        share = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
+        place = np.zeros(len(x), np.int64) if context is None else context
+        if x.ndim != 2 or not np.isfinite(x).all():
+            raise DataError(f"Kernels stand on complete finite rows; found the shape {x.shape} or cells that are not.")
+        parts = [(place == c) & (share > 0) for c in range(num_contexts)]
+        return cls(tuple(x[at] for at in parts), tuple(share[at] for at in parts))
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows in all contexts."""
+        return sum(len(p) for p in self.points)
+
+    @property
+    def size(self) -> int:
+        """The number of columns."""
+        return int(self.points[0].shape[1])
+
+    def scatter(self, context: int) -> Scatter:
+        """The count, mean and centered products of one context's rows."""
+        return Scatter.of(self.points[context], self.weights[context])
+
+    def deviations(self) -> Floats:
+        """The standard deviation of each column within contexts; one where a column never varies."""
+        scatters = [self.scatter(c) for c in range(len(self.points))]
+        squares = sum((np.diagonal(s.products) for s in scatters), np.zeros(self.size))
+        count = max(sum(s.count for s in scatters), 1e-300)
+        found = np.sqrt(squares / count)
+        return np.where(found > 0, found, 1.0)
+
+    def __add__(self, other: Samples) -> Samples:
+        if len(self.points) != len(other.points) or self.size != other.size:
+            raise DataError(f"{self!r} and {other!r} are about different columns or contexts.")
+        points = zip(self.points, other.points, strict=True)
+        weights = zip(self.weights, other.weights, strict=True)
+        return Samples(tuple(map(np.concatenate, points)), tuple(map(np.concatenate, weights)))
+
+    def __repr__(self) -> str:
+        return f"Samples({self.num_rows} rows, {self.size} columns, {len(self.points)} contexts)"
+
+
+@registered("kernel")
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
 class KernelCPD:
     r"""The density of a real child given its parents, as smooth as its data with a Gaussian kernel on each row.
@@ -46,7 +120,7 @@ class KernelCPD:
             that rows left out one at a time are predicted best.
         given: the real parents.
         by: the discrete parents; each of their joint states has rows of its own.
-        weights: one a row.
+        weights: one per row.
         block: the parameters' name; equal blocks are tied.
 
     Cost: one kernel for each row asked and each row stored.
@@ -76,7 +150,9 @@ class KernelCPD:
         weights: ArrayLike | None = None,
         block: ParameterBlock | str | None = None,
     ) -> None:
-        reals, states = _parents(child, given, by)
+        if not isinstance(child, Vector):
+            raise ScopeError(f"A KernelCPD has a real child; {child!r} is not. Use TableCPD, or LogisticCPD.")
+        reals, states = checked_parents(child, given, by)
         size = coordinates((*reals, child))
         nothing = tuple(np.zeros((0, size)) for _ in range(num_entries(states)))
         empty = Samples(nothing, tuple(np.zeros(0) for _ in nothing))
@@ -148,11 +224,11 @@ class KernelCPD:
         return np.log(self.samples.weights[context]) + log_kernels(u, stored, width[:split])
 
     def log_probability(self, rows: Columns) -> Floats:
-        """The logarithm of the density of the child given its parents, a value a row."""
+        """The logarithm of the density of the child given its parents, one value per row."""
         return self._log_density(rows, given_parents=True)
 
     def log_joint(self, rows: Columns) -> Floats:
-        r"""$\log\tilde p(\mathbf u, \mathbf y \mid d)$: child and real parents together, a value a row."""
+        r"""$\log\tilde p(\mathbf u, \mathbf y \mid d)$: child and real parents together, one value per row."""
         return self._log_density(rows, given_parents=False)
 
     def _log_density(self, rows: Columns, *, given_parents: bool) -> Floats:
@@ -288,11 +364,24 @@ class KernelCPD:
             points[c], weights[c] = self.samples.points[c], self.samples.weights[c]
         kept = Samples(tuple(points), tuple(weights))
         width = best_width(kept, self._split) if self.width is None else self.width
-        return self._with(kept, width)
+        return self.with_samples(kept, width)
+
+    @classmethod
+    def from_form(cls, child: Vector, parents: tuple[AnyVariable, ...], fields: Fields, block: str | None) -> KernelCPD:
+        """The CPD that a file states."""
+        by, given = discrete_and_real(parents)
+        bare = cls(child, given=given, by=by, block=block)
+        shapes = {"width": (-1,), "points": (-1, bare.samples.size), "weights": (-1,), "rows": (num_entries(by),)}
+        return bare.parameters.with_arrays({name: fields[name].array(shape) for name, shape in shapes.items()})
+
+    @property
+    def parameters(self) -> KernelParameters:
+        """The rows and the widths, and everything that learning asks about them."""
+        return KernelParameters(self)
 
     def with_width(self, width: ArrayLike) -> KernelCPD:
         """The same rows with kernels of another width."""
-        return self._with(self.samples, _widths(width, self.samples.size, self.child))
+        return self.with_samples(self.samples, _widths(width, self.samples.size, self.child))
 
     def with_best_width(
         self, folds: int | None = None, *, scale: ArrayLike | None = None, seed: int | np.random.Generator = 0
@@ -310,9 +399,10 @@ class KernelCPD:
         if folds is not None:
             rng = generator(seed)
             parts = [rng.permutation(len(points)) % folds for points in self.samples.points]
-        return self._with(self.samples, best_width(self.samples, self._split, scale=scale, folds=parts))
+        return self.with_samples(self.samples, best_width(self.samples, self._split, scale=scale, folds=parts))
 
-    def _with(self, samples: Samples, width: Floats) -> KernelCPD:
+    def with_samples(self, samples: Samples, width: Floats | None) -> KernelCPD:
+        """The same variables with other rows and widths, which are not checked."""
         result = KernelCPD.__new__(KernelCPD)
         freeze(result, child=self.child, given=self.given, by=self.by, block=self.block, width=width, samples=samples)
         return result
@@ -321,22 +411,56 @@ class KernelCPD:
         return f"{conditional((self.child,), self.parents, 'KernelCPD')[:-1]}; {self.num_rows} rows)"
 
 
-def _parents(
-    child: Vector, given: Iterable[Vector] | Vector, by: Iterable[Discrete] | Discrete
-) -> tuple[tuple[Vector, ...], tuple[Discrete, ...]]:
-    if not isinstance(child, Vector):
-        raise ScopeError(f"A KernelCPD has a real child; {child!r} is not. Use TableCPD, or LogisticCPD.")
-    reals = (given,) if isinstance(given, Vector | Discrete) else tuple(given)
-    states = (by,) if isinstance(by, Vector | Discrete) else tuple(by)
-    for real in reals:
-        if not isinstance(real, Vector):
-            raise ScopeError(f"given= takes the real parents of {child.name}; {real!r} belongs in by=.")
-    for state in states:
-        if not isinstance(state, Discrete):
-            raise ScopeError(f"by= takes the discrete parents of {child.name}; {state!r} belongs in given=.")
-    scope: tuple[AnyVariable, ...] = (*states, *reals, child)
-    check_scope(scope)
-    return reals, states
+@dataclass(frozen=True, eq=False, repr=False)
+class KernelParameters(Parameters[KernelCPD, Samples]):
+    """The rows and the widths of a kernel density: it is its data, so that only complete rows can teach it."""
+
+    @property
+    def arrays(self) -> dict[str, Floats]:
+        """The widths (none where they are to be chosen), the rows and their weights, and how many each context has."""
+        samples, width = self.cpd.samples, self.cpd.width
+        return {
+            "width": np.zeros(0) if width is None else width,
+            "points": np.concatenate(samples.points),
+            "weights": np.concatenate(samples.weights),
+            "rows": np.array([float(len(points)) for points in samples.points]),
+        }
+
+    def with_arrays(self, arrays: Mapping[str, Floats], tolerance: float = ROUNDING) -> KernelCPD:
+        """The CPD with these rows, however many they are; what does not fit is refused."""
+        size, contexts = self.cpd.samples.size, len(self.cpd.samples.points)
+        made = {name: np.array(array, dtype=np.float64, order="C") for name, array in arrays.items()}
+        if made.keys() != self.arrays.keys() or not all(np.isfinite(array).all() for array in made.values()):
+            raise ModelError(f"{self.cpd!r} takes finite arrays {', '.join(self.arrays)}; found {', '.join(made)}.")
+        width, points, weights, rows = (made[name] for name in ("width", "points", "weights", "rows"))
+        if points.shape != (len(weights), size) or rows.shape != (contexts,) or rows.sum() != len(weights):
+            found = f"{points.shape} numbers, {weights.shape} weights and contexts of {rows.tolist()} rows"
+            raise ModelError(f"{self.cpd!r} takes {size} numbers and one weight per row; found {found}.")
+        if not ((weights > 0).all() and (rows >= 0).all() and (rows == rows.astype(np.int64)).all()):
+            raise ModelError(f"{self.cpd!r} takes weights > 0, and whole numbers of rows; found others.")
+        if (len(width) == 0 and len(points)) or (len(width) and (width.shape != (size,) or not (width > 0).all())):
+            raise ModelError(f"{self.cpd!r} takes {size} widths > 0 for its rows; found {width.tolist()}.")
+        return self.from_arrays(made)
+
+    def from_arrays(self, arrays: Mapping[str, Floats]) -> KernelCPD:
+        """The CPD with these rows and widths."""
+        ends = np.cumsum(arrays["rows"].astype(np.int64))[:-1]
+        points, weights = (tuple(np.split(arrays[name], ends)) for name in ("points", "weights"))
+        width = arrays["width"] if len(arrays["width"]) else None
+        return self.cpd.with_samples(Samples(points, weights), width)
+
+    def maximized(
+        self,
+        stats: Samples,
+        prior: PriorTerm | None = None,
+        *,
+        unseen: object = "raise",
+        cpds: Sequence[KernelCPD] = (),
+    ) -> KernelCPD:
+        """The CPD on these rows."""
+        if unseen not in ("raise", "keep"):
+            raise NotApplicable(f"{self.cpd!r} is its rows; there unseen= is 'raise' or 'keep', not {unseen!r}.")
+        return self.cpd.from_statistics(stats, unseen="raise" if unseen == "raise" else "keep")
 
 
 def _widths(width: ArrayLike, size: int, child: Vector) -> Floats:
@@ -346,3 +470,118 @@ def _widths(width: ArrayLike, size: int, child: Vector) -> Floats:
     if not (np.isfinite(array).all() and (array > 0).all()):
         raise ModelError(f"The kernels of {child.name} need finite widths > 0; found {array.tolist()}.")
     return np.broadcast_to(array, (size,)).copy()
+
+
+def log_kernels(at: Floats, points: Floats, width: Floats) -> Floats:
+    r"""$\log\prod_i N(x_i; x_i[m]; \alpha_i^2)$: one row per point of `at`, one column per kernel.
+
+    >>> log_kernels(np.zeros((1, 1)), np.zeros((1, 1)), np.ones(1)).round(6).tolist()
+    [[-0.918939]]
+    """
+    total = np.zeros((len(at), len(points)))
+    for i, alpha in enumerate(width):
+        apart = (at[:, i, None] - points[:, i]) / alpha
+        total -= 0.5 * apart * apart
+    return np.asarray(total - np.log(width).sum() - 0.5 * len(width) * math.log(2.0 * math.pi))
+
+
+def log_sum(logs: Floats) -> Floats:
+    r"""$\log\sum_m e^{l_m}$ of each row.
+
+    >>> log_sum(np.array([[-2000.0, -2000.0]])).round(6).tolist()
+    [-1999.306853]
+    """
+    top = logs.max(axis=1, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.exp(logs - top).sum(axis=1)) + top[:, 0])
+
+
+def log_normalized(logs: Floats) -> Floats:
+    """Each row of log weights less the logarithm of their sum.
+
+    The largest is taken off first: far from all data it would swallow the digits of the others.
+
+    >>> np.exp(log_normalized(np.array([[-1e12, -1e12]]))).tolist()
+    [[0.5, 0.5]]
+    """
+    apart = logs - logs.max(axis=1, keepdims=True)
+    return np.asarray(apart - np.log(np.exp(apart).sum(axis=1, keepdims=True)))
+
+
+def chunks(num_rows: int, num_points: int) -> Iterator[slice]:
+    """Ranges of rows whose kernels fit the memory meant for them."""
+    step = max(CELLS // max(num_points, 1), 1)
+    return (slice(start, min(start + step, num_rows)) for start in range(0, num_rows, step))
+
+
+def held_out_log_likelihood(samples: Samples, width: Floats, split: int, folds: list[Ints] | None = None) -> float:
+    r"""The log density of each row's last columns given the first, by the kernels of other rows only.
+
+    $$\sum_m w_m \log \tilde p_{-m}(\mathbf y[m] \mid \mathbf u[m])$$
+
+    Args:
+        samples: the rows.
+        width: one per column.
+        split: how many columns come before the bar.
+        folds: the part each row belongs to, by context; by default every row is a part of its own (leave one out). A
+            row is scored by the rows of other parts; rows that have none are not scored.
+
+    >>> samples = Samples.of([[0.0], [1.0], [3.0]])
+    >>> round(held_out_log_likelihood(samples, np.array([1.9019]), 0), 4)
+    -6.395
+    """
+    total = 0.0
+    for c, (points, weights) in enumerate(zip(samples.points, samples.weights, strict=True)):
+        labels = np.arange(len(points)) if folds is None else folds[c]
+        log_weights = np.log(weights)
+        for part in chunks(len(points), len(points)):
+            other = labels[part, None] != labels
+            scored = other.any(axis=1)
+            x, share = points[part][scored], np.where(other, log_weights, -np.inf)[scored]
+            above = log_normalized(share + log_kernels(x[:, :split], points[:, :split], width[:split]))
+            score = log_sum(above + log_kernels(x[:, split:], points[:, split:], width[split:]))
+            total += float(weights[part][scored] @ score)
+    return total
+
+
+def best_width(
+    samples: Samples, split: int, *, scale: ArrayLike | None = None, folds: list[Ints] | None = None
+) -> Floats:
+    """The width of each column that maximizes the held-out log-likelihood: one number times the columns' scales.
+
+    The likelihood of the rows under their own kernels grows without bound as widths shrink, so that rows are scored by
+    others. Where each row has an exact copy even that grows without bound, and is refused.
+
+    Args:
+        samples: at least two rows in some context.
+        split: how many columns come before the bar.
+        scale: the units of the columns; by default their standard deviations within contexts.
+        folds: as in `held_out_log_likelihood`.
+
+    Cost: quadratic in the number of rows of a context, some forty times.
+    Reference: Koller & Friedman, box 17.B.
+
+    >>> best_width(Samples.of([[0.0], [1.0], [3.0]]), 0).round(4).tolist()
+    [1.9019]
+    """
+    from scipy.optimize import minimize_scalar
+
+    if max(len(p) for p in samples.points) < 2:
+        raise DataError(f"A width is chosen by scoring rows with others; {samples!r} leave none. Give width=.")
+    units = samples.deviations() if scale is None else np.asarray(scale, dtype=np.float64)
+
+    def loss(log_width: float) -> float:
+        return -held_out_log_likelihood(samples, units * math.exp(log_width), split, folds)
+
+    grid = np.log(WIDTHS)
+    losses = np.array([loss(w) for w in grid])
+    place = int(losses.argmin())
+    if place == 0:
+        raise DataError(
+            "The narrower the kernels, the better they predict held-out rows: rows repeat exactly, or the child does "
+            "not vary. Collapse equal rows, or give width=."
+        )
+    ends = float(grid[place - 1]), float(grid[min(place + 1, len(grid) - 1)])
+    found = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-7})
+    return np.asarray(units * math.exp(found.x if found.fun <= losses[place] else grid[place]))

@@ -9,34 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.base.leastsquares import least_squares
+from sepset.base.leastsquares import LinearFit, least_squares
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.priors.weights import Laplace, Normal
-from sepset.cpds.regression import TIGHT, penalized, residual_shares
-from sepset.data.scatter import Scatters, check_range
+from sepset.cpds.priors.weights import WeightPrior
+from sepset.cpds.registry import Fields, discrete_and_real, registered
+from sepset.cpds.regression import penalized
+from sepset.cpds.regressionparameters import RegressionParameters
+from sepset.data.scatter import Scatter, Scatters, check_range
 from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, axis_of, check_scope, find, num_entries
 from sepset.factors.canonical import LOG_2PI, Cholesky, Forms
-from sepset.factors.coordinates import check_finite, columns, entries, matrix, places, shaped, states_of, width
+from sepset.factors.coordinates import check_finite, columns, entries, matrix, shaped, states_of, width
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.hybrid import CanonicalTable, simplest
-from sepset.factors.moments import Gaussian, check_covariances, freeze, square_roots
+from sepset.factors.moments import check_covariances, freeze, square_roots
 from sepset.factors.presentation import conditional
 from sepset.variables.variable import Discrete, Vector
 
 
+@registered("linear_gaussian")
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
 class LinearGaussian:
-    r"""The density of a real child that is linear in its real parents, one line for each state of its discrete ones.
+    r"""The density of a real child, linear in its real parents: one regression for each state of its discrete ones.
 
     A zero variance is a deterministic relation: it can be sampled and learned, but has no canonical form, so `factors`
     refuses it.
@@ -44,7 +45,7 @@ class LinearGaussian:
     Args:
         child: a `Real` or `Vector`; a discrete child of real parents is outside the family.
         intercept: $a_d$; by default zero.
-        coefficients: $B_d$, one column a coordinate of `given`; or a mapping from parent to its columns.
+        coefficients: $B_d$, one column per coordinate of `given`; or a mapping from parent to its columns.
         covariance: $C_d$; a variance for a `Real`.
         given: the real parents.
         by: the discrete parents. Parameters may then be shaped like their states; one value serves all of them.
@@ -76,7 +77,8 @@ class LinearGaussian:
         by: Iterable[Discrete] | Discrete = (),
         block: ParameterBlock | str | None = None,
     ) -> None:
-        reals, states = _checked_parents(child, given, by)
+        _check_child(child)
+        reals, states = checked_parents(child, given, by)
         shape = tuple(v.num_states for v in states)
         size = child.size
         a = shaped(np.zeros(size) if intercept is None else intercept, shape, (size,), f"intercepts of {child.name}")
@@ -96,7 +98,8 @@ class LinearGaussian:
         >>> LinearGaussian.standard(Real("y"), given=Real("x"), by=Discrete("d", 3)).covariance.ravel().tolist()
         [1.0, 1.0, 1.0]
         """
-        reals, states = _checked_parents(child, given, by)
+        _check_child(child)
+        reals, states = checked_parents(child, given, by)
         num, size = num_entries(states), child.size
         made, covariance = cls.__new__(cls), np.zeros((num, size, size))
         covariance[:, range(size), range(size)] = 1.0
@@ -173,7 +176,7 @@ class LinearGaussian:
         return mean
 
     def log_probability(self, rows: Columns) -> Floats:
-        """The logarithm of the density of the child given its parents, a value a row."""
+        """The logarithm of the density of the child given its parents, one value per row."""
         num_rows = num_rows_of(rows, self.child, self)
         entry = joint_codes(rows, self.by, num_rows, self)
         chol = self._cholesky("has no density")
@@ -183,12 +186,12 @@ class LinearGaussian:
         return np.asarray(-constant[entry] - 0.5 * (white**2).sum(axis=1))
 
     def log_likelihood(self, stats: Floats | Scatters) -> float:
-        r"""The log density of all rows with these statistics, which tell it whatever the parameters.
+        r"""The log density of all rows with these statistics, which determine it whatever the parameters.
 
         $$-\tfrac12 \sum_d \left( M_d \log |2\pi C_d| + \operatorname{tr}(C_d^{-1} R_d) \right), \qquad
         R_d = W_d S_d W_d^\top + M_d\, \mathbf r_d \mathbf r_d^\top$$
 
-        with $W = (-B, I)$ and $\mathbf r$ what the line leaves of the means. A context of no weight says nothing.
+        with $W = (-B, I)$ and $\mathbf r$ the residual of the means. A context of no weight adds nothing.
 
         Args:
             stats: what `statistics` or `scatters` returns, or sums of such.
@@ -225,7 +228,7 @@ class LinearGaussian:
         return tuple(v for v in free if _is_constant(flat, free, v))
 
     def statistics(self, codes: Columns, weights: Floats | None = None) -> Floats:
-        r"""The additive statistics, one matrix a joint state of the discrete parents.
+        r"""The additive statistics, one matrix per joint state of the discrete parents.
 
         $$\sum_m w_m \mathbf z_m \mathbf z_m^\top, \qquad \mathbf z = (1, \mathbf u, \mathbf y)$$
         """
@@ -258,7 +261,7 @@ class LinearGaussian:
     def from_statistics(
         self,
         stats: Floats | Scatters,
-        prior: Normal | Laplace | None = None,
+        prior: WeightPrior | None = None,
         *,
         unseen: Literal["raise", "keep"] = "raise",
     ) -> LinearGaussian:
@@ -276,23 +279,30 @@ class LinearGaussian:
 
         Reference: Koller & Friedman, section 17.2.4.
         """
-        if prior is not None and not isinstance(prior, Normal | Laplace):
+        if prior is not None and not isinstance(prior, WeightPrior):
             raise NotApplicable(f"{self!r} takes no prior such as {prior!r}. Use Normal or Laplace, or Bayes and MAP.")
         known = self.centered(stats)
+        empty = np.flatnonzero(known.counts == 0)
+        if empty.size and unseen == "raise":
+            where = states_of(self.by, int(empty[0])) or "asked"
+            raise DataError(f"{self!r} has no data where {where}. Use unseen='keep'.")
+        return self._regressed(known, prior)
+
+    def _regressed(self, known: Scatters, prior: WeightPrior | None) -> LinearGaussian:
+        """Least squares, or penalized least squares, in each context; those without rows stay."""
         if not self.given and (known.counts > 0).all():
             return self.with_parameters(known.means, self.coefficients, known.products / known.counts[:, None, None])
         a, B, C = self.intercept.copy(), self.coefficients.copy(), self.covariance.copy()
         for e, scatter in enumerate(known.contexts):
             if scatter.count > 0:
-                line = (
-                    least_squares(scatter.mean, scatter.products, self.child.size)
-                    if prior is None
-                    else penalized(scatter, prior, self.child.size)
-                )
-                a[e], B[e], C[e] = line.intercept, line.slope, line.residual / scatter.count
-            elif unseen == "raise":
-                raise DataError(f"{self!r} has no data where {states_of(self.by, e) or 'asked'}. Use unseen='keep'.")
+                fit = self._regression(scatter, prior)
+                a[e], B[e], C[e] = fit.intercept, fit.slope, fit.residual / scatter.count
         return self.with_parameters(a, B, C)
+
+    def _regression(self, scatter: Scatter, prior: WeightPrior | None) -> LinearFit:
+        if prior is not None:
+            return penalized(scatter, prior, self.child.size)
+        return least_squares(scatter.mean, scatter.products, self.child.size)
 
     def centered(self, stats: Floats | Scatters) -> Scatters:
         """Statistics of this CPD's shape as centered ones."""
@@ -306,10 +316,31 @@ class LinearGaussian:
         return stats if isinstance(stats, Scatters) else Scatters.from_sums(stats)
 
     def with_parameters(self, intercept: Floats, coefficients: Floats, covariance: Floats) -> LinearGaussian:
-        """The same CPD with these parameters, one entry a joint state of the discrete parents."""
+        """The same CPD with these parameters, one entry per joint state of the discrete parents."""
         result = LinearGaussian.__new__(LinearGaussian)
         result._set(self.child, self.given, self.by, self.block, intercept, coefficients, covariance)
         return result
+
+    @classmethod
+    def from_form(cls, child: Vector, parents: tuple[AnyVariable, ...], fields: Fields, block: str | None) -> Self:
+        """The CPD that a file states."""
+        _check_child(child)
+        by, given = discrete_and_real(parents)
+        num, size = num_entries(by), child.size
+        return cls(
+            child,
+            fields["intercept"].array((num, size)),
+            coefficients=fields["coefficients"].array((num, size, width(given))),
+            covariance=fields["covariance"].array((num, size, size)),
+            given=given,
+            by=by,
+            block=block,
+        )
+
+    @property
+    def parameters(self) -> RegressionParameters:
+        """The regressions, and everything that learning asks about them."""
+        return RegressionParameters(self)
 
     def __repr__(self) -> str:
         return conditional((self.child,), self.parents, "LinearGaussian")
@@ -328,107 +359,12 @@ def _by_context(matrices: Floats, rows: Floats, entry: Ints) -> Floats:
     return found
 
 
-def is_tight(cpd: LinearGaussian, stats: Scatters) -> bool:
-    """Whether the residual of the child is so small in some context that sums of squares have lost its digits."""
-    return bool(cpd.given) and bool((residual_shares(cpd.covariance, stats) < TIGHT).any())
-
-
-def refined(
-    cpds: tuple[LinearGaussian, ...], stats: Scatters, columns: Columns, weights: Floats | None
-) -> tuple[LinearGaussian, ...]:
-    """The regressions of one block, corrected by the residuals of the rows they were estimated from.
-
-    Args:
-        cpds: the CPDs of the block, with the estimate from `stats`.
-        stats: the pooled statistics of the rows.
-        columns: the rows.
-        weights: of each, or None.
-
-    >>> from sepset.variables.variable import Real
-    >>> x, y = Real("x"), Real("y")
-    >>> rows = {x: np.array([0.0, 1e8, 2e8]), y: np.array([1.0, 1e8, 2e8 + 1])}
-    >>> line = LinearGaussian(y, coefficients=0.0, covariance=1.0, given=x)
-    >>> plain = line.from_statistics(line.scatters(rows))
-    >>> round(float(refined((plain,), line.scatters(rows), rows, None)[0].covariance[0, 0, 0]), 9)
-    0.222222222
-    """
-    first, split = cpds[0], width(cpds[0].given)
-    away = first.from_statistics(reduce(add, (_residuals(cpd, stats, columns, weights) for cpd in cpds)), unseen="keep")
-    seen = (stats.counts > 0)[:, None]
-    center = stats.means[:, split:] - np.einsum("cij,cj->ci", first.coefficients, stats.means[:, :split])
-    intercept = np.where(seen, center + away.intercept, first.intercept)
-    slope = np.where(seen[..., None], first.coefficients + away.coefficients, first.coefficients)
-    covariance = np.where(seen[..., None], away.covariance, first.covariance)
-    return tuple(cpd.with_parameters(intercept, slope, covariance) for cpd in cpds)
-
-
-def _residuals(cpd: LinearGaussian, stats: Scatters, columns: Columns, weights: Floats | None) -> Scatters:
-    """The statistics of (real parents, residuals)."""
-    num_rows, split = len(columns[cpd.child]), width(cpd.given)
-    entry = joint_codes(columns, cpd.by, num_rows, cpd)
-    rows = matrix((*cpd.given, cpd.child), columns, num_rows)
-    apart = rows - stats.means[entry]
-    residuals = apart[:, split:] - np.einsum("nij,nj->ni", cpd.coefficients[entry], apart[:, :split])
-    return Scatters.of(np.concatenate([rows[:, :split], residuals], axis=1), entry, len(stats.counts), weights)
-
-
-def joint_gaussian(cpds: Iterable[LinearGaussian]) -> Gaussian:
-    r"""The joint normal distribution of a linear Gaussian network, in any order of its CPDs; zero variances allowed.
-
-    Each child extends the joint by $\mu_y = a + B\mu_u$, $\Sigma_{yx} = B\Sigma_{ux}$ and
-    $\Sigma_{yy} = B\Sigma_{uu}B^\top + C$. The dense reference: quadratic memory, cubic time.
-
-    Reference: Koller & Friedman, theorem 7.3.
-
-    >>> from sepset.variables.variable import Real
-    >>> x, y = Real("x"), Real("y")
-    >>> net = [LinearGaussian(y, 1.0, coefficients=2.0, covariance=0.0, given=x), LinearGaussian(x, covariance=1.0)]
-    >>> joint_gaussian(net).covariance.tolist()
-    [[1.0, 2.0], [2.0, 4.0]]
-    """
-    waiting = list(cpds)
-    check_scope(cpd.child for cpd in waiting)
-    order = _topological(waiting)
-    scope = tuple(cpd.child for cpd in order)
-    mean, covariance = np.zeros(width(scope)), np.zeros((width(scope), width(scope)))
-    for i, cpd in enumerate(order):
-        y, u, past = (places(scope, part) for part in ((cpd.child,), cpd.given, scope[:i]))
-        B = cpd.coefficients[0]
-        mean[y] = cpd.intercept[0] + B @ mean[u]
-        covariance[y[:, None], past] = B @ covariance[u[:, None], past]
-        covariance[past[:, None], y] = covariance[y[:, None], past].T
-        covariance[y[:, None], y] = B @ covariance[u[:, None], u] @ B.T + cpd.covariance[0]
-    return Gaussian._make(scope, mean, covariance)
-
-
-def _topological(waiting: list[LinearGaussian]) -> list[LinearGaussian]:
-    for cpd in waiting:
-        if cpd.by:
-            raise NotApplicable(f"{cpd!r} has discrete parents, so the joint is a mixture. Condition on them first.")
-        for parent in cpd.given:
-            axis_of([c.child for c in waiting], parent)
-    order: list[LinearGaussian] = []
-    placed: set[Vector] = set()
-    while waiting:
-        ready = [c for c in waiting if placed.issuperset(c.given)]
-        if not ready:
-            raise ModelError(f"The CPDs form a cycle through {waiting[0].child.name}. A network has none.")
-        order += ready
-        placed |= {c.child for c in ready}
-        waiting = [c for c in waiting if c.child not in placed]
-    return order
-
-
-def _checked_parents(
+def checked_parents(
     child: Vector, given: Iterable[Vector] | Vector, by: Iterable[Discrete] | Discrete
 ) -> tuple[tuple[Vector, ...], tuple[Discrete, ...]]:
+    """The real and the discrete parents of a real child, each as a tuple; those of the other kind are refused."""
     reals = (given,) if isinstance(given, Vector | Discrete) else tuple(given)
     states = (by,) if isinstance(by, Vector | Discrete) else tuple(by)
-    if not isinstance(child, Vector):
-        raise ScopeError(
-            f"A LinearGaussian has a real child; {child!r} is not. A discrete variable with real parents is outside "
-            "conditional linear Gaussian networks: give it discrete parents, as in TableCPD."
-        )
     for real in reals:
         if not isinstance(real, Vector):
             raise ScopeError(f"given= takes the real parents of {child.name}; {real!r} belongs in by=.")
@@ -440,6 +376,14 @@ def _checked_parents(
     return reals, states
 
 
+def _check_child(child: object) -> None:
+    if not isinstance(child, Vector):
+        raise ScopeError(
+            f"A LinearGaussian has a real child; {child!r} is not. A discrete variable with real parents is outside "
+            "conditional linear Gaussian networks: give it discrete parents, as in TableCPD."
+        )
+
+
 def _coefficients(
     coefficients: ArrayLike | Mapping[Any, ArrayLike] | None,
     given: tuple[Vector, ...],
@@ -449,7 +393,7 @@ def _coefficients(
     what, size = f"coefficients of {child.name}", child.size
     if coefficients is None:
         if given:
-            raise ModelError(f"{child.name} has real parents; give coefficients=, one column a coordinate of them.")
+            raise ModelError(f"{child.name} has real parents; give coefficients=, one column per coordinate of them.")
         coefficients = np.zeros((size, 0))
     if not isinstance(coefficients, Mapping):
         return shaped(coefficients, shape, (size, width(given)), what)

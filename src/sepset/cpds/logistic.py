@@ -2,21 +2,25 @@ r"""Logistic CPDs: sigmoid for a binary child, softmax for more states."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.optimize import minimize, minimize_sparse, softmax
-from sepset.cpds.configurations import Configurations, checked_configurations
-from sepset.cpds.counts import Unseen, check_unseen, column, states_of, unseen_message
+from sepset.cpds.counts import Configurations, column
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD
-from sepset.cpds.priors.weights import Laplace, Normal
-from sepset.errors import DataError, ModelError, NotApplicable
-from sepset.factors.algebra import Columns, Factor, num_entries
+from sepset.cpds.jointstates import JointStates
+from sepset.cpds.parameters import ImaginaryRows, PriorTerm
+from sepset.cpds.priors.dirichlet import RowPrior
+from sepset.cpds.priors.weights import WeightPrior
+from sepset.cpds.registry import Fields, registered
+from sepset.errors import ModelError, NotApplicable
+from sepset.factors.algebra import AnyVariable, Columns, Factor, num_entries
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
@@ -25,18 +29,15 @@ MAX_SUMS = 2**16
 """The most distinct partial sums of weights that the chain of factors may have at one place."""
 
 
-REMEDY = "Give a prior such as Normal(1), or unseen='uniform'."
-"""What to do where a parent's state never occurs."""
-
-
+@registered("logistic")
 class LogisticCPD(DiscreteCPD):
     r"""A child whose log-odds are a sum over its parents: $P(x \mid \mathbf u) \propto \exp(b_x + \sum_i w_{i,u_i,x})$.
 
     Args:
         child: the variable $X$; for two states this is the sigmoid of $b + \sum_i w_{i,u_i}$ for the second state.
-        given: for each parent its weights, `[parent states, child states]`; for a binary child also one log-odds a
-            parent state, or one number for every parent state but the first.
-        bias: one number a child state; for a binary child also the log-odds alone.
+        given: for each parent its weights, `[parent states, child states]`; for a binary child also one log-odds
+            per parent state, or one number for every parent state but the first.
+        bias: one number per child state; for a binary child also the log-odds alone.
         block: the parameters it uses; by default its own, named after the child.
 
     Reference: Koller & Friedman, section 5.4.2.
@@ -128,36 +129,166 @@ class LogisticCPD(DiscreteCPD):
         pairs = zip(self.parents, self.weights, strict=True)
         return tuple(p for p, w in pairs if p not in fixed and _is_flat(w))
 
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Configurations:
-        """The (weighted) counts of the distinct joint states that occur; `+` merges."""
-        return Configurations.of(codes, self.scope, weights, self)
+    @classmethod
+    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+        """The CPD that a file states."""
+        k, sizes = child.num_states, [p.num_states for p in parents]
+        weights = np.split(fields["weights"].array((sum(sizes), k)), np.cumsum(sizes)[:-1])
+        return cls(child, dict(zip(parents, weights, strict=False)), fields["bias"].array((k,)), block=block)
 
-    def from_statistics(self, stats: Configurations, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
-        r"""The logistic CPD of largest likelihood, found by L-BFGS; the problem is concave.
+    @property
+    def parameters(self) -> Weights:
+        """The bias and the weights, and everything that learning asks about them."""
+        return Weights(self)
 
-        First states (of the child and of each parent) have weight zero, which makes the answer unique. Without a
-        prior, weights of perfectly separated data grow until the likelihood stops improving.
 
-        Args:
-            stats: configurations as `statistics` gives them.
-            prior: `Normal` or `Laplace` on the weights (not the bias), or None for maximum likelihood.
-            unseen: parent states that never occur get weight zero ("uniform", the default), or "raise" an error.
+@dataclass(frozen=True, eq=False, repr=False)
+class Weights(JointStates[LogisticCPD]):
+    r"""The bias and the weights of a logistic CPD.
 
-        Reference: Koller & Friedman, section 17.4.4.
-        """
-        check_unseen(unseen)
-        if prior is not None and not isinstance(prior, Normal | Laplace):
-            raise NotApplicable(f"{self!r} takes a Normal or Laplace prior or None; found {prior!r}.")
-        known = checked_configurations(stats, self.scope, self)
-        if unseen == "raise":
-            _refuse_unseen(self, known)
-        fit = _Fit(known, prior.scale**-2.0 if isinstance(prior, Normal) else 0.0)
-        if isinstance(prior, Laplace):
-            found = minimize_sparse(fit.loss, np.zeros(fit.size), fit.on_weights / prior.scale)
+    Those of all first states (of the child and of each parent) are zero in the coordinates, which makes them unique:
+
+    $$\frac{\partial \theta_{x \mid \mathbf u}}{\partial w_{i,s,c}} = 1[u_i = s]\, \theta_{x \mid \mathbf u}
+    \left(1[x = c] - \theta_{c \mid \mathbf u}\right)$$
+
+    Reference: Koller & Friedman, section 17.4.4.
+    """
+
+    @property
+    def arrays(self) -> dict[str, Floats]:
+        """The bias, and the weights of the parents' states one below the other."""
+        k = self.cpd.child.num_states
+        return {"bias": self.cpd.bias, "weights": np.concatenate([np.zeros((0, k)), *self.cpd.weights])}
+
+    def from_arrays(self, arrays: Mapping[str, Floats]) -> LogisticCPD:
+        """The CPD with this bias and these weights."""
+        ends = np.cumsum([p.num_states for p in self.cpd.parents])
+        weights = np.split(arrays["weights"], ends[:-1]) if self.cpd.parents else []
+        for array in weights:
+            array.setflags(write=False)
+        return self.cpd._with(bias=arrays["bias"], weights=tuple(weights))
+
+    def random(self, rng: np.random.Generator, *, interior: bool = False) -> LogisticCPD:
+        """The CPD with standard normal weights and bias."""
+        own = self.arrays
+        weights = rng.normal(size=own["weights"].shape)
+        return self.from_arrays({"weights": weights, "bias": rng.normal(size=own["bias"].shape)})
+
+    def relabels(self, variable: AnyVariable) -> bool:
+        """Yes."""
+        return True
+
+    def relabeled(self, variable: Discrete, order: Ints) -> LogisticCPD:
+        """The weights of a parent's states, or all weights of the child's, in another order."""
+        bias, weights = self.cpd.bias, list(self.cpd.weights)
+        if variable == self.cpd.child:
+            bias, weights = bias[order], [w[:, order] for w in weights]
         else:
-            found = minimize(fit.loss, np.zeros(fit.size))
-        bias, weights = fit.unpack(found)
-        return type(self)(self.child, dict(zip(self.parents, weights, strict=True)), bias, block=self.block)
+            place = self.cpd.parents.index(variable)
+            weights[place] = weights[place][order]
+        return self.from_arrays({"bias": bias.copy(), "weights": np.concatenate(weights)})
+
+    def takes(self, prior: object) -> bool:
+        """Whether it is about weights, or is imaginary rows."""
+        return isinstance(prior, WeightPrior) or super().takes(prior)
+
+    def prior_term(self, prior: object, cpds: Sequence[LogisticCPD], *, is_theta: bool = False) -> PriorTerm:
+        """A density of the weights, or imaginary rows."""
+        if isinstance(prior, RowPrior):
+            return PriorTerm(rows=ImaginaryRows(*prior.rows(cpds)))
+        if isinstance(prior, WeightPrior):
+            return PriorTerm(density=prior)
+        raise NotApplicable(
+            f"{self.cpd!r} takes a prior such as Normal, Laplace or ImaginaryData; found {prior!r}. A list of priors "
+            "serves a mixed network."
+        )
+
+    @property
+    def remedy(self) -> str:
+        """What to do where a parent's state never occurs."""
+        return "Give a prior such as Normal(1), or unseen='uniform'."
+
+    def fitted(self, stats: Configurations, prior: PriorTerm | None) -> LogisticCPD:
+        r"""The weights of largest likelihood, or posterior, found by L-BFGS; the problem is concave.
+
+        Without a prior, weights of perfectly separated data grow until the likelihood stops improving; parents' states
+        that never occur get weight zero.
+        """
+        density: WeightPrior | None = None if prior is None else prior.density
+        fit = _Fit(stats, 0.0 if density is None else density.precision)
+        if density is not None and density.rate > 0:
+            return self.at(minimize_sparse(fit.loss, np.zeros(fit.size), self.penalized * density.rate))
+        return self.at(minimize(fit.loss, np.zeros(fit.size)))
+
+    def keeping(self, made: LogisticCPD, unseen: Sequence[Bools]) -> LogisticCPD:
+        """An estimate with the weights of this CPD for parents' states that never occur."""
+        silent = np.concatenate([np.zeros(0, np.bool_), *unseen])[:, None]
+        own, new = self.of(self.at(self.coordinates)).arrays, self.of(made).arrays
+        return self.from_arrays({"bias": new["bias"], "weights": np.where(silent, own["weights"], new["weights"])})
+
+    @property
+    def coordinates(self) -> Floats:
+        """The bias, then each parent's weights, relative to first states."""
+        odds = [w - w[:, :1] for w in self.cpd.weights]
+        bias = self.cpd.bias - self.cpd.bias[0] + sum(o[0] for o in odds)
+        return np.concatenate([bias[1:], *((o - o[:1])[1:, 1:].reshape(-1) for o in odds)])
+
+    def at(self, coordinates: Floats) -> LogisticCPD:
+        """The CPD with these weights."""
+        k, sizes = self.cpd.child.num_states, [p.num_states - 1 for p in self.cpd.parents]
+        rows = np.zeros((1 + sum(sizes), k))
+        rows[:, 1:] = coordinates.reshape(len(rows), k - 1)
+        parts = np.split(rows[1:], np.cumsum(sizes)[:-1]) if sizes else []
+        weights = [np.concatenate([np.zeros((1, k)), part]) for part in parts]
+        return self.from_arrays({"bias": rows[0], "weights": np.concatenate([np.zeros((0, k)), *weights])})
+
+    def score_slope(self, stats: Floats) -> Floats:
+        """Counts less expected counts, summed by parent's state."""
+        counts = stats.reshape([v.num_states for v in self.cpd.scope])
+        return self._by_state(counts - self.cpd.to_table().values * counts.sum(axis=-1, keepdims=True))
+
+    def information(self, stats: Floats) -> Floats:
+        """The variances of the counts, summed by parent's state."""
+        counts, share = stats.reshape([v.num_states for v in self.cpd.scope]), self.cpd.to_table().values
+        return self._by_state(share * (1.0 - share) * counts.sum(axis=-1, keepdims=True))
+
+    def _by_state(self, table: Floats) -> Floats:
+        """The sums of a table over all but the child, then over all but the child and each parent, first states out."""
+        child = table.ndim - 1
+        parts = [table.sum(axis=tuple(range(child)))[1:]]
+        for axis in range(child):
+            rest = tuple(a for a in range(child) if a != axis)
+            parts.append(table.sum(axis=rest)[1:, 1:].reshape(-1))
+        return np.concatenate(parts)
+
+    @property
+    def penalized(self) -> Floats:
+        """One for each weight, zero for the bias."""
+        bias = self.cpd.child.num_states - 1
+        return np.repeat([0.0, 1.0], [bias, self.cpd.num_parameters - bias])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Each as a bias or a weight."""
+        own, states = self.cpd.child, self.cpd.child.states[1:]
+        causes = [f"weight of {p.name}={state!r}" for p in self.cpd.parents for state in p.states[1:]]
+        return tuple(f"{what} for {own.name}={state!r}" for what in ("bias", *causes) for state in states)
+
+    @property
+    def values(self) -> Floats:
+        """The same as the coordinates: weights have no constraints."""
+        return self.coordinates
+
+    def moved(self, step: Floats) -> LogisticCPD:
+        """The CPD with its weights moved, those of first states held fixed."""
+        own, more = self.arrays, self.of(self.at(step)).arrays
+        return self.from_arrays({name: own[name] + more[name] for name in own})
+
+    def table_slope(self, slope: Floats) -> Floats:
+        """The slope by the weights."""
+        table = self.cpd.to_table().values
+        towards = table * slope.reshape(table.shape)
+        return self._by_state(towards - table * towards.sum(axis=-1, keepdims=True))
 
 
 class _Fit:
@@ -169,11 +300,6 @@ class _Fit:
         self.k = self.cards[-1]
         self.sizes = [1, *(card - 1 for card in self.cards[:-1])]
         self.size = sum(self.sizes) * (self.k - 1)
-
-    @property
-    def on_weights(self) -> Floats:
-        """One for each number that is a weight, zero for those of the bias."""
-        return np.concatenate([np.zeros(self.k - 1), np.ones(self.size - self.k + 1)])
 
     def unpack(self, flat: Floats) -> tuple[Floats, list[Floats]]:
         rows = np.concatenate([np.zeros((sum(self.sizes), 1)), flat.reshape(sum(self.sizes), self.k - 1)], axis=1)
@@ -199,13 +325,6 @@ class _Fit:
             slopes.append(slope[1:])
             value += 0.5 * self.precision * float((part**2).sum())
         return value, np.concatenate(slopes)[:, 1:].reshape(-1)
-
-
-def _refuse_unseen(cpd: LogisticCPD, known: Configurations) -> None:
-    for axis, parent in enumerate(cpd.parents):
-        silent = np.flatnonzero(known.state_counts(axis) == 0)
-        if silent.size:
-            raise DataError(unseen_message(cpd, silent, parent.num_states, states_of(parent), REMEDY))
 
 
 def _bias(cpd: LogisticCPD, bias: ArrayLike) -> Floats:

@@ -2,27 +2,75 @@ r"""Noisy-or and noisy-max: parents act on the child independently of each other
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.optimize import maximize
-from sepset.cpds.configurations import Configurations, checked_configurations
-from sepset.cpds.counts import Unseen, check_unseen, column, pseudo_counts, states_of, unseen_message
+from sepset.cpds.counts import Configurations, column, decode
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import DiscreteCPD, check_rows
+from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows
 from sepset.cpds.influences import Influences
-from sepset.errors import DataError, ModelError
-from sepset.factors.algebra import Columns, Factor
+from sepset.cpds.jointstates import JointStates, dense_values
+from sepset.cpds.multinomials import exponents, from_logits, logits
+from sepset.cpds.parameters import Contexts, ImaginaryRows, PriorTerm, expected_log
+from sepset.cpds.priors.dirichlet import CellPrior, FamilyPrior, RowPrior
+from sepset.cpds.registry import Fields, registered
+from sepset.errors import DataError, ModelError, NotApplicable
+from sepset.factors.algebra import AnyVariable, Columns, Factor, num_entries
 from sepset.variables.variable import Discrete, State
 
 Effect: TypeAlias = float | Sequence[float] | Mapping[State, float] | Floats
 
 
-class NoisyOr(DiscreteCPD):
+class NoisyCPD(DiscreteCPD):
+    """A child that is the largest of independent contributions; `NoisyOr` and `NoisyMax` say what they are called."""
+
+    __slots__ = ("influences",)
+    influences: Influences
+
+    def _free(self) -> Bools:
+        """Which rows of contributions can be learned, the leak's first."""
+        raise NotImplementedError
+
+    @property
+    def num_parameters(self) -> int:
+        """One less than the child's states for each row of contributions that can be learned."""
+        return int(self._free().sum()) * (self.child.num_states - 1)
+
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
+        codes = [column(rows, parent, num_rows, self) for parent in self.parents]
+        return self.influences.probabilities(codes, num_rows), np.arange(num_rows)
+
+    @property
+    def _is_chain(self) -> bool:
+        return self.influences.is_decomposed(self.parents)
+
+    @property
+    def auxiliaries(self) -> tuple[Discrete, ...]:
+        """The running maxima of the chain; none where the table is smaller."""
+        return self.influences.auxiliaries(self.child, self.parents) if self._is_chain else ()
+
+    def factors(self) -> tuple[Factor, ...]:
+        """A chain of factors, one per parent, or the table where that is smaller."""
+        return self.influences.chain(self.child, self.parents) if self._is_chain else super().factors()
+
+    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
+        """The parents outside `context` that drop out in it, found without a table."""
+        return self.influences.irrelevant(self.parents, self.fixed(context))
+
+    @property
+    def parameters(self) -> Contributions[Self]:
+        """The contributions, and everything that learning asks about them."""
+        return Contributions(self, self._free())
+
+
+@registered("noisy_or")
+class NoisyOr(NoisyCPD):
     r"""A binary child that each parent turns on by itself.
 
     $$P(\text{off} \mid \mathbf u) = (1 - \lambda_0) \prod_i (1 - \lambda_{i, u_i})$$
@@ -30,7 +78,7 @@ class NoisyOr(DiscreteCPD):
     Args:
         child: a variable with two states. It is *on* in its second state, or in True where states are booleans.
         given: for each parent, the probability that it alone turns the child on: one number for all states but the
-            parent's *off* state (its first, or False), or one number a state, in order or by state.
+            parent's *off* state (its first, or False), or one number per state, in order or by state.
         leak: the probability that the child is on by itself.
         on: the child's state that means on, where the default is wrong.
         block: the parameters it uses; by default its own, named after the child.
@@ -45,8 +93,7 @@ class NoisyOr(DiscreteCPD):
     (NoisyOr(fever[2] | flu[2], cold[2]), array([0.1188, 0.8812]))
     """
 
-    __slots__ = ("influences",)
-    influences: Influences
+    __slots__ = ()
 
     def __init__(
         self,
@@ -81,58 +128,25 @@ class NoisyOr(DiscreteCPD):
         """For each parent and each of its states, the probability that it alone turns the child on."""
         return {parent: e[:, 1] for parent, e in zip(self.parents, self.influences.effects, strict=True)}
 
-    @property
-    def num_parameters(self) -> int:
-        """One for the leak (unless it is zero) and one for each state of each parent but off."""
-        return sum(int(rows.sum()) for rows in self._free())
+    @classmethod
+    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+        """The CPD that a file states."""
+        top = fields["top"].whole(0, 1) if "top" in fields else 1
+        bare = cls(
+            child, dict.fromkeys(parents, 0.0), on=child.states[top] if top < child.num_states else None, block=block
+        )
+        return bare.parameters.with_arrays(_arrays(child, parents, fields), TOLERANCE)
 
-    def _free(self) -> list[Bools]:
-        """Which rows can be learned: the leak unless zero, and states that are not off or not zero."""
+    def _free(self) -> Bools:
+        """The leak unless it is zero, and states that are not off or not zero."""
         rows = [np.array([self.leak > 0])]
         for parent, effect in self.effects.items():
             rows.append((np.arange(parent.num_states) != _off_code(parent)) | (effect > 0))
-        return rows
-
-    def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
-        return _select(self, self.influences, rows, num_rows)
-
-    @property
-    def auxiliaries(self) -> tuple[Discrete, ...]:
-        """The running maxima of the chain; none where the table is smaller."""
-        chained = self.influences.is_decomposed(self.parents)
-        return self.influences.auxiliaries(self.child, self.parents) if chained else ()
-
-    def factors(self) -> tuple[Factor, ...]:
-        """A chain of factors, one a parent, or the table where that is smaller."""
-        chained = self.influences.is_decomposed(self.parents)
-        return self.influences.chain(self.child, self.parents) if chained else super().factors()
-
-    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
-        """The parents outside `context` that drop out in it, found without a table."""
-        return self.influences.irrelevant(self.parents, self.fixed(context))
-
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Configurations:
-        """The (weighted) counts of the distinct joint states that occur; `+` merges."""
-        return Configurations.of(codes, self.scope, weights, self)
-
-    def from_statistics(self, stats: Configurations, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
-        r"""The noisy-or of largest likelihood (plus pseudo-counts) found by L-BFGS with gradients from expected counts.
-
-        A leak of zero stays zero, and so do parents in their off state.
-
-        Args:
-            stats: configurations as `statistics` gives them.
-            prior: `Dirichlet` pseudo-counts for each learned pair (off, on), or None for maximum likelihood.
-            unseen: parent states that never occur get one half ("uniform", the default), or "raise" an error.
-
-        Reference: Koller & Friedman, sections 17.4.4 and 19.2.2.
-        """
-        tables = _learned(self, self.influences, self._free(), stats, prior, unseen)
-        given = {parent: table[:, 1] for parent, table in zip(self.parents, tables[1:], strict=True)}
-        return type(self)(self.child, given, float(tables[0][0, 1]), on=self.on, block=self.block)
+        return np.concatenate(rows)
 
 
-class NoisyMax(DiscreteCPD):
+@registered("noisy_max")
+class NoisyMax(NoisyCPD):
     r"""A graded child that is the largest of its parents' independent contributions.
 
     $$P(X \le x \mid \mathbf u) = P(Z_0 \le x) \prod_i P(Z_i \le x \mid u_i)$$
@@ -153,8 +167,7 @@ class NoisyMax(DiscreteCPD):
     (NoisyMax(pain[3] | strain[2], flu[2]), array([0.1 , 0.54, 0.36]))
     """
 
-    __slots__ = ("influences",)
-    influences: Influences
+    __slots__ = ()
 
     def __init__(
         self,
@@ -180,49 +193,263 @@ class NoisyMax(DiscreteCPD):
         """For each parent, the distributions of its contribution, `[parent states, child states]`."""
         return dict(zip(self.parents, self.influences.effects, strict=True))
 
+    @classmethod
+    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+        """The CPD that a file states."""
+        absent = {parent: np.tile(np.eye(child.num_states)[0], (parent.num_states, 1)) for parent in parents}
+        return cls(child, absent, block=block).parameters.with_arrays(_arrays(child, parents, fields), TOLERANCE)
+
+    def _free(self) -> Bools:
+        """All rows but those of certain absence."""
+        return np.asarray(self.influences.rows[:, 0] < 1.0)
+
+
+N = TypeVar("N", bound=NoisyCPD)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Contributions(JointStates[N]):
+    r"""The contributions of a noisy-or or noisy-max: $P(Z_i = z \mid u_i)$, one row for the leak and for each state.
+
+    Their hidden values are counted during EM, so that its estimates are ratios of $\bar M[Z_i = z, u_i]$; complete rows
+    are fitted by L-BFGS, whose gradient is one such count (Fisher's identity).
+
+    Attributes:
+        free: which rows can be learned; others stay as they are, whatever the rows do on the way.
+
+    Reference: Koller & Friedman, sections 17.4.4 and 19.2.2.
+    """
+
+    free: Bools
+
     @property
-    def num_parameters(self) -> int:
-        """One less than the child's states for each row that is not certain absence."""
-        return sum(int(rows.sum()) for rows in self._free()) * (self.child.num_states - 1)
+    def rows(self) -> Floats:
+        """The contributions, the leak's first."""
+        return self.cpd.influences.rows
 
-    def _free(self) -> list[Bools]:
-        """Which rows can be learned: all but those of certain absence."""
-        return [table[:, 0] < 1.0 for table in (self.leak[None, :], *self.influences.effects)]
+    def from_rows(self, rows: Floats) -> N:
+        """The CPD with these contributions, which are not checked."""
+        sizes = [parent.num_states for parent in self.cpd.parents]
+        return self.cpd._with(influences=Influences.stacked(rows, sizes, self.cpd.influences.order))
 
-    def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
-        return _select(self, self.influences, rows, num_rows)
+    def _with_free(self, rows: Floats) -> N:
+        """The CPD with these contributions in the rows that can be learned."""
+        made = self.rows
+        made[self.free] = rows
+        return self.from_rows(made)
 
     @property
-    def auxiliaries(self) -> tuple[Discrete, ...]:
-        """The running maxima of the chain; none where the table is smaller."""
-        chained = self.influences.is_decomposed(self.parents)
-        return self.influences.auxiliaries(self.child, self.parents) if chained else ()
+    def form(self) -> dict[str, Any]:
+        """The code of the highest level, where levels are not in the order of the states."""
+        order = self.cpd.influences.order
+        return {} if order == tuple(range(len(order))) else {"top": order[-1]}
 
-    def factors(self) -> tuple[Factor, ...]:
-        """A chain of factors, one a parent, or the table where that is smaller."""
-        chained = self.influences.is_decomposed(self.parents)
-        return self.influences.chain(self.child, self.parents) if chained else super().factors()
+    @property
+    def arrays(self) -> dict[str, Floats]:
+        """The contribution of the leak, and those of the parents' states one below the other."""
+        return {"leak": self.rows[0], "effects": self.rows[1:]}
 
-    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
-        """The parents outside `context` that drop out in it, found without a table."""
-        return self.influences.irrelevant(self.parents, self.fixed(context))
+    def check_arrays(self, arrays: Mapping[str, Floats], tolerance: float) -> None:
+        """Refuse rows that are not distributions."""
+        check_rows(np.concatenate([arrays["leak"][None], arrays["effects"]]), self.cpd, self._describe, tolerance)
 
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Configurations:
-        """The (weighted) counts of the distinct joint states that occur; `+` merges."""
-        return Configurations.of(codes, self.scope, weights, self)
+    def _describe(self, row: int) -> str:
+        return "(the leak)" if row == 0 else self.describe_context(row - 1)
 
-    def from_statistics(self, stats: Configurations, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
-        """The noisy-max of largest likelihood (plus pseudo-counts) found by L-BFGS with gradients from expected counts.
+    def from_arrays(self, arrays: Mapping[str, Floats]) -> N:
+        """The CPD with these contributions."""
+        return self.from_rows(np.concatenate([arrays["leak"][None], arrays["effects"]]))
 
-        Rows of certain absence (of the leak or of a parent's state) stay as they are.
+    def random(self, rng: np.random.Generator, *, interior: bool = False) -> N:
+        """Every row that can be learned drawn uniformly from its simplex, or from its interior."""
+        shape = self.rows.shape
+        drawn = rng.gamma(2.0, size=shape) + 0.05 if interior else rng.exponential(size=shape)
+        return self._with_free((drawn / drawn.sum(axis=1, keepdims=True))[self.free])
 
-        Args:
-            stats: configurations as `statistics` gives them.
-            prior: `Dirichlet` pseudo-counts for each learned row, or None for maximum likelihood.
-            unseen: parent states that never occur get uniform rows (the default), or "raise" an error.
+    def _rows_of(self, parent: Discrete) -> Ints:
+        """The rows of one parent's states."""
+        before = self.cpd.parents[: self.cpd.parents.index(parent)]
+        return 1 + sum(p.num_states for p in before) + np.arange(parent.num_states)
+
+    def relabels(self, variable: AnyVariable) -> bool:
+        """For a parent whose states all contribute; levels of the child are ordered."""
+        return any(p == variable and bool(self.free[self._rows_of(p)].all()) for p in self.cpd.parents)
+
+    def relabeled(self, variable: Discrete, order: Ints) -> N:
+        """The contributions of a parent's states in another order."""
+        if not self.relabels(variable):
+            return super().relabeled(variable, order)
+        rows, own = self.rows, self._rows_of(variable)
+        rows[own] = rows[own[order]]
+        return self.from_rows(rows)
+
+    def takes(self, prior: object) -> bool:
+        """Whether it has pseudo-counts for any row, or is imaginary rows."""
+        return isinstance(prior, RowPrior | CellPrior)
+
+    def prior_term(self, prior: object, cpds: Sequence[N], *, is_theta: bool = False) -> PriorTerm:
+        """The pseudo-counts of the rows that can be learned, or imaginary rows."""
+        if isinstance(prior, RowPrior):
+            if is_theta:
+                raise NotApplicable(
+                    f"{self.cpd!r}: with parameterization='theta' {prior!r} has no mode, since its rows count no "
+                    "contribution by itself. Use parameterization='softmax', or a Dirichlet prior."
+                )
+            return PriorTerm(rows=ImaginaryRows(*prior.rows(cpds)))
+        if not isinstance(prior, CellPrior):
+            fitting = "pseudo-counts such as Dirichlet(1)" if isinstance(prior, FamilyPrior) else "a Dirichlet prior"
+            raise NotApplicable(f"{self.cpd!r} takes {fitting} or None; found {prior!r}.")
+        row = exponents(prior.pseudo_counts((1, self.cpd.child.num_states)), is_theta, self.cpd)
+        return PriorTerm(counts=np.where(self.free[:, None], row, 0.0).reshape(-1))
+
+    def unseen_states(self, stats: Configurations) -> list[Bools]:
+        """The states that never occur among those whose contributions can be learned."""
+        free = [self.free[self._rows_of(parent)] for parent in self.cpd.parents]
+        return [own & unseen for own, unseen in zip(free, super().unseen_states(stats), strict=True)]
+
+    def fitted(self, stats: Configurations, prior: PriorTerm | None) -> N:
+        """The contributions of largest likelihood; parents' states that never occur get uniform ones."""
+        known, shape = self.cpd.influences, self.rows.shape
+        alpha = np.zeros(shape) if prior is None or prior.counts is None else prior.counts.reshape(shape)
+        codes, levels = np.asfortranarray(stats.codes[:, :-1]), known.level_of[stats.codes[:, -1]]
+        start = np.where(self.free[:, None], 1.0 / shape[1], self.rows)
+        sizes = [parent.num_states for parent in self.cpd.parents]
+
+        def expected(tables: list[Floats]) -> tuple[float, list[Floats]]:
+            made = Influences.stacked(tables[0].copy(), sizes, known.order)
+            score, counts = made.expected(codes, levels, stats.counts)
+            return score, [np.concatenate(counts)]
+
+        if expected([start])[0] == -np.inf:
+            raise DataError(f"{self.cpd!r}: the data hold joint states that its fixed parts forbid. Give it a leak.")
+        return self.from_rows(maximize(expected, [start], [self.free], [alpha])[0])
+
+    def keeping(self, made: N, unseen: Sequence[Bools]) -> N:
+        """An estimate with the contributions of this CPD for parents' states that never occur."""
+        silent = np.concatenate([[False], *unseen])[:, None]
+        return self.from_rows(np.where(silent, self.rows, made.influences.rows))
+
+    def for_rows(self, columns: Columns) -> Self:
+        """The same: contributions are few, however many joint states there are."""
+        return self
+
+    @property
+    def zero(self) -> Floats:
+        """A zero for each contribution."""
+        return np.zeros(self.rows.size)
+
+    @property
+    def engine_form(self) -> DiscreteCPD:
+        """The chain, where that is smaller, or the table."""
+        return self.cpd if self.cpd._is_chain else self.cpd.to_table()
+
+    @property
+    def engine_values(self) -> Sequence[Floats]:
+        """The factors of the chain, or the table."""
+        return dense_values(self.cpd)
+
+    def expected(self, marginals: Sequence[Floats]) -> Floats:
+        """The expected counts of contributions, given the marginals along the chain, or over the table."""
+        known = self.cpd.influences
+        is_chain = self.cpd._is_chain
+        return _flat(known.expected_in_chain(marginals) if is_chain else known.expected_in_table(marginals[0]))
+
+    def tally(self, columns: Columns, weights: Floats) -> Floats:
+        """The expected counts of contributions in complete rows."""
+        known, rows = self.cpd.influences, self.statistics(columns, weights)
+        return _flat(known.expected(rows.codes[:, :-1], known.level_of[rows.codes[:, -1]], rows.counts)[1])
+
+    def score(self, stats: Floats) -> float:
+        r"""$\sum \bar M[Z_i = z, u_i] \log P(z \mid u_i)$."""
+        return expected_log(self.rows.reshape(-1), stats)
+
+    def estimate(self, stats: Floats, prior: PriorTerm | None = None) -> N:
+        """Ratios of counts in the rows that can be learned; rows without any stay."""
+        rows = self.rows
+        counts = self.joined(stats, prior).reshape(rows.shape)
+        sums = counts.sum(axis=1, keepdims=True)
+        return self.from_rows(np.divide(counts, sums, out=rows, where=(sums > 0) & self.free[:, None]))
+
+    def expected_contexts(self, stats: Floats) -> Contexts:
+        """The states of each parent, one by one."""
+        return Contexts(stats.reshape(self.rows.shape)[1:].sum(axis=1))
+
+    @property
+    def coordinates(self) -> Floats:
+        """The logits of the rows that can be learned."""
+        return logits(self.rows[self.free]).reshape(-1)
+
+    def at(self, coordinates: Floats) -> N:
+        """The CPD with these logits."""
+        return self._with_free(from_logits(coordinates.reshape(-1, self.rows.shape[1])))
+
+    def score_slope(self, stats: Floats) -> Floats:
+        """Counts less expected counts."""
+        counts, share = stats.reshape(self.rows.shape)[self.free], self.rows[self.free]
+        return np.asarray(counts - share * counts.sum(axis=1, keepdims=True)).reshape(-1)
+
+    def information(self, stats: Floats) -> Floats:
+        """The variances of the counts."""
+        counts, share = stats.reshape(self.rows.shape)[self.free], self.rows[self.free]
+        return np.asarray(share * (1.0 - share) * counts.sum(axis=1, keepdims=True)).reshape(-1)
+
+    @property
+    def written(self) -> Floats:
+        """The contributions, the leak's first."""
+        return self.rows.reshape(-1)
+
+    @property
+    def are_probabilities(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Each as the probability of a level that something brings about by itself; the lowest level gives way."""
+        child, order = self.cpd.child, self.cpd.influences.order
+        causes = ["itself", *(f"{p.name}={state!r}" for p in self.cpd.parents for state in p.states)]
+        return tuple(
+            f"P({child.name}={child.states[code]!r} by {causes[row]})"
+            for row in np.flatnonzero(self.free)
+            for code in order[1:]
+        )
+
+    @property
+    def values(self) -> Floats:
+        """The probabilities of the contributions above the lowest."""
+        return self.rows[self.free, 1:].reshape(-1)
+
+    def moved(self, step: Floats) -> N | None:
+        """The CPD with its contributions moved; None where one would leave [0, 1]."""
+        rows = self.rows[self.free]
+        rows[:, 1:] += step.reshape(len(rows), -1)
+        rows[:, 0] -= step.reshape(len(rows), -1).sum(axis=1)
+        return None if (rows < 0).any() else self._with_free(rows)
+
+    def table_slope(self, slope: Floats) -> Floats:
+        r"""The slope by the contributions: $\theta(\text{row} = \delta_z) - \theta(\text{row} = \delta_0)$ for each.
+
+        The table is linear in each row of contributions.
         """
-        tables = _learned(self, self.influences, self._free(), stats, prior, unseen)
-        return type(self)(self.child, dict(zip(self.parents, tables[1:], strict=True)), tables[0][0], block=self.block)
+        return np.array([(table - lowest) @ slope for lowest, *above in self._vertices() for table in above])
+
+    def _vertices(self) -> Iterator[list[Floats]]:
+        """For each row that can be learned, the tables with that row certain of each level."""
+        count, levels = num_entries(self.cpd.parents), np.eye(self.rows.shape[1])
+        codes = [*decode(np.arange(count), self.cpd.parents).values()]
+        for row in np.flatnonzero(self.free):
+            tables = []
+            for level in levels:
+                rows = self.rows
+                rows[row] = level
+                tables.append(self.from_rows(rows).influences.probabilities(codes, count).reshape(-1))
+            yield tables
+
+
+def _arrays(child: Discrete, parents: tuple[Discrete, ...], fields: Fields) -> dict[str, Floats]:
+    """The contributions that a file states."""
+    leak = fields["leak"].array((child.num_states,))
+    return {"leak": leak, "effects": fields["effects"].array((sum(p.num_states for p in parents), child.num_states))}
 
 
 def _off_code(variable: Discrete) -> int:
@@ -267,36 +494,5 @@ def _contribution(cpd: NoisyMax, effect: ArrayLike, parent: Discrete | None) -> 
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
-def _select(cpd: DiscreteCPD, influences: Influences, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
-    codes = [column(rows, parent, num_rows, cpd) for parent in cpd.parents]
-    return influences.probabilities(codes, num_rows), np.arange(num_rows)
-
-
-def _learned(
-    cpd: DiscreteCPD,
-    influences: Influences,
-    free: list[Bools],
-    stats: object,
-    prior: object,
-    unseen: Unseen,
-) -> list[Floats]:
-    """The contributions (leak first) of largest likelihood; rows that are not free stay."""
-    check_unseen(unseen)
-    known = checked_configurations(stats, cpd.scope, cpd)
-    for axis, parent in enumerate(cpd.parents):
-        silent = np.flatnonzero((known.state_counts(axis) == 0) & free[axis + 1])
-        if silent.size and unseen == "raise":
-            raise DataError(unseen_message(cpd, silent, parent.num_states, states_of(parent)))
-    k = cpd.child.num_states
-    alphas = [pseudo_counts(prior, (1, k), cpd) * rows[:, None] for rows in free]
-    level_of = np.argsort(influences.order)
-    codes, levels = np.asfortranarray(known.codes[:, :-1]), level_of[known.codes[:, -1]]
-    start = [influences.leak[None, :], *influences.effects]
-    start = [np.where(rows[:, None], 1.0 / k, table) for rows, table in zip(free, start, strict=True)]
-
-    def expected(tables: list[Floats]) -> tuple[float, list[Floats]]:
-        return Influences(tables[0][0], tuple(tables[1:]), influences.order).expected(codes, levels, known.counts)
-
-    if expected(start)[0] == -np.inf:
-        raise DataError(f"{cpd!r}: the data hold joint states that its fixed parts forbid. Give it a leak.")
-    return maximize(expected, start, free, alphas)
+def _flat(tables: Sequence[Floats]) -> Floats:
+    return np.concatenate(tables).reshape(-1)

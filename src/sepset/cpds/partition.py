@@ -2,30 +2,25 @@ r"""Partition CPDs: contexts in parts, and one multinomial for each part."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.cpds.counts import (
-    Unseen,
-    checked_counts,
-    checked_weights,
-    column,
-    count,
-    estimate,
-    joint_codes,
-    num_rows_of,
-)
+from sepset.cpds.counts import joint_codes
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows
+from sepset.cpds.multinomials import Rows
+from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, check_size, num_entries
 from sepset.variables.variable import Discrete
 
 
+@registered("partition")
 class PartitionCPD(DiscreteCPD):
     r"""A CPD in which contexts of one part share one distribution: $P(x \mid \mathbf u) = \theta^{k(\mathbf u)}_x$.
 
@@ -36,7 +31,7 @@ class PartitionCPD(DiscreteCPD):
         child: the variable $X$.
         parts: the number of each context's part, shaped like the parents' states (or flat); or a mapping from the
             parents' states (a tuple, or one bare state for one parent) to numbers.
-        distributions: $\theta$, one row a part.
+        distributions: $\theta$, one row per part.
         given: the parents, a variable or a sequence of them.
         block: the parameters it uses; by default its own, named after the child.
 
@@ -67,23 +62,12 @@ class PartitionCPD(DiscreteCPD):
         if rows.ndim != 2 or rows.shape[1] != child.num_states or not len(rows):
             raise ModelError(f"{self!r} needs rows of {child.num_states} probabilities; found the shape {rows.shape}.")
         self._set(parts=_checked_parts(self, parts, len(rows)), distributions=rows)
-        check_rows(rows, self, self.describe_group)
-
-    def _with(self, distributions: Floats) -> Self:
-        other = type(self).__new__(type(self))
-        names = ("child", "parents", "block", "parts")
-        other._set(**{name: getattr(self, name) for name in names}, distributions=distributions)
-        return other
+        check_rows(rows, self, self.parameters.describe_context)
 
     @property
     def num_parameters(self) -> int:
         """One less than the child's states, for each part."""
         return len(self.distributions) * (self.child.num_states - 1)
-
-    @property
-    def sharing_key(self) -> tuple[object, int]:
-        """What CPDs that share a block agree about: the child's states and the number of parts."""
-        return self.child.domain, len(self.distributions)
 
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         return self.distributions, self.parts[joint_codes(rows, self.parents, num_rows, self)]
@@ -92,55 +76,53 @@ class PartitionCPD(DiscreteCPD):
         """The parents outside `context` that drop out in it: exact, by comparing rows."""
         return self.to_table().irrelevant(context)
 
-    @property
-    def parameters(self) -> Floats:
-        """The probabilities of the parts, flat."""
-        return self.distributions.reshape(-1)
+    @classmethod
+    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+        """The CPD that a file states."""
+        rows = fields["rows"].array((-1, child.num_states))
+        return cls(child, fields["parts"].wholes(), rows, parents, block=block)
 
     @property
-    def groups(self) -> Ints:
-        """The part of each parameter."""
-        return np.repeat(np.arange(len(self.distributions)), self.child.num_states)
+    def parameters(self) -> PartitionRows:
+        """The rows of the parts, and everything that learning asks about them."""
+        return PartitionRows(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartitionRows(Rows[PartitionCPD]):
+    r"""The rows of the parts: $\theta^k_x$, with counts $\check M_k[x]$.
+
+    Reference: Koller & Friedman, equation 17.21.
+    """
 
     @property
-    def multiplicities(self) -> Floats:
-        """One for each parameter."""
-        return np.ones(self.distributions.size)
+    def form(self) -> dict[str, Any]:
+        """The part of each context."""
+        return {"parts": self.cpd.parts.tolist()}
 
     @property
-    def sizes(self) -> Floats:
-        """How many joint states of parents and child each parameter stands for."""
-        contexts = np.bincount(self.parts, minlength=len(self.distributions)).astype(np.float64)
-        return np.repeat(contexts, self.child.num_states)
+    def rows(self) -> Floats:
+        """The probabilities, `[parts, states]`."""
+        return self.cpd.distributions
 
-    def cells(self, codes: Columns) -> Ints:
-        """The parameter that each row of codes uses."""
-        num_rows = num_rows_of(codes, self.child, self)
-        part = self.parts[joint_codes(codes, self.parents, num_rows, self)]
-        return np.asarray(part * self.child.num_states + column(codes, self.child, num_rows, self))
+    @property
+    def context_sizes(self) -> Floats:
+        """How many joint states of the parents each part has."""
+        return np.bincount(self.cpd.parts, minlength=len(self.cpd.distributions)).astype(np.float64)
 
-    def describe_group(self, group: int) -> str:
-        """The first context of a part, for messages."""
-        inside = np.flatnonzero(self.parts == group)
-        return f"(part {group}: {self.describe(int(inside[0]))})" if inside.size else f"(part {group})"
+    @property
+    def key(self) -> Hashable:
+        """The child's states and the number of parts: parents may differ."""
+        return type(self.cpd), self.cpd.child.domain, len(self.cpd.distributions)
 
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Floats:
-        r"""The (weighted) counts $\check M_k[x]$ of each part and state, flat; additive."""
-        cells = self.cells(codes)
-        return count(cells, self.distributions.size, checked_weights(weights, len(cells), self))
+    def from_rows(self, rows: Floats) -> PartitionCPD:
+        """The same parts with these rows."""
+        return self.cpd._with(distributions=rows)
 
-    def from_statistics(self, stats: ArrayLike, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
-        r"""The same parts with rows $\theta^k_x = (\check M_k[x] + \alpha) / (\check M_k + \sum \alpha)$.
-
-        Args:
-            stats: counts as `statistics` gives them.
-            prior: `Dirichlet` pseudo-counts (parts by states), or None for maximum likelihood.
-            unseen: parts without data or pseudo-counts become "uniform" (the default), or "raise" an error.
-
-        Reference: Koller & Friedman, equation 17.21.
-        """
-        counts = checked_counts(stats, self.distributions.size, self).reshape(self.distributions.shape)
-        return self._with(estimate(counts, prior, unseen, self, self.describe_group))
+    def describe_context(self, context: int) -> str:
+        """The first context of a part."""
+        inside = np.flatnonzero(self.cpd.parts == context)
+        return f"(part {context}: {self.cpd.describe(int(inside[0]))})" if inside.size else f"(part {context})"
 
 
 def _checked_parts(cpd: PartitionCPD, parts: ArrayLike | Mapping[Any, int], num_parts: int) -> Ints:
@@ -149,7 +131,7 @@ def _checked_parts(cpd: PartitionCPD, parts: ArrayLike | Mapping[Any, int], num_
     flat = _from_mapping(cpd, parts, total) if isinstance(parts, Mapping) else np.asarray(parts)
     shape = tuple(p.num_states for p in cpd.parents)
     if flat.shape not in (shape, (total,)) or (flat.size and flat.dtype.kind not in "iu"):
-        raise ModelError(f"{cpd!r} needs a whole number a context, of shape {shape}; found {flat.dtype} {flat.shape}.")
+        raise ModelError(f"{cpd!r} needs one integer per context, of shape {shape}; found {flat.dtype} {flat.shape}.")
     if flat.size and not (flat.min() >= 0 and flat.max() < num_parts):
         raise ModelError(f"{cpd!r} has parts 0 to {num_parts - 1}; found {int(flat.max())} and {int(flat.min())}.")
     return flat.reshape(-1).astype(np.int64)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sepset.cpds.counts import decode
 from sepset.factors.algebra import check_size, num_entries
 from sepset.factors.presentation import conditional, frame
 from sepset.variables.variable import State
@@ -32,8 +33,6 @@ def head(cpd: DiscreteCPD) -> list[str]:
 
 def grid(cpd: DiscreteCPD, limit: int) -> Iterator[tuple[tuple[State, ...], list[float]]]:
     """The first rows as (parents' states, probabilities); never a whole table."""
-    from sepset.cpds.discrete import decode
-
     num_rows = min(num_entries(cpd.parents), limit)
     codes = decode(np.arange(num_rows), cpd.parents)
     values = cpd.probabilities(codes, num_rows).tolist()

@@ -34,6 +34,12 @@ TIGHT = 1e-6
 PERFECT = 1e-13
 """The share of a child's variance below which, from sums of squares alone, a residual is zero."""
 
+COLLAPSE = (
+    "the likelihood has no bound there (a variance reached zero). Give a prior such as NormalGamma, use fewer states "
+    "or parents, tie the variances, or start elsewhere (another seed, more restarts)."
+)
+"""What to do where a variance reached zero."""
+
 EPSILON = float(np.finfo(np.float64).eps)
 
 
@@ -134,3 +140,34 @@ def rounding_variances(stats: Scatters, size: int) -> Floats:
     spread = squares / np.where(stats.counts > 0, stats.counts, 1.0)[:, None]
     digits = 4.0 * EPSILON * np.abs(stats.means[:, -size:])
     return np.asarray((PERFECT * spread + digits**2).max(axis=1))
+
+
+def determines_regression(scatter: Scatter, size: int) -> bool:
+    """Whether rows determine every coefficient, with a residual in every direction of the last `size` columns.
+
+    >>> determines_regression(Scatter.of([[0.0, 1.0], [1.0, 3.0], [2.0, 2.0]]), 1)
+    True
+    """
+    squares, num = np.diagonal(scatter.products)[-size:], scatter.size - size
+    if scatter.count <= num + size or not (squares > 0).all():
+        return False
+    fit = least_squares(scatter.mean, scatter.products, size)
+    share = fit.residual / np.sqrt(np.outer(squares, squares))
+    return fit.rank == num and float(np.linalg.eigvalsh(share)[0]) > PERFECT
+
+
+def smallest_eigenvalues(covariances: Floats) -> Floats:
+    """The smallest variance in any direction, of each covariance."""
+    return np.asarray(covariances[:, 0, 0] if covariances.shape[1] == 1 else np.linalg.eigvalsh(covariances)[:, 0])
+
+
+def floored(covariances: Floats, least: float) -> Floats:
+    """Each covariance with every eigenvalue raised to at least `least`.
+
+    >>> floored(np.array([[[0.5]], [[2.0]]]), 1.0).ravel().tolist()
+    [1.0, 2.0]
+    """
+    if covariances.shape[1] == 1:
+        return np.maximum(covariances, least)
+    values, vectors = np.linalg.eigh(covariances)
+    return np.asarray((vectors * np.maximum(values, least)[:, None, :]) @ np.swapaxes(vectors, 1, 2))

@@ -2,24 +2,26 @@ r"""Rule CPDs: probabilities attached to partial assignments that together cover
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.cpds import tying
 from sepset.cpds.contexts import Gates, Node, Partition
-from sepset.cpds.counts import Unseen, checked_counts, checked_weights, column, count, num_rows_of
+from sepset.cpds.counts import checked_counts, column, count, num_rows_of, unseen_message
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows
+from sepset.cpds.multinomials import Multinomials
+from sepset.cpds.parameters import PriorTerm, expected_log
+from sepset.cpds.registry import Fields, registered
 from sepset.cpds.tree import smallest_form
-from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge
+from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.factors.algebra import Columns, Factor, axis_of, num_entries
 from sepset.factors.table import Table
-from sepset.variables.variable import Discrete
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, State
 
 MAX_LEAVES = 2**18
 """The most contexts that the rules may induce over the parents."""
@@ -41,6 +43,7 @@ class Rule:
     probability: float
 
 
+@registered("rule")
 class RuleCPD(DiscreteCPD):
     r"""A CPD given by rules: exactly one rule agrees with each joint state of child and parents.
 
@@ -108,7 +111,7 @@ class RuleCPD(DiscreteCPD):
     @property
     def num_parameters(self) -> int:
         """The number of rules less the number of independent sums to one."""
-        constraints = tying.multiplicities(self.rule_of, len(self.probability))
+        constraints = occurrences(self.rule_of, len(self.probability))
         return len(self.probability) - int(np.linalg.matrix_rank(constraints))
 
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
@@ -116,11 +119,11 @@ class RuleCPD(DiscreteCPD):
 
     @property
     def auxiliaries(self) -> tuple[Discrete, ...]:
-        """The gates of the contexts, where rules are too wide for a factor each; else none."""
+        """The gates of the contexts, where rules are too wide for one factor each; else none."""
         return self._gates().auxiliaries if self._form() == "gates" else ()
 
     def factors(self) -> tuple[Factor, ...]:
-        """The table; or one factor a rule (its probability in its context, one elsewhere); or gates over contexts."""
+        """The table; or one factor per rule (its probability in its context, one elsewhere); or gates over contexts."""
         form = self._form()
         if form == "table":
             return super().factors()
@@ -154,72 +157,183 @@ class RuleCPD(DiscreteCPD):
         """The parents outside `context` that drop out in it: exact, by comparing the contexts the rules induce."""
         return self.partition.irrelevant(self._distributions(), self.fixed(context))
 
+    @classmethod
+    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+        """The CPD that a file states."""
+        contexts = [_read(context, Variables((*parents, child))) for context in fields["contexts"]]
+        numbers = fields["probability"].array((len(contexts),)).tolist()
+        return cls(child, map(Rule, contexts, numbers), given=parents, block=block)
+
     @property
-    def parameters(self) -> Floats:
+    def parameters(self) -> RuleCells:
+        """The probabilities of the rules, and everything that learning asks about them."""
+        return RuleCells(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RuleCells(Multinomials[RuleCPD]):
+    r"""The probabilities of rules: $p_r$, with counts $M[r]$ of the rows that agree with each.
+
+    Rule $r$ stands $n_{cr}$ times in context $c$ of the parents. The estimate maximizes $\sum_r M[r] \log p_r$ subject
+    to $\sum_r n_{cr} p_r = 1$ for every $c$: ratios of counts where contexts do not share rules, a small concave
+    program elsewhere.
+
+    Reference: Koller & Friedman, section 17.5.2.
+    """
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """The context of each rule, as codes."""
+        scope = list(zip(self.cpd.scope, self.cpd.masks, strict=True))
+        rules = range(len(self.cpd.probability))
+        return {"contexts": [{v.name: _codes(m[r]) for v, m in scope if not m[r].all()} for r in rules]}
+
+    @property
+    def arrays(self) -> dict[str, Floats]:
+        """The probabilities."""
+        return {"probability": self.cpd.probability}
+
+    def check_arrays(self, arrays: Mapping[str, Floats], tolerance: float) -> None:
+        """Refuse probabilities with which some context does not sum to one."""
+        check_rows(arrays["probability"][self.cpd.rule_of], self.cpd, self.cpd.partition.describe, tolerance)
+
+    def from_arrays(self, arrays: Mapping[str, Floats]) -> RuleCPD:
+        """The same rules with these probabilities."""
+        return self.from_probabilities(arrays["probability"])
+
+    def from_probabilities(self, probabilities: Floats) -> RuleCPD:
+        """The same rules with these probabilities."""
+        return self.cpd._with(probability=probabilities)
+
+    @property
+    def probabilities(self) -> Floats:
         """The probabilities of the rules."""
-        return self.probability
+        return self.cpd.probability
+
+    @property
+    def _occurrences(self) -> Floats:
+        return occurrences(self.cpd.rule_of, len(self.cpd.probability))
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether contexts share rules, so that a rule stands in several sums to one."""
+        return bool(((self._occurrences > 0).sum(axis=0) > 1).any())
 
     @property
     def groups(self) -> Ints:
-        """The context of each rule; refused where contexts overlap, since their rules then share several sums."""
-        table = tying.multiplicities(self.rule_of, len(self.probability))
+        """The context of each rule; refused where contexts share rules."""
+        table = self._occurrences
         if ((table > 0).sum(axis=0) > 1).any():
-            raise NotApplicable(
-                f"{self!r} has rules that several contexts share, so no Dirichlet is conjugate. Use MAP."
-            )
+            raise self.refusal("has rules that several contexts share, so no Dirichlet is conjugate", "Use MAP.")
         return np.asarray((table > 0).argmax(axis=0), dtype=np.int64)
 
     @property
     def multiplicities(self) -> Floats:
         """How many of the child's states each rule stands for."""
-        return np.asarray(tying.multiplicities(self.rule_of, len(self.probability)).max(axis=0))
+        return np.asarray(self._occurrences.max(axis=0))
 
     @property
     def sizes(self) -> Floats:
-        """How many joint states of parents and child each parameter stands for."""
-        return np.asarray(np.prod([mask.sum(axis=1) for mask in self.masks], axis=0), dtype=np.float64)
+        """How many joint states of parents and child each rule stands for."""
+        return np.asarray(np.prod([mask.sum(axis=1) for mask in self.cpd.masks], axis=0), dtype=np.float64)
 
     @property
     def child_states(self) -> Bools:
         """Which of the child's states each rule is about, `[rules, states]`: rules stand in any order."""
-        return self.masks[-1]
+        return self.cpd.masks[-1]
 
     def cells(self, codes: Columns) -> Ints:
         """The rule that each row of codes agrees with."""
-        num_rows = num_rows_of(codes, self.child, self)
-        leaves = self.partition.locate(codes, num_rows, self)
-        return np.asarray(self.rule_of[leaves, column(codes, self.child, num_rows, self)], dtype=np.int64)
+        num_rows = num_rows_of(codes, self.cpd.child, self.cpd)
+        leaves = self.cpd.partition.locate(codes, num_rows, self.cpd)
+        return np.asarray(self.cpd.rule_of[leaves, column(codes, self.cpd.child, num_rows, self.cpd)], dtype=np.int64)
 
-    def describe_group(self, group: int) -> str:
-        """The context of the first leaf that a group of rules covers, for messages."""
-        rules = set(np.flatnonzero(self.groups == group).tolist())
-        leaf = next(leaf for leaf, row in enumerate(self.rule_of.tolist()) if rules.issuperset(row))
-        return self.partition.describe(leaf)
+    def describe_context(self, context: int) -> str:
+        """The context of the first leaf that a group of rules covers."""
+        rules = set(np.flatnonzero(self.groups == context).tolist())
+        leaf = next(leaf for leaf, row in enumerate(self.cpd.rule_of.tolist()) if rules.issuperset(row))
+        return self.cpd.partition.describe(leaf)
 
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Floats:
-        """How many rows (or what total weight) each rule agrees with; additive."""
-        cells = self.cells(codes)
-        return count(cells, len(self.probability), checked_weights(weights, len(cells), self))
+    def tells(self, parent: Discrete) -> bool:
+        """Whether a parent is named by some rule."""
+        return self.cpd.partition.tests(parent)
 
-    def from_statistics(self, stats: ArrayLike, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
-        r"""The same rules with the probabilities that maximize $\sum_r (M[r] + \alpha_r) \log p_r$.
+    def ratios(self, counts: Floats) -> Floats:
+        """The probabilities of largest likelihood; contexts without any count are uniform."""
+        return shared_probabilities(self.cpd.rule_of, counts)
 
-        Where rules share one context of the parents this is a ratio of counts; where contexts overlap, the concave
-        problem is solved numerically under the sums to one.
+    def maximized(
+        self, stats: Floats, prior: PriorTerm | None = None, *, unseen: object = "uniform", cpds: Sequence[RuleCPD] = ()
+    ) -> RuleCPD:
+        """Ratios of counts, or the optimum of a concave program where contexts share rules."""
+        if not self.overlaps:
+            return super().maximized(stats, prior, unseen=unseen, cpds=cpds)
+        total = self.joined(checked_counts(stats, len(self.probabilities), self.cpd), prior)
+        empty = total[self.cpd.rule_of].sum(axis=1) == 0
+        if empty.any() and unseen == "raise":
+            raise DataError(unseen_message(self.cpd, np.flatnonzero(empty), len(empty), self.cpd.partition.describe))
+        if unseen not in ("raise", "uniform"):
+            what = f"has no separate contexts; there unseen= is 'raise' or 'uniform', not {unseen!r}"
+            raise NotApplicable(f"{self.cpd!r} {what}.")
+        return self.from_probabilities(self.ratios(total))
 
-        Args:
-            stats: counts as `statistics` gives them.
-            prior: `Dirichlet` pseudo-counts, one a rule, or None for maximum likelihood.
-            unseen: contexts without data or pseudo-counts become "uniform" (the default), or "raise" an error.
+    def estimate(self, stats: Floats, prior: PriorTerm | None = None) -> RuleCPD:
+        """Ratios of counts; where contexts share rules, those that a search does not improve stay."""
+        total = self.joined(stats, prior)
+        made = self.from_probabilities(self.ratios(total))
+        return made if expected_log(made.probability, total) >= self.score(total) else self.cpd
 
-        Reference: Koller & Friedman, section 17.5.2.
-        """
-        counts = checked_counts(stats, len(self.probability), self)
-        probability = tying.estimate(self.rule_of, counts, prior, unseen, self, self.partition.describe)
-        other = type(self).__new__(type(self))
-        names = ("child", "parents", "block", "masks", "partition", "rule_of")
-        other._set(**{name: getattr(self, name) for name in names}, probability=probability)
-        return other
+    @property
+    def coordinates(self) -> Floats:
+        """The logits of the rules, where each stands in one sum to one."""
+        if self.overlaps:
+            what = "has rules that several contexts share, so its parameters have no coordinates without constraints"
+            raise self.refusal(what, "Use EM(), plain or with acceleration='squarem' or 'aitken'.")
+        return super().coordinates
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Each free rule as a conditional probability, or by its context where contexts share rules."""
+        if not self.overlaps:
+            return super().names
+        contexts = [self.cpd.rules[rule].context for rule in null_space(self._occurrences)[0].tolist()]
+        shown = (", ".join(f"{name}={state!r}" for name, state in context.items()) for context in contexts)
+        return tuple(f"P({self.cpd.child.name} by the rule {context})" for context in shown)
+
+    @property
+    def values(self) -> Floats:
+        """The probabilities of the free rules."""
+        return self.probabilities[null_space(self._occurrences)[0]] if self.overlaps else super().values
+
+    def moved(self, step: Floats) -> RuleCPD | None:
+        """The CPD with the free rules moved, others giving way; None where one would leave [0, 1]."""
+        if not self.overlaps:
+            return super().moved(step)
+        new = self.probabilities + step @ null_space(self._occurrences)[1]
+        return None if (new < 0).any() else self.from_probabilities(new)
+
+    def table_slope(self, slope: Floats) -> Floats:
+        """The slope by the free rules, others giving way."""
+        if not self.overlaps:
+            return super().table_slope(slope)
+        total = count(self._cell_of, len(self.probabilities), slope)
+        return np.asarray(null_space(self._occurrences)[1] @ total)
+
+
+def _read(fields: Fields, known: Variables) -> dict[Discrete, tuple[State, ...]]:
+    """The context that a file states for one rule."""
+    context: dict[Discrete, tuple[State, ...]] = {}
+    for name, codes in fields.items():
+        variable = known[name]
+        if not isinstance(variable, Discrete):
+            raise codes.error("expected a discrete variable")
+        context[variable] = tuple(variable.states[c] for c in codes.wholes(0, variable.num_states - 1).tolist())
+    return context
+
+
+def _codes(allowed: Bools) -> list[int]:
+    codes: list[int] = np.flatnonzero(allowed).tolist()
+    return codes
 
 
 def _parents(child: Discrete, rules: list[Rule]) -> tuple[Discrete, ...]:
@@ -290,3 +404,96 @@ def _leaf(cpd: RuleCPD, allowed: Bools, active: Ints, possible: tuple[Bools, ...
             raise ModelError(f"{cpd!r}: {what} at ({where}). Exactly one rule must apply everywhere.")
         chosen[code] = rules[0]
     return chosen
+
+
+def occurrences(rule_of: Ints, num_rules: int) -> Floats:
+    """How often each rule stands in each distinct row of rules.
+
+    >>> occurrences(np.array([[0, 1], [2, 2]]), 3).tolist()
+    [[0.0, 0.0, 2.0], [1.0, 1.0, 0.0]]
+    """
+    table = np.zeros((len(rule_of), num_rules))
+    np.add.at(table, (np.arange(len(rule_of))[:, None], rule_of), 1.0)
+    return np.unique(table, axis=0)
+
+
+def shared_probabilities(rule_of: Ints, counts: Floats) -> Floats:
+    """The probabilities of largest likelihood of rules that rows share; groups of rows without any count are uniform.
+
+    Args:
+        rule_of: the rule of each state of the child in each context, `[contexts, states]`.
+        counts: one per rule.
+
+    >>> shared_probabilities(np.array([[0, 1], [2, 2]]), np.array([3.0, 1.0, 5.0])).tolist()
+    [0.75, 0.25, 0.5]
+    """
+    table = occurrences(rule_of, len(counts))
+    # The uniform distribution meets every sum to one, so it starts the search and fills groups without counts.
+    result = np.full(len(counts), 1.0 / rule_of.shape[1])
+    for rows, rules in _connected(table):
+        if counts[rules].sum() > 0:
+            result[rules] = _solve(table[np.ix_(rows, rules)], counts[rules], result[rules])
+    return result
+
+
+def _connected(table: Floats) -> list[tuple[Ints, Ints]]:
+    """The connected groups of rows and of the rules they share."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    num_groups, label = connected_components(csr_array(table.T @ table), directed=False)
+    rules = [np.flatnonzero(label == group) for group in range(num_groups)]
+    return [(np.flatnonzero(table[:, members].any(axis=1)), members) for members in rules]
+
+
+def _solve(table: Floats, counts: Floats, start: Floats) -> Floats:
+    if len(table) == 1:
+        return np.asarray(counts / (table[0] * counts.sum()))
+    from scipy.optimize import minimize
+
+    seen = counts > 0
+    scale = counts.sum()
+
+    def loss(p: Floats) -> tuple[float, Floats]:
+        slope = np.zeros(len(p))
+        slope[seen] = -counts[seen] / p[seen] / scale
+        return float(-(counts[seen] * np.log(p[seen])).sum() / scale), slope
+
+    found = minimize(  # type: ignore[call-overload]  # the stubs know no linear constraint with a constant Jacobian
+        loss,
+        start,
+        jac=True,
+        method="SLSQP",
+        bounds=[(1e-9 if s else 0.0, 1.0) for s in seen],  # a parameter with counts is positive at the optimum
+        constraints={"type": "eq", "fun": lambda p: table @ p - 1.0, "jac": lambda _: table},
+        options={"maxiter": 500, "ftol": 1e-14},
+    )
+    return _feasible(table, np.clip(found.x, 0.0, 1.0))
+
+
+def _feasible(table: Floats, p: Floats) -> Floats:
+    """The nearest point that meets the sums to one, within the parameters that are not zero."""
+    inside = p > 1e-12
+    p = np.where(inside, p, 0.0)
+    for _ in range(3):
+        step, *_ = np.linalg.lstsq(table[:, inside], 1.0 - table @ p, rcond=None)
+        p[inside] = np.clip(p[inside] + step, 0.0, 1.0)
+    return p
+
+
+def null_space(table: Floats) -> tuple[Ints, Floats]:
+    r"""The free rules under $N p = 1$, and for each a direction that keeps all sums, one row each.
+
+    >>> null_space(np.array([[1.0, 1.0]]))[1].tolist()
+    [[-1.0, 1.0]]
+    """
+    from scipy.linalg import qr
+
+    _, R, order = qr(table, mode="economic", pivoting=True)
+    rank = int((np.abs(np.diag(R)) > 1e-10 * abs(R[0, 0])).sum())
+    bound, free = order[:rank], np.sort(order[rank:])
+    at = np.argsort(order)[free]
+    directions = np.zeros((len(free), table.shape[1]))
+    directions[np.arange(len(free)), free] = 1.0
+    directions[:, bound] = -np.linalg.solve(R[:rank, :rank], R[:rank, at]).T
+    return free.astype(np.int64), directions

@@ -3,30 +3,26 @@ r"""Table CPDs: one row of probabilities for each joint state of the parents."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.cpds.counts import (
-    Unseen,
-    checked_counts,
-    checked_weights,
-    column,
-    count,
-    estimate,
-    joint_codes,
-    num_rows_of,
-)
+from sepset.cpds.counts import joint_codes
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows
+from sepset.cpds.multinomials import Rows
+from sepset.cpds.parameters import ROUNDING
+from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError, StateError
-from sepset.factors.algebra import Columns, Factor, check_size, num_entries
+from sepset.factors.algebra import AnyVariable, Columns, Factor, check_size, num_entries
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
 
 
+@registered("table")
 class TableCPD(DiscreteCPD):
     r"""A dense table of $P(X \mid \mathbf U)$ with axes `(*given, child)`; the last axis sums to one.
 
@@ -135,54 +131,62 @@ class TableCPD(DiscreteCPD):
         part = self.table.condition({v: v.states[c] for v, c in codes.items()})
         return tuple(p for p in self.parents if p not in codes and _constant(part, p))
 
-    @property
-    def parameters(self) -> Floats:
-        """The probabilities, flat in C order."""
-        return self.table.flat
+    @classmethod
+    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+        """The CPD that a file states."""
+        rows = fields["rows"].array((num_entries(parents), child.num_states))
+        return cls(child, rows.reshape(-1), parents, block=block, tolerance=ROUNDING)
 
     @property
-    def groups(self) -> Ints:
-        """The joint state of the parents that each parameter belongs to."""
-        return np.repeat(np.arange(num_entries(self.parents)), self.child.num_states)
+    def parameters(self) -> TableRows:
+        """The entries, and everything that learning asks about them."""
+        return TableRows(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TableRows(Rows[TableCPD]):
+    r"""The rows of a table, one per joint state of the parents: $\theta_{x \mid \mathbf u}$."""
 
     @property
-    def multiplicities(self) -> Floats:
-        """One for each parameter."""
-        return np.ones(self.table.size)
+    def rows(self) -> Floats:
+        """The entries, `[joint states of the parents, states of the child]`."""
+        return self.cpd._matrix()
 
     @property
-    def sizes(self) -> Floats:
-        """How many joint states of parents and child each parameter stands for."""
-        return np.ones(self.table.size)
+    def context_sizes(self) -> Floats:
+        """One."""
+        return np.ones(num_entries(self.cpd.parents))
 
-    def cells(self, codes: Columns) -> Ints:
-        """The parameter that each row of codes uses."""
-        num_rows = num_rows_of(codes, self.child, self)
-        places = joint_codes(codes, self.parents, num_rows, self) * self.child.num_states
-        return places + column(codes, self.child, num_rows, self)
+    @property
+    def is_table(self) -> bool:
+        """Yes."""
+        return True
 
-    def describe_group(self, group: int) -> str:
-        """The parents' states of a group, for messages."""
-        return self.describe(group)
+    def from_rows(self, rows: Floats) -> TableCPD:
+        """The table with these rows."""
+        return self.cpd._with(table=Table(self.cpd.scope, rows.reshape(-1)))
 
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Floats:
-        r"""The (weighted) counts $M[\mathbf u, x]$, flat in C order over `(*parents, child)`; additive."""
-        cells = self.cells(codes)
-        return count(cells, self.table.size, checked_weights(weights, len(cells), self))
+    def from_counts(self, table: Floats) -> Floats:
+        """The counts themselves."""
+        return table.reshape(-1)
 
-    def from_statistics(self, stats: ArrayLike, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
-        r"""The estimate $\theta_{x \mid \mathbf u} = (M[\mathbf u, x] + \alpha) / (M[\mathbf u] + \sum \alpha)$.
+    def describe_context(self, context: int) -> str:
+        """The parents' states."""
+        return self.cpd.describe(context)
 
-        Args:
-            stats: counts as `statistics` gives them, flat or shaped like the table.
-            prior: `Dirichlet` pseudo-counts, or None for maximum likelihood.
-            unseen: rows without data or pseudo-counts become "uniform" (the default), or "raise" an error.
+    @property
+    def written(self) -> Floats:
+        """The table."""
+        return self.cpd.values
 
-        Reference: Koller & Friedman, sections 17.2.3 and 17.4.2.
-        """
-        counts = checked_counts(stats, self.table.size, self).reshape(-1, self.child.num_states)
-        rows = estimate(counts, prior, unseen, self, self.describe)
-        return type(self)(self.child, rows.reshape(-1), self.parents, block=self.block)
+    def relabels(self, variable: AnyVariable) -> bool:
+        """Yes."""
+        return True
+
+    def relabeled(self, variable: Discrete, order: Ints) -> TableCPD:
+        """The table with the states of one axis in another order."""
+        values = np.take(self.cpd.values, order, self.cpd.scope.index(variable))
+        return self.from_rows(values.reshape(self.rows.shape))
 
 
 def _flat(cpd: TableCPD, table: ArrayLike | Table | Mapping[Any, Any]) -> Floats:

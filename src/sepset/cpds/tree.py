@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.contexts import Gates, Node, Partition
-from sepset.cpds.counts import Unseen, checked_counts, checked_weights, column, count, estimate, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows
+from sepset.cpds.multinomials import Rows
+from sepset.cpds.registry import Fields, registered
 from sepset.cpds.table import row_of
-from sepset.errors import ModelError, ScopeError, listing
+from sepset.errors import ModelError, NotApplicable, ScopeError, listing
 from sepset.factors.algebra import Columns, Factor, num_entries
 from sepset.factors.table import Table
+from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State
 
 Subtree: TypeAlias = "Split | Sequence[float] | Mapping[State, float] | Floats"
@@ -27,6 +28,9 @@ Subtree: TypeAlias = "Split | Sequence[float] | Mapping[State, float] | Floats"
 
 GATE_PRICE = 4
 """How many times fewer numbers gates must store to be chosen."""
+
+MAX_DEPTH = 300
+"""How deep the tree of a file may be."""
 
 MAX_LISTED = 64
 """The most contexts one leaf is listed under."""
@@ -45,6 +49,7 @@ class Split:
     otherwise: Subtree | None = None
 
 
+@registered("tree")
 class TreeCPD(DiscreteCPD):
     r"""A CPD whose rows are shared by all joint states of the parents that reach one leaf of a decision tree.
 
@@ -85,17 +90,6 @@ class TreeCPD(DiscreteCPD):
         self._set(partition=Partition(self.parents, root), distributions=np.array(rows))
         check_rows(self.distributions, self, self.partition.describe)
 
-    def _with(self, distributions: Floats) -> Self:
-        other = type(self).__new__(type(self))
-        other._set(
-            child=self.child,
-            parents=self.parents,
-            block=self.block,
-            partition=self.partition,
-            distributions=distributions,
-        )
-        return other
-
     @property
     def tree(self) -> Subtree:
         """The tree as nested `Split`s, such as the constructor takes."""
@@ -111,11 +105,11 @@ class TreeCPD(DiscreteCPD):
 
     @property
     def auxiliaries(self) -> tuple[Discrete, ...]:
-        """The gates of the splits, where the tree is too deep for a factor a leaf; else none."""
+        """The gates of the splits, where the tree is too deep for one factor per leaf; else none."""
         return self._gates().auxiliaries if self._form() == "gates" else ()
 
     def factors(self) -> tuple[Factor, ...]:
-        """The table; or one factor a leaf (its row in its context, one elsewhere); or gates: whichever is small."""
+        """The table; or one factor per leaf (its row in its context, one elsewhere); or gates: whichever is small."""
         form = self._form()
         if form == "table":
             return super().factors()
@@ -150,55 +144,53 @@ class TreeCPD(DiscreteCPD):
         found = (ContextIndependence(context, self.irrelevant(context)) for context in contexts)
         return tuple(c for c in found if c.irrelevant)
 
-    @property
-    def parameters(self) -> Floats:
-        """The probabilities at the leaves, flat."""
-        return self.distributions.reshape(-1)
+    @classmethod
+    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+        """The CPD that a file states."""
+        rows = iter(fields["rows"].array((-1, child.num_states)))
+        tree = _read(fields["tree"], Variables(parents), rows) if "tree" in fields else _next(fields, rows)
+        if next(rows, None) is not None:
+            raise fields["rows"].error("there are more rows than leaves")
+        return cls(child, tree, given=parents, block=block)
 
     @property
-    def groups(self) -> Ints:
-        """The leaf of each parameter."""
-        return np.repeat(np.arange(self.partition.num_leaves), self.child.num_states)
+    def parameters(self) -> TreeLeaves:
+        """The rows at the leaves, and everything that learning asks about them."""
+        return TreeLeaves(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TreeLeaves(Rows[TreeCPD]):
+    r"""The rows at the leaves of a tree: $\theta_{x \mid \ell}$, with counts $M[\ell, x]$."""
 
     @property
-    def multiplicities(self) -> Floats:
-        """One for each parameter."""
-        return np.ones(self.distributions.size)
+    def form(self) -> dict[str, Any]:
+        """The tests of the tree; its leaves are in order of depth first."""
+        root = self.cpd.partition.root
+        return {} if isinstance(root, int) else {"tree": _document(self.cpd, root)}
 
     @property
-    def sizes(self) -> Floats:
-        """How many joint states of parents and child each parameter stands for."""
-        return np.repeat(
-            [float(self.partition.size(leaf)) for leaf in range(self.partition.num_leaves)], self.child.num_states
-        )
+    def rows(self) -> Floats:
+        """The probabilities, `[leaves, states]`."""
+        return self.cpd.distributions
 
-    def cells(self, codes: Columns) -> Ints:
-        """The parameter that each row of codes uses."""
-        num_rows = num_rows_of(codes, self.child, self)
-        places = self.partition.locate(codes, num_rows, self) * self.child.num_states
-        return places + column(codes, self.child, num_rows, self)
+    @property
+    def context_sizes(self) -> Floats:
+        """How many joint states of the parents reach each leaf."""
+        partition = self.cpd.partition
+        return np.array([float(partition.size(leaf)) for leaf in range(partition.num_leaves)])
 
-    def describe_group(self, group: int) -> str:
-        """The context of a leaf, for messages."""
-        return self.partition.describe(group)
+    def tells(self, parent: Discrete) -> bool:
+        """Whether a parent is tested anywhere."""
+        return self.cpd.partition.tests(parent)
 
-    def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Floats:
-        r"""The (weighted) counts $M[\ell, x]$ of each leaf and state, flat; additive."""
-        cells = self.cells(codes)
-        return count(cells, self.distributions.size, checked_weights(weights, len(cells), self))
+    def from_rows(self, rows: Floats) -> TreeCPD:
+        """The same tree with these rows at its leaves."""
+        return self.cpd._with(distributions=rows)
 
-    def from_statistics(self, stats: ArrayLike, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
-        r"""The same tree with leaves $\theta_{x \mid \ell} = (M[\ell, x] + \alpha) / (M[\ell] + \sum \alpha)$.
-
-        Args:
-            stats: counts as `statistics` gives them.
-            prior: `Dirichlet` pseudo-counts (leaves by states), or None for maximum likelihood.
-            unseen: leaves without data or pseudo-counts become "uniform" (the default), or "raise" an error.
-
-        Reference: Koller & Friedman, section 17.5.2.
-        """
-        counts = checked_counts(stats, self.distributions.size, self).reshape(self.distributions.shape)
-        return self._with(estimate(counts, prior, unseen, self, self.partition.describe))
+    def describe_context(self, context: int) -> str:
+        """The context of a leaf."""
+        return self.cpd.partition.describe(context)
 
 
 def smallest_form(*, table: int, leaves: int, gates: int) -> Literal["table", "leaves", "gates"]:
@@ -221,6 +213,45 @@ def _written(cpd: TreeCPD, node: Node | int) -> Subtree:
         states = tuple(state for state, route in zip(variable.states, node.route, strict=True) if route == place)
         branches[states[0] if len(states) == 1 else states] = _written(cpd, branch)
     return Split(variable, branches)
+
+
+def _document(cpd: TreeCPD, node: Node, depth: int = 0) -> dict[str, Any]:
+    """A test as plain values: the variable, and for each branch its codes and the test that follows, if any."""
+    if depth > MAX_DEPTH:
+        raise NotApplicable(f"Files hold trees up to {MAX_DEPTH} tests deep; {cpd!r} is deeper.")
+    branches: list[dict[str, Any]] = []
+    for place, branch in enumerate(node.branches):
+        codes = [code for code, route in enumerate(node.route) if route == place]
+        then = {"then": _document(cpd, branch, depth + 1)} if isinstance(branch, Node) else {}
+        branches.append({"codes": codes, **then})
+    return {"test": cpd.parents[node.axis].name, "branches": branches}
+
+
+def _read(fields: Fields, known: Variables, rows: Iterator[Floats], depth: int = 0) -> Subtree:
+    """The test that a file states, with the next rows at its leaves."""
+    if depth > MAX_DEPTH:
+        raise fields.error(f"trees are read up to {MAX_DEPTH} tests deep")
+    fields.keys("test", "branches")
+    variable = known[fields["test"].text()]
+    if not isinstance(variable, Discrete):
+        raise fields["test"].error("expected a discrete variable")
+    branches: dict[Any, Subtree] = {}
+    for branch in fields["branches"]:
+        branch.keys("codes", "then")
+        codes = branch["codes"].wholes(0, variable.num_states - 1).tolist()
+        states = tuple(variable.states[code] for code in codes)
+        if states in branches:
+            raise branch["codes"].error("these codes have a branch already")
+        then = _read(branch["then"], known, rows, depth + 1) if "then" in branch else _next(branch, rows)
+        branches[states] = then
+    return Split(variable, branches)
+
+
+def _next(fields: Fields, rows: Iterator[Floats]) -> Floats:
+    row = next(rows, None)
+    if row is None:
+        raise fields.error("there is no row for this leaf")
+    return row
 
 
 def _variables(tree: Subtree) -> Iterator[Discrete]:

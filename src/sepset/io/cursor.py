@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from itertools import chain
+from math import prod
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -124,6 +125,15 @@ def _key(token: str) -> str:
         return token
 
 
+def _flatten(values: list[Any], flat: list[Any], depth: int) -> None:
+    """Put the values of nested lists into one, at most so deep; lists further down stay, and are no numbers."""
+    if depth > 1 and any(type(value) is list for value in values):
+        for value in values:
+            _flatten(value if type(value) is list else [value], flat, depth - 1)
+    else:
+        flat += values
+
+
 class Cursor:
     """A JSON value, its path, and its source."""
 
@@ -200,6 +210,17 @@ class Cursor:
         if len(lengths) > 1:
             raise self.error("expected rows of one length")
         return self._array(list(chain.from_iterable(rows))).reshape(len(rows), lengths.pop())
+
+    def array(self, shape: tuple[int, ...]) -> Floats:
+        """The value, numbers in any nesting, as an array of this shape; -1 stands for any number of rows."""
+        flat: list[Any] = []
+        _flatten(self._is(list, "a list of numbers"), flat, len(shape))
+        numbers = self._array(flat)
+        size = prod(shape[1:]) if shape[0] < 0 else prod(shape)
+        if (numbers.size % size if size and shape[0] < 0 else numbers.size != size) or (shape[0] < 0 and not size):
+            what = f"rows of {size} numbers" if shape[0] < 0 else f"{' x '.join(map(str, shape))} numbers"
+            raise self.error(f"expected {what}; found {numbers.size}")
+        return numbers.reshape(shape)
 
     def logs(self) -> Floats:
         """The value, a list of numbers or nulls, as logarithms; null is minus infinity."""

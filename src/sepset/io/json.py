@@ -15,6 +15,7 @@ from sepset.factors.table import Table
 from sepset.io.cursor import Cursor, JsonSource
 from sepset.io.jsoncpds import cpd_document, read_cpd
 from sepset.io.jsonfactors import block_document, factor_document, read_block, read_factor
+from sepset.io.jsonupgrades import UPGRADES
 from sepset.io.jsonvariables import Part, VariableReader, discrete_all, names, variable_document
 from sepset.io.lexer import decode
 from sepset.io.record import SLACK, Misses
@@ -27,9 +28,6 @@ from sepset.models.model import Model
 from sepset.variables.universe import Variables
 
 Document: TypeAlias = dict[str, Any]
-
-UPGRADES: tuple[Callable[[Document], Document], ...] = ()
-"""How to turn a document of version 1, 2, ... into one of the next version."""
 
 VERSION = 1 + len(UPGRADES)
 """The version that is written."""

@@ -1,27 +1,47 @@
-r"""Parameters shared between CPDs: which CPDs are tied, and how to tie them.
+r"""Parameter blocks: which CPDs share parameters, and what flat statistics of all blocks together suggest.
 
 CPDs that name one `ParameterBlock` have one set of parameters. Their statistics add up,
 $\check M_k[y, \mathbf w] = \sum_{X_i \in \mathcal V^k} M[X_i = y, \mathbf U_i = \mathbf w]$, and so the estimate
 is that of all their rows stacked.
+
+Reference: Koller & Friedman, section 17.5.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
+import numpy as np
+
+from sepset.base.arraytypes import Floats
 from sepset.cpds.cpd import CPD, ParameterBlock, with_block
-from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.errors import ModelError
-from sepset.factors.algebra import AnyVariable
+from sepset.cpds.parameters import AnyParameters, PriorTerm
+from sepset.errors import ModelError, NotApplicable, listing, nearest
+from sepset.factors.algebra import Columns
 from sepset.models.bayesnet import BayesNet
-from sepset.variables.variable import Discrete, VariableLike
+from sepset.variables.variable import VariableLike
+
+FlatStatistics: TypeAlias = tuple[Floats, ...]
+"""One array per parameter block, in the order of `blocks_of`."""
+
+PriorTerms: TypeAlias = Sequence[PriorTerm | None]
+"""What a prior adds to each parameter block, in the order of `blocks_of`."""
+
+NEGLIGIBLE = 1e-30
+"""Expected counts below this share of all rows are zero: no row's posterior knows the difference.
+
+Where a posterior avoids these cells, the likelihood loses less than this share of itself, so that steps stay monotone;
+kept, they shrink by squares until no number can hold them.
+"""
 
 
 def blocks_of(net: BayesNet) -> dict[ParameterBlock, tuple[CPD, ...]]:
     """The CPDs of each parameter block, in the network's order; CPDs that cannot share one are refused.
 
     >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.variables.variable import Discrete
     >>> a, b = Discrete("a"), Discrete("b")
     >>> net = BayesNet(TableCPD(a, [0.5, 0.5], block="coin"), TableCPD(b, [0.5, 0.5], block="coin"))
     >>> {block.name: len(cpds) for block, cpds in blocks_of(net).items()}
@@ -47,6 +67,7 @@ def tie(net: BayesNet, groups: Mapping[str, Iterable[VariableLike]]) -> BayesNet
     Reference: Koller & Friedman, section 17.5.1.
 
     >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.variables.variable import Discrete
     >>> net = BayesNet(*(TableCPD(Discrete(n), [0.5, 0.5]) for n in "ab"))
     >>> tie(net, {"coin": ["a", "b"]}).num_parameters
     1
@@ -64,22 +85,115 @@ def tie(net: BayesNet, groups: Mapping[str, Iterable[VariableLike]]) -> BayesNet
 
 def _check_tied(block: ParameterBlock, first: CPD, other: CPD) -> None:
     """Refuse CPDs of different kinds or over different domains."""
-    if _shape(first) == _shape(other):
-        return
-    raise ModelError(
-        f"{first!r} and {other!r} name the parameter block {block.name!r} but cannot share it: they need the same kind "
-        "of CPD, and children and parents (in order) with the same states."
-    )
+    if first.parameters.key != other.parameters.key:
+        raise ModelError(
+            f"{first!r} and {other!r} name the parameter block {block.name!r} but cannot share it: they need the same "
+            "kind of CPD, and children and parents (in order) with the same states."
+        )
 
 
-def _shape(cpd: CPD) -> tuple[Any, ...]:
-    """What tied CPDs agree about."""
-    domains = tuple(_domain(v) for v in cpd.scope)
-    if isinstance(cpd, LinearGaussian):
-        return type(cpd), domains
-    shared = getattr(cpd, "sharing_key", None)
-    return (type(cpd), shared) if shared is not None else (type(cpd), domains)
+def with_shared(cpds: Sequence[CPD], first: CPD) -> tuple[CPD, ...]:
+    """The CPDs of a block with the parameters of the first of them, as it was estimated."""
+    return first, *(cpd.parameters.like(first) for cpd in cpds[1:])
 
 
-def _domain(variable: AnyVariable) -> object:
-    return variable.domain if isinstance(variable, Discrete) else variable.size
+def prior_for(prior: object, cpds: Sequence[CPD]) -> Any:
+    """The prior of one block, out of one for all, several by kind, or a mapping by name of block or child."""
+    if isinstance(prior, Mapping):
+        names = [cpds[0].block.name, *(cpd.child.name for cpd in cpds)]
+        found = next((prior[name] for name in names if name in prior), prior.get(...))
+        if found is None:
+            raise ModelError(f"There is no prior for {cpds[0]!r}.{nearest(names[0], prior)} Use ... for all others.")
+        return prior_for(found, cpds)
+    if isinstance(prior, list | tuple):
+        fitting = next((p for p in prior if cpds[0].parameters.takes(p)), None)
+        if fitting is None and cpds[0].num_parameters:
+            raise NotApplicable(f"None of {listing(prior)} is a prior for {cpds[0]!r}.")
+        return fitting
+    if isinstance(prior, type):
+        raise ModelError(f"A prior is a value, such as BDeu(10); found the class {prior.__name__}.")
+    return prior
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """The blocks of a network whose parameters are learned from incomplete rows.
+
+    Attributes:
+        template: says which CPDs there are, and which share parameters.
+        forms: the parameters of each CPD, ready for the rows, in the order of the network's CPDs.
+        members: the positions of each block's CPDs.
+    """
+
+    template: BayesNet
+    forms: tuple[AnyParameters, ...] = field(repr=False)
+    members: tuple[tuple[int, ...], ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, template: BayesNet, columns: Columns) -> Blocks:
+        """The blocks of a network.
+
+        Args:
+            columns: the rows, missing codes -1 and missing numbers NaN; none where all variables are discrete.
+        """
+        place = {cpd.child.name: i for i, cpd in enumerate(template.cpds)}
+        members = tuple(tuple(place[c.child.name] for c in cpds) for cpds in blocks_of(template).values())
+        forms: dict[int, AnyParameters] = {}
+        for block in members:
+            first = template.cpds[block[0]].parameters.for_rows(columns)
+            forms |= {block[0]: first}
+            forms |= {i: template.cpds[i].parameters.for_rows(columns).about(first) for i in block[1:]}
+        return cls(template, tuple(forms[i] for i in range(len(place))), members)
+
+    def parameters(self, model: BayesNet) -> list[AnyParameters]:
+        """The parameters of each CPD of a network of this form."""
+        return [form.of(cpd) for form, cpd in zip(self.forms, model.cpds, strict=True)]
+
+    def firsts(self, model: BayesNet) -> list[AnyParameters]:
+        """The parameters of each block, as its first CPD has them."""
+        return [self.forms[block[0]].of(model.cpds[block[0]]) for block in self.members]
+
+    def network(self, cpds: Iterable[CPD]) -> BayesNet:
+        """The network of this form with these CPDs."""
+        return BayesNet(*cpds, name=self.template.name, notes=self.template.notes)
+
+    def pooled(self, per_cpd: Sequence[Any], total: float) -> FlatStatistics:
+        """The statistics of each block from those of its CPDs; what is negligible among `total` rows is zero."""
+        made = []
+        for block in self.members:
+            form = self.forms[block[0]]
+            stats = np.array(sum(per_cpd[i] for i in block) + form.zero)
+            if form.is_counted:
+                stats[stats < NEGLIGIBLE * total] = 0.0
+            stats.setflags(write=False)
+            made.append(stats)
+        return tuple(made)
+
+    def prior_terms(self, prior: object, *, is_theta: bool = False) -> tuple[PriorTerm | None, ...]:
+        """What a prior adds to each block; None without one, and for blocks without parameters."""
+        return tuple(self._prior_term(block, prior, is_theta) for block in self.members)
+
+    def _prior_term(self, block: tuple[int, ...], prior: object, is_theta: bool) -> PriorTerm | None:
+        cpds = [self.template.cpds[i] for i in block]
+        if prior is None or not cpds[0].num_parameters:
+            return None
+        chosen = prior_for(prior, cpds)
+        return None if chosen is None else self.forms[block[0]].prior_term(chosen, cpds, is_theta=is_theta)
+
+    def log_prior(self, model: BayesNet, terms: PriorTerms) -> float:
+        """The log density of the network's parameters, up to a constant."""
+        return float(sum(own.log_prior(term) for own, term in zip(self.firsts(model), terms, strict=True)))
+
+    def score(self, model: BayesNet, statistics: FlatStatistics) -> float:
+        r"""The expected log-likelihood of completed rows, $E_Q[\log P(\mathcal D, \mathcal H \mid \theta)]$."""
+        return float(sum(own.score(stats) for own, stats in zip(self.firsts(model), statistics, strict=True)))
+
+    def maximize(self, model: BayesNet, statistics: FlatStatistics, terms: PriorTerms) -> BayesNet:
+        """The network that statistics and a prior suggest, one of each per block."""
+        made: list[CPD] = list(model.cpds)
+        own = self.parameters(model)
+        for block, stats, term in zip(self.members, statistics, terms, strict=True):
+            first = own[block[0]].estimate(stats, term)
+            for i, cpd in zip(block, with_shared([model.cpds[i] for i in block], first), strict=True):
+                made[i] = cpd
+        return BayesNet(*made, name=model.name, notes=model.notes)

@@ -24,8 +24,8 @@ from sepset.learning.task import Task, template_of
 from sepset.models.bayesnet import BayesNet
 
 if TYPE_CHECKING:
-    from sepset.learning.estimation.coverage import Fragmentation
-    from sepset.learning.estimation.posterior import Posterior
+    from sepset.learning.coverage import Fragmentation
+    from sepset.learning.posterior import Posterior
 
 
 @dataclass(frozen=True, eq=False, repr=False)

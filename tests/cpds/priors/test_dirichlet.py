@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sepset.cpds.multinomials import Multinomials
 from sepset.cpds.noisy import NoisyOr
-from sepset.cpds.parameters import multinomials
 from sepset.cpds.partition import PartitionCPD
-from sepset.cpds.priors.dirichlet import K2, BDeu, ContextStrength, Dirichlet, DirichletMixture, pseudo_counts_of
+from sepset.cpds.priors.dirichlet import K2, BDeu, ContextStrength, Dirichlet, DirichletMixture
 from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.cpds.rules import RuleCPD
 from sepset.cpds.table import TableCPD
@@ -18,6 +18,10 @@ from support import random_models
 
 A, B, X = Discrete("a"), Discrete("b", 3), Discrete("x", 3)
 TABLE = TableCPD(X, np.full((2, 3, 3), 1 / 3), given=(A, B))
+
+
+def pseudo_counts_of(prior, cpds):
+    return cpds[0].parameters.pseudo_counts(prior, cpds)
 
 
 def test_pseudo_counts_broadcast():
@@ -75,7 +79,7 @@ def test_three_strengths_have_three_meanings():
 def test_bdeu_gives_each_block_its_prior_mass(seed):
     """The pseudo-counts of a leaf, rule or part are the sums over the table's cells it stands for."""
     net = random_models.structured_net(np.random.default_rng(seed)).model
-    for cpd in (c for c in net.cpds if multinomials(c)):
+    for cpd in (c for c in net.cpds if isinstance(c.parameters, Multinomials)):
         full = np.prod([v.num_states for v in cpd.scope])
         cells = np.indices([v.num_states for v in cpd.scope]).reshape(len(cpd.scope), -1)
         expected = cpd.statistics(dict(zip(cpd.scope, cells, strict=True)), np.full(full, 8.0 / full))
@@ -120,8 +124,8 @@ def test_parts_have_their_share():
 
 def test_other_cpds_and_priors_are_refused():
     gate = NoisyOr(Discrete("c"), {A: 0.5})
-    with pytest.raises(NotApplicable, match="is not made of them"):
-        pseudo_counts_of(BDeu(1), [gate])
+    with pytest.raises(NotApplicable, match="is not made of multinomials"):
+        BDeu(1).hyperparameters([gate])
     with pytest.raises(NotApplicable, match="takes a Dirichlet prior"):
         pseudo_counts_of(Normal(1.0), [TABLE])
     with pytest.raises(NotApplicable, match="pseudo-counts such as"):

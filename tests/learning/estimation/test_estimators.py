@@ -14,7 +14,7 @@ from sepset.cpds.deterministic import DeterministicCPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.priors.dirichlet import K2, BDeu, ContextStrength, Dirichlet
-from sepset.cpds.priors.gaussian import NormalGamma
+from sepset.cpds.priors.regression import NormalGamma
 from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import stats
 
-from sepset.cpds.lineargaussian import joint_gaussian
 from sepset.data.dataset import Dataset
 from sepset.data.moments import Moments
 from sepset.data.scatter import Scatter
@@ -14,6 +13,7 @@ from sepset.factors.moments import Gaussian
 from sepset.graphs.graph import DAG
 from sepset.learning.estimation.gaussian import conditional_line, fit_gaussian, fit_line, gaussian_scatter
 from sepset.learning.fit import fit
+from sepset.models.jointgaussian import joint_gaussian
 from sepset.variables.variable import Discrete, Real, Vector
 from support.tolerances import CLOSE
 

@@ -13,8 +13,7 @@ from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.priors.dirichlet import K2, BDeu, ContextStrength, Dirichlet, DirichletMixture
-from sepset.cpds.priors.gaussian import NormalGamma
-from sepset.cpds.priors.multivariate import LinearNormalGamma, NormalInverseWishart
+from sepset.cpds.priors.regression import LinearNormalGamma, NormalGamma, NormalInverseWishart
 from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.cpds.rules import RuleCPD
 from sepset.cpds.table import TableCPD
@@ -303,7 +302,7 @@ def test_lines_without_data():
     stats = cpd.statistics({A: np.zeros(4, int), Z: np.array([1.0, 2.0, 3.0, 4.0])})
     with pytest.raises(DataError, match=r"1 of 2 contexts never occur .*a=1"):
         maximize_block([cpd], stats)
-    with pytest.raises(NotApplicable, match="no line is uniform"):
+    with pytest.raises(NotApplicable, match="no regression is uniform"):
         maximize_block([cpd], stats, unseen="uniform")
     assert maximize_block([cpd], stats, unseen="keep")[0].intercept[:, 0].tolist() == [2.5, 6.0]
     assert maximize_block([cpd], stats, unseen="marginal")[0].intercept[:, 0].tolist() == [2.5, 2.5]

@@ -45,7 +45,7 @@ def test_every_step_rises_at_least_as_much_as_the_m_step_is_known_to(name, case,
     blocks, method, rng = task.expectation.blocks, EM(acceleration=name), np.random.default_rng(seed)
     point = method.first(task, net)
     for _ in range(6):
-        made = blocks.maximize(point.model, point.statistics, task.alphas)
+        made = blocks.maximize(point.model, point.statistics, task.terms)
         known = blocks.score(made, point.statistics) - blocks.score(point.model, point.statistics)
         new, _ = method.step(task, point, rng)
         scale = max(abs(point.objective), 1.0)
@@ -74,7 +74,7 @@ def test_wild_proposals_are_dropped_for_the_step(case):
     wild = Extrapolation(lambda before, between, now: tuple(1e3 * np.arange(s.size).reshape(s.shape) for s in now))
     point = plain = task.point(net)
     for _ in range(5):
-        made = task.expectation.blocks.maximize(point.model, point.statistics, task.alphas)
+        made = task.expectation.blocks.maximize(point.model, point.statistics, task.terms)
         point = accelerated(wild, task, point, made)
         plain, _ = EM().step(task, plain, np.random.default_rng(0))
         assert point.objective >= plain.objective - 1e-9

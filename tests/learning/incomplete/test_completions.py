@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats as sps
 
-from sepset.cpds.lineargaussian import LinearGaussian, joint_gaussian
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import Dirichlet
-from sepset.cpds.priors.gaussian import NormalGamma
+from sepset.cpds.priors.regression import NormalGamma
 from sepset.cpds.priors.weights import Normal
 from sepset.cpds.table import TableCPD
 from sepset.errors import DataError, ImpossibleEvidence, NotClosed, TooLarge
@@ -23,6 +23,7 @@ from sepset.learning.incomplete.completions import Completions
 from sepset.learning.incomplete.em import EM, HardEM, IncrementalEM
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
+from sepset.models.jointgaussian import joint_gaussian
 from sepset.variables.variable import Discrete, Real
 from support.learning_cases import mixed, mixed_rows, u
 
@@ -103,7 +104,7 @@ def test_expected_moments_are_those_of_dense_normals(share):
             for place in np.ndindex(shape.shape):
                 assert_allclose(shape[place], moments.get((cpd.child.name, place), 0.0), rtol=1e-9, atol=1e-12)
             continue
-        center = np.concatenate([[0.0], expectation.blocks.families[members[0]].center])
+        center = np.concatenate([[0.0], expectation.blocks.forms[members[0]].center])
         shift = np.eye(len(center))
         shift[1:, 0] = -center[1:]
         places = itertools.product(*(range(p.num_states) for p in cpd.by))

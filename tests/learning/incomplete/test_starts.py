@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from sepset.cpds.kerneldensity import KernelCPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.noisy import NoisyMax, NoisyOr
@@ -13,7 +14,7 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.learning.incomplete.expectation import expectation_of
-from sepset.learning.incomplete.starts import clusters, random_cpd, says_nothing, start_model
+from sepset.learning.incomplete.starts import clusters, start_model
 from sepset.learning.task import Task, template_of
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
@@ -107,22 +108,20 @@ def test_lines_never_start_degenerate():
 
 
 def test_what_says_nothing():
-    assert says_nothing(TableCPD(a, [0.5, 0.5]))
-    assert not says_nothing(LogisticCPD(b, {a: 0.0}))
-    assert says_nothing(LinearGaussian(Real("x"), covariance=1.0))
-    assert not says_nothing(LinearGaussian(Real("x"), covariance=2.0))
+    assert TableCPD(a, [0.5, 0.5]).parameters.is_default
+    assert not TableCPD(a, [0.4, 0.6]).parameters.is_default
+    assert not LogisticCPD(b, {a: 0.0}).parameters.is_default
+    assert LinearGaussian(Real("x"), covariance=1.0).parameters.is_default
+    assert not LinearGaussian(Real("x"), covariance=2.0).parameters.is_default
 
 
 def test_unknown_starts_are_refused():
     net = BayesNet(TableCPD(a, [0.5, 0.5]))
     with pytest.raises(NotApplicable, match="start is one of"):
         started(net, {"a": [0]}, "elsewhere")
-
-    class Strange:
-        num_parameters = 1
-
+    kernel = KernelCPD(Real("x"), {"x": [0.0, 1.0]}, width=1.0)
     with pytest.raises(NotApplicable, match="no random start"):
-        random_cpd(Strange(), np.random.default_rng(0))
+        kernel.parameters.random(np.random.default_rng(0))
 
 
 def test_hidden_states_that_nothing_tells_apart_start_from_the_rows():

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
-from sepset.cpds.priors.gaussian import NormalGamma
+from sepset.cpds.priors.regression import NormalGamma
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ImpossibleEvidence, NotApplicable

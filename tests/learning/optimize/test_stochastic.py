@@ -14,7 +14,7 @@ from sepset.inference.result import Guarantee
 from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.gradient import GradientAscent
-from sepset.learning.optimize.stochastic import Moments, shrunk
+from sepset.learning.optimize.stochastic import SlopeMoments, shrunk
 from support.learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
 
 STOCHASTIC = GradientAscent(start="model", optimizer="stochastic", batch=30)
@@ -26,7 +26,7 @@ def passes(number):
 
 def test_moments_by_hand():
     slopes = [np.array([1.0, -2.0]), np.array([3.0, 0.0])]
-    found = Moments.none(2)
+    found = SlopeMoments.none(2)
     for slope in slopes:
         found = found.updated(slope)
     mean = (0.1 * 0.9 * slopes[0] + 0.1 * slopes[1]) / (1 - 0.9**2)
@@ -82,7 +82,7 @@ def test_seeds_decide_and_reproduce():
 
     def values(seed):
         found = fit(net, rows, STOCHASTIC, until=passes(3), seed=seed)
-        return found.model.cpd("x").parameters.tobytes(), found.trace.tolist()
+        return found.model.cpd("x").distributions.tobytes(), found.trace.tolist()
 
     assert values(1) == values(1)
     assert values(1) != values(2)

@@ -1,4 +1,4 @@
-r"""Priors over the parameters of CPDs, as values that are checked when they are made.
+r"""Priors over the probabilities of CPDs, as values that are checked when they are made.
 
 Three quantities have three names and cannot be confused: a *pseudo-count* for every cell (`Dirichlet`, `K2`), a
 *strength* for every context (`ContextStrength`), and one *equivalent sample size* for the whole network (`BDeu`).
@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import check_positive, finite_array
-from sepset.cpds.parameters import Multinomials, child_states, multinomials
-from sepset.errors import ModelError, NotApplicable
+from sepset.errors import ModelError
 from sepset.factors.algebra import Columns, num_entries
 
 
@@ -187,7 +186,7 @@ class BDeu:
 
     def hyperparameters(self, cpds: Sequence[Any]) -> Floats:
         """The pseudo-counts of a block's cells, flat."""
-        parts = [self.sample_size / num_entries(cpd.scope) * _cells(self, cpd).sizes for cpd in cpds]
+        parts = [self.sample_size / num_entries(cpd.scope) * cpd.parameters.sizes for cpd in cpds]
         return np.asarray(np.sum(parts, axis=0), dtype=np.float64)
 
 
@@ -222,43 +221,3 @@ class DirichletMixture:
 
     def __repr__(self) -> str:
         return f"DirichletMixture({self.weights.tolist()}, {[c.alpha.tolist() for c in self.components]})"
-
-
-def pseudo_counts_of(prior: object, cpds: Sequence[Any]) -> Floats:
-    """The pseudo-counts of a block of multinomials, flat, one a cell.
-
-    >>> from sepset.cpds.table import TableCPD
-    >>> from sepset.variables.variable import Discrete
-    >>> pseudo_counts_of(K2(), [TableCPD(Discrete("x"), [0.5, 0.5])]).tolist()
-    [1.0, 1.0]
-    """
-    first = _cells(prior, cpds[0])
-    if isinstance(prior, FamilyPrior):
-        found = np.asarray(prior.hyperparameters(cpds), dtype=np.float64)
-    elif isinstance(prior, CellPrior):
-        found = _spread(prior, first, cpds[0].child.num_states)
-    else:
-        raise NotApplicable(f"{cpds[0]!r} takes a Dirichlet prior; found {prior!r}.")
-    return found.reshape(-1)
-
-
-def _cells(prior: object, cpd: Any) -> Multinomials:
-    found = multinomials(cpd)
-    if found is None:
-        raise NotApplicable(f"{prior!r} is about multinomials; {cpd!r} is not made of them. Use MAP with Dirichlet.")
-    return found
-
-
-def _spread(prior: CellPrior, cells: Multinomials, num_states: int) -> Floats:
-    """Pseudo-counts of cells: one number for all of them, one each, or those of the child's states they stand for."""
-    num_cells = len(cells.parameters)
-    if isinstance(prior, Dirichlet) and prior.alpha.size == num_cells != num_states:
-        return prior.alpha.reshape(-1)
-    if isinstance(prior, K2) or (isinstance(prior, Dirichlet) and prior.alpha.size == 1):
-        return prior.pseudo_counts((1, num_cells)).reshape(-1)
-    try:
-        groups = cells.groups
-    except NotApplicable:  # contexts that overlap have no rows of their own, so one row serves them all
-        groups = np.zeros(num_cells, np.int64)
-    rows = prior.pseudo_counts((int(groups.max()) + 1, num_states))
-    return np.asarray((rows[groups] * child_states(cells, num_states)).sum(axis=1))

@@ -1,12 +1,12 @@
-r"""Conjugate priors of Gaussian parameters; precision is $\tau = 1 / \sigma^2$, and every gamma has a rate.
+r"""Conjugate priors of a mean or a precision where the other is known; precision is $\tau = 1 / \sigma^2$.
 
 Each prior is a value with three questions. `update` returns the posterior, which is a prior of the same family:
 data in one batch, in any chunks or in any order lead to the same. `predictive` is the distribution of the next
 observation with the parameters integrated out. `log_marginal_likelihood` is $\log P(\mathcal D)$ under the prior.
 
-Data are rows, or their `Scatter`.
+Data are rows, or their `Scatter`. Where neither is known, see `sepset.cpds.priors.regression`.
 
-Reference: Koller & Friedman, exercises 17.8 to 17.11 (the gamma density as corrected: $y^{\alpha - 1} e^{-\beta y}$).
+Reference: Koller & Friedman, exercises 17.8 to 17.10 (the gamma density as corrected: $y^{\alpha - 1} e^{-\beta y}$).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOG_2PI = math.log(2.0 * math.pi)
 class ConjugatePrior(Protocol):
     """What every conjugate prior of Gaussian parameters answers.
 
-    >>> isinstance(NormalGamma(0.0, 1.0, 2.0, 1.0), ConjugatePrior)
+    >>> isinstance(NormalMean(0.0, 1.0, noise=1.0), ConjugatePrior)
     True
     """
 
@@ -53,11 +53,6 @@ def summary(data: Data, size: int = 1) -> Scatter:
     if data.size != size:
         raise DataError(f"This prior is about {size} coordinates; the data have {data.size}.")
     return data
-
-
-def log_gamma_ratio(shape: float, rate: float, new_shape: float, new_rate: float) -> float:
-    r"""$\log [\Gamma(a') b^a / (\Gamma(a) b'^{a'})]$, what all the evidences share."""
-    return math.lgamma(new_shape) - math.lgamma(shape) + shape * math.log(rate) - new_shape * math.log(new_rate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,82 +157,10 @@ class GammaPrecision:
     def log_marginal_likelihood(self, data: Data) -> float:
         """The log density of these rows, the precision integrated out."""
         seen, after = summary(data), self.update(data)
-        return log_gamma_ratio(self.shape, self.rate, after.shape, after.rate) - 0.5 * seen.count * LOG_2PI
+        ratio = math.lgamma(after.shape) - math.lgamma(self.shape)
+        rates = self.shape * math.log(self.rate) - after.shape * math.log(after.rate)
+        return ratio + rates - 0.5 * seen.count * LOG_2PI
 
     def sample(self, num_rows: int, seed: Seed = 0) -> Floats:
         """Independent draws of the precision."""
         return generator(seed).gamma(self.shape, 1.0 / self.rate, size=num_draws(num_rows))
-
-
-@dataclass(frozen=True, slots=True)
-class NormalGamma:
-    r"""A normal-gamma prior of mean and precision: $\tau \sim \text{Gamma}(\alpha, \beta)$, $\mu \mid \tau \sim
-    N(\mu_0; 1 / (\lambda\tau))$.
-
-    $$\lambda' = \lambda + M, \quad \mu_0' = \frac{\lambda\mu_0 + M\bar x}{\lambda'}, \quad \alpha' = \alpha +
-    \frac M2, \quad \beta' = \beta + \frac S2 + \frac{\lambda M (\bar x - \mu_0)^2}{2\lambda'}$$
-
-    The same as a normal-inverse-gamma prior of mean and variance with spread $V = 1 / \lambda$.
-
-    Args:
-        mean: $\mu_0$.
-        strength: $\lambda$, the number of observations the prior mean is worth.
-        shape: $\alpha$.
-        rate: $\beta$.
-
-    Reference: Koller & Friedman, exercise 17.11.
-
-    >>> NormalGamma(0.0, 1.0, 2.0, 1.0).update([1.0, 2.0, 3.0, 4.0])
-    NormalGamma(mean=2.0, strength=5.0, shape=4.0, rate=6.0)
-    """
-
-    mean: float
-    strength: float
-    shape: float
-    rate: float
-
-    def __post_init__(self) -> None:
-        check_finite("NormalGamma", mean=self.mean)
-        check_positive("NormalGamma", strength=self.strength, shape=self.shape, rate=self.rate)
-
-    @property
-    def expected_precision(self) -> float:
-        r"""$\alpha / \beta$."""
-        return self.shape / self.rate
-
-    @property
-    def expected_variance(self) -> float:
-        r"""$\beta / (\alpha - 1)$, the mean of $\sigma^2 = 1 / \tau$; infinite for $\alpha \le 1$."""
-        return self.rate / (self.shape - 1.0) if self.shape > 1.0 else math.inf
-
-    def update(self, data: Data) -> NormalGamma:
-        """The posterior after these rows."""
-        seen = summary(data)
-        strength, apart = self.strength + seen.count, float(seen.mean[0]) - self.mean
-        between = self.strength * seen.count / strength * apart**2
-        return NormalGamma(
-            self.mean + seen.count / strength * apart,
-            strength,
-            self.shape + 0.5 * seen.count,
-            self.rate + 0.5 * (float(seen.products[0, 0]) + between),
-        )
-
-    def predictive(self) -> StudentT:
-        r"""The next observation: Student t, $2\alpha$ degrees, squared scale $\beta(\lambda + 1) / (\alpha\lambda)$."""
-        return StudentT(2.0 * self.shape, self.mean, self.rate * (1.0 + 1.0 / self.strength) / self.shape)
-
-    def mean_marginal(self) -> StudentT:
-        r"""The mean alone: Student t, $2\alpha$ degrees, squared scale $\beta / (\alpha\lambda)$."""
-        return StudentT(2.0 * self.shape, self.mean, self.rate / (self.shape * self.strength))
-
-    def log_marginal_likelihood(self, data: Data) -> float:
-        """The log density of these rows, mean and precision integrated out."""
-        seen, after = summary(data), self.update(data)
-        ratio = log_gamma_ratio(self.shape, self.rate, after.shape, after.rate)
-        return ratio + 0.5 * math.log(self.strength / after.strength) - 0.5 * seen.count * LOG_2PI
-
-    def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
-        """Independent draws of the mean and of the precision."""
-        rng = generator(seed)
-        precisions = rng.gamma(self.shape, 1.0 / self.rate, size=num_draws(num_rows))
-        return rng.normal(self.mean, (self.strength * precisions) ** -0.5), precisions

@@ -3,32 +3,20 @@ r"""Estimates of parameters from complete data: maximum likelihood, Bayesian, an
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from sepset.base.leastsquares import least_squares
 from sepset.cpds.cpd import CPD
-from sepset.cpds.lineargaussian import LinearGaussian, is_tight, refined
-from sepset.cpds.parameters import multinomials
-from sepset.cpds.regression import EPSILON, TIGHT, residual_shares, rounding_variances, smallest_variances
-from sepset.data.scatter import Scatters
-from sepset.errors import DataError, ModelError
-from sepset.factors.coordinates import states_of
+from sepset.cpds.parameters import Parameterization, check_parameterization
+from sepset.errors import ModelError
 from sepset.inference.result import Guarantee
-from sepset.learning.estimation.coverage import Fragmentation
-from sepset.learning.estimation.linepriors import is_conjugate
-from sepset.learning.estimation.maximization import (
-    Parameterization,
-    check_parameterization,
-    check_policy,
-    maximize_block,
-    prior_for,
-)
-from sepset.learning.estimation.posterior import Posterior
+from sepset.learning.coverage import Fragmentation
+from sepset.learning.estimation.maximization import check_policy, maximize_block
 from sepset.learning.fit import Fit
+from sepset.learning.posterior import Posterior
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
@@ -75,17 +63,9 @@ class MLE:
         return _fitted(self, stats, model)
 
     def _block(self, cpds: tuple[CPD, ...], total: Any, stats: Statistics) -> tuple[CPD, ...]:
-        made: tuple[Any, ...] = maximize_block(cpds, total, unseen=self.unseen)
-        if isinstance(made[0], LinearGaussian):
-            known = made[0].centered(total)
-            has_rows = bool(stats.columns) and is_tight(made[0], known)
-            made = refined(made, known, stats.columns, stats.weights) if has_rows else made
-            return _with_variance(made, known, self.min_variance, has_rows)
-        cells = multinomials(made[0])
-        if self.floor is None or cells is None:
-            return made
-        raised = np.maximum(cells.parameters, self.floor) * cells.multiplicities
-        return tuple(cpd.from_statistics(raised) for cpd in made)
+        return maximize_block(
+            cpds, total, unseen=self.unseen, rows=stats.rows, floor=self.floor, min_variance=self.min_variance
+        )
 
     def __repr__(self) -> str:
         return shown(self)
@@ -169,20 +149,10 @@ class MAP:
         return _fitted(self, stats, stats.estimated(self._block))
 
     def _block(self, cpds: tuple[CPD, ...], total: Any) -> tuple[CPD, ...]:
-        return maximized(cpds, total, self.prior, self.unseen, self.parameterization)
+        return maximize_block(cpds, total, self.prior, parameterization=self.parameterization, unseen=self.unseen)
 
     def __repr__(self) -> str:
         return shown(self)
-
-
-def maximized(
-    cpds: Sequence[CPD], total: Any, prior: object, unseen: object, parameterization: Parameterization = "softmax"
-) -> tuple[CPD, ...]:
-    """As `maximize_block`; lines that no prior keeps from a variance of zero are refused."""
-    made = maximize_block(cpds, total, prior, parameterization=parameterization, unseen=unseen)
-    if isinstance(made[0], LinearGaussian) and not is_conjugate(prior_for(prior, cpds)):
-        return _with_variance(made, made[0].centered(total), None, False)
-    return made
 
 
 def check_prior(owner: str, prior: object) -> None:
@@ -219,66 +189,20 @@ def _fitted(method: object, stats: Statistics, model: BayesNet, posterior: Poste
         fragmentation=Fragmentation.of(stats),
         num_rows=stats.num_rows,
         guarantees={"parameters": _guarantee(model)},
-        info=_ranks(stats) | _digits(stats, model),
+        info=_facts(stats, model),
     )
 
 
 def _guarantee(model: BayesNet) -> Guarantee:
     """Exact where estimates have a closed form; a search may stop at a local optimum."""
-    closed = all(
-        isinstance(c, LinearGaussian) or multinomials(c) is not None or not c.num_parameters for c in model.cpds
-    )
+    closed = all(cpd.parameters.is_exact or not cpd.num_parameters for cpd in model.cpds)
     return Guarantee.EXACT if closed else Guarantee.LOCAL_OPTIMUM
 
 
-def _ranks(stats: Statistics) -> dict[str, object]:
-    """The children whose real parents are collinear, so that they share their effect."""
+def _facts(stats: Statistics, model: BayesNet) -> dict[str, object]:
+    """What is known about how well the rows determine the parameters of each block."""
     found: dict[str, object] = {}
-    for block, pool in stats.blocks.items():
-        first = pool.cpds[0]
-        if isinstance(first, LinearGaussian) and first.given:
-            lines = [least_squares(s.mean, s.products, first.child.size) for s in pool.total.contexts if s.count > 0]
-            full = sum(v.size for v in first.given)
-            low = min((line.rank for line in lines), default=full)
-            if low < full:
-                found[f"rank of the parents of {block.name}"] = f"{low} of {full}; coefficients are those of least norm"
+    for pool in stats.blocks.values():
+        own = model.cpd(pool.cpds[0].child).parameters
+        found |= own.facts(pool.total, has_rows=bool(stats.columns))
     return found
-
-
-def _digits(stats: Statistics, model: BayesNet) -> dict[str, object]:
-    """The children whose lines leave so little over that sums of squares, without the rows, tell it badly."""
-    found: dict[str, object] = {}
-    for block, pool in stats.blocks.items():
-        cpd = model.cpd(pool.cpds[0].child)
-        if stats.columns or not isinstance(cpd, LinearGaussian):
-            continue
-        least = float(residual_shares(cpd.covariance, cpd.centered(pool.total)).min(initial=1.0))
-        if least < TIGHT:
-            found[f"variance of {block.name}"] = (
-                f"a share of {least:.1e} of the child's: from sums of squares known to about "
-                f"{min(100 * EPSILON / least, 1.0):.1g} of itself; rows in memory tell all digits"
-            )
-    return found
-
-
-def _with_variance(cpds: tuple[Any, ...], stats: Scatters, least: float | None, is_refined: bool) -> tuple[CPD, ...]:
-    """The lines, once their variances are positive or raised to the least one asked for."""
-    first, seen = cpds[0], stats.counts > 0
-    if first.child.size == 1:
-        values, vectors = first.covariance[:, 0], np.ones_like(first.covariance)
-    else:
-        values, vectors = np.linalg.eigh(first.covariance)
-    if least is not None:
-        raised = (vectors * np.maximum(values, least)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
-        covariance = np.where(seen[:, None, None], raised, first.covariance)
-        return tuple(cpd.with_parameters(first.intercept, first.coefficients, covariance) for cpd in cpds)
-    limit = smallest_variances(first.coefficients, stats) if is_refined else rounding_variances(stats, first.child.size)
-    flat = seen & (values[:, 0] <= limit)
-    if flat.any():
-        e = int(flat.argmax())
-        where = f" where {states_of(first.by, e)}" if first.by else ""
-        raise DataError(
-            f"{first!r}: the variance is zero{where} ({stats.counts[e]:g} rows), so the likelihood is unbounded: the "
-            "child is constant or fitted perfectly. Use MLE(min_variance=...), or Bayes or MAP with NormalGamma(...)."
-        )
-    return cpds

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.leastsquares import COLLINEAR, least_squares
-from sepset.cpds.lineargaussian import LinearGaussian, is_tight, refined
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.regression import PERFECT, smallest_variances
 from sepset.data.dataset import Dataset
 from sepset.data.frames import is_lazy
@@ -174,12 +174,12 @@ def _with_digits(
     squares = np.diagonal(stats.products[0])[-cpd.child.size :] / stats.counts[0]
     least = PERFECT * float(squares.max(initial=0.0))
     stored = isinstance(data, Scatter | Moments | str | os.PathLike) or is_lazy(data)
-    if stored or not is_tight(cpd, stats):
+    if stored or not cpd.parameters.is_tight(stats):
         return cpd, least
     columns, num_rows = complete(data, Variables(cpd.scope))
     share = data.weights if isinstance(data, Dataset) and weights is None else weights
     checked = None if share is None else checked_weights(share, num_rows)
-    (better,) = refined((cpd,), stats, columns, checked)
+    better = cpd.parameters.refined([cpd], stats, columns, checked)
     return better, float(smallest_variances(better.coefficients, stats)[0])
 
 

@@ -11,12 +11,11 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.checks import check_positive
-from sepset.cpds.discrete import decode
+from sepset.cpds.counts import decode
 from sepset.errors import ModelError, ScopeError, nearest
 from sepset.factors.algebra import Columns, num_entries
 from sepset.inference.compiled.engine import PreparedTables
 from sepset.inference.exact.cliquetree import CliqueTree, PreparedCliqueTree
-from sepset.learning.statistics import counted
 from sepset.learning.task import bind, refuse_missing
 from sepset.models.model import Model
 from sepset.models.rows import complete
@@ -116,7 +115,7 @@ class ImaginaryData:
 
     def hyperparameters(self, cpds: Sequence[Any]) -> Any:
         """The statistics of the rows, pooled over a block."""
-        return counted(cpds[0], *self.rows(cpds))
+        return cpds[0].parameters.statistics(*self.rows(cpds))
 
     def rows(self, cpds: Sequence[Any]) -> tuple[Columns, Floats]:
         """The rows of a block, as columns of its first CPD's variables, and the weight of each."""

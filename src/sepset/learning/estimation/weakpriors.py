@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sepset.cpds.priors.gaussian import NormalGamma
+from sepset.cpds.priors.regression import NormalGamma
 from sepset.data.dataset import Dataset
 from sepset.data.scatter import check_range
 from sepset.errors import DataError

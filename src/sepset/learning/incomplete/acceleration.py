@@ -19,10 +19,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.learning.incomplete.mstep import Statistics
-from sepset.learning.incomplete.run import FAILURES, Ascent, Point
+from sepset.learning.blocks import FlatStatistics
+from sepset.learning.incomplete.run import Ascent, Point
 from sepset.learning.optimize.directions import conjugate, within
-from sepset.learning.optimize.objective import Hill
+from sepset.learning.optimize.objective import FAILURES
 from sepset.models.bayesnet import BayesNet
 
 SMALLEST_SHARE = 0.1
@@ -48,7 +48,7 @@ class Acceleration(Protocol):
 def accelerated(acceleration: Acceleration, task: Ascent, state: Point, made: BayesNet) -> Point:
     """The proposed point, where it rises at least as much as EM is known to; else that of the M-step."""
     blocks = task.expectation.blocks
-    score = [blocks.score(m, state.statistics) + blocks.log_prior(m, task.alphas) for m in (state.model, made)]
+    score = [blocks.score(m, state.statistics) + blocks.log_prior(m, task.terms) for m in (state.model, made)]
     found = acceleration.proposed(task, state, made)
     if found is not None and found.objective >= state.objective + max(score[1] - score[0], 0.0):
         return found
@@ -63,7 +63,7 @@ class Extrapolation:
         path: the statistics that three point at, or None where they do not tell.
     """
 
-    path: Callable[[Statistics, Statistics, Statistics], Statistics | None]
+    path: Callable[[FlatStatistics, FlatStatistics, FlatStatistics], FlatStatistics | None]
 
     def proposed(self, task: Ascent, state: Point, made: BayesNet) -> Point | None:
         """The point that the M-step makes of extrapolated statistics."""
@@ -74,16 +74,16 @@ class Extrapolation:
         if target is None:
             return None
         try:
-            return task.point(task.expectation.blocks.maximize(state.model, _positive(target, state), task.alphas))
+            return task.point(task.expectation.blocks.maximize(state.model, _positive(target, state), task.terms))
         except FAILURES:
             return None
 
-    def remembered(self, task: Ascent, state: Point, made: BayesNet) -> tuple[Statistics, ...]:
+    def remembered(self, task: Ascent, state: Point, made: BayesNet) -> tuple[FlatStatistics, ...]:
         """The statistics of the last two points."""
         return (*(state.memory if len(state.memory) < 2 else ()), state.statistics)
 
 
-def _positive(target: Statistics, state: Point) -> Statistics:
+def _positive(target: FlatStatistics, state: Point) -> FlatStatistics:
     """Counts stay positive where they are; matrices of moments are checked where they are used."""
     pairs = zip(target, state.statistics, strict=True)
     return tuple(np.maximum(t, SMALLEST_SHARE * s) if s.ndim == 1 else t for t, s in pairs)
@@ -98,25 +98,25 @@ class ConjugateSteps:
 
     def proposed(self, task: Ascent, state: Point, made: BayesNet) -> Point | None:
         """The end of a line search along the conjugate direction, or along the step itself where that does not rise."""
-        hill = Hill.of(task)
-        slope, ahead = hill.steepest(state), hill.vector.pack(made) - hill.vector.pack(state.model)
+        surface = task.surface
+        slope, ahead = surface.steepest(state), surface.vector.pack(made) - surface.vector.pack(state.model)
         direction = ahead
         if state.memory:
             step, before = state.memory
-            direction = within(conjugate(ahead, step, before - hill.slope(state)), slope, hill.edges)
+            direction = within(conjugate(ahead, step, before - surface.slope(state)), slope, surface.kinks)
         if not slope @ direction > 0:
             direction = ahead
-        found = hill.climb(state, slope, direction, FLATTENING)
+        found = surface.search(state, slope, direction, FLATTENING)
         return None if found is None else replace(found, memory=self.remembered(task, state, found.model))
 
     def remembered(self, task: Ascent, state: Point, made: BayesNet) -> tuple[Floats, Floats]:
         """The step, and the slope before it."""
-        hill = Hill.of(task)
-        return hill.vector.pack(made) - hill.vector.pack(state.model), hill.slope(state)
+        surface = task.surface
+        return surface.vector.pack(made) - surface.vector.pack(state.model), surface.slope(state)
 
 
-def squarem(before: Statistics, between: Statistics, now: Statistics) -> Statistics | None:
-    r"""Statistics further along the path of the last three, or None where they do not tell.
+def squarem(before: FlatStatistics, between: FlatStatistics, now: FlatStatistics) -> FlatStatistics | None:
+    r"""FlatStatistics further along the path of the last three, or None where they do not tell.
 
     $$s' = s_0 - 2\alpha r + \alpha^2 v, \qquad r = s_1 - s_0, \; v = s_2 - s_1 - r, \; \alpha = -\|r\| / \|v\|$$
 
@@ -134,7 +134,7 @@ def squarem(before: Statistics, between: Statistics, now: Statistics) -> Statist
     return tuple(a - 2.0 * alpha * d + alpha**2 * e for a, d, e in zip(before, r, v, strict=True))
 
 
-def aitken(before: Statistics, between: Statistics, now: Statistics) -> Statistics | None:
+def aitken(before: FlatStatistics, between: FlatStatistics, now: FlatStatistics) -> FlatStatistics | None:
     r"""The limits that three successive numbers approach at a steady rate, each number by itself.
 
     $$s' = s_2 + \frac{\rho}{1 - \rho}\,(s_2 - s_1), \qquad

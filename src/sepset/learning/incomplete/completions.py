@@ -17,23 +17,17 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.cpds.cpd import CPD
-from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.data.dataset import Dataset
 from sepset.data.scatter import check_range
 from sepset.errors import DataError
 from sepset.factors.algebra import Columns
 from sepset.inference.rows.evidencerows import distinct_rows
+from sepset.learning.blocks import Blocks
 from sepset.learning.incomplete.expectation import Expected
-from sepset.learning.incomplete.families import Estimated, family_of
-from sepset.learning.incomplete.gaussianfamily import GaussianFamily, Numbers
-from sepset.learning.incomplete.mstep import Reestimation
+from sepset.learning.incomplete.gaussianfamily import Numbers
 from sepset.learning.incomplete.rowchoices import RowChoices
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
-
-COLLAPSED = 1e-12
-"""A variance this much smaller than that of the whole column is zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +40,7 @@ class Completions:
         weights: of each row.
     """
 
-    blocks: Reestimation
+    blocks: Blocks
     rows: RowChoices = field(repr=False)
     weights: Floats = field(repr=False)
 
@@ -54,8 +48,7 @@ class Completions:
     def of(cls, task: Task) -> Completions:
         """The E-step of a task's rows; those of weight zero are left out."""
         columns, weights, places = _distinct(task.dataset, task.row_weights)
-        blocks = Reestimation.of(task.template, lambda cpd, first: _family(cpd, first, columns))
-        return cls(blocks, RowChoices.of(columns, places), weights)
+        return cls(Blocks.of(task.template, columns), RowChoices.of(columns, places), weights)
 
     def expect(self, model: BayesNet, rows: Ints | None = None, weights: Floats | None = None) -> Expected:
         """The expected statistics at these parameters, of all rows or of some."""
@@ -91,23 +84,8 @@ class Completions:
         return found
 
     def _add(self, model: BayesNet, numbers: Numbers, weights: Floats, total: list[Any]) -> None:
-        for i, (family, cpd) in enumerate(zip(self.blocks.families, model.cpds, strict=True)):
-            total[i] = total[i] + _statistics(family, cpd, numbers, weights)
-
-
-def _statistics(family: Any, cpd: CPD, numbers: Numbers, weights: Floats) -> Floats:
-    if isinstance(family, GaussianFamily):
-        return family.expected(cpd, numbers, weights)
-    return np.asarray(family.complete(cpd, {v: numbers.columns[v] for v in cpd.scope}, weights))
-
-
-def _family(cpd: CPD, first: CPD, columns: Columns) -> Estimated:
-    """How to see a CPD; lines of one block are about the centers of the first."""
-    if not isinstance(first, LinearGaussian):
-        return family_of(cpd)
-    centers = [columns[v][~np.isnan(columns[v])] for v in (*first.given, first.child)]
-    spread = float(centers[-1].var()) if len(centers[-1]) else 0.0
-    return GaussianFamily(np.array([c.mean() if len(c) else 0.0 for c in centers]), COLLAPSED * spread)
+        for i, own in enumerate(self.blocks.parameters(model)):
+            total[i] = total[i] + own.expected_tally(numbers, weights)
 
 
 def _distinct(dataset: Dataset, weights: Floats | None) -> tuple[Columns, Floats, Ints]:

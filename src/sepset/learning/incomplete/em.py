@@ -15,9 +15,9 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from sepset.cpds.parameters import Parameterization
 from sepset.errors import NotApplicable, listing, nearest
 from sepset.inference.iterate import Info
-from sepset.learning.estimation.maximization import Parameterization
 from sepset.learning.incomplete.run import Ascent, Climbing, Point
 from sepset.learning.incomplete.starts import Start
 from sepset.models.bayesnet import BayesNet
@@ -77,7 +77,7 @@ class EM(Climbing):
 
     def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
         """The next point: an M-step and the E-step at what it found, or something further on."""
-        made = task.expectation.blocks.maximize(state.model, state.statistics, task.alphas)
+        made = task.expectation.blocks.maximize(state.model, state.statistics, task.terms)
         if self.acceleration is None:
             new = task.point(made)
         else:
@@ -119,7 +119,7 @@ class HardEM(Climbing):
 
     def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
         """Estimates from the completed rows, and new completions."""
-        new = self.first(task, task.expectation.blocks.maximize(state.model, state.statistics, task.alphas))
+        new = self.first(task, task.expectation.blocks.maximize(state.model, state.statistics, task.terms))
         same = all(np.array_equal(a, b) for a, b in zip(new.statistics, state.statistics, strict=True))
         return new, new.info(state)._replace(is_done=same)
 

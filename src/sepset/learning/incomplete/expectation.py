@@ -10,20 +10,21 @@ Reference: Koller & Friedman, section 19.2.2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.cpds.parameters import AnyParameters
 from sepset.data.dataset import Dataset
 from sepset.errors import NotApplicable
 from sepset.inference.compiled.engine import PreparedTables
 from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.rows.batch import refuse_impossible
 from sepset.inference.rows.evidencerows import Findings
-from sepset.learning.incomplete.families import Family, family_of
-from sepset.learning.incomplete.mstep import Reestimation, Statistics
+from sepset.learning.blocks import Blocks, FlatStatistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Vector
@@ -33,11 +34,11 @@ class Expected(NamedTuple):
     """What an E-step finds.
 
     Attributes:
-        statistics: one array a parameter block.
+        statistics: one array per parameter block.
         log_likelihood: of the rows at the parameters they were computed with.
     """
 
-    statistics: Statistics
+    statistics: FlatStatistics
     log_likelihood: float
 
 
@@ -45,7 +46,7 @@ class Expectation(Protocol):
     """A network's structure with rows: expected statistics at any parameters."""
 
     @property
-    def blocks(self) -> Reestimation:
+    def blocks(self) -> Blocks:
         """The parameter blocks, and what their statistics suggest."""
 
     @property
@@ -97,7 +98,7 @@ class TableExpectation:
         threads: how many.
     """
 
-    blocks: Reestimation
+    blocks: Blocks
     rows: Findings = field(repr=False)
     weights: Floats = field(repr=False)
     places: Ints = field(repr=False)
@@ -109,9 +110,8 @@ class TableExpectation:
         cls, template: BayesNet, dataset: Dataset, weights: Floats | None, threads: int | None = None
     ) -> TableExpectation:
         """The E-step over a dataset's rows; those of weight zero are left out."""
-        blocks = Reestimation.of(template, lambda cpd, first: family_of(cpd))
-        families: tuple[Family, ...] = blocks.families  # type: ignore[assignment]  # as `family_of` made them
-        net = BayesNet(*(f.engine(c) for f, c in zip(families, template.cpds, strict=True)))
+        blocks = Blocks.of(template, {})
+        net = BayesNet(*(own.engine_form for own in blocks.forms))
         engine = CliqueTree().prepare(net.problem())
         assert isinstance(engine, PreparedTables)
         findings = Findings.of(dataset, engine.problem.variables)
@@ -124,30 +124,24 @@ class TableExpectation:
             rows, weight, places = rows.take(kept), weight[kept], places[kept]
         return cls(blocks, rows, weight, places, engine, threads)
 
-    @property
-    def _families(self) -> tuple[Family, ...]:
-        return self.blocks.families  # type: ignore[return-value]  # as `family_of` made them
-
     def expect(self, model: BayesNet, rows: Ints | None = None, weights: Floats | None = None) -> Expected:
         """The expected statistics at these parameters, of all rows or of some."""
-        engine, first = self._at(model)
+        own = self.blocks.parameters(model)
+        engine, first = self._at(own)
         found = self.rows if rows is None else self.rows.take(rows)
         if weights is None:
             weights = self.weights if rows is None else self.weights[rows]
         marginals, log_partition = engine.summed_marginals(found, weights, threads=self.threads)
         refuse_impossible(log_partition, self.places if rows is None else self.places[rows])
-        per_cpd = [
-            family.statistics(cpd, marginals[first[i] : first[i + 1]])
-            for i, (family, cpd) in enumerate(zip(self._families, model.cpds, strict=True))
-        ]
+        per_cpd = [one.expected(marginals[first[i] : first[i + 1]]) for i, one in enumerate(own)]
         return Expected(self.blocks.pooled(per_cpd, self._total), float(weights @ log_partition))
 
-    def _at(self, model: BayesNet) -> tuple[PreparedTables, list[int]]:
-        """The engine with the model's numbers, and where each CPD's factors start."""
+    def _at(self, own: Sequence[AnyParameters]) -> tuple[PreparedTables, list[int]]:
+        """The engine with these parameters, and where each CPD's factors start."""
         values: list[Floats] = []
         first = [0]
-        for family, cpd in zip(self._families, model.cpds, strict=True):
-            values += family.numbers(cpd)
+        for one in own:
+            values += one.engine_values
             first.append(len(values))
         return self.engine.with_values(values), first
 
@@ -159,7 +153,7 @@ class TableExpectation:
         """The statistics of the rows completed by their most probable values, and the log probability of all that."""
         from sepset.learning.incomplete.hard import completed
 
-        columns, log_values = completed(self._at(model)[0], self.rows, model, self.places)
-        pairs = zip(self._families, model.cpds, strict=True)
-        per_cpd = [f.complete(c, {v: columns[v] for v in c.scope}, self.weights) for f, c in pairs]
+        own = self.blocks.parameters(model)
+        columns, log_values = completed(self._at(own)[0], self.rows, model, self.places)
+        per_cpd = [one.tally({v: columns[v] for v in one.cpd.scope}, self.weights) for one in own]
         return Expected(self.blocks.pooled(per_cpd, self._total), float(self.weights @ log_values))

@@ -1,25 +1,21 @@
-r"""How EM sees linear Gaussians: numbers that were found or are expected, and the moments of (1, parents, child)."""
+r"""Rows of linear Gaussian networks with missing numbers: their expectations given what was found."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.counts import joint_codes
-from sepset.cpds.lineargaussian import LinearGaussian, joint_gaussian
-from sepset.cpds.priors.dirichlet import RowPrior
-from sepset.data.scatter import Scatter, Scatters
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.regression import COLLAPSE
 from sepset.errors import NotClosed
 from sepset.factors.algebra import Columns
 from sepset.factors.canonical import LOG_2PI
 from sepset.factors.coordinates import matrix, places
-from sepset.learning.estimation.linepriors import conjugate_for, flat_prior, is_conjugate, posterior_of
-from sepset.learning.estimation.regression import at_variances, mode_of
-from sepset.learning.incomplete.families import ImaginedRows, WeightPrior, joined, weight_penalty, weight_prior
+from sepset.models.jointgaussian import joint_gaussian
 from sepset.variables.variable import Discrete, Vector
 
 
@@ -58,124 +54,6 @@ class Numbers:
         return full
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GaussianFamily:
-    r"""A linear Gaussian during EM: moments of $\mathbf z = (1, \mathbf u - c_u, y - c_y)$ in each discrete context.
-
-    The centers keep the digits of squares where means are large. A variance that falls below `smallest` is a collapse.
-    """
-
-    center: Floats
-    smallest: float = 0.0
-
-    @property
-    def is_counted(self) -> bool:
-        """No: moments may be small and still matter."""
-        return False
-
-    def nothing(self, cpd: LinearGaussian) -> Floats:
-        """The statistics of no rows."""
-        return np.zeros((len(cpd.intercept), *(len(self.center) + 1,) * 2))
-
-    def expected(self, cpd: Any, numbers: Numbers, weights: Floats) -> Floats:
-        r"""$\sum_m w_m E[\mathbf z \mathbf z^\top]$, one matrix a joint state of the discrete parents."""
-        scope = (*cpd.given, cpd.child)
-        entry = joint_codes(numbers.columns, cpd.by, len(weights), cpd)
-        z = [np.ones(len(weights)), *(numbers.columns[v] - c for v, c in zip(scope, self.center, strict=True))]
-        stats = self.nothing(cpd)
-        for i, left in enumerate(z):
-            weighted = weights * left
-            for j, right in enumerate(z[: i + 1]):
-                stats[:, i, j] = stats[:, j, i] = np.bincount(entry, weighted * right, len(stats))
-        if numbers.missing:
-            spread = numbers.covariance(scope)
-            mass = np.zeros((len(stats), len(spread)))
-            np.add.at(mass, (entry, numbers.group), weights)
-            stats[:, 1:, 1:] += np.einsum("eg,gij->eij", mass, spread)
-        return stats
-
-    def scatters(self, stats: Floats) -> Scatters:
-        """The statistics about their own means, in the data's coordinates."""
-        parts = [Scatter.from_sums(total) for total in stats]
-        return Scatters.stacked(Scatter(p.count, p.mean + self.center, p.products) for p in parts)
-
-    def complete(self, cpd: Any, columns: Columns, weights: Floats) -> Floats:
-        """The statistics of complete rows."""
-        nothing = np.zeros(len(weights))
-        numbers = Numbers(columns, nothing, nothing, (), np.zeros(len(weights), np.int64), np.zeros((1, 0, 0)))
-        return self.expected(cpd, numbers, weights)
-
-    def spread(self, cpd: LinearGaussian, stats: Floats) -> Scatters:
-        """The moments of each context."""
-        return self.scatters(stats)
-
-    def estimate(self, cpd: LinearGaussian, stats: Floats, alpha: LinePrior | None) -> LinearGaussian:
-        """Least squares on expected moments, or the mode under a prior; contexts without mass keep their line."""
-        stats, rest = joined(self, cpd, stats, alpha)
-        known = self.scatters(stats)
-        if not isinstance(rest, ConjugatePrior):
-            made = cpd.from_statistics(known, rest, unseen="keep")
-        elif rest.is_flat:
-            made = at_variances(cpd.from_statistics(known, unseen="keep"), known.counts)
-        else:
-            return mode_of(cpd, posterior_of(cpd, rest.prior, known), "theta" if rest.is_theta else "softmax")
-        if made.covariance.min() <= self.smallest:
-            raise NotClosed(f"{cpd!r} fits some rows exactly; {collapse_advice()}")
-        return made
-
-    def alpha(self, cpds: Sequence[Any], prior: object, is_theta: bool) -> LinePrior:
-        """The prior: on coefficients, conjugate, or imaginary rows."""
-        if isinstance(prior, RowPrior):
-            rest = ConjugatePrior(flat_prior(cpds[0]), is_theta) if is_theta else None
-            return ImaginedRows(*prior.rows(cpds), rest)
-        if is_conjugate(prior):
-            return ConjugatePrior(conjugate_for(cpds[0], prior), is_theta)
-        return weight_prior(cpds[0], prior)
-
-    def log_prior(self, cpd: LinearGaussian, alpha: LinePrior | None) -> float:
-        """The log density of the line in every context, up to a constant; zero without a prior."""
-        if isinstance(alpha, ImaginedRows):
-            return alpha.log_probability(cpd) + self.log_prior(cpd, alpha.rest)
-        if isinstance(alpha, ConjugatePrior):
-            lines = zip(cpd.intercept, cpd.coefficients, cpd.covariance, strict=True)
-            return sum(alpha.log_density(np.concatenate([a, B[0]]), float(C[0, 0])) for a, B, C in lines)
-        return 0.0 if alpha is None else weight_penalty(alpha, cpd.coefficients)
-
-    def score(self, cpd: LinearGaussian, stats: Floats) -> float:
-        r"""$-\frac12 \sum_d (\bar M_d \log 2\pi\sigma_d^2 + E[(y - a_d - B_d \mathbf u)^2] / \sigma_d^2)$."""
-        total = 0.0
-        for a, B, C, sums in zip(cpd.intercept, cpd.coefficients, cpd.covariance, stats, strict=True):
-            if sums[0, 0] > 0:
-                line = np.concatenate([self.center[-1:] - a - B @ self.center[:-1], -B[0], [1.0]])
-                total -= 0.5 * float(sums[0, 0] * (LOG_2PI + np.log(C[0, 0])) + line @ sums @ line / C[0, 0])
-        return total
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ConjugatePrior:
-    """A normal-gamma prior of a line, and whether its mode is taken in the variance or in its logarithm."""
-
-    prior: Any
-    is_theta: bool
-
-    @property
-    def is_flat(self) -> bool:
-        """Whether it is flat in lines and logarithms of variances: no distribution, a start for imaginary rows."""
-        return bool(self.prior.shape <= 0)
-
-    def log_density(self, line: Floats, variance: float) -> float:
-        r"""$(a + p/2 + t)\log\tau - \tau\,(b + \frac12 d^\top \Lambda d)$, with $t = 1$ for the variance itself."""
-        apart = line - self.prior.mean
-        power = self.prior.shape + 0.5 * len(line) + self.is_theta
-        return float(
-            -power * np.log(variance) - (self.prior.rate + 0.5 * apart @ self.prior.precision @ apart) / variance
-        )
-
-
-LinePrior: TypeAlias = WeightPrior | ConjugatePrior | ImaginedRows
-"""What a prior amounts to for a linear Gaussian."""
-
-
 def conditional_numbers(
     lines: Sequence[LinearGaussian], columns: Columns, missing: tuple[Vector, ...], num_rows: int
 ) -> Numbers:
@@ -205,7 +83,7 @@ def _log_line(cpd: LinearGaussian, columns: Columns, num_rows: int) -> Floats:
     """The log density of a real child given its parents: one pass over the rows, whatever the context of each."""
     variance = cpd.covariance[:, 0, 0]
     if not (variance > 0).all():
-        raise NotClosed(f"{cpd!r} fits some rows exactly; {collapse_advice()}")
+        raise NotClosed(f"{cpd!r} fits some rows exactly; {COLLAPSE}")
     entry = joint_codes(columns, cpd.by, num_rows, cpd)
     apart = columns[cpd.child] - cpd.intercept[:, 0][entry]
     for j, parent in enumerate(cpd.given):
@@ -234,7 +112,7 @@ class _Conditional:
         try:
             root = np.linalg.cholesky(sigma[o[:, None], o])
         except np.linalg.LinAlgError as error:
-            raise NotClosed(f"A real variable became a function of the others; {collapse_advice()}") from error
+            raise NotClosed(f"A real variable became a function of the others; {COLLAPSE}") from error
         half = np.linalg.solve(root, sigma[o[:, None], m])
         gain = np.linalg.solve(root.T, half)
         return cls(found, mean[o], np.asarray(root), mean[m], gain, sigma[m[:, None], m] - half.T @ half)
@@ -251,14 +129,6 @@ class _Conditional:
         """The log density of the expectations of the missing coordinates."""
         sign, log_det = np.linalg.slogdet(self.covariance)
         return -0.5 * (len(self.covariance) * LOG_2PI + log_det) if sign > 0 else np.inf
-
-
-def collapse_advice() -> str:
-    """What to do where a variance reached zero."""
-    return (
-        "the likelihood has no bound there (a variance reached zero). Give a prior such as NormalGamma, use fewer "
-        "states or parents, tie the variances, or start elsewhere (another seed, more restarts)."
-    )
 
 
 def _in_context(cpd: LinearGaussian, codes: dict[Discrete, int]) -> LinearGaussian:

@@ -16,15 +16,15 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from sepset.cpds.parameters import Parameterization
 from sepset.errors import NotApplicable, listing, nearest
 from sepset.inference.iterate import Info
-from sepset.learning.estimation.maximization import Parameterization
-from sepset.learning.incomplete.minibatches import check_batch
+from sepset.learning.incomplete.minibatches import check_batch, mini_batches
 from sepset.learning.incomplete.run import Ascent, Climbing, Point
 from sepset.learning.incomplete.starts import Start
-from sepset.learning.optimize.directions import DIRECTIONS, within
-from sepset.learning.optimize.lbfgs import Curvature
-from sepset.learning.optimize.objective import Hill
+from sepset.learning.optimize.directions import DIRECTIONS, Curvature, within
+from sepset.learning.optimize.stochastic import COOLING, SlopeMoments, shrunk
+from sepset.learning.optimize.vector import ParameterVector
 from sepset.models.bayesnet import BayesNet
 
 Optimizer: TypeAlias = Literal["lbfgs", "conjugate", "steepest", "stochastic"]
@@ -90,33 +90,53 @@ class GradientAscent(Climbing):
         """The point at these parameters, or after an M-step where they are zero against the prior."""
         point = task.point(model)
         if point.objective == -np.inf:
-            point = task.point(task.expectation.blocks.maximize(model, point.statistics, task.alphas))
+            point = task.point(task.expectation.blocks.maximize(model, point.statistics, task.terms))
         return replace(point, memory=Curvature() if self.is_monotone else ())
 
     def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
         """The point at the end of a line search, or after a pass."""
         if self.optimizer != "stochastic":
             return self._climbed(task, state)
-        from sepset.learning.optimize.stochastic import stochastic_pass
-
         new = stochastic_pass(task, state, self.batch, self.rate, rng)
         return new, new.info(state, is_monotone=False)
 
     def facts(self, task: Ascent, point: Point) -> Mapping[str, object]:
         """The length of the slope."""
-        norm = np.linalg.norm(Hill.of(task).steepest(point))
+        norm = np.linalg.norm(task.surface.steepest(point))
         return {"gradient norm": float(f"{norm / max(task.expectation.weights.sum(), 1e-300):.3g}")}
 
     def _climbed(self, task: Ascent, state: Point) -> tuple[Point, Info]:
         ways = DIRECTIONS[self.optimizer]
-        hill = Hill.of(task)
-        slope, scale = hill.steepest(state), hill.scale(state)
-        ahead = within(ways.ahead(state.memory, slope, scale), slope, hill.edges)
-        climbs = (hill.climb(state, slope, direction, ways.flattening) for direction in (ahead, scale * slope))
-        found = next((point for point in climbs if point is not None), None)
+        surface = task.surface
+        slope, scale = surface.steepest(state), surface.scale(state)
+        ahead = within(ways.ahead(state.memory, slope, scale), slope, surface.kinks)
+        searches = (surface.search(state, slope, direction, ways.flattening) for direction in (ahead, scale * slope))
+        found = next((point for point in searches if point is not None), None)
         if found is None:
             return state, Info(state.objective, 0.0, is_done=True)
         keep = self.memory if ways.memory is None else ways.memory
-        new = replace(found, memory=state.memory.updated(*hill.pair(state, found), keep) if keep else state.memory)
+        new = replace(found, memory=state.memory.updated(*surface.pair(state, found), keep) if keep else state.memory)
         made = new.info(state)
-        return new, made._replace(change=max(made.change, hill.promise(new)))
+        return new, made._replace(change=max(made.change, surface.expected_rise(new)))
+
+
+def stochastic_pass(task: Ascent, point: Point, size: int, rate: float, rng: np.random.Generator) -> Point:
+    """The point after one pass over the rows; its objective adds up what each batch was worth when it was met.
+
+    Args:
+        size: how many rows a batch has.
+        rate: how far the first steps may go along each coordinate.
+    """
+    vector = ParameterVector.of(task.expectation.blocks)
+    kinks, share = vector.kinks(task.terms), 1.0 / task.expectation.weights.sum()
+    x, model, statistics, worth = vector.pack(point.model), point.model, point.statistics, 0.0
+    moments = SlopeMoments(*point.memory) if point.memory else SlopeMoments.none(len(x))
+    batches = list(mini_batches(task, size, rng))
+    for batch in batches:
+        statistics, log_likelihood = batch.expect(task, model)
+        worth += log_likelihood
+        moments = moments.updated(share * vector.slope(model, statistics, task.terms))
+        lengths = moments.lengths(rate * (1.0 + moments.steps / len(batches)) ** -COOLING)
+        x = shrunk(x + lengths * moments.slope, share * lengths * kinks)
+        model = vector.unpack(x)
+    return task.at(model, statistics, worth, memory=tuple(moments))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sepset.learning.incomplete.mstep import Statistics
+from sepset.learning.blocks import FlatStatistics
 from sepset.learning.incomplete.run import Ascent, Point
 from sepset.models.bayesnet import BayesNet
 
@@ -19,12 +19,12 @@ def one_pass(task: Ascent, point: Point) -> Point:
     """Each part in turn visited at the newest parameters, followed by estimates from all."""
     visits, model = list(point.memory), point.model
     for part in range(len(visits)):
-        model = task.expectation.blocks.maximize(model, _total(visits), task.alphas)
+        model = task.expectation.blocks.maximize(model, _total(visits), task.terms)
         visits[part] = _visit(task, model, part, len(visits))
     return _joined(task, model, tuple(visits))
 
 
-def _visit(task: Ascent, model: BayesNet, part: int, parts: int) -> tuple[Statistics, float]:
+def _visit(task: Ascent, model: BayesNet, part: int, parts: int) -> tuple[FlatStatistics, float]:
     r"""The statistics of one part, and the entropy $H(Q)$ of its completions as far as the free energy needs it."""
     num_rows = len(task.expectation.weights)
     rows = np.flatnonzero(np.random.default_rng(num_rows).permutation(num_rows) % parts == part)
@@ -32,11 +32,11 @@ def _visit(task: Ascent, model: BayesNet, part: int, parts: int) -> tuple[Statis
     return found.statistics, found.log_likelihood - task.expectation.blocks.score(model, found.statistics)
 
 
-def _joined(task: Ascent, model: BayesNet, visits: tuple[tuple[Statistics, float], ...]) -> Point:
+def _joined(task: Ascent, model: BayesNet, visits: tuple[tuple[FlatStatistics, float], ...]) -> Point:
     total = _total(visits)
     energy = task.expectation.blocks.score(model, total) + sum(entropy for _, entropy in visits)
     return task.at(model, total, energy, memory=visits)
 
 
-def _total(visits: tuple[tuple[Statistics, float], ...] | list[tuple[Statistics, float]]) -> Statistics:
+def _total(visits: tuple[tuple[FlatStatistics, float], ...] | list[tuple[FlatStatistics, float]]) -> FlatStatistics:
     return tuple(np.sum(arrays, axis=0) for arrays in zip(*(stats for stats, _ in visits), strict=True))

@@ -8,16 +8,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from sepset.cpds.parameters import PriorTerm, check_parameterization
 from sepset.errors import ImpossibleEvidence, NotApplicable, NotClosed
 from sepset.inference.checkpoint import tagged
 from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, iterate
 from sepset.inference.result import Guarantee, Status
-from sepset.learning.estimation.coverage import Fragmentation
+from sepset.learning.blocks import FlatStatistics
+from sepset.learning.coverage import Fragmentation
 from sepset.learning.fit import Fit
+from sepset.learning.incomplete.checkpoint import PointCodec, about
 from sepset.learning.incomplete.expectation import Expectation, expectation_of
-from sepset.learning.incomplete.marks import about
-from sepset.learning.incomplete.mstep import Statistics
 from sepset.learning.incomplete.starts import Start, start_model
+from sepset.learning.optimize.objective import FAILURES, Objective
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 
@@ -26,9 +28,6 @@ SHORT_RUN = 10
 
 RESTARTS = 5
 """How many starting points networks with hidden variables get."""
-
-FAILURES = (ImpossibleEvidence, NotClosed, np.linalg.LinAlgError)
-"""What a bad starting point may end in."""
 
 
 @tagged("point")
@@ -47,7 +46,7 @@ class Point:
     """
 
     model: BayesNet
-    statistics: Statistics = field(repr=False)
+    statistics: FlatStatistics = field(repr=False)
     log_likelihood: float
     objective: float
     memory: Any = field(default=(), repr=False)
@@ -102,25 +101,29 @@ class Ascent:
 
     task: Task
     expectation: Expectation = field(repr=False)
-    alphas: tuple[Any, ...] = field(repr=False)
+    terms: tuple[PriorTerm | None, ...] = field(repr=False)
 
     @classmethod
     def of(cls, task: Task, prior: object, parameterization: str, threads: int | None = None) -> Ascent:
         """The task, planned."""
-        if parameterization not in ("softmax", "theta"):
-            raise NotApplicable(f"parameterization is 'softmax' or 'theta'; found {parameterization!r}.")
+        check_parameterization(parameterization)
         expectation = expectation_of(task, threads=threads)
-        return cls(task, expectation, expectation.blocks.alphas(prior, is_theta=parameterization == "theta"))
+        return cls(task, expectation, expectation.blocks.prior_terms(prior, is_theta=parameterization == "theta"))
 
     def point(self, model: BayesNet, *, is_hard: bool = False, memory: Any = ()) -> Point:
         """The point at these parameters."""
         found = self.expectation.complete(model) if is_hard else self.expectation.expect(model)
         return self.at(model, found.statistics, found.log_likelihood, memory=memory, is_exact=not is_hard)
 
-    def at(self, model: BayesNet, statistics: Statistics, log_likelihood: float, **more: Any) -> Point:
+    def at(self, model: BayesNet, statistics: FlatStatistics, log_likelihood: float, **more: Any) -> Point:
         """The point with these statistics; the objective counts the prior."""
-        objective = log_likelihood + self.expectation.blocks.log_prior(model, self.alphas)
+        objective = log_likelihood + self.expectation.blocks.log_prior(model, self.terms)
         return Point(model, statistics, log_likelihood, objective, **more)
+
+    @property
+    def surface(self) -> Objective[Point]:
+        """The objective over parameters without constraints."""
+        return Objective.of(self.expectation.blocks, self.terms, self.point)
 
     def begin(self, method: Climber, rng: np.random.Generator) -> Point:
         """The best starting point after short runs; the first is as asked, the others are drawn."""
@@ -143,7 +146,7 @@ class Ascent:
 
     def _short_run(self, method: Climber, rng: np.random.Generator, number: int, steps: int) -> Point:
         start: Start | BayesNet = method.start if number == 0 else ("data" if number % 2 else "random")
-        point = method.first(self, start_model(self.task, self.expectation, start, rng, self.alphas))
+        point = method.first(self, start_model(self.task, self.expectation, start, rng, self.terms))
         try:
             for _ in range(steps):
                 point, _ = method.step(self, point, rng)
@@ -218,8 +221,6 @@ def _brief(value: object) -> str:
 
 def climb(method: Climber, task: Task) -> Fit:
     """The fit of a task by an EM algorithm."""
-    from sepset.learning.incomplete.pointcodec import PointCodec
-
     ascent = Ascent.of(task, method.prior, method.parameterization, getattr(method, "threads", None))
     try:
         run = iterate(
@@ -229,7 +230,7 @@ def climb(method: Climber, task: Task) -> Fit:
             until=as_until(task.until, Until(steps=1000, tolerance=1e-8)),
             progress=task.progress,
             checkpoint=task.checkpoint,
-            about=about(method, task, ascent.alphas),
+            about=about(method, task, ascent.terms),
             codec=PointCodec(ascent.expectation.blocks),
         )
     except (NotClosed, np.linalg.LinAlgError) as error:

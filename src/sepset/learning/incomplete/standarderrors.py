@@ -11,21 +11,17 @@ Reference: Louis (1982); Oakes (1999); Koller & Friedman, section 19.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats
-from sepset.cpds.cpd import CPD
-from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.parameters import multinomials
 from sepset.errors import ScopeError, TooLarge, nearest
 from sepset.inference.result import Answers
 from sepset.learning.incomplete.expectation import Expectation, expectation_of
-from sepset.learning.optimize.unconstrained import ContributionLogits, Logits, Unconstrained
+from sepset.learning.optimize.vector import ParameterVector
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, VariableLike, Vector
@@ -47,7 +43,7 @@ LARGEST = 2_000
 class StandardErrors(Answers[str, Floats]):
     """The standard error of every parameter, by child; infinite where the rows do not determine it.
 
-    Tables have the shape of their CPD; linear Gaussians have a row a context: intercept, coefficients, variance.
+    Tables have the shape of their CPD; linear Gaussians have one row per context: intercept, coefficients, variance.
     Probabilities at zero or one are on the border, where errors have no such meaning: theirs are NaN.
 
     Attributes:
@@ -95,10 +91,10 @@ def standard_errors(
     Args:
         model: the fitted network.
         data: the rows it was fitted to; cells may be missing.
-        weights: one a row.
-        threads: how many; one a processor by default.
+        weights: one per row.
+        threads: how many; one per processor by default.
 
-    Cost: two E-steps a parameter.
+    Cost: two E-steps per parameter.
     Reference: Oakes (1999), Direct calculation of the information matrix via the EM algorithm.
 
     >>> from sepset.graphs.graph import DAG
@@ -109,7 +105,7 @@ def standard_errors(
     """
     share = None if weights is None else np.asarray(weights, dtype=np.float64)
     expectation = expectation_of(Task(model, data, share), threads=threads)
-    vector = Unconstrained.of(expectation.blocks)
+    vector = ParameterVector.of(expectation.blocks)
     x = vector.pack(model)
     if len(x) > LARGEST:
         raise TooLarge(f"{len(x):,} parameters take as many pairs of E-steps; at most {LARGEST:,} are allowed.")
@@ -117,20 +113,20 @@ def standard_errors(
     stats = expectation.expect(model).statistics
     nothing = (None,) * len(stats)
     complete = _symmetric(-_derivative(lambda at: vector.slope(vector.unpack(at), stats, nothing), x))
-    natural = _derivative(lambda at: np.concatenate([np.zeros(0), *vector.natural(vector.unpack(at))]), x)
+    natural = _derivative(lambda at: _flat(vector.written(vector.unpack(at))), x)
     errors, unknown = _errors(observed, complete, natural)
     errors[_on_border(vector, model)] = np.nan
     return StandardErrors(model, _by_child(vector, model, errors), observed, _missing(observed, complete), unknown)
 
 
-def _slope(expectation: Expectation, vector: Unconstrained, x: Floats) -> Floats:
+def _slope(expectation: Expectation, vector: ParameterVector, x: Floats) -> Floats:
     model = vector.unpack(x)
     stats = expectation.expect(model).statistics
     return vector.slope(model, stats, (None,) * len(stats))
 
 
 def _derivative(function: Callable[[Floats], Floats], x: Floats) -> Floats:
-    """The Jacobian by central differences, one column a coordinate."""
+    """The Jacobian by central differences, one column per coordinate."""
     columns = []
     for i in range(len(x)):
         step = np.zeros(len(x))
@@ -143,13 +139,17 @@ def _symmetric(matrix: Floats) -> Floats:
     return np.asarray(0.5 * (matrix + matrix.T))
 
 
-def _on_border(vector: Unconstrained, model: BayesNet) -> Bools:
+def _on_border(vector: ParameterVector, model: BayesNet) -> Bools:
     """Which natural parameters are probabilities of zero or one."""
     parts = [np.zeros(0, np.bool_)]
-    for part, values in zip(vector.parts, vector.natural(model), strict=True):
-        is_probability = isinstance(part, Logits | ContributionLogits)
-        parts.append(is_probability & ((values < BORDER) | (values > 1.0 - BORDER)))
+    for own in vector.blocks.firsts(model):
+        values = own.written.reshape(-1)
+        parts.append(own.are_probabilities & ((values < BORDER) | (values > 1.0 - BORDER)))
     return np.concatenate(parts)
+
+
+def _flat(parts: Sequence[Floats]) -> Floats:
+    return np.concatenate([np.zeros(0), *(part.reshape(-1) for part in parts)])
 
 
 def _errors(observed: Floats, complete: Floats, natural: Floats) -> tuple[Floats, int]:
@@ -180,20 +180,11 @@ def _missing(observed: Floats, complete: Floats) -> Floats:
     return np.sort(1.0 - np.linalg.eigvalsh(root.T @ observed @ root))[::-1]
 
 
-def _by_child(vector: Unconstrained, model: BayesNet, errors: Floats) -> dict[str, Floats]:
+def _by_child(vector: ParameterVector, model: BayesNet, errors: Floats) -> dict[str, Floats]:
     found: dict[str, Floats] = {}
     start = 0
-    for members, part in zip(vector.blocks.members, vector.natural(model), strict=True):
-        own = errors[start : start + len(part)]
-        start += len(part)
-        for i in members:
-            found[model.cpds[i].child.name] = _shaped(model.cpds[i], own)
+    for members, part in zip(vector.blocks.members, vector.written(model), strict=True):
+        own = errors[start : start + part.size].reshape(part.shape)
+        start += part.size
+        found |= {model.cpds[i].child.name: own for i in members}
     return found
-
-
-def _shaped(cpd: CPD, flat: Floats) -> Floats:
-    if isinstance(cpd, LinearGaussian):
-        return flat.reshape(len(cpd.intercept), -1)
-    shape: Any = [v.num_states for v in cpd.scope]  # type: ignore[union-attr]  # discrete, as it is no line
-    is_table = multinomials(cpd) is not None and flat.size == np.prod(shape)
-    return flat.reshape(shape) if is_table else flat

@@ -12,16 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.cpds.parameters import Parameterization
 from sepset.data.sources import Weights
 from sepset.errors import NotApplicable
 from sepset.factors.draws import generator
 from sepset.inference.iterate import Info, Run, Until, iterate
 from sepset.inference.result import Status
-from sepset.learning.estimation.maximization import Parameterization
+from sepset.learning.blocks import FlatStatistics
 from sepset.learning.fit import Fit
-from sepset.learning.incomplete.gaussianfamily import GaussianFamily
 from sepset.learning.incomplete.minibatches import check_batch, mini_batches
-from sepset.learning.incomplete.mstep import Statistics
 from sepset.learning.incomplete.run import Ascent, Climbing, Point, result
 from sepset.learning.incomplete.starts import Start
 from sepset.learning.task import Task
@@ -87,7 +86,7 @@ class StepwiseEM(Climbing):
         model, statistics, (number, total, about) = state.model, state.statistics, state.memory
         stands_for = total / task.expectation.weights.sum()
         for batch in mini_batches(task, self.batch, rng):
-            model = blocks.maximize(model, statistics, task.alphas)
+            model = blocks.maximize(model, statistics, task.terms)
             found = batch.expect(task, model)
             statistics = _faded(statistics, found.statistics, (number + 2.0) ** -self.forgetting, stands_for)
             worth, number = worth + found.log_likelihood, number + 1
@@ -127,14 +126,14 @@ class StepwiseEM(Climbing):
         task = Ascent.of(Task(found.model, data, weights, rng), self.prior, self.parameterization, self.threads)
         start = Run(_carried(found, task), Status.INTERRUPTED, np.zeros(0), 0.0, rng.bit_generator.state)
         run = iterate(self, task, rng=rng, until=Until(steps=1, tolerance=None), start=start, progress=progress)
-        last = task.expectation.blocks.maximize(run.state.model, run.state.statistics, task.alphas)
+        last = task.expectation.blocks.maximize(run.state.model, run.state.statistics, task.terms)
         status = Status.COMPLETED if run.num_steps else run.status
         made = result(self, task, replace(run, state=replace(run.state, model=last, is_exact=False), status=status))
         info = {what: value for what, value in made.info.items() if what != "starting points"}
         return replace(made, info={**info, "rows so far": run.state.memory[1]})
 
 
-def _faded(old: Statistics, new: Statistics, share: float, stands_for: float) -> Statistics:
+def _faded(old: FlatStatistics, new: FlatStatistics, share: float, stands_for: float) -> FlatStatistics:
     """Old statistics with a share of new ones, which are raised to stand for as many rows."""
     if share == 1.0 and stands_for == 1.0:
         return new
@@ -142,9 +141,9 @@ def _faded(old: Statistics, new: Statistics, share: float, stands_for: float) ->
 
 
 def centers(task: Ascent) -> tuple[Floats, ...]:
-    """What the moments of each block are about; nothing for counts."""
-    families = [task.expectation.blocks.families[members[0]] for members in task.expectation.blocks.members]
-    return tuple(f.center if isinstance(f, GaussianFamily) else np.zeros(0) for f in families)
+    """What the moments of each block are about; empty for counts."""
+    blocks = task.expectation.blocks
+    return tuple(blocks.forms[block[0]].center for block in blocks.members)
 
 
 def _carried(found: Fit, task: Ascent) -> Point:
@@ -153,15 +152,8 @@ def _carried(found: Fit, task: Ascent) -> Point:
     if not isinstance(found.method, StepwiseEM) or not isinstance(state, Point):
         raise NotApplicable(f"update goes on from a fit by StepwiseEM; found one by {found.method!r}.")
     number, total, before = state.memory
-    after, together = centers(task), total + float(task.expectation.weights.sum())
-    moved = [_moved(*parts) * (together / total) for parts in zip(state.statistics, before, after, strict=True)]
-    return replace(state, statistics=tuple(moved), memory=(number, together, after))
-
-
-def _moved(stats: Floats, before: Floats, after: Floats) -> Floats:
-    r"""Moments about another center: $T S T^\top$, where $T$ moves $(1, \mathbf z)$."""
-    if not len(before):
-        return stats
-    T = np.eye(len(before) + 1)
-    T[1:, 0] = before - after
-    return np.asarray(T @ stats @ T.T)
+    together = total + float(task.expectation.weights.sum())
+    own = task.expectation.blocks.firsts(task.task.template)
+    rows = zip(own, state.statistics, before, strict=True)
+    moved = tuple(one.recentered(stats, center) * (together / total) for one, stats, center in rows)
+    return replace(state, statistics=moved, memory=(number, together, centers(task)))

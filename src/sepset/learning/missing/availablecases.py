@@ -13,13 +13,14 @@ from sepset.cpds.cpd import CPD
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError
+from sepset.factors.algebra import Columns
 from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.result import Guarantee
 from sepset.inference.rows.evidencerows import Findings
 from sepset.inference.rows.rowwise import Workers, answer_rows
 from sepset.learning.blocks import blocks_of
-from sepset.learning.estimation.estimators import maximized, shown
-from sepset.learning.estimation.maximization import check_policy
+from sepset.learning.estimation.estimators import shown
+from sepset.learning.estimation.maximization import check_policy, maximize_block
 from sepset.learning.fit import Fit
 from sepset.learning.incomplete.mixedrows import log_densities
 from sepset.learning.missing.weighting import Form, inverse_probability_weights, listed
@@ -81,7 +82,7 @@ class AvailableCases:
         used: dict[str, int] = {}
         for cpds in blocks_of(task.template).values():
             parts = [self._statistics(cpd, data, task.source, used) for cpd in cpds]
-            made += maximized(cpds, pooled(cpds, parts), self.prior, self.unseen)
+            made += maximize_block(cpds, pooled(cpds, parts), self.prior, unseen=self.unseen)
         model = task.template.with_cpds(*made)
         likelihood = observed_log_likelihood(model, data)
         return Fit(
@@ -103,7 +104,8 @@ class AvailableCases:
                 f"No row observes all of {', '.join(names)}, so that {cpd!r} has no available case. Use EM; where two "
                 "columns are never seen together, nothing but a prior tells how they depend on each other."
             )
-        return cpd.statistics({v: data.column(v)[rows] for v in cpd.scope}, self._weights(names, data, source, rows))
+        columns: Columns = {v: data.column(v)[rows] for v in cpd.scope}
+        return cpd.parameters.statistics(columns, self._weights(names, data, source, rows))
 
     def _weights(self, names: list[str], data: Dataset, source: object, rows: Ints) -> Floats | None:
         """The weights of the available rows of a family: their own, over the probability of being available."""

@@ -15,6 +15,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -22,14 +23,13 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated
 from sepset.cpds.cpd import CPD
-from sepset.cpds.logistic import LogisticCPD
-from sepset.cpds.noisy import NoisyMax, NoisyOr
-from sepset.cpds.table import TableCPD
 from sepset.data.missingness import MissingPatterns
 from sepset.errors import ModelError, NotApplicable, listing
 from sepset.factors.draws import Seed, generator
-from sepset.learning.missing.freeparameters import FreeParameters
+from sepset.inference.compiled.gradients import Derivatives
+from sepset.learning.blocks import blocks_of, with_shared
 from sepset.models.bayesnet import BayesNet
+from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 Observed: TypeAlias = Iterable[VariableLike] | Iterable[Iterable[VariableLike]] | MissingPatterns
@@ -110,6 +110,87 @@ class IdentifiabilityReport(Tabulated):
         return Shown((), list(self._facts()), "Identifiability")
 
 
+@dataclass(frozen=True, eq=False)
+class FreeParameters:
+    r"""The free parameters of a network of discrete CPDs, in the order of its blocks, and derivatives by them.
+
+    With $g$ the derivative of $P(\mathbf y)$ by the entries of a CPD's table, exact from one forward and one reverse
+    sweep, the chain rule through the CPD's own parameters gives the rest.
+
+    Args:
+        model: the network.
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> a, b = Discrete("a"), Discrete("b")
+    >>> net = BayesNet(TableCPD(a, [0.5, 0.5]), TableCPD(b, [[0.9, 0.1], [0.2, 0.8]], given=a))
+    >>> FreeParameters(net).names
+    ('P(a=0)', 'P(b=0 | a=0)', 'P(b=0 | a=1)')
+    """
+
+    model: BayesNet
+
+    @cached_property
+    def _blocks(self) -> list[tuple[CPD, ...]]:
+        return [cpds for cpds in blocks_of(self.model).values() if len(cpds[0].parameters.names)]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each parameter is called: a conditional probability, a contribution, or a weight."""
+        return tuple(name for cpds in self._blocks for name in cpds[0].parameters.names)
+
+    @cached_property
+    def values(self) -> Floats:
+        """The parameters of the model."""
+        return np.concatenate([np.zeros(0), *(cpds[0].parameters.values for cpds in self._blocks)])
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def moved(self, step: Floats) -> BayesNet | None:
+        """The network with its parameters moved; None where a probability would leave [0, 1]."""
+        sizes = [len(cpds[0].parameters.names) for cpds in self._blocks]
+        made: list[CPD] = []
+        for cpds, part in zip(self._blocks, np.split(step, np.cumsum(sizes))[:-1], strict=True):
+            first = cpds[0].parameters.moved(part)
+            if first is None:
+                return None
+            made += with_shared(cpds, first)
+        return self.model.with_cpds(*made)
+
+    def random(self, rng: np.random.Generator) -> BayesNet:
+        """The network with random parameters, away from zero."""
+        firsts = ((cpds, cpds[0].parameters.random(rng, interior=True)) for cpds in self._blocks)
+        return self.model.with_cpds(*(cpd for cpds, first in firsts for cpd in with_shared(cpds, first)))
+
+    @cached_property
+    def _derivatives(self) -> Derivatives:
+        tables = BayesNet(*(cpd.to_table() for cpd in self.model.cpds))  # type: ignore[attr-defined]  # discrete
+        return Derivatives(tables.problem())
+
+    @cached_property
+    def _factor(self) -> dict[str, int]:
+        return {cpd.child.name: number for number, cpd in enumerate(self.model.cpds)}
+
+    def gradient(self, codes: dict[int, int], *, power: float = 0.0) -> tuple[float, Floats]:
+        r"""$\log P(\mathbf y)$, and $\partial P(\mathbf y) / \partial \theta$ over $P(\mathbf y)$ to some power.
+
+        Args:
+            codes: $\mathbf y$ by position.
+            power: 0 for the derivative itself, 1 for that of the logarithm; 0 is used where $P(\mathbf y) = 0$.
+        """
+        found = self._derivatives.gradient(Evidence(codes))
+        reference = power * found.log_partition if found.log_partition > -np.inf else 0.0
+        parts = [np.zeros(0)]
+        for cpds in self._blocks:
+            total = np.zeros(len(cpds[0].parameters.names))
+            for cpd in cpds:
+                entries = found.relative(self._factor[cpd.child.name], reference)
+                if entries is not None:
+                    total += cpd.parameters.table_slope(entries.reshape(-1))
+            parts.append(total)
+        return found.log_partition, np.concatenate(parts)
+
+
 def identifiability(
     model: BayesNet,
     observed: Observed,
@@ -130,6 +211,7 @@ def identifiability(
     Cost: one forward and one reverse sweep for each joint state of what is observed, or of a sample of them.
     Reference: Koller & Friedman, definitions 19.4 and 19.5.
 
+    >>> from sepset.cpds.table import TableCPD
     >>> h, a, b = Discrete("h"), Discrete("a"), Discrete("b")
     >>> net = BayesNet(TableCPD(h, [0.4, 0.6]), *(TableCPD(x, [[0.7, 0.3], [0.2, 0.8]], given=h) for x in (a, b)))
     >>> identifiability(net, ["a", "b"])
@@ -163,6 +245,7 @@ def equivalent_neighbor(model: BayesNet, observed: Observed, *, distance: float 
 
     Reference: Koller & Friedman, section 19.1.4.
 
+    >>> from sepset.cpds.table import TableCPD
     >>> h, x = Discrete("h"), Discrete("x")
     >>> net = BayesNet(TableCPD(h, [0.5, 0.5]), TableCPD(x, [[0.8, 0.2], [0.2, 0.8]], given=h))
     >>> other = equivalent_neighbor(net, ["x"], distance=0.1)
@@ -240,17 +323,7 @@ def _rank(jacobian: Floats) -> tuple[Floats, Floats]:
 
 def _can_switch(model: BayesNet, name: str) -> bool:
     """Whether the states of a hidden variable can be renamed in all CPDs that mention them."""
+    variable = model.variables[name]
     cpds = [model.cpd(name), *(model.cpd(child) for child in model.children(name))]
     blocks = [cpd.block for cpd in model.cpds]
-    return all(_renames(cpd, name) and blocks.count(cpd.block) == 1 for cpd in cpds)
-
-
-def _renames(cpd: CPD, name: str) -> bool:
-    """Whether a CPD of this form is one of the same form after the states of a variable change places.
-
-    Of noisy-or and noisy-max so are the states of a parent that all contribute; levels of the child are ordered.
-    """
-    if isinstance(cpd, NoisyOr | NoisyMax) and cpd.child.name != name:
-        place = [p.name for p in cpd.parents].index(name)
-        return bool(cpd._free()[place + 1].all())
-    return isinstance(cpd, TableCPD | LogisticCPD)
+    return all(cpd.parameters.relabels(variable) and blocks.count(cpd.block) == 1 for cpd in cpds)

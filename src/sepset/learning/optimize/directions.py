@@ -1,26 +1,66 @@
-r"""Ways up a hill from its slope and from recent steps: quasi-Newton, conjugate, steepest; and around sharp edges.
+r"""Ascent directions from the slope and from recent steps: quasi-Newton, conjugate, steepest; and around kinks.
 
-A Laplace prior takes $\lambda_i |x_i|$ off the objective, which has an edge at zero: there the way up is the slope as
-far as it is steeper than the edge, and a step ends at zero rather than cross it.
+A Laplace prior takes $\lambda_i |x_i|$ off the objective, which has a kink at zero: there the ascent direction is the
+slope as far as it is steeper than the kink, and a step ends at zero rather than cross it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.learning.optimize.lbfgs import Curvature
+from sepset.inference.checkpoint import tagged
 from sepset.learning.optimize.linesearch import FLATTENING
+
+
+@tagged("curvature")
+@dataclass(frozen=True, slots=True, eq=False)
+class Curvature:
+    r"""Recent steps $s$ and gradient differences $y$, oldest first, about a diagonal guess of the curvature.
+
+    Limited-memory quasi-Newton directions come from them.
+
+    >>> one = Curvature().updated(np.array([1.0]), np.array([4.0]), 5)
+    >>> one.direction(np.array([8.0]), np.array([1.0])).tolist()
+    [2.0]
+    """
+
+    pairs: tuple[tuple[Floats, Floats], ...] = field(default=(), repr=False)
+
+    def updated(self, step: Floats, fall: Floats, keep: int) -> Curvature:
+        """With one pair more, where the objective bends down along it; at most `keep`."""
+        if not step @ fall > 1e-12 * np.linalg.norm(step) * np.linalg.norm(fall):
+            return self
+        return Curvature((*self.pairs, (step, fall))[-keep:])
+
+    def direction(self, slope: Floats, scale: Floats) -> Floats:
+        """The ascent direction: the slope times the inverse curvature, which begins as the diagonal `scale`.
+
+        Reference: Nocedal & Wright, Numerical Optimization, algorithm 7.4.
+        """
+        q, alphas = slope.copy(), []
+        for s, y in reversed(self.pairs):
+            alphas.append(s @ q / (s @ y))
+            q = q - alphas[-1] * y
+        factor = 1.0
+        if self.pairs:
+            s, y = self.pairs[-1]
+            factor = float(s @ y / (y @ (scale * y)))
+        r = factor * scale * q
+        for (s, y), alpha in zip(self.pairs, reversed(alphas), strict=True):
+            r = r + s * (alpha - y @ r / (s @ y))
+        return np.asarray(r)
 
 
 class Directions(NamedTuple):
     """One way to choose directions.
 
     Attributes:
-        ahead: the direction, given recent steps with the falls of the slope, the slope, and a diagonal guess of the
+        ahead: the direction, given recent steps with the gradient differences, the slope, and a diagonal guess of the
             inverse curvature.
         memory: how many steps it looks at; None as many as asked for.
         flattening: how much of the slope its line searches may leave.
@@ -60,36 +100,36 @@ DIRECTIONS: Mapping[str, Directions] = {
 """The directions by name."""
 
 
-def steepest(x: Floats, slope: Floats, edges: Floats) -> Floats:
-    r"""The slope of $f(x) - \sum_i \lambda_i |x_i|$; at an edge the part of the slope that is steeper than it.
+def steepest(x: Floats, slope: Floats, kinks: Floats) -> Floats:
+    r"""The slope of $f(x) - \sum_i \lambda_i |x_i|$; at a kink the part of the slope that is steeper than it.
 
     Args:
         slope: of $f$.
-        edges: $\lambda$.
+        kinks: $\lambda$.
 
     Reference: Andrew & Gao (2007), Scalable training of L1-regularized log-linear models.
 
     >>> steepest(np.array([1.0, 0.0, 0.0]), np.array([2.0, 0.5, -3.0]), np.ones(3)).tolist()
     [1.0, 0.0, -2.0]
     """
-    at_edge = np.sign(slope) * np.maximum(np.abs(slope) - edges, 0.0)
-    return np.where(x == 0.0, at_edge, slope - edges * np.sign(x))
+    at_kink = np.sign(slope) * np.maximum(np.abs(slope) - kinks, 0.0)
+    return np.where(x == 0.0, at_kink, slope - kinks * np.sign(x))
 
 
-def within(direction: Floats, slope: Floats, edges: Floats) -> Floats:
-    """The direction without coordinates that have an edge and would go against the slope.
+def within(direction: Floats, slope: Floats, kinks: Floats) -> Floats:
+    """The direction without coordinates that have a kink and would go against the slope.
 
     >>> within(np.array([1.0, -2.0]), np.array([1.0, 1.0]), np.array([0.0, 0.5])).tolist()
     [1.0, 0.0]
     """
-    return np.where((edges == 0.0) | (direction * slope > 0.0), direction, 0.0)
+    return np.where((kinks == 0.0) | (direction * slope > 0.0), direction, 0.0)
 
 
-def stopped(x: Floats, slope: Floats, edges: Floats, ahead: Floats) -> Floats:
-    """The point ahead, with coordinates that would cross an edge stopped on it.
+def stopped(x: Floats, slope: Floats, kinks: Floats, ahead: Floats) -> Floats:
+    """The point ahead, with coordinates that would cross a kink stopped on it.
 
     >>> stopped(np.array([1.0, 0.0]), np.array([-1.0, 1.0]), np.ones(2), np.array([-0.5, 2.0])).tolist()
     [0.0, 2.0]
     """
     side = np.where(x == 0.0, np.sign(slope), np.sign(x))
-    return np.where((edges > 0.0) & (ahead * side <= 0.0), 0.0, ahead)
+    return np.where((kinks > 0.0) & (ahead * side <= 0.0), 0.0, ahead)

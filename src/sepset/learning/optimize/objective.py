@@ -1,72 +1,100 @@
-"""The objective of incomplete rows as a hill over parameters without constraints: slopes, edges, and climbs."""
+"""An objective over the parameters of a network without constraints: slopes, kinks, and line searches along them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.learning.incomplete.run import FAILURES, Ascent, Point
+from sepset.errors import ImpossibleEvidence, NotClosed
+from sepset.learning.blocks import Blocks, FlatStatistics, PriorTerms
 from sepset.learning.optimize.directions import steepest, stopped
 from sepset.learning.optimize.linesearch import line_search
-from sepset.learning.optimize.unconstrained import Unconstrained
+from sepset.learning.optimize.vector import ParameterVector
+from sepset.models.bayesnet import BayesNet
+
+FAILURES = (ImpossibleEvidence, NotClosed, np.linalg.LinAlgError)
+"""What the evaluation of a bad point may end in."""
+
+
+class Evaluated(Protocol):
+    """A network with its expected statistics and the value of the objective."""
+
+    @property
+    def model(self) -> BayesNet:
+        """The network."""
+
+    @property
+    def statistics(self) -> FlatStatistics:
+        """The flat statistics expected at its parameters."""
+
+    @property
+    def objective(self) -> float:
+        """The log-likelihood with the log prior."""
+
+
+P = TypeVar("P", bound=Evaluated)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hill:
-    """The objective of a task over parameters without constraints.
+class Objective(Generic[P]):
+    """The log-likelihood of incomplete rows with a log prior, over parameters without constraints.
 
     Attributes:
-        task: what is climbed.
-        vector: its parameters.
-        edges: how sharp a Laplace prior is along each of them.
+        vector: the parameters.
+        terms: what the prior adds to each block.
+        kinks: how sharp a Laplace prior is along each coordinate.
+        evaluate: the point at a network, by one pass over the rows.
     """
 
-    task: Ascent
-    vector: Unconstrained = field(repr=False)
-    edges: Floats = field(repr=False)
+    vector: ParameterVector = field(repr=False)
+    terms: PriorTerms = field(repr=False)
+    kinks: Floats = field(repr=False)
+    evaluate: Callable[[BayesNet], P] = field(repr=False)
 
     @classmethod
-    def of(cls, task: Ascent) -> Hill:
-        """The hill of a task."""
-        vector = Unconstrained.of(task.expectation.blocks)
-        return cls(task, vector, vector.edges(task.alphas))
+    def of(cls, blocks: Blocks, terms: PriorTerms, evaluate: Callable[[BayesNet], P]) -> Objective[P]:
+        """The objective of a network's blocks under a prior."""
+        vector = ParameterVector.of(blocks)
+        return cls(vector, terms, vector.kinks(terms), evaluate)
 
-    def slope(self, point: Point) -> Floats:
+    def slope(self, point: P) -> Floats:
         """The slope of all that is smooth."""
-        return self.vector.slope(point.model, point.statistics, self.task.alphas)
+        return self.vector.slope(point.model, point.statistics, self.terms)
 
-    def steepest(self, point: Point) -> Floats:
-        """The slope, as far as it is steeper than edges."""
-        return steepest(self.vector.pack(point.model), self.slope(point), self.edges)
+    def steepest(self, point: P) -> Floats:
+        """The slope, as far as it is steeper than kinks."""
+        return steepest(self.vector.pack(point.model), self.slope(point), self.kinks)
 
-    def scale(self, point: Point) -> Floats:
+    def scale(self, point: P) -> Floats:
         """A diagonal guess of the inverse curvature: the information of completed rows, and one row more."""
-        return np.asarray(1.0 / (self.vector.curvature(point.model, point.statistics, self.task.alphas) + 1.0))
+        return np.asarray(1.0 / (self.vector.curvature(point.model, point.statistics, self.terms) + 1.0))
 
-    def promise(self, point: Point) -> float:
-        """About how much a step straight up would still rise, relative to the objective: a small step is not an end."""
+    def expected_rise(self, point: P) -> float:
+        """About how much a step along the slope would still gain, relative to the objective: a small step is no end."""
         rise = 0.5 * float(self.scale(point) @ self.steepest(point) ** 2)
         return rise / max(abs(point.objective), 1e-300)
 
-    def pair(self, start: Point, end: Point) -> tuple[Floats, Floats]:
+    def pair(self, start: P, end: P) -> tuple[Floats, Floats]:
         """The step between two points, and how much the smooth slope fell by it."""
         return self.vector.pack(end.model) - self.vector.pack(start.model), self.slope(start) - self.slope(end)
 
-    def climb(self, start: Point, slope: Floats, direction: Floats, flattening: float) -> Point | None:
+    def search(self, start: P, slope: Floats, direction: Floats, flattening: float) -> P | None:
         """The point where a line search along a direction ends; None where nothing rises.
 
-        Where the path is stopped by an edge it bends, and any step that rises enough will do.
+        Where the path is stopped by a kink it bends, and any step that rises enough will do.
         """
-        tried: dict[float, Point] = {}
+        tried: dict[float, P] = {}
         x = self.vector.pack(start.model)
 
         def trial(t: float) -> tuple[float, Floats]:
             straight = x + t * direction
-            ahead = stopped(x, slope, self.edges, straight)
+            ahead = stopped(x, slope, self.kinks, straight)
             try:
-                tried[t] = self.task.point(self.vector.unpack(ahead))
+                tried[t] = self.evaluate(self.vector.unpack(ahead))
             except FAILURES:
                 return -np.inf, slope
             bends = (ahead != straight).any()

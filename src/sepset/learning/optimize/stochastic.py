@@ -15,9 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.learning.incomplete.minibatches import mini_batches
-from sepset.learning.incomplete.run import Ascent, Point
-from sepset.learning.optimize.unconstrained import Unconstrained
 
 FIRST, SECOND, SMALLEST = 0.9, 0.99, 1e-8
 """How much of the mean slope and of the mean square is kept, and what keeps steps bounded where both vanish."""
@@ -26,36 +23,14 @@ COOLING = 0.9
 """Rates fall with this power of the passes."""
 
 
-def stochastic_pass(task: Ascent, point: Point, size: int, rate: float, rng: np.random.Generator) -> Point:
-    """The point after one pass over the rows; its objective adds up what each batch was worth when it was met.
-
-    Args:
-        size: how many rows a batch has.
-        rate: how far the first steps may go along each coordinate.
-    """
-    vector = Unconstrained.of(task.expectation.blocks)
-    edges, share = vector.edges(task.alphas), 1.0 / task.expectation.weights.sum()
-    x, model, statistics, worth = vector.pack(point.model), point.model, point.statistics, 0.0
-    moments = Moments(*point.memory) if point.memory else Moments.none(len(x))
-    batches = list(mini_batches(task, size, rng))
-    for batch in batches:
-        statistics, log_likelihood = batch.expect(task, model)
-        worth += log_likelihood
-        moments = moments.updated(share * vector.slope(model, statistics, task.alphas))
-        lengths = moments.lengths(rate * (1.0 + moments.steps / len(batches)) ** -COOLING)
-        x = shrunk(x + lengths * moments.slope, share * lengths * edges)
-        model = vector.unpack(x)
-    return task.at(model, statistics, worth, memory=tuple(moments))
-
-
-class Moments(NamedTuple):
+class SlopeMoments(NamedTuple):
     """Running means of the slope and of its square.
 
     Attributes:
         steps: how many slopes there were.
         first, second: their sums, later ones counting more.
 
-    >>> Moments.none(1).updated(np.array([2.0])).slope.round(12).tolist()
+    >>> SlopeMoments.none(1).updated(np.array([2.0])).slope.round(12).tolist()
     [2.0]
     """
 
@@ -64,14 +39,14 @@ class Moments(NamedTuple):
     second: Floats
 
     @classmethod
-    def none(cls, size: int) -> Moments:
+    def none(cls, size: int) -> SlopeMoments:
         """Before the first slope."""
         return cls(0, np.zeros(size), np.zeros(size))
 
-    def updated(self, slope: Floats) -> Moments:
+    def updated(self, slope: Floats) -> SlopeMoments:
         """With one slope more."""
         first = FIRST * self.first + (1.0 - FIRST) * slope
-        return Moments(self.steps + 1, first, SECOND * self.second + (1.0 - SECOND) * slope**2)
+        return SlopeMoments(self.steps + 1, first, SECOND * self.second + (1.0 - SECOND) * slope**2)
 
     @property
     def slope(self) -> Floats:

@@ -1,0 +1,206 @@
+r"""Parameters of discrete CPDs: the table as the form of inference, and counts of joint states as statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, TypeVar
+
+import numpy as np
+
+from sepset.base.arraytypes import Bools, Floats
+from sepset.cpds.counts import (
+    Configurations,
+    checked_configurations,
+    checked_weights,
+    count,
+    decode,
+    joint_codes,
+    states_of,
+    unseen_message,
+)
+from sepset.cpds.discrete import DiscreteCPD
+from sepset.cpds.parameters import Contexts, Parameters, PriorTerm, S, expected_log, weighted
+from sepset.cpds.priors.dirichlet import RowPrior
+from sepset.errors import DataError, NotApplicable, TooLarge
+from sepset.factors.algebra import Columns, num_entries
+from sepset.factors.table import Table
+from sepset.variables.variable import Discrete
+
+LARGEST = 2**20
+"""The most joint states of a family that are counted one by one, where the CPD is no table."""
+
+D = TypeVar("D", bound=DiscreteCPD)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DiscreteParameters(Parameters[D, S]):
+    """The parameters of a CPD over discrete variables, whose table the inference engine takes."""
+
+    @property
+    def stored(self) -> Literal["counts"] | None:
+        """Counts of joint states, where these are few enough to be listed."""
+        return "counts" if self.is_table or num_entries(self.cpd.scope) <= LARGEST else None
+
+    def from_counts(self, table: Floats) -> S:
+        """The statistics of the joint states that occur."""
+        flat = table.reshape(-1)
+        seen = np.flatnonzero(flat)
+        return self.statistics(decode(seen, self.cpd.scope), flat[seen])
+
+    def tells(self, parent: Discrete) -> bool:
+        """Whether the child's distribution differs between the states of a parent."""
+        return parent not in self.cpd.irrelevant({})
+
+    def for_rows(self, columns: Columns) -> Self:
+        """The same: counts have no center. Too many joint states are refused."""
+        size = num_entries(self.cpd.scope)
+        if size > LARGEST:
+            raise TooLarge(
+                f"EM keeps an expected count for each of the {size:,} joint states of {self.cpd!r}; at most "
+                f"{LARGEST:,} are allowed. Give it fewer parents, or make it a NoisyOr, which needs one count for each "
+                "parent's state."
+            )
+        return self
+
+    @property
+    def engine_form(self) -> DiscreteCPD:
+        """Its table, whose marginal has all its statistics."""
+        return self.cpd.to_table()
+
+    @property
+    def engine_values(self) -> Sequence[Floats]:
+        """The table."""
+        return (self.cpd.to_table().values,)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointStates(DiscreteParameters[D, Configurations]):
+    r"""The parameters of a discrete CPD whose statistics are counts of joint states.
+
+    A CPD of this kind says how it is fitted to them (`fitted`), and EM then does no worse than before:
+
+    $$\theta' = \arg\max \sum_{x, \mathbf u} \bar M[x, \mathbf u] \log P(x \mid \mathbf u; \theta).$$
+    """
+
+    def fitted(self, stats: Configurations, prior: PriorTerm | None) -> D:
+        """The CPD of largest likelihood, or posterior; parents' states that never occur get some parameters."""
+        raise self.refusal("is not estimated from counts", "Give it its parameters.")
+
+    def keeping(self, made: D, unseen: Sequence[Bools]) -> D:
+        """An estimate that keeps the parameters of this CPD for parents' states that never occur."""
+        raise self.refusal("has no parameters for each state of a parent", "There unseen= is 'raise' or 'uniform'.")
+
+    def unseen_states(self, stats: Configurations) -> list[Bools]:
+        """For each parent, which of its states have parameters to be learned and never occur."""
+        return [stats.state_counts(axis) == 0 for axis in range(len(self.cpd.parents))]
+
+    @property
+    def remedy(self) -> str:
+        """What to do where a parent's state never occurs."""
+        return "Give a prior such as Dirichlet(1), or unseen='uniform'."
+
+    def statistics(self, columns: Columns, weights: Floats | None = None) -> Configurations:
+        """The (weighted) counts of the distinct joint states that occur; `+` merges."""
+        return Configurations.of(columns, self.cpd.scope, weights, self.cpd)
+
+    def aligned(self, stats: Configurations) -> Configurations:
+        """The same counts over this CPD's own variables."""
+        return Configurations(self.cpd.scope, stats.codes, stats.counts)
+
+    def log_likelihood(self, stats: Configurations, *, has_rows: bool = False) -> float:
+        """The sum over the joint states that occur."""
+        return weighted(self.cpd, stats.columns, stats.counts)
+
+    def takes(self, prior: object) -> bool:
+        """Whether it is imaginary rows, which join those of the data."""
+        return isinstance(prior, RowPrior)
+
+    def maximized(
+        self,
+        stats: Configurations,
+        prior: PriorTerm | None = None,
+        *,
+        unseen: object = "uniform",
+        cpds: Sequence[D] = (),
+    ) -> D:
+        """The CPD fitted to these counts, with the imaginary rows of a prior among them."""
+        known = checked_configurations(stats, self.cpd.scope, self.cpd)
+        if prior is not None and prior.rows is not None:
+            known = known + self.statistics(prior.rows.of(self.cpd), prior.rows.weights)
+            prior = replace(prior, rows=None)
+        if _determines(prior):
+            return self.fitted(known, prior)
+        if unseen not in ("raise", "uniform", "keep"):
+            what = f"has no separate contexts; there unseen= is 'raise', 'uniform' or 'keep', not {unseen!r}"
+            raise NotApplicable(f"{self.cpd!r} {what}.")
+        silent = self.unseen_states(known)
+        if unseen == "raise":
+            self._refuse(silent)
+        made = self.fitted(known, prior)
+        return self.keeping(made, silent) if unseen == "keep" else made
+
+    def _refuse(self, unseen: Sequence[Bools]) -> None:
+        for parent, states in zip(self.cpd.parents, unseen, strict=True):
+            if states.any():
+                where = np.flatnonzero(states)
+                raise DataError(unseen_message(self.cpd, where, parent.num_states, states_of(parent), self.remedy))
+
+    def contexts(self, stats: Configurations) -> Contexts:
+        """The states of each parent, one by one."""
+        counts = [stats.state_counts(axis) for axis in range(len(self.cpd.parents))]
+        return Contexts(np.concatenate([np.zeros(0), *counts]))
+
+    def describe_context(self, context: int) -> str:
+        """The state of a parent."""
+        return [f"({p.name}={state!r})" for p in self.cpd.parents for state in p.states][context]
+
+    @property
+    def zero(self) -> Floats:
+        """A zero for each joint state."""
+        return np.zeros(num_entries(self.cpd.scope))
+
+    def expected(self, marginals: Sequence[Floats]) -> Floats:
+        """The expected counts of joint states."""
+        return marginals[0].reshape(-1)
+
+    def tally(self, columns: Columns, weights: Floats) -> Floats:
+        """The counts of joint states."""
+        places = joint_codes(columns, self.cpd.scope, len(weights), self.cpd)
+        return count(places, num_entries(self.cpd.scope), checked_weights(weights, len(weights), self.cpd))
+
+    def score(self, stats: Floats) -> float:
+        r"""$\sum \bar M[x, \mathbf u] \log P(x \mid \mathbf u)$."""
+        return expected_log(self.cpd.to_table().values.reshape(-1), stats)
+
+    def estimate(self, stats: Floats, prior: PriorTerm | None = None) -> D:
+        """The better of the CPD fitted to expected counts and of this one: a generalized M-step."""
+        total = self.joined(stats, prior)
+        rest = None if prior is None else replace(prior, rows=None)
+        made = self.fitted(Configurations.of_table(total, self.cpd.scope), rest)
+        old, new = (own.score(total) + own.log_prior(rest) for own in (self, self.of(made)))
+        return made if new >= old else self.cpd
+
+    def expected_contexts(self, stats: Floats) -> Contexts:
+        """The states of each parent, one by one."""
+        counts = stats.reshape([v.num_states for v in self.cpd.scope])
+        axes = range(counts.ndim)
+        parts = [counts.sum(axis=tuple(a for a in axes if a != axis)) for axis in axes[:-1]]
+        return Contexts(np.concatenate([np.zeros(0), *parts]))
+
+
+def _determines(prior: PriorTerm | None) -> bool:
+    """Whether a prior determines the parameters that no row is about."""
+    if prior is None:
+        return False
+    return prior.density is not None or (prior.counts is not None and bool(prior.counts.any()))
+
+
+def dense_values(cpd: DiscreteCPD) -> tuple[Floats, ...]:
+    """The values of a discrete CPD's factors as dense arrays, one axis per variable."""
+    return tuple(_dense(factor).values for factor in cpd.factors())
+
+
+def _dense(factor: Any) -> Table:
+    table: Table = factor if isinstance(factor, Table) else factor.to_table()
+    return table

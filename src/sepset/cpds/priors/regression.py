@@ -1,0 +1,584 @@
+r"""Conjugate priors of regressions: matrix-normal inverse-Wishart, and its cases under their own names.
+
+| | one coordinate of the child | several |
+|---|---|---|
+| no parents | `NormalGamma` | `NormalInverseWishart` |
+| real parents | `LinearNormalGamma` | `LinearNormalInverseWishart` |
+
+They answer what every `ConjugatePrior` does. Data are rows $(\mathbf u, \mathbf y)$, the child last, or a `Scatter`.
+
+Reference: Koller & Friedman, section 17.4.4 and exercise 17.11; Geisser (1965) for vectors.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepset.base.arraytypes import Floats
+from sepset.base.checks import check_finite, check_positive, finite_array
+from sepset.base.leastsquares import least_squares
+from sepset.cpds.priors.gaussian import LOG_2PI, Data, summary
+from sepset.data.scatter import Scatter
+from sepset.errors import DataError, ModelError
+from sepset.factors.draws import Seed, generator, num_draws
+from sepset.factors.moments import freeze
+from sepset.factors.studentt import StudentT
+
+LARGEST = 1e153
+"""Numbers whose squares, summed over many rows, are still floats."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
+class RegressionPrior:
+    r"""A matrix-normal inverse-Wishart distribution of the coefficients and the covariance of a regression.
+
+    $$\Sigma \sim \text{IW}(\Psi, \nu), \quad B \mid \Sigma \sim MN(B_0; \Lambda_0^{-1}, \Sigma), \qquad
+    \Lambda = \Lambda_0 + Z^\top Z, \quad B' = \Lambda^{-1}(\Lambda_0 B_0 + Z^\top Y)$$
+
+    where a row of $Z$ is $(1, \mathbf u)$; $\nu' = \nu + M$ and $\Psi' = \Psi + (Y - Z B')^\top (Y - Z B') +
+    (B' - B_0)^\top \Lambda_0 (B' - B_0)$. The named priors are its cases; `lines` is their `mean`.
+
+    Attributes:
+        lines: $B_0$, one row for the intercept and for each parent, one column for each coordinate of the child.
+        precision: $\Lambda_0$.
+        root: $R$ with $\Lambda_0 = R^\top R$. The precision squares the means of the parents: with parents near $10^9$
+            no float holds it. Its root does, and data join it by one QR decomposition.
+        degrees: $\nu$.
+        scale: $\Psi$, a sum of squares: $E[\Sigma] = \Psi / (\nu - d - 1)$.
+
+    Reference: Golub & Van Loan, *Matrix Computations*, section 5.3, for the root.
+    """
+
+    lines: Floats
+    precision: Floats
+    root: Floats
+    degrees: float
+    scale: Floats
+
+    def _fill(self, lines: Floats, precision: Floats, root: Floats, degrees: float, scale: Floats) -> Self:
+        freeze(self, lines=lines, precision=0.5 * (precision + precision.T), root=root)
+        freeze(self, degrees=degrees, scale=0.5 * (scale + scale.T))
+        return self
+
+    @classmethod
+    def flat(cls, num_coefficients: int, size: int = 1) -> Self:
+        r"""The improper prior $p(B, \Sigma) \propto |\Sigma|^{-(d + 1)/2}$: flat in lines and logarithms of variances.
+
+        It is no distribution until enough rows have joined it; its mode in logarithms of variances is then the
+        maximum likelihood estimate. To start from, for imaginary rows.
+        """
+        zeros = np.zeros((num_coefficients, num_coefficients))
+        lines, scale = np.zeros((num_coefficients, size)), np.zeros((size, size))
+        return cls.__new__(cls)._fill(lines, zeros, zeros, -float(num_coefficients), scale)
+
+    @property
+    def size(self) -> int:
+        """The number of coordinates of the child."""
+        return int(self.lines.shape[1])
+
+    def over(self, num_coefficients: int, size: int) -> RegressionPrior | None:
+        """The prior of a regression with so many coefficients and coordinates; None where it is about others."""
+        return self if self.lines.shape == (num_coefficients, size) else None
+
+    def _seen(self, data: Data) -> Scatter:
+        return summary(data, len(self.lines) - 1 + self.size)
+
+    def update(self, data: Data) -> Self:
+        r"""The posterior after these rows $(\mathbf u, \mathbf y)$."""
+        seen = self._seen(data)
+        if seen.count == 0.0:
+            return self
+        parts = self._joined(seen) if len(self.lines) > 1 else self._joined_without_parents(seen)
+        lines, precision, root, squares = parts
+        made = type(self).__new__(type(self))
+        return made._fill(lines, precision, root, self.degrees + seen.count, self.scale + squares)
+
+    def _joined_without_parents(self, seen: Scatter) -> tuple[Floats, Floats, Floats, Floats]:
+        """Means in closed form, as a step from the prior mean: an average of large numbers loses digits."""
+        apart = seen.mean - self.lines
+        check_near(self.root @ apart)
+        precision = self.precision + seen.count
+        between = self.precision * seen.count / precision * (apart.T @ apart)
+        return self.lines + seen.count / precision * apart, precision, np.sqrt(precision), seen.products + between
+
+    def _joined(self, seen: Scatter) -> tuple[Floats, Floats, Floats, Floats]:
+        r"""Lines, precision, root and added squares, counted from the least-squares line: nothing large is subtracted.
+
+        $$R'^\top R' = R^\top R + Z^\top Z, \quad B' = \hat B + \delta, \quad
+        \text{RSS} + (B' - \hat B)^\top Z^\top Z (B' - \hat B) + (B' - B_0)^\top R^\top R\, (B' - B_0)$$
+        """
+        num, size = self.lines.shape
+        line = least_squares(seen.mean, seen.products, size)
+        fitted = np.concatenate([line.intercept[None], line.slope.T])
+        inner = np.zeros((num - 1, num + size))
+        inner[:, 1:num] = semidefinite_root(seen.products[: num - 1, : num - 1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            prior = np.concatenate([self.root, self.root @ (self.lines - fitted)], axis=1)
+        check_near(prior)
+        center = np.concatenate([np.sqrt(seen.count) * np.append(1.0, seen.mean[: num - 1]), np.zeros(size)])[None]
+        whole = np.linalg.qr(np.concatenate([prior, center, inner, np.zeros((size, num + size))]))[1]
+        made = whole[:num] * np.where(np.diagonal(whole)[:num] < 0, -1.0, 1.0)[:, None]
+        root, away = made[:, :num], whole[num:, num:]
+        step = np.linalg.solve(root, made[:, num:])
+        return fitted + step, root.T @ root, root.copy(), line.residual + away.T @ away
+
+    def expected_covariance(self) -> Floats:
+        r"""$\Psi / (\nu - d - 1)$, for $\nu > d + 1$."""
+        spare = self.degrees - self.size - 1.0
+        if spare <= 0:
+            raise ModelError(f"The covariance has no mean with {self.degrees:g} degrees over {self.size} coordinates.")
+        return np.asarray(self.scale / spare)
+
+    def mode_covariance(self, *, is_theta: bool) -> Floats:
+        r"""The covariance at the mode of (lines, logarithms of variances), or of (lines, variances) themselves.
+
+        With $p$ coefficients, $\Psi / (\nu + p)$ and $\Psi / (\nu + p + d + 1)$.
+        """
+        return np.asarray(self.scale / (self.degrees + len(self.lines) + (self.size + 1.0 if is_theta else 0.0)))
+
+    def predictive(self, parents: ArrayLike = ()) -> StudentT:
+        r"""The child at these parents: Student t with $k = \nu - d + 1$ degrees.
+
+        Its dispersion is $\Psi\,(1 + z^\top\Lambda^{-1}z) / k$.
+        """
+        z = with_one(parents, len(self.lines) - 1)
+        degrees = self.degrees - self.size + 1.0
+        spread = 1.0 + float(spreads(self.root, z[None])[0, 0])
+        return StudentT(degrees, z @ self.lines, self.scale * (spread / degrees))
+
+    def coefficient(self, row: int, coordinate: int = 0) -> StudentT:
+        r"""One entry of $B$ alone: Student t with $k = \nu - d + 1$ degrees.
+
+        Its squared scale is $(\Lambda^{-1})_{ii}\,\Psi_{jj} / k$.
+        """
+        degrees = self.degrees - self.size + 1.0
+        spread = float(spreads(self.root, np.eye(len(self.lines))[[row]])[0, 0])
+        return StudentT(degrees, self.lines[row, coordinate], self.scale[coordinate, coordinate] * spread / degrees)
+
+    def variance(self, coordinate: int = 0) -> tuple[float, float]:
+        r"""The shape and the scale of $\Sigma_{jj}$ alone, inverse gamma: $(\nu - d + 1) / 2$ and $\Psi_{jj} / 2$."""
+        return 0.5 * (self.degrees - self.size + 1.0), 0.5 * float(self.scale[coordinate, coordinate])
+
+    def log_marginal_likelihood(self, data: Data) -> float:
+        """The log density of the child's values given the parents', lines and covariance integrated out."""
+        from scipy.special import multigammaln
+
+        size, after, count = self.size, self.update(data), self._seen(data).count
+        gamma = multigammaln(0.5 * after.degrees, size) - multigammaln(0.5 * self.degrees, size)
+        squares = self.degrees * _log_det(self.scale) - after.degrees * _log_det(after.scale)
+        lines = log_det(self.root) - log_det(after.root) - count * math.log(math.pi)
+        return float(gamma + 0.5 * (squares + size * lines))
+
+    def log_predictives(self, u: Floats, y: Floats) -> Floats:
+        r"""The log density of several uses of one regression, `[rows, uses, ...]`: one matrix Student t per row.
+
+        With the residuals $E$ of $q$ uses of spread $S = I + Z\Lambda^{-1}Z^\top$,
+
+        $$\frac{\Gamma_d(\frac{\nu + q}2)}{\Gamma_d(\frac\nu2)\, \pi^{qd/2}}
+        \frac{|\Psi|^{\nu/2}}{|\Psi + E^\top S^{-1} E|^{(\nu + q)/2}\, |S|^{d/2}}$$
+        """
+        from scipy.special import multigammaln
+
+        num, size = y.shape[1:]
+        z = np.concatenate([np.ones((*u.shape[:2], 1)), u], axis=2)
+        apart = y - z @ self.lines
+        spread = np.eye(num) + spreads(self.root, z)
+        after = self.scale + np.swapaxes(apart, 1, 2) @ np.linalg.solve(spread, apart)
+        constant = multigammaln(0.5 * (self.degrees + num), size) - multigammaln(0.5 * self.degrees, size)
+        constant += 0.5 * self.degrees * _log_det(self.scale) - 0.5 * num * size * np.log(np.pi)
+        dets = (self.degrees + num) * np.linalg.slogdet(after)[1] + size * np.linalg.slogdet(spread)[1]
+        return np.asarray(constant - 0.5 * dets)
+
+    def log_kernel(self, lines: Floats, covariance: Floats, *, is_theta: bool) -> float:
+        """The log density of lines and (logarithms of) covariance, up to a constant that does not depend on them."""
+        apart = self.root @ (lines - self.lines)
+        squares = float(np.trace(np.linalg.solve(covariance, apart.T @ apart + self.scale)))
+        power = self.degrees + len(lines) + (self.size + 1.0 if is_theta else 0.0)
+        return -0.5 * (power * _log_det(covariance) + squares)
+
+    def log_density(self, lines: Floats, covariance: Floats, *, is_theta: bool) -> float:
+        """The log density of lines and covariance, or of lines and logarithms of the covariance."""
+        from scipy.special import multigammaln
+
+        normal = self.size * log_det(self.root) - lines.size * LOG_2PI
+        wishart = self.degrees * (_log_det(self.scale) - self.size * math.log(2.0))
+        constant = 0.5 * (normal + wishart) - multigammaln(0.5 * self.degrees, self.size)
+        return float(constant + self.log_kernel(lines, covariance, is_theta=is_theta))
+
+    def draws(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
+        """Independent draws of the lines `[n, 1 + parents, d]` and of the covariance `[n, d, d]`."""
+        rng, num_rows = generator(seed), num_draws(num_rows)
+        factor = wishart_roots(self.scale, self.degrees, num_rows, rng)
+        noise = rng.standard_normal((num_rows, *self.lines.shape))
+        return self.lines + np.linalg.solve(self.root, noise @ factor), np.swapaxes(factor, 1, 2) @ factor
+
+    def _content(self) -> tuple[object, ...]:
+        arrays = (self.lines, self.precision, self.root, self.scale)
+        return type(self), self.degrees, *(a.shape for a in arrays), *(a.tobytes() for a in arrays)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RegressionPrior) and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+
+class _GammaPrior(RegressionPrior):
+    """The cases of one coordinate, whose precision has a gamma distribution."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> float:
+        r"""Half the degrees: $\tau \sim \text{Gamma}(a, b)$."""
+        return 0.5 * self.degrees
+
+    @property
+    def rate(self) -> float:
+        """Half the sum of squares."""
+        return 0.5 * float(self.scale[0, 0])
+
+    @property
+    def expected_precision(self) -> float:
+        """$a / b$."""
+        return self.shape / self.rate
+
+    @property
+    def expected_variance(self) -> float:
+        r"""$b / (a - 1)$, the mean of $\sigma^2 = 1 / \tau$; infinite for $a \le 1$."""
+        return self.rate / (self.shape - 1.0) if self.shape > 1.0 else math.inf
+
+
+class NormalGamma(_GammaPrior):
+    r"""A normal-gamma prior of mean and precision: $\tau \sim \text{Gamma}(\alpha, \beta)$, $\mu \mid \tau \sim
+    N(\mu_0; 1 / (\lambda\tau))$.
+
+    $$\lambda' = \lambda + M, \quad \mu_0' = \frac{\lambda\mu_0 + M\bar x}{\lambda'}, \quad \alpha' = \alpha +
+    \frac M2, \quad \beta' = \beta + \frac S2 + \frac{\lambda M (\bar x - \mu_0)^2}{2\lambda'}$$
+
+    The same as a normal-inverse-gamma prior of mean and variance with spread $V = 1 / \lambda$.
+
+    Args:
+        mean: $\mu_0$.
+        strength: $\lambda$, the number of observations the prior mean is worth.
+        shape: $\alpha$.
+        rate: $\beta$.
+
+    Reference: Koller & Friedman, exercise 17.11.
+
+    >>> NormalGamma(0.0, 1.0, 2.0, 1.0).update([1.0, 2.0, 3.0, 4.0])
+    NormalGamma(mean=2.0, strength=5.0, shape=4.0, rate=6.0)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, mean: float, strength: float, shape: float, rate: float) -> None:
+        check_finite("NormalGamma", mean=mean)
+        check_positive("NormalGamma", strength=strength, shape=shape, rate=rate)
+        precision = np.array([[float(strength)]])
+        self._fill(np.array([[float(mean)]]), precision, np.sqrt(precision), 2.0 * shape, np.array([[2.0 * rate]]))
+
+    @property
+    def mean(self) -> float:
+        r"""$\mu_0$."""
+        return float(self.lines[0, 0])
+
+    @property
+    def strength(self) -> float:
+        r"""$\lambda$."""
+        return float(self.precision[0, 0])
+
+    def over(self, num_coefficients: int, size: int) -> LinearNormalGamma | None:
+        """With coefficients of mean zero, each worth as much as the mean."""
+        if size != 1:
+            return None
+        mean = np.append(self.mean, np.zeros(num_coefficients - 1))
+        return LinearNormalGamma(mean, self.strength, self.shape, self.rate)
+
+    def mean_marginal(self) -> StudentT:
+        r"""The mean alone: Student t, $2\alpha$ degrees, squared scale $\beta / (\alpha\lambda)$."""
+        return self.coefficient(0)
+
+    def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
+        """Independent draws of the mean and of the precision."""
+        lines, covariances = self.draws(num_rows, seed)
+        return lines[:, 0, 0], 1.0 / covariances[:, 0, 0]
+
+    def __repr__(self) -> str:
+        return f"NormalGamma(mean={self.mean}, strength={self.strength}, shape={self.shape}, rate={self.rate})"
+
+
+class LinearNormalGamma(_GammaPrior):
+    r"""A normal-gamma prior of the coefficients and the noise of a linear Gaussian CPD.
+
+    $$\tau \sim \text{Gamma}(a, b), \quad \beta \mid \tau \sim N(m_0; (\tau\Lambda_0)^{-1}), \qquad
+    \Lambda = \Lambda_0 + Z^\top Z, \quad m = \Lambda^{-1}(\Lambda_0 m_0 + Z^\top x)$$
+
+    where a row of $Z$ is $(1, \mathbf u)$; $a' = a + M/2$ and $b' = b + \frac12(x^\top x + m_0^\top\Lambda_0 m_0 -
+    m^\top\Lambda m)$. Data are rows $(\mathbf u, x)$, the child last.
+
+    Args:
+        mean: $m_0$, the intercept and then one coefficient per parent.
+        precision: $\Lambda_0$, a positive definite matrix, or one number per coefficient, or one for all.
+        shape: $a$.
+        rate: $b$.
+
+    Reference: Koller & Friedman, section 17.4.4.
+
+    >>> prior = LinearNormalGamma([0.0, 0.0], 1e-9, 1.0, 1e-9)
+    >>> prior.update([[0, 1], [1, 3], [2, 2], [3, 5]]).mean.round(6).tolist()
+    [1.1, 1.1]
+    """
+
+    __slots__ = ()
+
+    def __init__(self, mean: ArrayLike, precision: ArrayLike, shape: float, rate: float) -> None:
+        center = finite_array("LinearNormalGamma", "mean", mean).reshape(-1)
+        check_positive("LinearNormalGamma", shape=shape, rate=rate)
+        matrix = precisions_of("LinearNormalGamma", precision, len(center))
+        root = root_of("LinearNormalGamma", matrix)
+        self._fill(center[:, None], matrix, root, 2.0 * shape, np.array([[2.0 * rate]]))
+
+    @property
+    def mean(self) -> Floats:
+        """$m_0$."""
+        return np.asarray(self.lines[:, 0])
+
+    def coefficients(self) -> StudentT:
+        r"""The coefficients together: Student t, $2a$ degrees, dispersion $(b/a)\Lambda^{-1}$."""
+        inverse = spreads(self.root, np.eye(len(self.mean)))
+        return StudentT(2.0 * self.shape, self.mean, self.rate / self.shape * inverse)
+
+    def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
+        """Independent draws of the coefficients `[n, 1 + parents]` and of the precision."""
+        lines, covariances = self.draws(num_rows, seed)
+        return lines[:, :, 0], 1.0 / covariances[:, 0, 0]
+
+    def __repr__(self) -> str:
+        return f"LinearNormalGamma(mean={self.mean.tolist()}, shape={self.shape:g}, rate={self.rate:g})"
+
+
+class NormalInverseWishart(RegressionPrior):
+    r"""A normal-inverse-Wishart prior of a mean vector and a covariance matrix.
+
+    $$\Sigma \sim \text{IW}(\Lambda, \nu), \quad \mu \mid \Sigma \sim N(\mu_0; \Sigma / \kappa), \qquad
+    \Lambda' = \Lambda + S + \frac{\kappa M}{\kappa'} (\bar{\mathbf x} - \mu_0)(\bar{\mathbf x} - \mu_0)^\top$$
+
+    with $\kappa' = \kappa + M$, $\nu' = \nu + M$ and $\mu_0' = (\kappa\mu_0 + M\bar{\mathbf x}) / \kappa'$.
+
+    Args:
+        mean: $\mu_0$.
+        strength: $\kappa$, the number of observations the prior mean is worth.
+        degrees: $\nu > d - 1$.
+        scale: $\Lambda$, a sum of squares (and not its inverse): $E[\Sigma] = \Lambda / (\nu - d - 1)$.
+
+    Reference: Murphy, *Machine Learning* (2012), section 4.6.3.
+
+    >>> prior = NormalInverseWishart([0.0, 0.0], 1.0, 4.0, np.eye(2))
+    >>> prior.update([[2.0, 0.0], [4.0, 0.0]]).mean.tolist()
+    [2.0, 0.0]
+    """
+
+    __slots__ = ()
+
+    def __init__(self, mean: ArrayLike, strength: float, degrees: float, scale: ArrayLike) -> None:
+        center = finite_array("NormalInverseWishart", "mean", mean).reshape(-1)
+        check_positive("NormalInverseWishart", strength=strength)
+        squares = wishart_scale("NormalInverseWishart", scale, degrees, len(center))
+        precision = np.array([[float(strength)]])
+        self._fill(center[None], precision, np.sqrt(precision), float(degrees), squares)
+
+    @property
+    def mean(self) -> Floats:
+        r"""$\mu_0$."""
+        return np.asarray(self.lines[0])
+
+    @property
+    def strength(self) -> float:
+        r"""$\kappa$."""
+        return float(self.precision[0, 0])
+
+    def over(self, num_coefficients: int, size: int) -> RegressionPrior | None:
+        """With coefficients of mean zero, each worth as much as the mean."""
+        if size != self.size or num_coefficients == 1:
+            return self if size == self.size else None
+        lines = np.concatenate([self.lines, np.zeros((num_coefficients - 1, size))])
+        return LinearNormalInverseWishart(lines, self.strength, self.degrees, self.scale)
+
+    def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
+        """Independent draws of the mean `[n, d]` and of the covariance `[n, d, d]`."""
+        lines, covariances = self.draws(num_rows, seed)
+        return lines[:, 0], covariances
+
+    def __repr__(self) -> str:
+        return f"NormalInverseWishart({self.size} coordinates, {self.strength:g} strength, {self.degrees:g} degrees)"
+
+
+class LinearNormalInverseWishart(RegressionPrior):
+    r"""A matrix-normal inverse-Wishart prior of the coefficients and the covariance of a vector with real parents.
+
+    $$\Sigma \sim \text{IW}(\Psi, \nu), \quad B \mid \Sigma \sim MN(B_0; \Lambda_0^{-1}, \Sigma)$$
+
+    Data are rows $(\mathbf u, \mathbf y)$, the child last. See `RegressionPrior` for the update. With one coordinate it
+    is `LinearNormalGamma` of shape $\nu / 2$ and rate $\Psi / 2$.
+
+    Args:
+        mean: $B_0$, one row for the intercept and for each parent, one column for each coordinate of the child.
+        precision: $\Lambda_0$, a positive definite matrix, or one number per row of `mean`, or one for all.
+        degrees: $\nu > d - 1$.
+        scale: $\Psi$, a sum of squares: $E[\Sigma] = \Psi / (\nu - d - 1)$.
+
+    Reference: Murphy, *Machine Learning* (2012), section 7.6.3.2 for one coordinate; Geisser (1965).
+
+    >>> prior = LinearNormalInverseWishart(np.zeros((2, 2)), 1e-9, 4.0, np.eye(2))
+    >>> prior.update([[0, 1, 0], [1, 3, 0], [2, 2, 0], [3, 5, 0]]).mean.round(6).tolist()
+    [[1.1, 0.0], [1.1, 0.0]]
+    """
+
+    __slots__ = ()
+
+    def __init__(self, mean: ArrayLike, precision: ArrayLike, degrees: float, scale: ArrayLike) -> None:
+        name = "LinearNormalInverseWishart"
+        lines = finite_array(name, "mean", mean)
+        if lines.ndim != 2:
+            raise ModelError(f"{name} needs a mean of coefficients by coordinates; found the shape {lines.shape}.")
+        matrix = precisions_of(name, precision, len(lines))
+        squares = wishart_scale(name, scale, degrees, lines.shape[1])
+        self._fill(lines, matrix, root_of(name, matrix), float(degrees), squares)
+
+    @property
+    def mean(self) -> Floats:
+        """$B_0$."""
+        return self.lines
+
+    def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
+        """Independent draws of the coefficients `[n, 1 + parents, d]` and of the covariance `[n, d, d]`."""
+        return self.draws(num_rows, seed)
+
+    def __repr__(self) -> str:
+        size = f"{len(self.lines)} coefficients of {self.size} coordinates"
+        return f"LinearNormalInverseWishart({size}, {self.degrees:g} degrees)"
+
+
+def wishart_scale(owner: str, scale: ArrayLike, degrees: float, size: int) -> Floats:
+    """The sums of squares of an inverse Wishart over `size` coordinates; what is none is refused."""
+    squares = finite_array(owner, "scale", scale)
+    if squares.size != size**2:
+        raise ModelError(
+            f"{owner} over {size} coordinates needs a scale of shape {(size, size)}; found {squares.shape}."
+        )
+    check_positive(owner, degrees=degrees)
+    if not degrees > size - 1:
+        raise ModelError(f"{owner} over {size} coordinates needs degrees > {size - 1}; found {degrees}.")
+    root_of(owner, squares.reshape(size, size))
+    return squares.reshape(size, size)
+
+
+def check_near(apart: Floats) -> None:
+    """Refuse rows whose distance from what a prior expects has no square."""
+    if not np.abs(apart).max(initial=0.0) < LARGEST:
+        raise DataError("The rows lie so far from what the prior expects that squares are no floats. Rescale a column.")
+
+
+def precisions_of(owner: str, precision: ArrayLike, num: int) -> Floats:
+    """The matrix of precisions of `num` coefficients, given in full, as one number each, or as one for all.
+
+    >>> precisions_of("A prior", 2.0, 2).tolist()
+    [[2.0, 0.0], [0.0, 2.0]]
+    """
+    found = finite_array(owner, "precision", precision)
+    if found.shape not in ((), (1,), (num,), (num, num)):
+        raise ModelError(f"{owner}: {num} coefficients need as many rows of precisions; found {found.shape}.")
+    return found if found.ndim == 2 else np.diag(np.broadcast_to(found, num))
+
+
+def root_of(owner: str, matrix: Floats) -> Floats:
+    """The upper triangular root of a positive definite matrix; any other is refused.
+
+    >>> root_of("A prior", np.array([[4.0, 2.0], [2.0, 10.0]])).tolist()
+    [[2.0, 1.0], [0.0, 3.0]]
+    """
+    if not (np.isfinite(matrix).all() and np.allclose(matrix, matrix.T, rtol=1e-9, atol=0)):
+        raise ModelError(f"{owner} needs a finite symmetric matrix.")
+    squares = np.diagonal(matrix)
+    if not (squares > 0).all():
+        raise ModelError(f"{owner} needs a positive definite matrix; its diagonal holds {float(squares.min()):.3g}.")
+    deviation = np.sqrt(squares)
+    scaled = matrix / deviation / deviation[:, None]
+    lowest = float(np.linalg.eigvalsh(scaled).min(initial=np.inf))
+    if not lowest > 0:
+        raise ModelError(f"{owner} needs a positive definite matrix; as correlations its least eigenvalue is {lowest}.")
+    return np.ascontiguousarray(np.linalg.cholesky(0.5 * (scaled + scaled.T)).T * deviation)
+
+
+def semidefinite_root(products: Floats) -> Floats:
+    r"""A matrix $A$ with $A^\top A$ the products, which may be singular.
+
+    >>> semidefinite_root(np.array([[4.0]])).tolist()
+    [[2.0]]
+    """
+    deviation = np.sqrt(np.maximum(np.diagonal(products), 0.0))
+    scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+    values, vectors = np.linalg.eigh(products * scale * scale[:, None])
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * deviation)
+
+
+def log_det(root: Floats) -> float:
+    r"""$\log |R^\top R|$.
+
+    >>> log_det(np.diag([1.0, np.e]))
+    2.0
+    """
+    return float(2.0 * np.log(np.diagonal(root)).sum())
+
+
+def spreads(root: Floats, z: Floats) -> Floats:
+    r"""$z_i^\top \Lambda^{-1} z_j$ of all pairs of rows, `[..., rows, rows]`.
+
+    >>> spreads(np.diag([1.0, 2.0]), np.array([[1.0, 2.0]])).tolist()
+    [[2.0]]
+    """
+    white = np.linalg.solve(root.T, np.swapaxes(z, -1, -2))
+    return np.asarray(np.swapaxes(white, -1, -2) @ white)
+
+
+def with_one(parents: ArrayLike, number: int) -> Floats:
+    r"""$(1, \mathbf u)$ of the values of so many real parents.
+
+    >>> with_one([2, 3], 2).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    try:
+        values = np.asarray(parents, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        raise DataError(f"The parents of a regression have numbers; found {parents!r}.") from None
+    if len(values) != number:
+        raise DataError(f"The regression has {number} parents; found {len(values)} values.")
+    if not np.isfinite(values).all():
+        raise DataError(f"The parents of a regression have finite numbers; found {values.tolist()}.")
+    return np.concatenate([[1.0], values])
+
+
+def wishart_roots(scale: Floats, degrees: float, num_rows: int, rng: np.random.Generator) -> Floats:
+    r"""Roots $F$ of independent draws $\Sigma = F^\top F$ from an inverse Wishart, `[n, d, d]`.
+
+    A Wishart precision is made of normals and chi-squares (Bartlett's decomposition) and inverted.
+
+    >>> wishart_roots(np.eye(2), 3.0, 5, np.random.default_rng(0)).shape
+    (5, 2, 2)
+    """
+    size = len(scale)
+    root = np.linalg.cholesky(np.linalg.inv(scale))
+    lower = np.tril(rng.standard_normal((num_rows, size, size)), -1)
+    squares = rng.chisquare(degrees - np.arange(size), size=(num_rows, size))
+    lower[:, range(size), range(size)] = np.sqrt(squares)
+    return np.asarray(np.linalg.inv(root @ lower))
+
+
+def _log_det(matrix: Floats) -> float:
+    return float(np.linalg.slogdet(matrix)[1])

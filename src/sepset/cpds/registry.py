@@ -1,0 +1,110 @@
+"""The kinds of CPDs, each under the tag that files and checkpoints know it by."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, Self, TypeVar
+
+from sepset.base.arraytypes import Floats, Ints
+from sepset.errors import ModelError, NotApplicable
+from sepset.factors.algebra import Scope
+from sepset.variables.variable import Discrete, Vector
+
+KINDS: dict[str, type[Restorable]] = {}
+"""The classes of CPDs by tag."""
+
+
+class Fields(Protocol):
+    """What a file says about one CPD, part by part; a part that is not what is asked for is refused with its place."""
+
+    def __contains__(self, key: str) -> bool: ...
+    def __getitem__(self, key: str) -> Self: ...
+    def __iter__(self) -> Iterator[Self]: ...
+
+    def keys(self, *allowed: str) -> None:
+        """Refuse keys that are not among the allowed ones."""
+
+    def items(self) -> list[tuple[str, Self]]:
+        """The entries of an object."""
+
+    def text(self) -> str:
+        """The value as a text."""
+
+    def whole(self, least: int = 0, most: int = ...) -> int:
+        """The value as a whole number between two limits."""
+
+    def wholes(self, least: int = 0, most: int = ...) -> Ints:
+        """The value, a list of whole numbers between two limits."""
+
+    def array(self, shape: tuple[int, ...]) -> Floats:
+        """The value, numbers in any nesting, as an array of this shape; -1 stands for any number of rows."""
+
+    def error(self, message: str) -> Exception:
+        """The error about this value."""
+
+
+class Restorable(Protocol):
+    """A CPD that files keep: its form and arrays are in `parameters`, and this is the way back."""
+
+    @classmethod
+    def from_form(cls, child: Any, parents: Any, fields: Fields, block: str | None) -> Self:
+        """The CPD that a file states.
+
+        Args:
+            child: the variable it is about.
+            parents: in the order of the CPD.
+            fields: the entries of `parameters.form` and of `parameters.arrays`.
+            block: the name of its parameters, where it is not the child's.
+        """
+
+
+R = TypeVar("R", bound=type[Restorable])
+
+
+def registered(tag: str) -> Callable[[R], R]:
+    """Let files and checkpoints keep the CPDs of a class.
+
+    Args:
+        tag: what they call it, wherever its module is.
+    """
+
+    def register(kind: R) -> R:
+        if tag in KINDS:
+            raise ModelError(f"The tag {tag!r} is that of {KINDS[tag].__name__}. Give {kind.__name__} one of its own.")
+        KINDS[tag] = kind
+        return kind
+
+    return register
+
+
+def tag_of(cpd: object) -> str:
+    """The tag of a CPD's class; one that has none is refused.
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.variables.variable import Discrete
+    >>> tag_of(TableCPD(Discrete("coin"), [0.5, 0.5]))
+    'table'
+    """
+    for tag, kind in KINDS.items():
+        if type(cpd) is kind:
+            return tag
+    raise NotApplicable(f"Files have no form for {cpd!r}. Use `registered` on its class, or a TableCPD.")
+
+
+def kinds() -> dict[str, type[Restorable]]:
+    """The classes of all CPDs by tag, those of this package among them.
+
+    >>> sorted(kinds())[:3]
+    ['deterministic', 'kernel', 'linear_gaussian']
+    """
+    package = importlib.import_module(__package__ or "sepset.cpds")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+    return KINDS
+
+
+def discrete_and_real(parents: Scope) -> tuple[tuple[Discrete, ...], tuple[Vector, ...]]:
+    """The discrete parents, and the real ones."""
+    return tuple(p for p in parents if isinstance(p, Discrete)), tuple(p for p in parents if isinstance(p, Vector))

@@ -1,0 +1,566 @@
+r"""Parameters of linear Gaussians: one regression per context, with moments as statistics.
+
+$$p(\mathbf y \mid \mathbf u, d) = N(\mathbf y;\; a_d + B_d \mathbf u;\; C_d)$$
+
+Reference: Koller & Friedman, sections 17.2.4, 17.4.4 and 19.2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
+from sepset.base.leastsquares import least_squares
+from sepset.cpds.counts import joint_codes, unseen_message
+from sepset.cpds.parameters import (
+    CompletedRows,
+    Contexts,
+    ImaginaryRows,
+    Parameters,
+    PriorTerm,
+    complete_rows,
+    is_observed,
+)
+from sepset.cpds.priors.dirichlet import RowPrior
+from sepset.cpds.priors.regression import LinearNormalInverseWishart, RegressionPrior
+from sepset.cpds.priors.weights import WeightPrior
+from sepset.cpds.regression import (
+    COLLAPSE,
+    EPSILON,
+    TIGHT,
+    floored,
+    residual_shares,
+    rounding_variances,
+    smallest_eigenvalues,
+    smallest_variances,
+)
+from sepset.cpds.regressionposterior import RegressionPosterior, imagined
+from sepset.data.moments import Moments
+from sepset.data.scatter import Scatter, Scatters
+from sepset.errors import DataError, NotApplicable, NotClosed
+from sepset.factors.algebra import AnyVariable, Columns
+from sepset.factors.canonical import LOG_2PI
+from sepset.factors.coordinates import matrix, states_of, width
+from sepset.factors.moments import check_covariances
+from sepset.variables.variable import Discrete
+
+if TYPE_CHECKING:
+    from sepset.cpds.lineargaussian import LinearGaussian
+
+COLLAPSED = 1e-12
+"""A variance this much smaller than that of the whole column is zero."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RegressionDensity:
+    """A conjugate prior of a regression, and whether its mode is taken in variances or in their logarithms."""
+
+    prior: RegressionPrior
+    is_theta: bool
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether it is flat in lines and logarithms of variances: no distribution by itself."""
+        return self.prior.degrees <= 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegressionParameters(Parameters["LinearGaussian", Scatters]):
+    r"""The regressions of a linear Gaussian, one per context: $a_d$, $B_d$ and $C_d$.
+
+    Flat statistics are the moments $\sum_m w_m \mathbf z[m] \mathbf z[m]^\top$ in each context, with $\mathbf z =
+    (1, \mathbf u - c_u, y - c_y)$. The center $c$ keeps the digits of squares where means are large.
+
+    Attributes:
+        origin: the center, of (real parents, child); zero by default.
+        smallest: a variance below this is a collapse, at which the likelihood has no bound.
+    """
+
+    origin: Floats | None = None
+    smallest: float = 0.0
+
+    @property
+    def arrays(self) -> dict[str, Floats]:
+        """Intercepts, coefficients and covariances."""
+        return {name: getattr(self.cpd, name) for name in ("intercept", "coefficients", "covariance")}
+
+    def check_arrays(self, arrays: Mapping[str, Floats], tolerance: float) -> None:
+        """Refuse covariances that are none."""
+        what = f"covariances of {self.cpd.child.name}"
+        check_covariances(arrays["intercept"], arrays["covariance"], what, self.cpd.by)
+
+    def from_arrays(self, arrays: Mapping[str, Floats]) -> LinearGaussian:
+        """The CPD with these parameters."""
+        return self.cpd.with_parameters(arrays["intercept"], arrays["coefficients"], arrays["covariance"])
+
+    @property
+    def lines(self) -> Floats:
+        """Intercepts above coefficients, `[contexts, 1 + parents, coordinates]`."""
+        return np.concatenate([self.cpd.intercept[:, None, :], np.swapaxes(self.cpd.coefficients, 1, 2)], axis=1)
+
+    def from_lines(self, parameters: Sequence[tuple[Floats, Floats]]) -> LinearGaussian:
+        """The CPD with these lines and covariances, one pair per context."""
+        lines = np.stack([lines for lines, _ in parameters])
+        slope = np.ascontiguousarray(np.swapaxes(lines[:, 1:], 1, 2))
+        return self.cpd.with_parameters(
+            lines[:, 0].copy(), slope, np.stack([covariance for _, covariance in parameters])
+        )
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is the standard normal distribution whatever the parents."""
+        plain = not self.cpd.intercept.any() and not self.cpd.coefficients.any()
+        return plain and bool((self.cpd.covariance == np.eye(self.cpd.child.size)).all())
+
+    def random(self, rng: np.random.Generator, *, interior: bool = False) -> LinearGaussian:
+        """The CPD with intercepts moved by about a standard deviation."""
+        spread = np.sqrt(np.diagonal(self.cpd.covariance, axis1=1, axis2=2))
+        intercept = self.cpd.intercept + rng.normal(size=self.cpd.intercept.shape) * spread
+        return self.cpd.with_parameters(intercept, self.cpd.coefficients.copy(), self.cpd.covariance.copy())
+
+    def tells(self, parent: Discrete) -> bool:
+        """Whether some parameter differs between the states of a discrete parent."""
+        return parent not in self.cpd.irrelevant({})
+
+    def relabels(self, variable: AnyVariable) -> bool:
+        """For every discrete parent."""
+        return variable in self.cpd.by
+
+    def relabeled(self, variable: Discrete, order: Ints) -> LinearGaussian:
+        """The regressions with the states of a discrete parent in another order."""
+        places = np.arange(len(self.cpd.intercept)).reshape([v.num_states for v in self.cpd.by])
+        at = np.take(places, order, self.cpd.by.index(variable)).reshape(-1)
+        return self.from_arrays({name: array[at] for name, array in self.arrays.items()})
+
+    def statistics(self, columns: Columns, weights: Floats | None = None) -> Scatters:
+        """Count, mean and centered products of (real parents, child) in each context."""
+        return self.cpd.scatters(columns, weights)
+
+    @property
+    def stored(self) -> Literal["moments"] | None:
+        """Moments, where every variable is a number."""
+        return "moments" if all(v.size == 1 for v in (*self.cpd.given, self.cpd.child)) else None
+
+    def from_moments(self, moments: Moments) -> Scatters:
+        """The statistics of the variables of this CPD, which are among those of the moments."""
+        own = moments.select((*self.cpd.given, self.cpd.child))
+        size, contexts = len(own.variables), len(self.cpd.intercept)
+        shapes = (contexts,), (contexts, size), (contexts, size, size)
+        return Scatters(
+            *(a.reshape(shape) for a, shape in zip((own.count, own.mean, own.scatter), shapes, strict=True))
+        )
+
+    def log_likelihood(self, stats: Scatters, *, has_rows: bool = False) -> float | None:
+        """From the statistics; None where sums of squares have lost the residuals' digits and rows are at hand."""
+        return None if has_rows and self.is_tight(self.cpd.centered(stats)) else self.cpd.log_likelihood(stats)
+
+    def is_tight(self, stats: Scatters) -> bool:
+        """Whether the residual of the child is so small in some context that sums of squares have lost its digits."""
+        return bool(self.cpd.given) and bool((residual_shares(self.cpd.covariance, stats) < TIGHT).any())
+
+    @property
+    def is_exact(self) -> bool:
+        """Yes: least squares."""
+        return True
+
+    def _conjugate(self, prior: object) -> RegressionPrior | None:
+        """A conjugate prior over the coefficients and coordinates of this CPD; None where it is none."""
+        if not isinstance(prior, RegressionPrior):
+            return None
+        return prior.over(1 + width(self.cpd.given), self.cpd.child.size)
+
+    def conjugate(self, prior: object) -> RegressionPrior:
+        """The conjugate prior of each context: one that is about means only gets coefficients of mean zero."""
+        found = self._conjugate(prior)
+        if found is None:
+            raise NotApplicable(
+                f"{self.cpd!r} takes {self._fitting}, or ImaginaryData; found {prior!r}. A list of priors serves a "
+                "mixed network."
+            )
+        return found
+
+    @property
+    def _fitting(self) -> str:
+        """The conjugate priors it takes."""
+        num, size = 1 + width(self.cpd.given), self.cpd.child.size
+        if size == 1:
+            return f"NormalGamma, or LinearNormalGamma over {num} coefficients"
+        lines = f", or LinearNormalInverseWishart over {num} coefficients of them" if num > 1 else ""
+        return f"NormalInverseWishart over {size} coordinates{lines}"
+
+    def takes(self, prior: object) -> bool:
+        """Whether it is about coefficients, conjugate, or imaginary rows."""
+        return isinstance(prior, WeightPrior | RowPrior) or self._conjugate(prior) is not None
+
+    def prior_term(self, prior: object, cpds: Sequence[LinearGaussian], *, is_theta: bool = False) -> PriorTerm:
+        """A density of coefficients, of regressions, or imaginary rows."""
+        if isinstance(prior, RowPrior):
+            flat = LinearNormalInverseWishart.flat(1 + width(self.cpd.given), self.cpd.child.size)
+            density = RegressionDensity(flat, is_theta) if is_theta else None
+            return PriorTerm(rows=ImaginaryRows(*prior.rows(cpds)), density=density)
+        if isinstance(prior, RegressionPrior):
+            return PriorTerm(density=RegressionDensity(self.conjugate(prior), is_theta))
+        if isinstance(prior, WeightPrior):
+            return PriorTerm(density=prior)
+        raise NotApplicable(
+            f"{self.cpd!r} takes a prior such as NormalGamma, LinearNormalGamma, Normal, Laplace or ImaginaryData; "
+            f"found {prior!r}. A list of priors serves a mixed network."
+        )
+
+    def maximized(
+        self,
+        stats: Scatters,
+        prior: PriorTerm | None = None,
+        *,
+        unseen: object = "raise",
+        cpds: Sequence[LinearGaussian] = (),
+    ) -> LinearGaussian:
+        """Least squares, or the mode under a prior, in each context."""
+        known, density = self.cpd.centered(stats), None if prior is None else prior.density
+        if prior is not None and prior.rows is not None:
+            known = known + self.statistics(prior.rows.of(self.cpd), prior.rows.weights)
+        if isinstance(density, WeightPrior):
+            return self._filled(known, density, unseen)
+        if density is None:
+            return self._filled(known, None, unseen)
+        if density.is_flat:
+            return self._at_variances(self._filled(known, None, unseen), known.counts)
+        return self._mode(density, known)
+
+    def _mode(self, density: RegressionDensity, known: Scatters) -> LinearGaussian:
+        posts = [density.prior.update(scatter) for scatter in known.contexts]
+        return self.from_lines([(post.lines, post.mode_covariance(is_theta=density.is_theta)) for post in posts])
+
+    def _at_variances(self, made: LinearGaussian, counts: Floats) -> LinearGaussian:
+        r"""From the mode in logarithms of variances to that in variances, where the prior is flat in the former.
+
+        $$C_d \leftarrow \frac{M_d}{M_d + k + 1} C_d$$
+
+        with $k$ coordinates; contexts of no weight stay.
+        """
+        share = np.where(counts > 0, counts / (counts + made.child.size + 1.0), 1.0)
+        return made.with_parameters(made.intercept, made.coefficients, made.covariance * share[:, None, None])
+
+    def _filled(self, known: Scatters, prior: WeightPrior | None, unseen: object) -> LinearGaussian:
+        """Least squares, with something in every context."""
+        empty = known.counts == 0
+        if not empty.any():
+            return self.cpd.from_statistics(known, prior, unseen="keep")
+        if unseen == "marginal":
+            known = Scatters.stacked(s if s.count > 0 else known.pooled for s in known.contexts)
+            empty = known.counts == 0
+        elif isinstance(unseen, RegressionPrior):
+            filling = self._mode(RegressionDensity(self.conjugate(unseen), is_theta=False), known)
+            return self._merged(empty, filling, self.cpd.from_statistics(known, prior, unseen="keep"))
+        elif unseen not in ("raise", "keep"):
+            what = "no regression is uniform; there unseen= is 'raise', 'marginal', 'keep' or a conjugate prior"
+            raise NotApplicable(f"{self.cpd!r}: {what}.")
+        if empty.any() and unseen != "keep":
+            remedy = "Give a prior such as NormalGamma(0, 1, 2, 1), or unseen='marginal'."
+            where = np.flatnonzero(empty)
+            raise DataError(unseen_message(self.cpd, where, len(empty), self.describe_context, remedy))
+        return self.cpd.from_statistics(known, prior, unseen="keep")
+
+    def _merged(self, chosen: Bools, one: LinearGaussian, other: LinearGaussian) -> LinearGaussian:
+        """The parameters of one CPD in chosen contexts, and of another elsewhere."""
+        mine, theirs = self.of(one).arrays, self.of(other).arrays
+        return self.from_arrays({name: np.where(_over(chosen, a), mine[name], a) for name, a in theirs.items()})
+
+    def settled(
+        self,
+        stats: Scatters,
+        prior: PriorTerm | None = None,
+        *,
+        cpds: Sequence[LinearGaussian] = (),
+        rows: tuple[Columns, Floats | None] | None = None,
+        floor: float | None = None,
+        min_variance: float | None = None,
+    ) -> LinearGaussian:
+        """This estimate with the digits of its residuals, and with positive variances."""
+        density = None if prior is None else prior.density
+        if isinstance(density, RegressionDensity) and not density.is_flat:
+            return self.cpd
+        known = self.cpd.centered(stats)
+        if rows is None or not self.is_tight(known):
+            limit = rounding_variances(known, self.cpd.child.size)
+            return self._with_variance(known, limit, min_variance)
+        better = self.of(self.refined(cpds or [self.cpd], known, *rows))
+        return better._with_variance(known, smallest_variances(better.cpd.coefficients, known), min_variance)
+
+    def refined(
+        self, cpds: Sequence[LinearGaussian], stats: Scatters, columns: Columns, weights: Floats | None
+    ) -> LinearGaussian:
+        r"""This least-squares estimate, corrected by the residuals of the rows it was made from.
+
+        $$r[m] = (y[m] - \bar y) - B\,(\mathbf u[m] - \bar{\mathbf u})$$
+
+        are small numbers of their own: the regression through them corrects the first, and its residual keeps its
+        digits.
+
+        Args:
+            cpds: the CPDs of the block.
+            stats: the pooled statistics of the rows.
+            columns: the rows.
+            weights: of each, or None.
+
+        >>> from sepset.cpds.lineargaussian import LinearGaussian
+        >>> from sepset.variables.variable import Real
+        >>> x, y = Real("x"), Real("y")
+        >>> rows = {x: np.array([0.0, 1e8, 2e8]), y: np.array([1.0, 1e8, 2e8 + 1])}
+        >>> cpd = LinearGaussian(y, coefficients=0.0, covariance=1.0, given=x)
+        >>> plain = cpd.from_statistics(cpd.scatters(rows))
+        >>> better = plain.parameters.refined([plain], cpd.scatters(rows), rows, None)
+        >>> round(float(better.covariance[0, 0, 0]), 9)
+        0.222222222
+        """
+        own, split = self.cpd, width(self.cpd.given)
+        residuals = reduce(add, (self._residuals(cpd, stats, columns, weights) for cpd in cpds))
+        away = own.from_statistics(residuals, unseen="keep")
+        center = stats.means[:, split:] - np.einsum("cij,cj->ci", own.coefficients, stats.means[:, :split])
+        slopes = own.coefficients + away.coefficients
+        better = own.with_parameters(center + away.intercept, slopes, away.covariance)
+        return self._merged(stats.counts > 0, better, own)
+
+    def _residuals(self, cpd: LinearGaussian, stats: Scatters, columns: Columns, weights: Floats | None) -> Scatters:
+        """The statistics of (real parents, residuals)."""
+        num_rows, split = len(columns[cpd.child]), width(cpd.given)
+        entry = joint_codes(columns, cpd.by, num_rows, cpd)
+        rows = matrix((*cpd.given, cpd.child), columns, num_rows)
+        apart = rows - stats.means[entry]
+        residuals = apart[:, split:] - np.einsum("nij,nj->ni", self.cpd.coefficients[entry], apart[:, :split])
+        return Scatters.of(np.concatenate([rows[:, :split], residuals], axis=1), entry, len(stats.counts), weights)
+
+    def _with_variance(self, stats: Scatters, limit: Floats, least: float | None) -> LinearGaussian:
+        """The CPD with variances raised to the smallest one asked for; without one, those of rounding are refused."""
+        seen = stats.counts > 0
+        if least is not None:
+            raised = np.where(seen[:, None, None], floored(self.cpd.covariance, least), self.cpd.covariance)
+            return self.cpd.with_parameters(self.cpd.intercept, self.cpd.coefficients, raised)
+        flat = seen & (smallest_eigenvalues(self.cpd.covariance) <= limit)
+        if flat.any():
+            e = int(flat.argmax())
+            where = f" where {states_of(self.cpd.by, e)}" if self.cpd.by else ""
+            raise DataError(
+                f"{self.cpd!r}: the variance is zero{where} ({stats.counts[e]:g} rows), so the likelihood is "
+                "unbounded: the child is constant or fitted perfectly. Use MLE(min_variance=...), or Bayes or MAP with "
+                "NormalGamma(...)."
+            )
+        return self.cpd
+
+    def facts(self, stats: Scatters, *, has_rows: bool) -> dict[str, object]:
+        """Whether parents are collinear, and whether the residual is known to few digits."""
+        known, name = self.cpd.centered(stats), self.cpd.block.name
+        found: dict[str, object] = {}
+        full, size = width(self.cpd.given), self.cpd.child.size
+        fits = [least_squares(s.mean, s.products, size) for s in known.contexts if s.count > 0] if full else []
+        low = min((fit.rank for fit in fits), default=full)
+        if low < full:
+            found[f"rank of the parents of {name}"] = f"{low} of {full}; coefficients are those of least norm"
+        share = float(residual_shares(self.cpd.covariance, known).min(initial=1.0))
+        if not has_rows and share < TIGHT:
+            found[f"variance of {name}"] = (
+                f"a share of {share:.1e} of the child's: from sums of squares known to about "
+                f"{min(100 * EPSILON / share, 1.0):.1g} of itself; rows in memory tell all digits"
+            )
+        return found
+
+    @property
+    def is_conjugate(self) -> bool:
+        """Yes: matrix-normal inverse-Wishart priors are."""
+        return True
+
+    def posterior(self, prior: object, cpds: Sequence[LinearGaussian], stats: Scatters) -> RegressionPosterior:
+        """A matrix-normal inverse-Wishart distribution in every context."""
+        known = self.cpd.centered(stats)
+        if not isinstance(prior, RowPrior):
+            return RegressionPosterior(tuple(cpds), (self.conjugate(prior),) * len(known.counts), known)
+        priors = imagined(self.cpd, self.statistics(*prior.rows(cpds)))
+        return RegressionPosterior(tuple(cpds), priors, known)
+
+    def contexts(self, stats: Scatters) -> Contexts:
+        """The joint states of the discrete parents."""
+        return Contexts(stats.counts)
+
+    def describe_context(self, context: int) -> str:
+        """The states of the discrete parents."""
+        return f"({states_of(self.cpd.by, context)})"
+
+    def for_rows(self, columns: Columns) -> Self:
+        """The same about the means of the observed numbers."""
+        seen = [columns[v][is_observed(columns[v])] for v in (*self.cpd.given, self.cpd.child)]
+        spread = float(seen[-1].var()) if len(seen[-1]) else 0.0
+        center = np.array([c.mean() if len(c) else 0.0 for c in seen])
+        return replace(self, origin=center, smallest=COLLAPSED * spread)
+
+    def about(self, first: Self) -> Self:
+        """The same about the center of a tied CPD."""
+        return replace(self, origin=first.origin, smallest=first.smallest)
+
+    @property
+    def center(self) -> Floats:
+        """What moments of (real parents, child) are taken about."""
+        return np.zeros(1 + len(self.cpd.given)) if self.origin is None else self.origin
+
+    def recentered(self, stats: Floats, center: Floats) -> Floats:
+        r"""Moments that were taken about another center: $T S T^\top$, where $T$ moves $(1, \mathbf z)$."""
+        T = np.eye(len(center) + 1)
+        T[1:, 0] = center - self.center
+        return np.asarray(T @ stats @ T.T)
+
+    @property
+    def is_counted(self) -> bool:
+        """No: moments may be small and still matter."""
+        return False
+
+    @property
+    def zero(self) -> Floats:
+        """A matrix of zeros for each context."""
+        return np.zeros((len(self.cpd.intercept), *(len(self.center) + 1,) * 2))
+
+    def tally(self, columns: Columns, weights: Floats) -> Floats:
+        r"""$\sum_m w_m \mathbf z[m] \mathbf z[m]^\top$, one matrix per context."""
+        scope = (*self.cpd.given, self.cpd.child)
+        entry = joint_codes(columns, self.cpd.by, len(weights), self.cpd)
+        z = [np.ones(len(weights)), *(columns[v] - c for v, c in zip(scope, self.center, strict=True))]
+        stats = self.zero
+        for i, left in enumerate(z):
+            share = weights * left
+            for j, right in enumerate(z[: i + 1]):
+                stats[:, i, j] = stats[:, j, i] = np.bincount(entry, share * right, len(stats))
+        return stats
+
+    def expected_tally(self, rows: CompletedRows, weights: Floats) -> Floats:
+        r"""$\sum_m w_m E[\mathbf z[m] \mathbf z[m]^\top]$: the same of expected numbers, and their covariances."""
+        stats = self.tally(rows.columns, weights)
+        if rows.missing:
+            spread = rows.covariance((*self.cpd.given, self.cpd.child))
+            mass = np.zeros((len(stats), len(spread)))
+            entry = joint_codes(rows.columns, self.cpd.by, len(weights), self.cpd)
+            np.add.at(mass, (entry, rows.group), weights)
+            stats[:, 1:, 1:] += np.einsum("eg,gij->eij", mass, spread)
+        return stats
+
+    def scatters(self, stats: Floats) -> Scatters:
+        """The flat statistics about their own means, in the coordinates of the data."""
+        parts = [Scatter.from_sums(total) for total in stats]
+        return Scatters.stacked(Scatter(p.count, p.mean + self.center, p.products) for p in parts)
+
+    def score(self, stats: Floats) -> float:
+        r"""$-\frac12 \sum_d (\bar M_d \log 2\pi\sigma_d^2 + E[(y - a_d - B_d \mathbf u)^2] / \sigma_d^2)$."""
+        seen = stats[:, 0, 0] > 0
+        sums, variance, away = stats[seen], self.cpd.covariance[seen, 0, 0], self._residual_weights[seen]
+        squares = np.einsum("ci,cij,cj->c", away, sums, away)
+        return -0.5 * float((sums[:, 0, 0] * (LOG_2PI + np.log(variance)) + squares / variance).sum())
+
+    @property
+    def _residual_weights(self) -> Floats:
+        r"""What $\mathbf z$ is multiplied with to give the residual, one row per context."""
+        lines = self._centered_lines
+        return np.concatenate([-lines, np.ones((len(lines), 1))], axis=1)
+
+    @property
+    def _centered_lines(self) -> Floats:
+        """Intercept and coefficients about the center, one row per context."""
+        a, B, center = self.cpd.intercept[:, 0], self.cpd.coefficients[:, 0], self.center
+        return np.column_stack([a + B @ center[:-1] - center[-1], B])
+
+    def estimate(self, stats: Floats, prior: PriorTerm | None = None) -> LinearGaussian:
+        """Least squares on expected moments, or the mode under a prior; contexts without mass keep their parameters."""
+        rest = prior if prior is None else replace(prior, rows=None)
+        made = self.maximized(self.scatters(self.joined(stats, prior)), rest, unseen="keep")
+        density = None if rest is None else rest.density
+        keeps = isinstance(density, RegressionDensity) and not density.is_flat
+        if not keeps and made.covariance.min() <= self.smallest:
+            raise NotClosed(f"{self.cpd!r} fits some rows exactly; {COLLAPSE}")
+        return made
+
+    def expected_contexts(self, stats: Floats) -> Contexts:
+        """The joint states of the discrete parents."""
+        return Contexts(stats[:, 0, 0])
+
+    def start(
+        self, columns: Columns, weights: Floats | None, rng: np.random.Generator, prior: PriorTerm | None = None
+    ) -> LinearGaussian:
+        """A regression in each context, with a few rows of all contexts together added so that none is degenerate."""
+        rows, share = complete_rows(columns, weights, self.cpd.scope)
+        size = len(self.center)
+        if len(share) <= size or not share.sum() > 0:
+            return self._constant(columns[self.cpd.child])
+        stats = self.tally(rows, share)
+        pooled = stats.sum(axis=0)
+        return self.estimate(stats + pooled * ((size + 1.0) / pooled[0, 0]), prior)
+
+    def _constant(self, column: AnyArray) -> LinearGaussian:
+        """The mean of the child whatever its parents, and its variance."""
+        seen = column[is_observed(column)]
+        spread = (float(seen.var()) if len(seen) else 1.0) or 1.0
+        intercept = np.full((len(self.cpd.intercept), 1), self.center[-1])
+        flat, wide = np.zeros_like(self.cpd.coefficients), np.full_like(self.cpd.covariance, spread)
+        return self.cpd.with_parameters(intercept, flat, wide)
+
+    @property
+    def coordinates(self) -> Floats:
+        """For each context intercept and coefficients about the center, and the logarithm of the deviation."""
+        return np.column_stack([self._centered_lines, 0.5 * np.log(self.cpd.covariance[:, 0, 0])]).reshape(-1)
+
+    def at(self, coordinates: Floats) -> LinearGaussian:
+        """The CPD with these coordinates."""
+        rows, center = coordinates.reshape(len(self.cpd.intercept), -1), self.center
+        slopes = rows[:, 1:-1]
+        intercept = rows[:, 0] + center[-1] - slopes @ center[:-1]
+        variance = np.exp(2.0 * np.clip(rows[:, -1], -300.0, 300.0))
+        return self.cpd.with_parameters(intercept[:, None], slopes[:, None, :].copy(), variance[:, None, None])
+
+    def score_slope(self, stats: Floats) -> Floats:
+        """Residuals times parents, and their spread beyond the variance."""
+        away, variance = self._residual_weights, self.cpd.covariance[:, 0, 0]
+        pulls = np.einsum("cij,cj->ci", stats, away) / variance[:, None]
+        beyond = np.einsum("ci,ci->c", away, pulls) - stats[:, 0, 0]
+        return np.column_stack([pulls[:, :-1], beyond]).reshape(-1)
+
+    def information(self, stats: Floats) -> Floats:
+        """Sums of squares over the variance, and twice the counts."""
+        squares = np.diagonal(stats, axis1=1, axis2=2)[:, :-1] / self.cpd.covariance[:, 0, 0][:, None]
+        return np.column_stack([squares, 2.0 * stats[:, 0, 0]]).reshape(-1)
+
+    @property
+    def penalized(self) -> Floats:
+        """One for each coefficient, zero for intercepts and deviations."""
+        found = np.zeros((len(self.cpd.intercept), self.cpd.coefficients.shape[2] + 2))
+        found[:, 1:-1] = 1.0
+        return found.reshape(-1)
+
+    def log_density(self, density: Any) -> float:
+        """The log density of the regression in every context, up to a constant."""
+        if not isinstance(density, RegressionDensity):
+            return super().log_density(density)
+        pairs = zip(self.lines, self.cpd.covariance, strict=True)
+        return sum(density.prior.log_kernel(B, C, is_theta=density.is_theta) for B, C in pairs)
+
+    def density_slope(self, density: Any) -> Floats:
+        """The gradient of the log density by the coordinates."""
+        if not isinstance(density, RegressionDensity):
+            return super().density_slope(density)
+        prior, lines, variance = density.prior, self.lines[:, :, 0], self.cpd.covariance[:, 0, 0]
+        apart = lines - prior.lines[:, 0]
+        pulls = -(apart @ prior.precision) / variance[:, None]
+        squares = float(prior.scale[0, 0]) - (apart * pulls).sum(axis=1) * variance
+        power = prior.degrees + lines.shape[1] + (2.0 if density.is_theta else 0.0)
+        slopes = pulls[:, 1:] - self.center[:-1] * pulls[:, :1]
+        return np.column_stack([pulls[:, 0], slopes, squares / variance - power]).reshape(-1)
+
+    @property
+    def written(self) -> Floats:
+        """One row per context: intercept, coefficients, variance."""
+        return np.column_stack([self.cpd.intercept[:, 0], self.cpd.coefficients[:, 0], self.cpd.covariance[:, 0, 0]])
+
+
+def _over(contexts: Bools, array: Floats) -> Bools:
+    """Contexts with as many axes as an array over them."""
+    return contexts.reshape(-1, *(1,) * (array.ndim - 1))

@@ -1,0 +1,178 @@
+r"""How data spread over contexts: rows for each joint state of the parents shrink exponentially with their number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats
+from sepset.base.display import Shown, Tabulated
+from sepset.cpds.counts import SHOWN
+from sepset.cpds.cpd import CPD
+from sepset.cpds.parameters import Contexts
+from sepset.data.sources import Weights
+from sepset.errors import ScopeError, nearest
+from sepset.factors.algebra import AnyVariable
+from sepset.graphs.graph import DAG
+from sepset.learning.blocks import Blocks
+from sepset.learning.statistics import Statistics
+from sepset.learning.task import Task, template_of
+from sepset.models.bayesnet import BayesNet
+
+FEW = 5.0
+"""Contexts with fewer rows than this are listed as thin."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockFragmentation:
+    """The contexts of one parameter block.
+
+    Attributes:
+        name: the block.
+        cpds: the CPDs that share it.
+        context_counts: how many rows each context has.
+        zero_cells: cells without a row, in contexts that have some.
+    """
+
+    name: str
+    cpds: tuple[CPD, ...]
+    context_counts: Floats
+    zero_cells: int
+
+    @property
+    def num_contexts(self) -> int:
+        """The number of contexts."""
+        return len(self.context_counts)
+
+    @property
+    def num_unseen(self) -> int:
+        """Contexts without a row."""
+        return int((self.context_counts == 0).sum())
+
+    @property
+    def num_thin(self) -> int:
+        """Contexts with a few rows only."""
+        return int(((self.context_counts > 0) & (self.context_counts < FEW)).sum())
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """The contexts without a row, as text."""
+        return tuple(self._describe(int(c)) for c in np.flatnonzero(self.context_counts == 0))
+
+    @property
+    def thin(self) -> tuple[str, ...]:
+        """The contexts with a few rows only, as text."""
+        few = (self.context_counts > 0) & (self.context_counts < FEW)
+        return tuple(self._describe(int(c)) for c in np.flatnonzero(few))
+
+    def _describe(self, context: int) -> str:
+        return self.cpds[0].parameters.describe_context(context)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fragmentation(Tabulated):
+    r"""How many rows each context $\mathbf u$ of each CPD has, and which cells have none.
+
+    The contexts of noisy-or, noisy-max and logistic CPDs are the states of each of their parents, one by one.
+
+    Reference: Koller & Friedman, section 17.2.3.
+
+    >>> rows = {"a": [0, 0, 0, 1], "b": [0, 1, 1, 0]}
+    >>> report = Fragmentation.of(Statistics.of(Task(template_of(DAG.parse("a -> b"), rows), rows), "MLE"))
+    >>> report, report["b"].context_counts.tolist()
+    (Fragmentation(3 contexts: 0 unseen, 3 with fewer than 5 rows; 1 zero cells), [3.0, 1.0])
+    """
+
+    blocks: tuple[BlockFragmentation, ...]
+
+    @classmethod
+    def of(cls, stats: Statistics) -> Fragmentation:
+        """The report of some statistics; CPDs without contexts of their own are left out."""
+        pools = stats.blocks.values()
+        return cls._of([(pool.cpds, pool.cpds[0].parameters.contexts(pool.total)) for pool in pools])
+
+    @classmethod
+    def expected(cls, blocks: Blocks, statistics: Sequence[Floats]) -> Fragmentation:
+        """The report of expected statistics: fractions of rows whose contexts are not all known."""
+        cpds = [tuple(blocks.template.cpds[i] for i in members) for members in blocks.members]
+        rows = zip(cpds, blocks.firsts(blocks.template), statistics, strict=True)
+        return cls._of([(tied, own.expected_contexts(stats)) for tied, own, stats in rows])
+
+    @classmethod
+    def _of(cls, parts: Iterable[tuple[tuple[CPD, ...], Contexts | None]]) -> Fragmentation:
+        known = [(cpds, found) for cpds, found in parts if found is not None]
+        return cls(tuple(BlockFragmentation(c[0].block.name, c, f.counts, f.zero_cells) for c, f in known))
+
+    def __getitem__(self, name: str) -> BlockFragmentation:
+        for block in self.blocks:
+            if name == block.name or any(name == cpd.child.name for cpd in block.cpds):
+                return block
+        raise ScopeError(f"No contexts are reported for {name!r}.{nearest(name, [b.name for b in self.blocks])}")
+
+    def __iter__(self) -> Iterator[BlockFragmentation]:
+        return iter(self.blocks)
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    @property
+    def unseen(self) -> dict[str, tuple[str, ...]]:
+        """For each block with such, the contexts without a row."""
+        return {b.name: b.unseen for b in self.blocks if b.num_unseen}
+
+    @property
+    def shown_unseen(self) -> str:
+        """The first contexts without a row, and where all are listed; nothing where there are none."""
+        firsts = [f"{name} {context}" for name, contexts in self.unseen.items() for context in contexts[:SHOWN]][:SHOWN]
+        rest = sum(b.num_unseen for b in self.blocks) - len(firsts)
+        more = f" and {rest} more, all in fragmentation.unseen" if rest > 0 else ""
+        return ", ".join(firsts) + more
+
+    @cached_property
+    def headline(self) -> str:
+        """One line that says how thin the data are."""
+        contexts, unseen, thin, zeros = (
+            sum(getattr(b, what) for b in self.blocks)
+            for what in ("num_contexts", "num_unseen", "num_thin", "zero_cells")
+        )
+        return f"{contexts} contexts: {unseen} unseen, {thin} with fewer than {FEW:g} rows; {zeros} zero cells"
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        for b in self.blocks:
+            few = [f"{float(least(b.context_counts)):g}" if b.num_contexts else "" for least in (np.min, np.median)]
+            yield b.name, str(b.num_contexts), str(b.num_unseen), str(b.num_thin), str(b.zero_cells), *few
+
+    def __repr__(self) -> str:
+        return f"Fragmentation({self.headline})"
+
+    def _shown(self) -> Shown:
+        return Shown(HEAD, list(self._rows()), self.headline)
+
+
+HEAD = ("parameters", "contexts", "unseen", "thin", "zero cells", "fewest rows", "median rows")
+
+
+def fragmentation(
+    structure: DAG | BayesNet,
+    data: object,
+    *,
+    weights: Weights = None,
+    variables: Iterable[AnyVariable] | None = None,
+) -> Fragmentation:
+    r"""How many rows of the data each context $\mathbf u$ of each CPD has, before anything is fitted.
+
+    Args:
+        structure, data, weights, variables: as in `fit`. Rows are complete.
+
+    Reference: Koller & Friedman, section 17.2.3.
+
+    >>> rows = {"a": [0, 0, 0], "b": [0, 1, 1]}
+    >>> from sepset.variables.variable import Discrete
+    >>> fragmentation(DAG.parse("a -> b"), rows, variables=[Discrete("a")]).unseen
+    {'b': ('(a=1)',)}
+    """
+    task = Task(template_of(structure, data, variables), data, weights)
+    return Fragmentation.of(Statistics.of(task, "fragmentation"))

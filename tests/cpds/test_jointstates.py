@@ -1,0 +1,191 @@
+"""Structured CPDs under EM: expected statistics by enumeration, and steps that never fall."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from sepset.cpds.deterministic import DeterministicCPD
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.logistic import LogisticCPD
+from sepset.cpds.noisy import NoisyMax, NoisyOr
+from sepset.cpds.partition import PartitionCPD
+from sepset.cpds.priors.dirichlet import Dirichlet
+from sepset.cpds.priors.weights import Laplace, Normal
+from sepset.cpds.table import TableCPD
+from sepset.errors import NotApplicable, TooLarge
+from sepset.inference.iterate import Until
+from sepset.learning.fit import fit
+from sepset.learning.incomplete.em import EM, HardEM, IncrementalEM
+from sepset.learning.incomplete.expectation import expectation_of
+from sepset.learning.incomplete.gradient import GradientAscent
+from sepset.learning.task import Task
+from sepset.models.bayesnet import BayesNet
+from sepset.variables.variable import Discrete, Real
+from support.learning_cases import FORMS, ROOTS, a, b, masked_codes, network, rules, tree, x
+from support.random_incomplete import completions, log_likelihood
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("method", [EM(start="model"), EM(start="model", acceleration="squarem"),
+                                    IncrementalEM(3, start="model"), HardEM(start="model")], ids=repr)  # fmt: skip
+def test_no_step_lowers_the_objective(form, method):
+    net = network(form)
+    rows = masked_codes(net)
+    start = net.with_cpds(*(TableCPD(r.child, [0.7, 0.3]) for r in ROOTS if r.child.name in net.dag.nodes))
+    found = fit(start, rows, method, until=Until(steps=15, tolerance=None))
+    assert (np.diff(found.trace) >= -1e-12 * np.abs(found.trace[1:])).all()
+    assert_allclose(found.log_likelihood, log_likelihood(found.model, rows), rtol=1e-10)
+    assert found.log_likelihood >= log_likelihood(start, rows) or isinstance(method, HardEM)
+    assert type(found.model.cpds[-1]) is type(net.cpds[-1])
+
+
+@pytest.mark.parametrize("form", ["tree", "rules", "noisy-or", "noisy-or by a chain", "noisy-max", "logistic"])
+def test_where_em_ends_no_small_change_is_better(form):
+    net = network(form)
+    rows = masked_codes(net, 150)
+    found = fit(net, rows, EM(start="model", acceleration="squarem"), until=Until(steps=400, tolerance=1e-14))
+    best = log_likelihood(found.model, rows)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        assert log_likelihood(_nudged(found.model, rng), rows) <= best + 1e-6
+
+
+def _nudged(net, rng):
+    cpd = net.cpds[-1]
+    if isinstance(cpd, NoisyOr):
+        given = {p: np.clip(e * rng.normal(1, 0.02, e.shape), 0, 1) for p, e in cpd.effects.items()}
+        return net.with_cpds(NoisyOr(cpd.child, given, min(cpd.leak * rng.normal(1, 0.02), 1.0)))
+    if isinstance(cpd, NoisyMax):
+
+        def near(t):
+            t = t * rng.normal(1, 0.02, t.shape)
+            return t / t.sum(axis=-1, keepdims=True)
+
+        return net.with_cpds(NoisyMax(cpd.child, {p: near(e) for p, e in cpd.effects.items()}, near(cpd.leak)))
+    if isinstance(cpd, LogisticCPD):
+        given = {p: w + rng.normal(0, 0.02, w.shape) for p, w in zip(cpd.parents, cpd.weights, strict=True)}
+        return net.with_cpds(LogisticCPD(cpd.child, given, cpd.bias + rng.normal(0, 0.02, cpd.bias.shape)))
+    own = cpd.parameters
+    theta = own.probabilities * rng.normal(1, 0.02, own.probabilities.shape)
+    return net.with_cpds(cpd.from_statistics(theta * own.multiplicities))
+
+
+@pytest.mark.parametrize("form", ["noisy-or", "noisy-or by a chain", "noisy-or without a leak", "noisy-max"])
+def test_contributions_are_counted_as_enumeration_does(form):
+    net = network(form)
+    cpd = net.cpds[-1]
+    rows = masked_codes(net, 12)
+    tables = [cpd.influences.leak[None, :], *cpd.influences.effects]
+    level_of = np.argsort(cpd.influences.order)
+    wanted = [np.zeros_like(t) for t in tables]
+    for row in rows.rows():
+        full = completions(net, row)
+        total = sum(p for _, p in full)
+        for codes, p in full:
+            states = [0, *(codes[v.name] for v in cpd.parents)]
+            joint = {z: np.prod([t[s, k] for t, s, k in zip(tables, states, z, strict=True)])
+                     for z in itertools.product(range(len(cpd.influences.leak)), repeat=len(tables))
+                     if max(z) == level_of[codes[cpd.child.name]]}  # fmt: skip
+            mass = sum(joint.values())
+            for z, q in joint.items():
+                for table, s, k in zip(wanted, states, z, strict=True):
+                    table[s, k] += p / total * q / mass if mass else 0.0
+    expectation = expectation_of(Task(net, rows), threads=1)
+    found = expectation.expect(net).statistics[-1]
+    assert_allclose(found, np.concatenate([t.reshape(-1) for t in wanted]), rtol=1e-9, atol=1e-12)
+
+
+def test_many_parents_stay_a_chain():
+    causes = [Discrete(f"u{i}") for i in range(24)]
+    net = BayesNet(*(TableCPD(u, [0.8, 0.2]) for u in causes), NoisyOr(x, dict.fromkeys(causes, 0.4), leak=0.05))
+    rows = masked_codes(net, 80, share=0.1)
+    found = fit(net, rows, EM(start="model"), until=Until(steps=5, tolerance=None))
+    assert (np.diff(found.trace) > -1e-9).all()
+    wide = LogisticCPD(x, {u: 0.1 * i for i, u in enumerate(causes)})
+    with pytest.raises(TooLarge, match="33,554,432"):
+        wide.parameters.for_rows({})
+
+
+def test_statistics_are_as_small_as_the_form_allows():
+    assert len(tree().parameters.zero) == 6
+    assert len(rules().parameters.zero) == 5
+    assert len(FORMS["logistic"]().parameters.zero) == 8
+    assert len(FORMS["function"]().parameters.zero) == 0
+    causes = [Discrete(f"u{i}") for i in range(6)]
+    chain = NoisyOr(x, dict.fromkeys(causes, 0.4), leak=0.05)
+    assert len(chain.parameters.zero) == 2 + 6 * 4
+    assert len(chain.parameters.engine_values) == 6
+    with pytest.raises(NotApplicable, match="incomplete rows"):
+        _ = LinearGaussian(Real("r"), covariance=1.0).parameters.engine_form
+
+
+def test_tree_leaves_pool_their_contexts():
+    net = network("tree")
+    rows = masked_codes(net, 30)
+    found = fit(net, rows, EM(start="model"), until=1).model.cpds[-1]
+    counts = np.zeros((2, 2, 2))
+    for row in rows.rows():
+        full = completions(net, row)
+        for codes, p in full:
+            counts[codes["a"], codes["b"], codes["x"]] += p / sum(q for _, q in full)
+    leaves = np.array([counts[0].sum(axis=0), counts[1, 0], counts[1, 1]])
+    assert_allclose(found.distributions, leaves / leaves.sum(axis=1, keepdims=True), rtol=1e-10)
+
+
+WEIGHTED = [(Normal(1.0), Dirichlet(1.0)), (Laplace(1.0), Dirichlet(1.0))]
+PRIORS = [("logistic", WEIGHTED[0]), ("logistic", WEIGHTED[1]), ("noisy-or", Dirichlet(0.5)), ("tree", Dirichlet(2.0))]
+
+
+@pytest.mark.parametrize(("form", "prior"), PRIORS)
+def test_no_step_lowers_the_log_posterior(form, prior):
+    net = network(form)
+    found = fit(net, masked_codes(net), EM(prior=prior, start="model"), until=Until(steps=12, tolerance=None))
+    assert (np.diff(found.trace) >= -1e-12 * np.abs(found.trace[1:])).all()
+    assert found.trace[-1] != found.log_likelihood
+
+
+def test_priors_of_the_wrong_kind_are_refused():
+    net = network("logistic")
+    with pytest.raises(NotApplicable, match="Normal, Laplace or ImaginaryData"):
+        fit(net, masked_codes(net), EM(prior=Dirichlet(1.0), start="model"))
+
+
+def test_parts_are_shared_by_families_of_different_shape():
+    m, n = Discrete("m"), Discrete("n")
+    theta = [[0.9, 0.1], [0.3, 0.7]]
+    net = BayesNet(
+        *ROOTS[:2],
+        PartitionCPD(m, [[0, 1], [1, 1]], theta, given=(a, b), block="shared"),
+        PartitionCPD(n, [1, 0], theta, given=a, block="shared"),
+    )
+    rows = masked_codes(net, 40)
+    counts = np.zeros((2, 2))
+    for row in rows.rows():
+        full = completions(net, row)
+        for codes, p in full:
+            share = p / sum(q for _, q in full)
+            counts[1 if codes["a"] or codes["b"] else 0, codes["m"]] += share
+            counts[1 - codes["a"], codes["n"]] += share
+    found = fit(net, rows, EM(start="model"), until=1).model
+    for name in "mn":
+        assert_allclose(found.cpd(name).distributions, counts / counts.sum(axis=1, keepdims=True), rtol=1e-10)
+    longer = fit(net, rows, EM(start="auto"), until=Until(steps=10, tolerance=None))
+    assert (np.diff(longer.trace) >= -1e-12 * np.abs(longer.trace[1:])).all()
+    climbed = fit(net, rows, GradientAscent(start="model"), until=Until(steps=60, tolerance=1e-12))
+    ended = fit(net, rows, EM(start="model"), until=Until(steps=600, tolerance=1e-13))
+    assert_allclose(climbed.log_likelihood, ended.log_likelihood, rtol=1e-7)
+
+
+def test_functions_of_many_states_take_part():
+    """Their factor is sparse; the engine takes it as a dense one."""
+    u, v, total = Discrete("u", 3), Discrete("v", 3), Discrete("total", 5)
+    function = DeterministicCPD(total, lambda p, q: p + q, given=(u, v))
+    net = BayesNet(TableCPD(u, [0.2, 0.3, 0.5]), TableCPD(v, [0.2, 0.3, 0.5]), function)
+    rows = masked_codes(net, 40)
+    found = fit(net, rows, EM(start="model"), until=Until(steps=5, tolerance=None))
+    assert (np.diff(found.trace) >= -1e-12 * np.abs(found.trace[1:])).all()
+    assert_allclose(found.log_likelihood, log_likelihood(found.model, rows), rtol=1e-10)

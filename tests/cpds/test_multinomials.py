@@ -1,0 +1,98 @@
+"""Cells, groups and multiplicities agree with the definition of each CPD; estimates are ratios of counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sepset.cpds.multinomials import Multinomials, exponents, from_logits, logits
+from sepset.cpds.noisy import NoisyOr
+from sepset.cpds.priors.dirichlet import Dirichlet
+from sepset.cpds.priors.weights import Normal
+from sepset.cpds.rules import RuleCPD
+from sepset.cpds.table import TableCPD
+from sepset.errors import DataError, NotApplicable
+from sepset.variables.variable import Discrete
+from support import random_models
+from support.cpd_contract import all_rows
+
+
+def multinomial_cpds(seed):
+    """The CPDs of a random network that are made of multinomials."""
+    net = random_models.structured_net(np.random.default_rng(seed)).model
+    return [cpd for cpd in net.cpds if isinstance(cpd.parameters, Multinomials)]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rows_use_the_cell_that_is_their_probability(seed):
+    for cpd in multinomial_cpds(seed):
+        rows, own = all_rows(cpd), cpd.parameters
+        cells = own.cells(rows)
+        np.testing.assert_allclose(own.probabilities[cells], np.exp(cpd.log_probability(rows)), atol=1e-12)
+        assert cpd.statistics(rows).tolist() == np.bincount(cells, minlength=len(own.probabilities)).tolist()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_groups_sum_to_one(seed):
+    for cpd in multinomial_cpds(seed):
+        own = cpd.parameters
+        try:
+            groups = own.groups
+        except NotApplicable:
+            continue
+        sums = np.bincount(groups, weights=own.multiplicities * own.probabilities)
+        np.testing.assert_allclose(sums, 1.0, atol=1e-9)
+        np.testing.assert_allclose(own.group_sums(own.multiplicities * own.probabilities), 1.0, atol=1e-9)
+        assert all(own.describe_context(g).startswith("(") for g in range(len(sums)))
+
+
+def test_other_cpds_are_none():
+    assert not isinstance(NoisyOr(Discrete("x"), {Discrete("a"): 0.5}).parameters, Multinomials)
+
+
+def test_rules_that_contexts_share_have_no_groups():
+    a, x = Discrete("a"), Discrete("x", 3)
+    shared = RuleCPD(x, [({x: 0}, 0.5), ({a: 0, x: 1}, 0.5), ({a: 0, x: 2}, 0.0), ({a: 1, x: {1, 2}}, 0.25)])
+    with pytest.raises(NotApplicable, match="several contexts share"):
+        _ = shared.parameters.groups
+
+
+def test_cells_know_their_states():
+    x, u = Discrete("x", 3), Discrete("u")
+    table = TableCPD(x, np.full((2, 3), 1 / 3), given=u)
+    assert table.parameters.child_states.argmax(axis=1).tolist() == [0, 1, 2, 0, 1, 2]
+    rules = RuleCPD(x, [({x: {1, 2}}, 0.25), ({x: 0}, 0.5)])
+    assert rules.parameters.child_states.tolist() == [[False, True, True], [True, False, False]]
+
+
+def test_estimates_are_ratios_of_counts():
+    x, u = Discrete("x"), Discrete("u")
+    cpd = TableCPD(x, [[0.5, 0.5], [0.1, 0.9]], given=u)
+    counts = np.array([3.0, 1.0, 0.0, 0.0])
+    assert cpd.from_statistics(counts).values.tolist() == [[0.75, 0.25], [0.5, 0.5]]
+    smoothed = cpd.from_statistics(counts, Dirichlet([1, 3]), unseen="raise")
+    assert smoothed.values.tolist() == [[0.5, 0.5], [0.25, 0.75]]
+    with pytest.raises(DataError, match=r"1 of 2 contexts never occur in the data: \(u=1\)"):
+        cpd.from_statistics(counts, unseen="raise")
+    assert cpd.parameters.maximized(counts, unseen="keep").values[1].tolist() == [0.1, 0.9]
+
+
+def test_other_priors_and_policies_are_refused():
+    coin = TableCPD(Discrete("coin"), [0.5, 0.5])
+    with pytest.raises(NotApplicable, match="Dirichlet"):
+        coin.from_statistics(np.ones(2), Normal(1.0))
+    with pytest.raises(NotApplicable, match="'uniform' or 'raise'; found 'zero'"):
+        coin.from_statistics(np.ones(2), unseen="zero")
+
+
+def test_logits_of_zeros_stay_zero():
+    rows = np.array([[0.0, 0.25, 0.75], [1.0, 0.0, 0.0]])
+    np.testing.assert_allclose(from_logits(logits(rows)), rows, atol=1e-15)
+    assert from_logits(logits(rows) + np.array([[5.0, 1.0, -1.0]]))[0, 0] == 0.0
+
+
+def test_modes_of_probabilities_need_pseudo_counts_of_at_least_one():
+    assert exponents(np.array([1.0, 3.0]), True, "me").tolist() == [0.0, 2.0]
+    assert exponents(np.array([0.5, 3.0]), False, "me").tolist() == [0.5, 3.0]
+    with pytest.raises(NotApplicable, match="no mode"):
+        exponents(np.array([0.5, 3.0]), True, "me")

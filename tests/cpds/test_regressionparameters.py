@@ -1,0 +1,81 @@
+"""Regressions from moments about any center, their modes, and what rows that miss numbers add."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.priors.dirichlet import Dirichlet
+from sepset.cpds.priors.regression import NormalGamma
+from sepset.cpds.priors.weights import Normal
+from sepset.errors import NotApplicable
+from sepset.variables.variable import Discrete, Real
+
+x, y = Real("x"), Real("y")
+LINES = [LinearGaussian(x, 1.0, covariance=4.0), LinearGaussian(y, 0.5, coefficients=2.0, covariance=1.0, given=x)]
+
+
+def test_estimates_do_not_depend_on_the_center():
+    rng = np.random.default_rng(0)
+    columns = {x: rng.normal(5, 1, 50), y: rng.normal(-3, 1, 50)}
+    made = []
+    for center in ([0.0, 0.0], [5.0, -3.0]):
+        own = replace(LINES[1].parameters, origin=np.array(center))
+        stats = own.tally(columns, np.ones(50))
+        made.append(own.estimate(stats))
+        logs = made[-1].log_probability(columns)
+        assert_allclose(own.of(made[-1]).score(stats), logs.sum(), rtol=1e-9)
+    assert_allclose(made[0].intercept, made[1].intercept, rtol=1e-9)
+    slope, intercept = np.polyfit(columns[x], columns[y], 1)
+    assert_allclose([made[1].coefficients.item(), made[1].intercept.item()], [slope, intercept], rtol=1e-8)
+
+
+def test_contexts_without_mass_keep_their_line():
+    d = Discrete("d")
+    line = LinearGaussian(x, [1.0, 7.0], covariance=[1.0, 2.0], by=d)
+    own = replace(line.parameters, origin=np.array([3.0]))
+    found = own.estimate(own.tally({d: np.array([0, 0]), x: np.array([2.0, 4.0])}, np.ones(2)))
+    assert_allclose(found.intercept.ravel(), [3.0, 7.0])
+    assert_allclose(found.covariance.ravel(), [1.0, 2.0])
+    assert own.of(found).score(own.zero) == 0.0
+
+
+def test_modes_are_where_the_objective_is_largest():
+    line, prior = LINES[0], NormalGamma(1.0, 2.0, 3.0, 4.0)
+    own = line.parameters
+    stats = own.tally({x: np.array([0.5, 2.0, 4.0])}, np.ones(3))
+    for is_theta in (False, True):
+        term = own.prior_term(prior, [line], is_theta=is_theta)
+        best = own.estimate(stats, term)
+        top = own.of(best).score(stats) + own.of(best).log_prior(term)
+        for da, dv in ((0.05, 1), (-0.05, 1), (0, 1.1), (0, 0.9)):
+            other = line.with_parameters(best.intercept + da, best.coefficients, best.covariance * dv)
+            assert own.of(other).score(stats) + own.of(other).log_prior(term) < top
+
+
+def test_priors_on_coefficients_and_others():
+    own = LINES[1].parameters
+    assert own.log_prior(own.prior_term(Normal(1.0), [LINES[1]])) == -2.0
+    assert own.log_prior(None) == 0.0
+    with pytest.raises(NotApplicable, match="NormalGamma, LinearNormalGamma, Normal, Laplace or ImaginaryData"):
+        own.prior_term(Dirichlet(1.0), [LINES[1]])
+
+
+def test_moments_move_from_one_center_to_another():
+    rng = np.random.default_rng(1)
+    columns, weights = {x: rng.normal(50, 1, 20), y: rng.normal(size=20)}, rng.random(20)
+    near, far = (replace(LINES[1].parameters, origin=np.array(c)) for c in ([50.0, 0.0], [-3.0, 2.0]))
+    assert_allclose(near.recentered(far.tally(columns, weights), far.center), near.tally(columns, weights), rtol=1e-9)
+
+
+def test_tied_regressions_count_about_one_center():
+    u, v = Real("u"), Real("v")
+    columns = {u: np.array([1.0, np.nan, 3.0]), v: np.array([10.0, 20.0, 30.0])}
+    first, second = (LinearGaussian(r, covariance=1.0, block="k").parameters.for_rows(columns) for r in (u, v))
+    assert first.center.tolist() == [2.0]
+    assert second.center.tolist() == [20.0]
+    assert second.about(first).center.tolist() == [2.0]
