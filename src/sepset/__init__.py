@@ -540,7 +540,7 @@ def __getattr__(name: str) -> object:
     elif name == "datasets":
         value = _importlib.import_module("sepset.datasets")
     else:
-        from sepset.errors import nearest
+        from sepset.base.text import nearest
 
         raise AttributeError(f"module 'sepset' has no attribute {name!r}.{nearest(name, __all__)}")
     globals()[name] = value

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from sepset.base.axes import axes_of
-from sepset.errors import FileFormatError, require
+from sepset.base.extras import require
+from sepset.errors import FileFormatError
 from sepset.graphs.graph import DAG
 from sepset.learning.evaluation.calibration import Calibration
 from sepset.learning.fit import Fit

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Objects
+from sepset.base.extras import require
+from sepset.base.text import listing, nearest
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.data.binding import infer_variable
 from sepset.data.columns import Cells, Column, levels_of
 from sepset.data.dataset import Dataset
 from sepset.data.frames import open_frame
-from sepset.errors import DataError, ModelError, ScopeError, listing, nearest, require
+from sepset.errors import DataError, ModelError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.classify.classification import Classifier
 from sepset.learning.classify.dependence import conditional_information

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from sepset.base.text import listing
 from sepset.cpds.table import TableCPD
 from sepset.engine.auto import Auto
 from sepset.engine.engine import Engine
-from sepset.errors import NotApplicable, listing
+from sepset.errors import NotApplicable
 from sepset.factors.table import Table
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.equivalence import markov_to_bayes

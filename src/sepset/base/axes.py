@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sepset.errors import require
+from sepset.base.extras import require
 
 
 def axes_of(ax: Any = None) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
+from sepset.base.text import listing, nearest
 from sepset.cli.shared import (
     INTERRUPTED,
     AsJson,
@@ -23,7 +24,7 @@ from sepset.cli.shared import (
     require_rows_file,
     show,
 )
-from sepset.errors import DataError, NotApplicable, ScopeError, listing, nearest
+from sepset.errors import DataError, NotApplicable, ScopeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sepset.base.text import listing
 from sepset.cli.shared import AsJson, File, Seed, Target, app, load, require_model_file, require_rows_file, show
-from sepset.errors import NotApplicable, ScopeError, StateError, listing
+from sepset.errors import NotApplicable, ScopeError, StateError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sepset.errors import FileFormatError, ScopeError, SepsetError, nearest
+from sepset.base.text import nearest
+from sepset.errors import FileFormatError, ScopeError, SepsetError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.text import listing
 from sepset.cpds.contexts import Gates, Node, Partition
 from sepset.cpds.counts import Unseen, checked_counts, checked_weights, column, count, estimate, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows
 from sepset.cpds.table import row_of
-from sepset.errors import ModelError, ScopeError, listing
+from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, Factor, num_entries
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete, State

@@ -8,9 +8,10 @@ from typing import Literal
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats
+from sepset.base.text import listing, nearest
 from sepset.data.columns import MISSING, Cells, Column, Levels, code_dtype, first_row, is_number, levels_of, numbers_of
 from sepset.data.frames import Frame
-from sepset.errors import DataError, ModelError, listing, nearest
+from sepset.errors import DataError, ModelError
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Real, State, Vector
 

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
+from sepset.base.text import listing
 from sepset.data.binding import refuse_vector
 from sepset.data.columns import MISSING, code_dtype
-from sepset.errors import DataError, listing
+from sepset.errors import DataError
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Vector
 

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.families import Family, Scope, discrete_scope, members
 from sepset.data.pushdown import LazyRows, shared_scopes
 from sepset.data.requirements import require_complete
 from sepset.data.sources import Weights, finder, rows_of
 from sepset.data.tally import tally
-from sepset.errors import DataError, ScopeError, TooLarge, listing
+from sepset.errors import DataError, ScopeError, TooLarge
 from sepset.factors.algebra import check_size, num_entries
 from sepset.variables.variable import Discrete, VariableLike, Vector
 

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, Objects
+from sepset.base.text import listing
 from sepset.data.binding import bind_frame
 from sepset.data.codes import checked_cells, matrix_columns, named_columns, positions
 from sepset.data.columns import Cells, Levels
 from sepset.data.frames import open_frame
 from sepset.data.weights import checked_weights
-from sepset.errors import DataError, ScopeError, listing
+from sepset.errors import DataError, ScopeError
 from sepset.factors.draws import generator
 from sepset.variables.array import VariableArray
 from sepset.variables.universe import Variables

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.text import listing
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, NotApplicable, listing
+from sepset.errors import DataError, NotApplicable
 from sepset.variables.evidence import resolve
 from sepset.variables.variable import Discrete
 

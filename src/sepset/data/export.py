@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
-from sepset.errors import DataError, listing, require
+from sepset.base.extras import require
+from sepset.base.text import listing
+from sepset.errors import DataError
 from sepset.variables.variable import Discrete, State
 
 if TYPE_CHECKING:

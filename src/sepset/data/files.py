@@ -17,12 +17,13 @@ from typing import Literal
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts
+from sepset.base.text import listing
 from sepset.data.columns import MISSING, Cells, Column, Levels, drop_missing, numbers_of
 from sepset.data.dataset import Dataset
 from sepset.data.export import is_text, numeric_states
 from sepset.data.frames import open_frame
 from sepset.data.scan import DELIMITERS, Scan, compression, connected, file_format, scanned
-from sepset.errors import DataError, FileFormatError, listing
+from sepset.errors import DataError, FileFormatError
 from sepset.variables.array import VariableArray
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State, Vector

@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
+from sepset.base.text import listing
 from sepset.data.binding import refuse_vector
 from sepset.data.centered import Parts, merged, moments_of, pooled, shortfall, without
 from sepset.data.dataset import Dataset
@@ -17,7 +18,7 @@ from sepset.data.lazymoments import lazy_moments
 from sepset.data.pushdown import LazyRows
 from sepset.data.requirements import require_complete
 from sepset.data.sources import Weights, finder, rows_of
-from sepset.errors import DataError, ScopeError, listing
+from sepset.errors import DataError, ScopeError
 from sepset.factors.algebra import check_size
 from sepset.variables.variable import Discrete, Real, VariableLike, Vector
 

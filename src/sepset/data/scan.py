@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from sepset.errors import DataError, FileFormatError, listing
+from sepset.base.text import listing
+from sepset.errors import DataError, FileFormatError
 
 if TYPE_CHECKING:
     import duckdb

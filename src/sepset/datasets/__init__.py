@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from sepset.errors import ScopeError, listing, nearest
+from sepset.base.text import listing, nearest
+from sepset.errors import ScopeError
 
 if TYPE_CHECKING:
     from sepset.models.model import Model

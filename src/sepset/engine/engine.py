@@ -11,6 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.lazy import lazy
 from sepset.base.progress import Bar
+from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.engine import information, invariants, sensitivity as parameters
 from sepset.engine.information import InformationValues
@@ -29,7 +30,7 @@ from sepset.engine.prediction import (
 )
 from sepset.engine.sensitivity import Sensitivity
 from sepset.engine.view import Observed
-from sepset.errors import ModelError, NotApplicable, ScopeError, listing
+from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor
 from sepset.factors.draws import generator
 from sepset.factors.moments import Gaussian

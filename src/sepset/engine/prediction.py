@@ -9,9 +9,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.text import listing, nearest
 from sepset.data.dataset import Dataset, FrameKind
 from sepset.data.frames import whole_table
-from sepset.errors import DataError, ImpossibleEvidence, NotApplicable, ScopeError, listing, nearest
+from sepset.errors import DataError, ImpossibleEvidence, NotApplicable, ScopeError
 from sepset.inference.diagnosis.conflict import impossible
 from sepset.inference.method import Prepared
 from sepset.inference.result import Result

@@ -17,7 +17,8 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
-from sepset.errors import ScopeError, TooLarge, listing, nearest
+from sepset.base.text import listing, nearest
+from sepset.errors import ScopeError, TooLarge
 from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, VariableLike, Vector
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints
-from sepset.errors import NotClosed, ScopeError, StateError, listing
+from sepset.base.text import listing
+from sepset.errors import NotClosed, ScopeError, StateError
 from sepset.factors import information, presentation
 from sepset.factors.algebra import Assignment, Conditional, axis_of, find, num_entries
 from sepset.factors.draws import generator

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.errors import ModelError, NotClosed, ScopeError, TooLarge, listing
+from sepset.base.text import listing
+from sepset.errors import ModelError, NotClosed, ScopeError, TooLarge
 from sepset.factors import presentation
 from sepset.factors.algebra import (
     MAX_ENTRIES,

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.errors import ImpossibleEvidence, ModelError, NotClosed, ScopeError, listing, require
+from sepset.base.extras import require
+from sepset.base.text import listing
+from sepset.errors import ImpossibleEvidence, ModelError, NotClosed, ScopeError
 from sepset.factors import presentation
 from sepset.factors.algebra import Assignment, axis_of
 from sepset.factors.canonical import LOG_2PI, Cholesky, merged, symmetric

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sepset.errors import ScopeError, require
+from sepset.base.extras import require
+from sepset.errors import ScopeError
 from sepset.variables.variable import Discrete, State, Vector
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from typing import Protocol, Self, TypeAlias, cast
 import numpy as np
 
 from sepset.base.arraytypes import Ints
-from sepset.errors import ModelError, ScopeError, listing, nearest
+from sepset.base.text import listing, nearest
+from sepset.errors import ModelError, ScopeError
 from sepset.graphs.csr import CSR, csr, row, sorted_pairs
 from sepset.graphs.notation import parse_statements, statements
 

@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sepset.errors import ModelError, ScopeError, listing
+from sepset.base.text import listing
+from sepset.errors import ModelError, ScopeError
 from sepset.graphs.base import each, name_of
 from sepset.graphs.elimination import Cards, EliminationOrder
 from sepset.graphs.graph import Node, Nodes, UndirectedGraph

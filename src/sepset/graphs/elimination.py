@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from sepset.errors import ScopeError, StateError, listing, nearest
+from sepset.base.text import listing, nearest
+from sepset.errors import ScopeError, StateError
 from sepset.graphs.graph import Node, Nodes, UndirectedGraph
 
 __all__ = ["Cards", "EliminationOrder", "card_list", "eliminate_graph", "fill_in", "induced_width"]

@@ -6,7 +6,8 @@ import itertools
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from sepset.errors import ModelError, listing
+from sepset.base.text import listing
+from sepset.errors import ModelError
 from sepset.graphs.base import name_of
 from sepset.graphs.csr import CSR
 from sepset.graphs.elimination import eliminate_graph

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Ints
-from sepset.errors import ModelError, require
+from sepset.base.extras import require
+from sepset.errors import ModelError
 from sepset.graphs.base import Graph, Named, Node, Nodes, text_of, unique_names
 from sepset.graphs.csr import (
     CSR,

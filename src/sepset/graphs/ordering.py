@@ -16,7 +16,8 @@ from typing import Protocol, overload
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Int32s, Ints
-from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge, nearest
+from sepset.base.text import nearest
+from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.graphs.base import name_of
 from sepset.graphs.elimination import Cards, EliminationOrder, card_list, eliminate_graph
 from sepset.graphs.graph import Node, Nodes, UndirectedGraph

@@ -13,7 +13,8 @@ from typing import NamedTuple, TypeAlias, TypeVar, overload
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Bytes, Ints
-from sepset.errors import ModelError, ScopeError, listing
+from sepset.base.text import listing
+from sepset.errors import ModelError, ScopeError
 from sepset.graphs.base import name_of
 from sepset.graphs.csr import reached, row
 from sepset.graphs.graph import DAG, Graph, MixedGraph, Node, Nodes, UndirectedGraph, anterior, moralize

@@ -12,7 +12,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.lazy import lazy
-from sepset.errors import ScopeError, listing, nearest
+from sepset.base.text import listing, nearest
+from sepset.errors import ScopeError
 from sepset.factors.algebra import Scope
 from sepset.variables.array import VariableArray
 from sepset.variables.variable import Discrete, VariableLike, Vector

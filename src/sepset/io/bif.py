@@ -13,7 +13,7 @@ import re
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.errors import listing, nearest
+from sepset.base.text import listing, nearest
 from sepset.io.discrete import TableView, discrete_network
 from sepset.io.lexer import END, QUOTED, Words, decode, quoted, unquoted
 from sepset.io.record import NetworkRecord, TableRecord, VariableRecord, check_family, network

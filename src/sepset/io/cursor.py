@@ -11,7 +11,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.errors import FileFormatError, SepsetError, listing, nearest
+from sepset.base.text import listing, nearest
+from sepset.errors import FileFormatError, SepsetError
 from sepset.io.lexer import END, line_and_column, shown
 
 T = TypeVar("T")

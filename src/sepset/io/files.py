@@ -10,7 +10,8 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
-from sepset.errors import FileFormatError, SepsetError, nearest
+from sepset.base.text import nearest
+from sepset.errors import FileFormatError, SepsetError
 
 if TYPE_CHECKING:
     from sepset.models.model import Model

@@ -10,9 +10,10 @@ from typing import Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.text import nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
-from sepset.errors import FileFormatError, SepsetError, nearest
+from sepset.errors import FileFormatError, SepsetError
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, State
 

@@ -18,11 +18,12 @@ from typing import Any, TypeAlias, TypeGuard
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.deterministic import DeterministicCPD
 from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.table import TableCPD
-from sepset.errors import ModelError, listing, nearest
+from sepset.errors import ModelError
 from sepset.io.discrete import VariableView, bayes_net, rows_of, table_of, views
 from sepset.io.lexer import whole
 from sepset.io.markup import Document, Element, attribute, tagged

@@ -12,9 +12,10 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.axes import axes_of, count_steps
 from sepset.base.display import Shown, Tabulated
+from sepset.base.text import listing, nearest
 from sepset.data.counts import Counts
 from sepset.data.sources import Weights
-from sepset.errors import DataError, NotApplicable, ScopeError, listing, nearest
+from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable
 from sepset.factors.draws import generator
 from sepset.graphs.graph import DAG

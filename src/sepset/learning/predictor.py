@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.suggestions import column_names
-from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, listing
+from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.rows.evidencerows import Findings
 from sepset.inference.rows.rowwise import Workers, answer_rows

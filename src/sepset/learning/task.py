@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
@@ -22,7 +23,7 @@ from sepset.data.requirements import require_complete, require_rows, require_var
 from sepset.data.sources import Weights
 from sepset.data.suggestions import column_names, suggested_variables
 from sepset.data.weights import checked_weights
-from sepset.errors import DataError, ModelError, ScopeError, listing, nearest
+from sepset.errors import DataError, ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, check_size, num_entries
 from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet

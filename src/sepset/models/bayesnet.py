@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.data import Dataset
-from sepset.errors import ModelError, ScopeError, listing, nearest
+from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns
 from sepset.factors.block import Single
 from sepset.factors.draws import generator

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Floats
-from sepset.errors import ModelError, ScopeError, listing
+from sepset.base.text import listing
+from sepset.errors import ModelError, ScopeError
 from sepset.factors.block import FactorBlock
 from sepset.factors.potentials import Potential
 from sepset.factors.table import Table

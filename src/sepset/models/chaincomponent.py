@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
-from sepset.errors import ModelError, ScopeError, listing
+from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, Conditional, Factor, check_scope, num_entries, union
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table

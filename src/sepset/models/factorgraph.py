@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sepset.errors import ScopeError, require
+from sepset.base.extras import require
+from sepset.errors import ScopeError
 from sepset.factors.algebra import Factor
 from sepset.models.markovnet import MarkovNet
 from sepset.models.model import Model, NamedModel

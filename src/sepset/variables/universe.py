@@ -9,7 +9,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Ints
 from sepset.base.lazy import lazy
-from sepset.errors import ScopeError, listing, nearest
+from sepset.base.text import listing, nearest
+from sepset.errors import ScopeError
 from sepset.variables.array import VariableArray
 from sepset.variables.variable import Discrete, VariableLike, Vector
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from sepset.errors import ModelError, StateError, listing, nearest
+from sepset.base.text import listing, nearest
+from sepset.errors import ModelError, StateError
 
 if TYPE_CHECKING:
     from sepset.variables.array import VariableArray

@@ -9,7 +9,8 @@ from typing import Any, get_args
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
-from sepset.errors import NotApplicable, listing, nearest
+from sepset.base.text import listing, nearest
+from sepset.errors import NotApplicable
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
 from sepset.inference.compiled.engine import PreparedTables, Zeros
 from sepset.inference.exact.elimination import VariableElimination

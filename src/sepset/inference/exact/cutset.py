@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
-from sepset.errors import TooLarge, listing
+from sepset.base.text import listing
+from sepset.errors import TooLarge
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
 from sepset.graphs.elimination import EliminationOrder

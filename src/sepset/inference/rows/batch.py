@@ -14,9 +14,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bytes, Floats, Ints
+from sepset.base.text import listing
 from sepset.base.threads import in_order, num_threads
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, ImpossibleEvidence, TooLarge, listing
+from sepset.errors import DataError, ImpossibleEvidence, TooLarge
 from sepset.graphs.ordering import OrderingMethod
 from sepset.inference.compiled.factormarginals import ExpectedCounts
 from sepset.inference.compiled.question import Question, compile_question

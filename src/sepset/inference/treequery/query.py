@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from sepset.errors import ScopeError, nearest
+from sepset.base.text import nearest
+from sepset.errors import ScopeError
 from sepset.graphs.clusters import CliqueTree, scope_of
 from sepset.graphs.graph import Nodes
 

@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.text import listing
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.regression import least_squares
 from sepset.cpds.scatter import Scatter
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
-from sepset.errors import DataError, NotApplicable, ScopeError, listing
+from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.learning.task import checked_row_weights, refuse_missing
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, VariableLike, Vector

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints, Objects
+from sepset.base.text import listing
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, listing
+from sepset.errors import DataError
 from sepset.factors.moments import freeze
 from sepset.learning.classify.classification import OnImpossible, log_posteriors
 from sepset.models.bayesnet import BayesNet

@@ -16,10 +16,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.text import listing
 from sepset.data.centered import check_range
 from sepset.data.dataset import Dataset
 from sepset.data.files import read_dataset
-from sepset.errors import DataError, ScopeError, listing
+from sepset.errors import DataError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.classify.dependence import conditional_information
 from sepset.learning.task import checked_row_weights

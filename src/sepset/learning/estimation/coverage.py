@@ -11,6 +11,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated
+from sepset.base.text import nearest
 from sepset.cpds.configurations import Configurations
 from sepset.cpds.counts import SHOWN
 from sepset.cpds.cpd import CPD
@@ -18,7 +19,7 @@ from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.moments import Scatters
 from sepset.cpds.parameters import multinomials
 from sepset.data.sources import Weights
-from sepset.errors import NotApplicable, ScopeError, nearest
+from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable
 from sepset.factors.coordinates import states_of
 from sepset.graphs.graph import DAG

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.text import listing, nearest
 from sepset.cpds.configurations import Configurations
 from sepset.cpds.counts import unseen_message
 from sepset.cpds.cpd import CPD
@@ -29,7 +30,7 @@ from sepset.cpds.priors.dirichlet import (
     RowPrior,
     pseudo_counts_of,
 )
-from sepset.errors import DataError, ModelError, NotApplicable, listing, nearest
+from sepset.errors import DataError, ModelError, NotApplicable
 from sepset.factors.coordinates import states_of
 from sepset.learning.estimation.linepriors import is_conjugate, is_conjugate_of, posterior_of
 from sepset.learning.estimation.regression import at_variances, mode_of

@@ -11,8 +11,9 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.checks import check_positive
+from sepset.base.text import nearest
 from sepset.cpds.discrete import decode
-from sepset.errors import ModelError, ScopeError, nearest
+from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, num_entries
 from sepset.inference.compiled.engine import PreparedTables
 from sepset.inference.exact.cliquetree import CliqueTree, PreparedCliqueTree

@@ -17,12 +17,13 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated
+from sepset.base.text import nearest
 from sepset.cpds.cpd import CPD, ParameterBlock
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.parameters import multinomials
 from sepset.data.dataset import FrameKind
 from sepset.data.sources import Weights
-from sepset.errors import ModelError, NotApplicable, ScopeError, nearest
+from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.draws import Seed, generator
 from sepset.factors.presentation import frame
 from sepset.learning.estimation.dirichlet import Dirichlets

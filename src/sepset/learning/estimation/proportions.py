@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.errors import DataError, NotApplicable, listing, nearest
+from sepset.base.text import listing, nearest
+from sepset.errors import DataError, NotApplicable
 
 IntervalKind: TypeAlias = Literal["wilson", "clopper-pearson", "hoeffding"]
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.text import listing, nearest
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
@@ -25,7 +26,7 @@ from sepset.cpds.moments import Scatters
 from sepset.cpds.priors.dirichlet import RowPrior
 from sepset.cpds.priors.lineroots import log_det, spreads
 from sepset.cpds.priors.matrix import LinearNormalInverseWishart
-from sepset.errors import ModelError, ScopeError, listing, nearest
+from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, find
 from sepset.factors.coordinates import matrix
 from sepset.learning.estimation.linepriors import Conjugate, conjugate_for, imagined

@@ -12,9 +12,10 @@ from sepset.base.arraytypes import Bools, Floats
 from sepset.base.axes import axes_of, mark_sizes
 from sepset.base.display import Shown, Tabulated
 from sepset.base.progress import Bar
+from sepset.base.text import nearest
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
-from sepset.errors import DataError, ScopeError, nearest
+from sepset.errors import DataError, ScopeError
 from sepset.factors.draws import generator
 from sepset.learning.evaluation.divergence.discrete import DivergenceFrom
 from sepset.learning.evaluation.losses import LogLoss, Loss, evaluate

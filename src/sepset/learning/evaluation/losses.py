@@ -17,8 +17,9 @@ import numpy as np
 from sepset.base.arraytypes import AnyInts, Floats
 from sepset.base.display import Shown, Tabulated
 from sepset.base.progress import Bar
+from sepset.base.text import nearest
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, NotApplicable, ScopeError, nearest
+from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.inference.result import Answers
 from sepset.learning.evaluation.resampling import Bootstrap, bootstrap_mean
 from sepset.learning.predictor import Names, Predictor, most_probable, refuse_missing, true_codes

@@ -14,9 +14,10 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Shown, Tabulated
 from sepset.base.progress import Bar
+from sepset.base.text import nearest
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
-from sepset.errors import ModelError, ScopeError, nearest
+from sepset.errors import ModelError, ScopeError
 from sepset.factors.draws import generator
 from sepset.graphs.graph import DAG
 from sepset.inference.result import Answers

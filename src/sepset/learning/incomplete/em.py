@@ -15,7 +15,8 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from sepset.errors import NotApplicable, listing, nearest
+from sepset.base.text import listing, nearest
+from sepset.errors import NotApplicable
 from sepset.inference.iterate import Info
 from sepset.learning.estimation.maximization import Parameterization
 from sepset.learning.incomplete.run import Ascent, Climbing, Point

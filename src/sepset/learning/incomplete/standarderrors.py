@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats
+from sepset.base.text import nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.parameters import multinomials
-from sepset.errors import ScopeError, TooLarge, nearest
+from sepset.errors import ScopeError, TooLarge
 from sepset.inference.result import Answers
 from sepset.learning.incomplete.expectation import Expectation, expectation_of
 from sepset.learning.optimize.unconstrained import ContributionLogits, Logits, Unconstrained

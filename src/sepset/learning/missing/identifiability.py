@@ -21,12 +21,13 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated
+from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.data.missingness import MissingPatterns
-from sepset.errors import ModelError, NotApplicable, listing
+from sepset.errors import ModelError, NotApplicable
 from sepset.factors.draws import Seed, generator
 from sepset.learning.missing.freeparameters import FreeParameters
 from sepset.models.bayesnet import BayesNet

@@ -8,9 +8,10 @@ from typing import Any, cast, overload
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
+from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.suggestions import column_names
-from sepset.errors import DataError, ModelError, NotApplicable, listing
+from sepset.errors import DataError, ModelError, NotApplicable
 from sepset.factors.draws import Seed, generator
 from sepset.inference.rows.rowwise import Workers
 from sepset.learning.missing.filling import Cells, Kind, completed

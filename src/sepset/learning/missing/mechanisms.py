@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, Bools
+from sepset.base.text import listing, nearest
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
-from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, listing, nearest
+from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns
 from sepset.factors.draws import generator
 from sepset.variables.variable import Discrete, VariableLike, Vector

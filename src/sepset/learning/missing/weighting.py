@@ -16,9 +16,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
+from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
-from sepset.errors import DataError, NotApplicable, listing
+from sepset.errors import DataError, NotApplicable
 from sepset.factors.algebra import AnyVariable
 from sepset.variables.variable import Discrete, VariableLike, Vector
 

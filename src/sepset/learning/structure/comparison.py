@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.display import Shown, Tabulated
+from sepset.base.text import listing
 from sepset.data.dataset import Dataset
-from sepset.errors import ModelError, ScopeError, listing
+from sepset.errors import ModelError, ScopeError
 from sepset.factors.draws import generator
 from sepset.graphs.equivalence import cpdag, immoralities
 from sepset.graphs.graph import DAG, skeleton

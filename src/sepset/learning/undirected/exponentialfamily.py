@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats
-from sepset.errors import DataError, ModelError, NotApplicable, listing
+from sepset.base.text import listing
+from sepset.errors import DataError, ModelError, NotApplicable
 from sepset.factors.moments import freeze
 
 MAX_STEPS = 200

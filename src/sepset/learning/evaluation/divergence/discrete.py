@@ -20,9 +20,10 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated
+from sepset.base.text import listing
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.errors import ModelError, NotApplicable, ScopeError, listing
+from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.method import dense
 from sepset.inference.result import Guarantee

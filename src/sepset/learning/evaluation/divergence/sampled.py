@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.errors import NotApplicable, ScopeError, listing
+from sepset.base.text import listing
+from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.algebra import Columns
 from sepset.factors.draws import generator
 from sepset.inference.result import Guarantee
