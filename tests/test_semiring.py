@@ -95,7 +95,7 @@ def test_temperature_at_its_ends():
     assert temperature(1.0) is SUM
     assert str(temperature(0.5)) == "temperature(0.5)"
     for bad in (-0.1, float("inf"), float("nan")):
-        with pytest.raises(ValueError, match="temperature lies in"):
+        with pytest.raises(ValueError, match="A temperature is a finite number >= 0"):
             temperature(bad)
 
 

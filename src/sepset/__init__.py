@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from sepset.engine.sensitivity import ParameterSensitivity as ParameterSensitivity, Sensitivity as Sensitivity
     from sepset.engine.view import Observed as Observed
     from sepset.errors import (
+        ArgumentError as ArgumentError,
         BrokenInvariant as BrokenInvariant,
         DataError as DataError,
         FileFormatError as FileFormatError,
@@ -412,7 +413,7 @@ _MODULES = {
     "data.files": ("read_dataset write_dataset "),
     "data.moments": ("Moments "),
     "errors": (
-        "BrokenInvariant DataError FileFormatError ImpossibleEvidence MissingExtra ModelError "
+        "ArgumentError BrokenInvariant DataError FileFormatError ImpossibleEvidence MissingExtra ModelError "
         "NotApplicable NotClosed ScopeError SepsetError StateError TooLarge "
     ),
     "variables.evidence": ("Evidence Likelihood Not Soft "),

@@ -1,9 +1,10 @@
 """The exception tree.
 
     SepsetError
+    ├── ArgumentError (ValueError, TypeError)  a setting or argument of the wrong kind, or out of range
     ├── ScopeError (ValueError)          a variable that is not there, or twice there
     ├── StateError (ValueError)          a state, code or value outside a variable's domain
-    ├── ModelError (ValueError)          a model, graph or CPD that breaks its own rules
+    ├── ModelError (ValueError)          a variable, factor, CPD, prior, graph or model that breaks its own rules
     ├── FileFormatError (ValueError)     a file that cannot be read, with file, line and column
     ├── DataError (ValueError)           a frame that does not fit its variables
     ├── ImpossibleEvidence (ValueError)  evidence of probability zero
@@ -12,6 +13,10 @@
     ├── NotApplicable (TypeError)        a method that cannot take this problem
     ├── MissingExtra (ImportError)       an optional library that is not installed
     └── BrokenInvariant (AssertionError) an engine whose answers contradict each other
+
+A mistake has one type wherever it is made. How something is asked or computed (a number of rows, a level, a word among
+several, a seed, a method's setting) is an `ArgumentError`; the numbers that models and priors are made of are a
+`ModelError`; rows, their weights and their columns are a `DataError`.
 
 A message says what was asked, what was found, the nearest valid thing, and what to do.
 """
@@ -29,6 +34,10 @@ class SepsetError(Exception):
         return Exception.__new__(cls, *args)
 
 
+class ArgumentError(SepsetError, ValueError, TypeError):
+    """An argument or a setting of a method is of the wrong kind, or out of range."""
+
+
 class ScopeError(SepsetError, ValueError):
     """A variable is unknown, repeated, or of the wrong kind for its place."""
 
@@ -38,7 +47,7 @@ class StateError(SepsetError, ValueError):
 
 
 class ModelError(SepsetError, ValueError):
-    """A model, graph or CPD breaks its own rules."""
+    """A variable, factor, CPD, prior, graph or model breaks its own rules."""
 
 
 class DataError(SepsetError, ValueError):

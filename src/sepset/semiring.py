@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import number
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,7 @@ def temperature(t: float) -> Semiring:
     >>> round(float(temperature(0.5).reduce(np.array([3.0, 4.0]), 0)), 12)
     5.0
     """
-    if not 0.0 <= t < np.inf:
-        raise ValueError(f"A temperature lies in [0, inf); found {t!r}. Use MAX for zero and SUM for one.")
+    number("A temperature", t, least=0)
     if t == 0.0:
         return MAX
     if t == 1.0:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Objects
+from sepset.base.checks import one_of
 from sepset.base.extras import require
 from sepset.base.text import listing, nearest
 from sepset.cpds.priors.dirichlet import Dirichlet
@@ -109,7 +110,7 @@ class BayesNetClassifier(ClassifierMixin, _TakesHoles):  # type: ignore[misc]  #
             y: the class of every row.
             sample_weight: one a row.
         """
-        _check_unknown(self.unknown)
+        one_of("unknown", self.unknown, ("raise", "missing"))
         name = self.target or _name_of(y) or "class"
         columns = _columns(self, X, reset=True)
         labels = checks.column_or_1d(y, warn=True)
@@ -186,7 +187,7 @@ class BayesNetImputer(TransformerMixin, _TakesHoles):  # type: ignore[misc]  # u
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """The imputer with the parameters that the rows suggest; `y` is not looked at."""
-        _check_unknown(self.unknown)
+        one_of("unknown", self.unknown, ("raise", "missing"))
         columns = _columns(self, X, reset=True)
         self.variables_ = _variables(columns)
         rows = Dataset(columns, self.variables_)
@@ -414,11 +415,6 @@ def _is_missing(label: Any) -> bool:
         return label is None or bool(label != label)
     except TypeError:
         return True
-
-
-def _check_unknown(unknown: object) -> None:
-    if unknown not in ("raise", "missing"):
-        raise ScopeError(f"unknown is 'raise' or 'missing'; found {unknown!r}.")
 
 
 def _name_of(y: Any) -> str | None:

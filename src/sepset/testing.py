@@ -17,11 +17,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
+from sepset.base.checks import generator
 from sepset.engine.engine import Engine
 from sepset.errors import NotClosed
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope
 from sepset.factors.discrete import DiscreteFactor
-from sepset.factors.draws import generator
 from sepset.factors.table import Table
 from sepset.graphs.graph import connected_components
 from sepset.inference.exact.bruteforce import BruteForce

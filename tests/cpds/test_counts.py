@@ -7,7 +7,7 @@ import pytest
 
 from sepset.cpds.counts import check_unseen, checked_counts, checked_weights, column, count, estimate, joint_codes
 from sepset.cpds.priors.dirichlet import Dirichlet, Normal
-from sepset.errors import DataError, NotApplicable
+from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.variables.variable import Discrete
 
 A, B = Discrete("a", 2), Discrete("b", 3)
@@ -42,7 +42,7 @@ def test_absent_columns_are_refused():
 
 @pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [1.0, np.nan]])
 def test_bad_weights_are_refused(weights):
-    with pytest.raises(DataError, match="weights"):
+    with pytest.raises(DataError, match=r"^'me': Weights are (numbers, one per row|finite)"):
         checked_weights(weights, 2, "me")
 
 
@@ -68,5 +68,5 @@ def test_estimates_are_ratios_of_counts():
 def test_other_priors_and_policies_are_refused():
     with pytest.raises(NotApplicable, match="Dirichlet"):
         estimate(np.ones((1, 2)), Normal(1.0), "uniform", "me", str)
-    with pytest.raises(NotApplicable, match="'uniform' or 'raise'; found 'zero'"):
+    with pytest.raises(ArgumentError, match="'uniform' or 'raise'; found 'zero'"):
         check_unseen("zero")

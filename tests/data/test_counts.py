@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from sepset.cpds.table import TableCPD
 from sepset.data.counts import Counts
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, ScopeError, TooLarge
+from sepset.errors import ArgumentError, DataError, ScopeError, TooLarge
 from sepset.variables.variable import Discrete, Real
 
 A = Discrete("a", ("x", "y", "z"))
@@ -172,7 +172,7 @@ def test_missing_cells():
     assert (skipped.num_rows, skipped.total) == (3, 3)
     weighted = Counts.of(rows, ["a"], weights=[0.5, 1, 2], missing="skip")
     assert weighted["a"].tolist() == [0.5, 2, 0]
-    with pytest.raises(DataError, match="'refuse' or 'skip'; found 'drop'"):
+    with pytest.raises(ArgumentError, match="'refuse' or 'skip'; found 'drop'"):
         Counts.of(rows, ["b"], missing="drop")
 
 
@@ -206,7 +206,7 @@ def test_scale_and_expected_counts():
     assert (counts.total, counts.scale(0.5).total, counts.scale(0.5).num_rows) == (5, 2.5, 5)
     assert counts.scale(2).tables[0].tolist() == [[1, 3], [0, 2], [4, 0]]
     assert repr(counts.scale(0.5)) == "Counts(1 family, 5 rows of weight 2.5)"
-    with pytest.raises(DataError, match="-1"):
+    with pytest.raises(ArgumentError, match="-1"):
         counts.scale(-1)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from sepset.data.dataset import Dataset
 from sepset.data.tally import tally
-from sepset.errors import ScopeError
+from sepset.errors import ArgumentError
 from sepset.variables.variable import Discrete
 
 A, B, WIDE = Discrete("a", 3), Discrete("b", 2), Discrete("wide", 200)
@@ -35,5 +35,5 @@ def test_threads_are_counted():
     rows = Dataset.from_codes([A], {"a": [0, 1]})
     assert tally(rows, [(A,)], None, threads=None)[0].tolist() == [1, 1, 0]
     for threads in (0, -1, True, 1.5):
-        with pytest.raises(ScopeError, match="at least 1"):
+        with pytest.raises(ArgumentError, match="at least 1"):
             tally(rows, [(A,)], None, threads=threads)

@@ -7,9 +7,10 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from sepset.base.checks import whole
 from sepset.data.dataset import Dataset
 from sepset.engine.auto import Auto
-from sepset.engine.engine import Engine, check_count
+from sepset.engine.engine import Engine
 from sepset.engine.kept import engine_for
 from sepset.errors import NotApplicable
 from sepset.graphs.ordering import Portfolio
@@ -137,7 +138,7 @@ def sample(
     >>> len(ss.sample(ss.datasets.load("student"), 1000, given={"grade": "A"}, seed=1))
     1000
     """
-    check_count(num_rows, "num_rows", 0)
+    whole("num_rows", num_rows)
     if not given and method is None and isinstance(model, Samples):
         return model.sample(num_rows, seed)
     return engine_for(model, "sample", method).sample(num_rows, given, seed=seed)

@@ -34,3 +34,13 @@ def listing(items: Iterable[object], limit: int = 8) -> str:
     if len(shown) <= limit:
         return ", ".join(shown)
     return f"{', '.join(shown[:limit])}, ... ({len(shown)} in all)"
+
+
+def alternatives(items: Iterable[object]) -> str:
+    """The items as choices.
+
+    >>> alternatives(["a", "b", "c"])
+    "'a', 'b' or 'c'"
+    """
+    shown = [repr(item) for item in items]
+    return " or ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))

@@ -14,7 +14,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import Bytes
-from sepset.errors import ScopeError
+from sepset.base.checks import whole
 
 T = TypeVar("T")
 
@@ -31,9 +31,7 @@ def num_threads(threads: int | None) -> int:
     """
     if threads is None:
         return os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
-        raise ScopeError(f"threads is a whole number of at least 1, or None for all processors; found {threads!r}.")
-    return int(threads)
+    return whole("threads", threads, least=1, otherwise="None for all processors")
 
 
 def in_order(

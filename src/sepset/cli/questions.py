@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sepset.base.display import Shown, rich_table, text_table
 from sepset.base.text import listing
 from sepset.cli.shared import AsJson, File, Seed, Target, app, load, require_model_file, require_rows_file, show
 from sepset.errors import NotApplicable, ScopeError, StateError
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from sepset.variables.evidence import Finding
     from sepset.variables.universe import Variables
     from sepset.variables.variable import Discrete, State
+
+
+MOST_SHOWN = 50
+"""How many variables or rows a table on the terminal lists."""
 
 
 class MethodName(StrEnum):
@@ -253,16 +258,14 @@ def _answer_json(answer: Any) -> dict[str, Any]:
 
 def _facts_and_states(facts: dict[str, Any], states: dict[str, list[Any]]) -> RenderableType:
     from rich.console import Group
-    from rich.table import Table
 
-    lines = "\n".join(f"{key:<15} {value}" for key, value in facts.items() if value not in ("", []))
-    table = Table("variable", "states")
-    for name, values in list(states.items())[:50]:
-        shown = ", ".join(map(str, values[:8]))
-        table.add_row(name, shown + (f", ... ({len(values)})" if len(values) > 8 else "") or "real")
-    if len(states) > 50:
-        table.caption = f"first 50 of {len(states)} variables"
-    return Group(lines, table)
+    told = [(key, str(value)) for key, value in facts.items() if value not in ("", [])]
+    rows = []
+    for name, values in list(states.items())[:MOST_SHOWN]:
+        more = f", ... ({len(values)})" if len(values) > 8 else ""
+        rows.append((name, ", ".join(map(str, values[:8])) + more or "real"))
+    caption = f"first {MOST_SHOWN} of {len(states)} variables" if len(states) > MOST_SHOWN else ""
+    return Group(text_table(Shown((), told)), rich_table(Shown(("variable", "states"), rows, caption=caption, words=2)))
 
 
 def _answer_view(answer: Any) -> RenderableType:
@@ -276,26 +279,22 @@ def _answer_view(answer: Any) -> RenderableType:
 
 
 def _marginals_table(tables: Sequence[Any]) -> RenderableType:
-    from rich.table import Table
-
-    result = Table("variable", "state", "probability", "")
+    rows: list[tuple[str, str, str]] = []
+    bars: list[float] = []
     for table in tables:
         variable = table.scope[0]
-        if not variable.is_discrete:
-            result.add_row(variable.name, "mean", f"{table.mean():.6g}" if variable.size == 1 else str(table.mean()))
-            result.add_row("", "variance", f"{table.variance():.6g}" if variable.size == 1 else str(table.variance()))
+        if variable.is_discrete:
+            states = zip(variable.states, table.values.tolist(), strict=True)
+            rows += [(variable.name, str(state), f"{value:.6g}") for state, value in states]
+            bars += table.values.tolist()
             continue
-        for state, value in zip(variable.states, table.values.tolist(), strict=True):
-            result.add_row(variable.name, str(state), f"{value:.6g}", "█" * round(20 * value))
-    return result
+        for name, part, value in ((variable.name, "mean", table.mean()), ("", "variance", table.variance())):
+            rows.append((name, part, f"{value:.6g}" if variable.size == 1 else str(value)))
+            bars.append(0.0)
+    return rich_table(Shown(("variable", "state", "probability"), rows, words=2, bars=bars))
 
 
 def _rows_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> RenderableType:
-    from rich.table import Table
-
-    table = Table(*names)
-    for row in rows[:50]:
-        table.add_row(*(str(row[name]) for name in names))
-    if len(rows) > 50:
-        table.caption = f"first 50 of {len(rows)} rows; use --out for all"
-    return table
+    caption = f"first {MOST_SHOWN} of {len(rows)} rows; use --out for all" if len(rows) > MOST_SHOWN else ""
+    cells = [[str(row[name]) for name in names] for row in rows[:MOST_SHOWN]]
+    return rich_table(Shown(names, cells, caption=caption, words=len(names)))

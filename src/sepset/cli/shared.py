@@ -69,7 +69,7 @@ def show(payload: dict[str, Any], as_json: bool, render: Callable[[], Renderable
         return
     from rich.console import Console
 
-    Console().print(render())
+    Console(markup=False).print(render())
 
 
 def plain(value: Any) -> Any:

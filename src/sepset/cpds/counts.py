@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
+from sepset.base.checks import one_of, row_weights
 from sepset.cpds.parameters import multinomials
 from sepset.cpds.priors.dirichlet import CellPrior, Dirichlet, FamilyPrior, pseudo_counts_of
 from sepset.errors import DataError, NotApplicable
@@ -63,15 +64,8 @@ def num_rows_of(rows: Columns, variable: AnyVariable, owner: object) -> int:
 
 
 def checked_weights(weights: ArrayLike | None, num_rows: int, owner: object) -> Floats | None:
-    """Row weights as floats: one a row, finite and not negative."""
-    if weights is None:
-        return None
-    array = np.asarray(weights, dtype=np.float64)
-    if array.shape != (num_rows,):
-        raise DataError(f"{owner!r} was given {array.shape} weights for {num_rows} rows. Give one a row.")
-    if not (np.isfinite(array).all() and (array >= 0).all()):
-        raise DataError(f"{owner!r} needs finite weights >= 0.")
-    return array
+    """Row weights as floats: one per row, finite and not negative; None where all rows count once."""
+    return None if weights is None else row_weights(weights, num_rows, owner)
 
 
 def count(places: Ints, num_cells: int, weights: Floats | None = None) -> Floats:
@@ -126,9 +120,8 @@ def estimate(counts: Floats, prior: object, unseen: Unseen, owner: object, name:
 
 
 def check_unseen(unseen: str) -> None:
-    """Refuse any policy but the two."""
-    if unseen not in ("uniform", "raise"):
-        raise NotApplicable(f"unseen is 'uniform' or 'raise'; found {unseen!r}.")
+    """Raise unless this is one of the two policies."""
+    one_of("unseen", unseen, ("uniform", "raise"))
 
 
 def states_of(variable: Discrete) -> Callable[[int], str]:

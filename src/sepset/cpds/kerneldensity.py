@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.checks import generator
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.lineargaussian import LinearGaussian
@@ -26,10 +27,9 @@ from sepset.cpds.regression import least_squares
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, check_scope, find, num_entries
 from sepset.factors.coordinates import columns, entries, findings, matrix, states_of, width as coordinates
-from sepset.factors.draws import generator
+from sepset.factors.labels import conditional
 from sepset.factors.moments import GaussianMixture, freeze
-from sepset.factors.presentation import conditional
-from sepset.variables.variable import Discrete, Vector
+from sepset.variables.variable import Discrete, Vector, listed
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
@@ -326,8 +326,7 @@ def _parents(
 ) -> tuple[tuple[Vector, ...], tuple[Discrete, ...]]:
     if not isinstance(child, Vector):
         raise ScopeError(f"A KernelCPD has a real child; {child!r} is not. Use TableCPD, or LogisticCPD.")
-    reals = (given,) if isinstance(given, Vector | Discrete) else tuple(given)
-    states = (by,) if isinstance(by, Vector | Discrete) else tuple(by)
+    reals, states = tuple(listed(given)), tuple(listed(by))
     for real in reals:
         if not isinstance(real, Vector):
             raise ScopeError(f"given= takes the real parents of {child.name}; {real!r} belongs in by=.")

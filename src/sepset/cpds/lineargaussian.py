@@ -28,9 +28,9 @@ from sepset.factors.canonical import LOG_2PI, Cholesky, Forms
 from sepset.factors.coordinates import check_finite, columns, entries, matrix, places, shaped, states_of, width
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.hybrid import CanonicalTable, simplest
+from sepset.factors.labels import conditional
 from sepset.factors.moments import Gaussian, check_covariances, freeze, square_roots
-from sepset.factors.presentation import conditional
-from sepset.variables.variable import Discrete, Vector
+from sepset.variables.variable import Discrete, Vector, listed
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
@@ -377,8 +377,7 @@ def _topological(waiting: list[LinearGaussian]) -> list[LinearGaussian]:
 def _checked_parents(
     child: Vector, given: Iterable[Vector] | Vector, by: Iterable[Discrete] | Discrete
 ) -> tuple[tuple[Vector, ...], tuple[Discrete, ...]]:
-    reals = (given,) if isinstance(given, Vector | Discrete) else tuple(given)
-    states = (by,) if isinstance(by, Vector | Discrete) else tuple(by)
+    reals, states = tuple(listed(given)), tuple(listed(by))
     if not isinstance(child, Vector):
         raise ScopeError(
             f"A LinearGaussian has a real child; {child!r} is not. A discrete variable with real parents is outside "

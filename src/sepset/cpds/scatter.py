@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import row_weights
 from sepset.data.centered import Parts, centered, check_range, merged, shortfall, without
 from sepset.errors import DataError
 from sepset.factors.moments import freeze
@@ -62,9 +63,7 @@ class Scatter:
         if x.ndim != 2 or not np.isfinite(x).all():
             raise DataError(f"Rows are complete finite numbers or vectors of them; found the shape {found.shape}.")
         check_range(x, [f"coordinate {i}" for i in range(x.shape[1])], "Rows are finite numbers", 0)
-        share = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
-        if share.shape != (len(x),) or not (np.isfinite(share).all() and (share >= 0).all()):
-            raise DataError(f"{len(x)} rows need as many finite weights >= 0; found the shape {share.shape}.")
+        share = np.ones(len(x)) if weights is None else row_weights(weights, len(x))
         count, mean, products = centered(x, share)
         return cls(float(count[0]), mean[0], products[0])
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import number, one_of
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.families import Family, Scope, discrete_scope, members
@@ -19,7 +20,7 @@ from sepset.data.sources import Weights, finder, rows_of
 from sepset.data.tally import tally
 from sepset.errors import DataError, ScopeError, TooLarge
 from sepset.factors.algebra import check_size, num_entries
-from sepset.variables.variable import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, listed
 
 Missing = Literal["refuse", "skip"]
 
@@ -115,8 +116,7 @@ class Counts:
         >>> Counts.of({"coin": ["head", "tail", "head"]}, ["coin"], weights=[1, 1, 0.5]).tables
         (array([1.5, 1. ]),)
         """
-        if missing not in ("refuse", "skip"):
-            raise DataError(f"missing is 'refuse' or 'skip'; found {missing!r}.")
+        one_of("missing", missing, ("refuse", "skip"))
         asked = [members(family) for family in families]
         with rows_of(data, (v for family in asked for v in family), weights) as rows:
             scopes = tuple(discrete_scope(family, finder(rows)) for family in asked)
@@ -154,8 +154,7 @@ class Counts:
         >>> counts.table(["b", "a"]).tolist(), counts.table("a").tolist(), counts.table([]).tolist()
         ([[1.0, 3.0], [2.0, 4.0]], [3.0, 7.0], 10.0)
         """
-        asked = [scope] if isinstance(scope, str | Discrete | Vector) else list(scope)
-        names = [v if isinstance(v, str) else v.name for v in asked]
+        names = [v if isinstance(v, str) else v.name for v in listed(scope)]
         if not names:
             return np.array(self.total)
         holding = [k for k, family in enumerate(self.families) if set(names) <= {v.name for v in family}]
@@ -191,8 +190,7 @@ class Counts:
 
     def scale(self, factor: float) -> Counts:
         """Every count times a factor: old data discounted, or a mean over several sets of counts."""
-        if not (np.isfinite(factor) and factor >= 0):
-            raise DataError(f"Counts are scaled by a finite number >= 0; found {factor!r}.")
+        number("factor", factor, least=0)
         return self._like((table * factor for table in self.tables), self.num_rows, self.total * factor)
 
     def update(

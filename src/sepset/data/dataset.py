@@ -11,29 +11,29 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, Objects
+from sepset.base.checks import generator, one_of, row_weights
+from sepset.base.display import Shown, Tabulated
+from sepset.base.frames import FrameKind
 from sepset.base.text import listing
 from sepset.data.binding import bind_frame
 from sepset.data.codes import checked_cells, matrix_columns, named_columns, positions
 from sepset.data.columns import Cells, Levels
 from sepset.data.frames import open_frame
-from sepset.data.weights import checked_weights
 from sepset.errors import DataError, ScopeError
-from sepset.factors.draws import generator
 from sepset.variables.array import VariableArray
 from sepset.variables.universe import Variables
-from sepset.variables.variable import Discrete, Real, State, VariableLike, Vector
+from sepset.variables.variable import Discrete, Real, State, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
-    from rich.console import Group
 
-FrameKind = Literal["pandas", "polars", "pyarrow"]
-"""The libraries a dataset can be handed to."""
+SHOWN_ROWS, SHOWN_COLUMNS = 8, 10
+"""How much of a dataset a display shows."""
 
 
-class Dataset:
+class Dataset(Tabulated):
     """Rows $\\mathcal D = \\{\\xi[1], \\dots, \\xi[M]\\}$ over variables, coded once and never changed.
 
     Discrete columns are codes in the smallest signed integer type, -1 where missing; real columns are float64, NaN
@@ -80,7 +80,7 @@ class Dataset:
         bound, columns = bind_frame(opened.without(by_name), scope, missing_columns)
         given = weights if by_name is None else opened.numbers(by_name)
         kept = frame.weights if isinstance(frame, Dataset) and given is None else given
-        self._fill(bound, columns, num_rows, None if kept is None else checked_weights(kept, num_rows))
+        self._fill(bound, columns, num_rows, None if kept is None else row_weights(kept, num_rows))
 
     def _fill(
         self, variables: Variables, columns: Iterable[AnyInts | Floats], num_rows: int, weights: Floats | None
@@ -132,7 +132,7 @@ class Dataset:
             raise DataError(f"Columns must have one length; found lengths {listing(sorted(sizes))}.")
         num_rows = sizes.pop() if sizes else (0 if isinstance(codes, Mapping) else len(codes))
         columns = (checked_cells(v, c) for v, c in zip(scope, given, strict=True))
-        return cls._make(scope, columns, num_rows, None if weights is None else checked_weights(weights, num_rows))
+        return cls._make(scope, columns, num_rows, None if weights is None else row_weights(weights, num_rows))
 
     def with_weights(self, weights: ArrayLike | None) -> Dataset:
         """The same rows with these weights, or without any.
@@ -140,7 +140,7 @@ class Dataset:
         >>> Dataset({"coin": ["head", "tail"]}).with_weights([2, 0.5]).total_weight
         2.5
         """
-        checked = None if weights is None else checked_weights(weights, self.num_rows)
+        checked = None if weights is None else row_weights(weights, self.num_rows)
         return self._make(self.variables, self._columns, self.num_rows, checked)
 
     @property
@@ -332,7 +332,7 @@ class Dataset:
             return None
         from sepset.data.duplicates import group_rows
 
-        chosen = [stratify] if isinstance(stratify, str | Discrete | Vector) else list(stratify)
+        chosen = listed(stratify)
         columns = [self.codes(v) for v in chosen]
         return group_rows(columns, [int(self.variables[v].num_states) for v in chosen], self.num_rows)[1]  # type: ignore[union-attr]  # discrete, as they have codes
 
@@ -401,9 +401,7 @@ class Dataset:
         """
         from sepset.data.export import EXPORTS
 
-        if kind not in EXPORTS:
-            raise DataError(f"Frames are {listing(EXPORTS)}; found {kind!r}.")
-        return EXPORTS[kind](self)
+        return EXPORTS[one_of("kind", kind, EXPORTS)](self)
 
     def _plain_columns(self) -> dict[str, Levels | Cells]:
         pairs = zip(self.variables, self._columns, strict=True)
@@ -414,15 +412,14 @@ class Dataset:
         weight = "" if self.weights is None else f" of weight {self.total_weight:,.6g}"
         return f"Dataset({rows}{weight}, {variables}{_short_names(self.variables)})"
 
-    def __rich__(self) -> Group:
-        from sepset.data.show import rich_table
-
-        return rich_table(self)
-
-    def _repr_html_(self) -> str:
-        from sepset.data.show import html_table
-
-        return html_table(self)
+    def _shown(self) -> Shown:
+        """The first rows and columns."""
+        names = self.variables.names[:SHOWN_COLUMNS]
+        more = ["..."] if len(self.variables) > SHOWN_COLUMNS else []
+        part = self.select(names).head(SHOWN_ROWS)
+        rows = [[*("" if cell is None else str(cell) for cell in row.values()), *more] for row in part.rows()]
+        head = [*names, *more]
+        return Shown(head, rows if head else (), repr(self), words=len(head))
 
 
 def side_by_side(columns: Sequence[AnyInts | Floats], num_rows: int, dtype: DTypeLike) -> AnyArray:

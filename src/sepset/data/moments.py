@@ -20,7 +20,7 @@ from sepset.data.requirements import require_complete
 from sepset.data.sources import Weights, finder, rows_of
 from sepset.errors import DataError, ScopeError
 from sepset.factors.algebra import check_size
-from sepset.variables.variable import Discrete, Real, VariableLike, Vector
+from sepset.variables.variable import Discrete, Real, VariableLike, Vector, listed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,9 +90,8 @@ class Moments:
         >>> Moments.of(rows, ["x"], given="k").mean.tolist()
         [[2.0], [8.0]]
         """
-        listed = [variables] if isinstance(variables, str | Discrete | Vector) else list(variables)
-        asked = [Real(v) if isinstance(v, str) and not isinstance(data, Dataset) else v for v in listed]
-        contexts = [given] if isinstance(given, str | Discrete | Vector) else list(given)
+        asked = [Real(v) if isinstance(v, str) and not isinstance(data, Dataset) else v for v in listed(variables)]
+        contexts = listed(given)
         with rows_of(data, [*asked, *contexts], weights) as rows:
             reals = _reals(finder(rows)(v) for v in asked)
             scope = discrete_scope(contexts, finder(rows))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
+from sepset.base.threads import num_threads
 from sepset.data.dataset import Dataset
-from sepset.errors import ScopeError
 from sepset.variables.variable import Discrete
 
 _SCRATCH = 1 << 20  # bytes of codes laid side by side: they stay in the second cache
@@ -75,7 +74,7 @@ def tally(
     from sepset.kernels.data.counting import LANES
 
     lanes = LANES if sum(map(_size, scopes)) <= _LANED else 1
-    workers = min(_num_threads(threads), len(scopes))
+    workers = min(num_threads(threads), len(scopes))
     if not scopes:
         return []
     if workers == 1:
@@ -86,14 +85,6 @@ def tally(
         for first, part in enumerate(parts):
             found[first::workers] = part.result()
     return found
-
-
-def _num_threads(threads: int | None) -> int:
-    if threads is None:
-        return os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise ScopeError(f"threads is a whole number of at least 1, or None for all processors; found {threads!r}.")
-    return threads
 
 
 def _tally(

@@ -20,7 +20,7 @@ from sepset.base.arraytypes import AnyArray
 from sepset.base.text import listing, nearest
 from sepset.errors import ScopeError, TooLarge
 from sepset.semiring import SUM, Semiring
-from sepset.variables.variable import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
 AnyVariable: TypeAlias = Discrete | Vector
 """A variable of any kind."""
@@ -152,10 +152,6 @@ def axis_of(scope: Sequence[AnyVariable], variable: VariableLike) -> int:
     return axis
 
 
-def _as_list(variables: Iterable[VariableLike]) -> Iterable[VariableLike]:
-    return [variables] if isinstance(variables, (str, Discrete, Vector)) else variables
-
-
 def _finder(scope: Sequence[AnyVariable]) -> Callable[[VariableLike], int]:
     """`find` on one scope, through a dictionary where the scope is long enough to repay it."""
     if len(scope) <= 8:
@@ -176,7 +172,7 @@ def split(scope: tuple[V, ...], out: Iterable[VariableLike]) -> tuple[tuple[V, .
     ((Discrete('a', (0, 1)),), (Discrete('b', (0, 1)),))
     """
     place = _finder(scope)
-    removed = {place(v) for v in _as_list(out)}
+    removed = {place(v) for v in listed(out)}
     kept = tuple(v for axis, v in enumerate(scope) if axis not in removed)
     return kept, tuple(v for axis, v in enumerate(scope) if axis in removed)
 
@@ -193,7 +189,7 @@ def union(first: tuple[V, ...], second: tuple[V, ...]) -> tuple[V, ...]:
 
 def arrange(scope: tuple[V, ...], order: Iterable[VariableLike]) -> tuple[V, ...]:
     """The scope in another order, which must name every variable once."""
-    chosen = check_scope(scope[axis_of(scope, v)] for v in _as_list(order))
+    chosen = check_scope(scope[axis_of(scope, v)] for v in listed(order))
     if len(chosen) != len(scope):
         missing = [v.name for v in scope if v not in chosen]
         raise ScopeError(f"The order must name every variable of the scope; missing {listing(missing)}.")
@@ -212,7 +208,7 @@ def check_scope(scope: Iterable[V]) -> tuple[V, ...]:
 
 def discrete_scope(scope: Iterable[Discrete] | Discrete) -> tuple[Discrete, ...]:
     """The scope of a table as a tuple; repeated and continuous variables are refused."""
-    variables = check_scope((scope,) if isinstance(scope, Discrete) else scope)
+    variables = check_scope(listed(scope))
     for variable in variables:
         if not isinstance(variable, Discrete):
             raise ScopeError(f"A table is over discrete variables; {variable!r} is not. Use CanonicalTable.")

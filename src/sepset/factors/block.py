@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Int32s, Ints
+from sepset.base.checks import one_of
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor, check_size
 from sepset.factors.discrete import DiscreteFactor
@@ -297,8 +298,7 @@ def _refuse_where(ids: Ids, bad: Bools) -> None:
 
 def _checked_values(values: ArrayLike, num: int, cards: tuple[int, ...], space: Space) -> Floats:
     """Values as a read-only matrix `[n or 1, prod(cards)]`."""
-    if space not in ("linear", "log"):
-        raise ModelError(f"The space of a block is 'linear' or 'log'; found {space!r}.")
+    one_of("space", space, ("linear", "log"))
     array, size = np.array(values, dtype=np.float64), math.prod(cards)
     if array.shape in (cards, (size,)):
         array = array.reshape(1, size)

@@ -8,8 +8,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.errors import NotClosed
-from sepset.factors import presentation
 from sepset.factors.algebra import Columns
+from sepset.factors.labels import conditional
 from sepset.factors.rows import join, reduce_groups
 from sepset.semiring import MAX, SUM
 from sepset.variables.variable import Discrete
@@ -83,7 +83,7 @@ class TableConditional:
         return columns
 
     def __repr__(self) -> str:
-        return presentation.conditional(self.frontal, self.parents)
+        return conditional(self.frontal, self.parents)
 
 
 def _skip_zeros(joint: Ints, weights: Floats, which: Ints) -> Ints:
@@ -146,4 +146,4 @@ class SparseConditional:
         return {v: codes[first[group], axis] for axis, v in enumerate(self.frontal)}
 
     def __repr__(self) -> str:
-        return presentation.conditional(self.frontal, self.parents)
+        return conditional(self.frontal, self.parents)

@@ -12,7 +12,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, check_scope, find, num_entries
 from sepset.variables.evidence import real_value
-from sepset.variables.variable import Discrete, Real, Vector
+from sepset.variables.variable import Discrete, Real, Vector, listed
 
 
 def continuous_scope(scope: Iterable[AnyVariable] | Vector) -> tuple[Vector, ...]:
@@ -21,7 +21,7 @@ def continuous_scope(scope: Iterable[AnyVariable] | Vector) -> tuple[Vector, ...
     >>> continuous_scope(Real("x"))
     (Real('x'),)
     """
-    variables = check_scope((scope,) if isinstance(scope, Vector) else scope)
+    variables = check_scope(listed(scope))
     for variable in variables:
         if not isinstance(variable, Vector):
             raise ScopeError(f"A Gaussian is over continuous variables; {variable!r} is not. Use CanonicalTable.")

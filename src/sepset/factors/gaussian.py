@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.text import listing
 from sepset.errors import ModelError, NotClosed, ScopeError
-from sepset.factors import presentation
 from sepset.factors.algebra import Assignment, Columns, arrange, split, union
 from sepset.factors.canonical import Cholesky, Forms
 from sepset.factors.coordinates import (
@@ -28,6 +27,7 @@ from sepset.factors.coordinates import (
     states_of,
     width,
 )
+from sepset.factors.labels import conditional, short
 from sepset.factors.moments import Gaussian, check_covariances, freeze
 from sepset.factors.table import NUMBER
 from sepset.semiring import MAX, SUM, Semiring
@@ -308,7 +308,7 @@ class CanonicalGaussian:
         return self.to_moments().marginal(kept)
 
     def __repr__(self) -> str:
-        return presentation.short(self)
+        return short(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -369,7 +369,7 @@ class GaussianConditional:
         return columns(self.frontal, result)
 
     def __repr__(self) -> str:
-        return presentation.conditional(self.frontal, self.parents)
+        return conditional(self.frontal, self.parents)
 
 
 def integrates(semiring: Semiring) -> bool:

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.text import listing
 from sepset.errors import ModelError, NotClosed, ScopeError, TooLarge
-from sepset.factors import presentation
 from sepset.factors.algebra import (
     MAX_ENTRIES,
     AnyVariable,
@@ -39,10 +38,11 @@ from sepset.factors.coordinates import (
     width,
 )
 from sepset.factors.gaussian import CanonicalGaussian, GaussianConditional, check_definite, integrates, log_number
+from sepset.factors.labels import conditional, short
 from sepset.factors.moments import Gaussian, GaussianMixture, freeze
 from sepset.factors.table import NUMBER, Table
 from sepset.semiring import SUM, Semiring, log_sum
-from sepset.variables.variable import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
 AGREEMENT = 1e-12
 """Entries whose $K$ and $h$ differ by less than this, relative to the largest, are one Gaussian."""
@@ -339,7 +339,7 @@ class CanonicalTable:
 
     def to_mixture(self, kept: Iterable[VariableLike] | None = None) -> GaussianMixture:
         """The exact marginal of the reals `kept` (by default all): one component a joint state of positive weight."""
-        names = self.continuous if kept is None else [kept] if isinstance(kept, str | Vector) else list(kept)
+        names = self.continuous if kept is None else listed(kept)
         scope = tuple(self.continuous[axis_of(self.continuous, v)] for v in names)
         out = [v for v in self.continuous if v not in scope]
         forms = self._integrated(out, SUM)[2]
@@ -359,7 +359,7 @@ class CanonicalTable:
 
         Reals alone are a mixture, or a Gaussian where one component has all the weight.
         """
-        names = [kept] if isinstance(kept, str | Discrete | Vector) else list(kept)
+        names = listed(kept)
         discrete, continuous = _parted(self.scope[axis_of(self.scope, v)] for v in names)
         if not discrete:
             mixture = self.to_mixture(continuous)
@@ -368,7 +368,7 @@ class CanonicalTable:
         return rest.normalize().align(names)  # type: ignore[return-value]  # discrete variables are left
 
     def __repr__(self) -> str:
-        return presentation.short(self)
+        return short(self)
 
 
 Factors = Table | CanonicalGaussian | CanonicalTable
@@ -404,7 +404,7 @@ class HybridConditional:
         return {**states, **self.gaussian.mode({**rows, **states}, num_rows)}
 
     def __repr__(self) -> str:
-        return presentation.conditional(self.frontal, self.parents)
+        return conditional(self.frontal, self.parents)
 
 
 def simplest(discrete: tuple[Discrete, ...], continuous: tuple[Vector, ...], forms: Forms) -> Factors:

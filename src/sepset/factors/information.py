@@ -9,7 +9,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.factors.algebra import axis_of
-from sepset.variables.variable import Discrete
+from sepset.variables.variable import listed
 
 if TYPE_CHECKING:
     from sepset.factors.discrete import DiscreteFactor
@@ -35,8 +35,7 @@ def kl(log_p: Floats, log_q: Floats) -> float:
 
 
 def _axes(table: DiscreteFactor, variables: Iterable[VariableLike]) -> set[int]:
-    listed = [variables] if isinstance(variables, (str, Discrete)) else variables
-    return {axis_of(table.scope, v) for v in listed}
+    return {axis_of(table.scope, v) for v in listed(variables)}
 
 
 def _entropy_of(table: DiscreteFactor, axes: set[int]) -> float:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import generator
 from sepset.base.extras import require
 from sepset.base.text import listing
 from sepset.errors import ImpossibleEvidence, ModelError, NotClosed, ScopeError
-from sepset.factors import presentation
 from sepset.factors.algebra import Assignment, axis_of
 from sepset.factors.canonical import LOG_2PI, Cholesky, merged, symmetric
 from sepset.factors.coordinates import (
@@ -28,9 +28,9 @@ from sepset.factors.coordinates import (
     states_of,
     width,
 )
-from sepset.factors.draws import generator
+from sepset.factors.labels import short
 from sepset.semiring import log_sum
-from sepset.variables.variable import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
     from sepset.factors.gaussian import CanonicalGaussian
@@ -169,7 +169,7 @@ class Gaussian:
         return GaussianMixture(self.scope, [1.0], self.mu[None], self.covariance[None]).plot(ax)
 
     def __repr__(self) -> str:
-        return presentation.short(self)
+        return short(self)
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
@@ -347,7 +347,7 @@ class GaussianMixture:
         return axes
 
     def __repr__(self) -> str:
-        names = presentation.short(self).removesuffix(")")
+        names = short(self).removesuffix(")")
         return f"{names}; {self.num_components} components)"
 
 
@@ -385,7 +385,7 @@ def square_roots(covariances: Floats) -> Floats:
 
 
 def _chosen(scope: tuple[Vector, ...], kept: Iterable[VariableLike]) -> tuple[Vector, ...]:
-    names = [kept] if isinstance(kept, str | Vector) else list(kept)
+    names = listed(kept)
     return continuous_scope(scope[axis_of(scope, v)] for v in names)
 
 

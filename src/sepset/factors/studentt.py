@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import Seed, generator, whole
 from sepset.errors import ModelError, NotApplicable
-from sepset.factors.draws import Seed, generator, num_draws
 from sepset.factors.moments import freeze
 
 
@@ -104,7 +104,7 @@ class StudentT:
 
     def sample(self, num_rows: int, seed: Seed = 0) -> Floats:
         """Independent draws, `[n]` in one dimension and else `[n, size]`."""
-        rng, num_rows = generator(seed), num_draws(num_rows)
+        rng, num_rows = generator(seed), whole("num_rows", num_rows)
         size = len(self.location)
         noise = rng.standard_normal((num_rows, size)) @ np.linalg.cholesky(self.dispersion).T
         if not math.isinf(self.degrees):

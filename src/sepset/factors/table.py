@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints
+from sepset.base.checks import generator
 from sepset.errors import ModelError, NotClosed
 from sepset.factors import information
 from sepset.factors.algebra import Assignment, arrange, check_size, discrete_scope, num_entries, split, union
 from sepset.factors.conditional import TableConditional
 from sepset.factors.discrete import DiscreteFactor
-from sepset.factors.draws import generator
 from sepset.semiring import MAX, SUM, Semiring, log_sum
 from sepset.variables.variable import Discrete, State, VariableLike
 

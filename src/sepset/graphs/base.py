@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 from abc import ABC
 from collections import Counter
@@ -14,6 +13,7 @@ from typing import Protocol, Self, TypeAlias, cast
 import numpy as np
 
 from sepset.base.arraytypes import Ints
+from sepset.base.display import html_text
 from sepset.base.text import listing, nearest
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.csr import CSR, csr, row, sorted_pairs
@@ -238,7 +238,7 @@ class Graph(ABC):
         return f"{type(self).__name__}({shown}; ...: {len(self)} nodes, {self.num_edges} edges)"
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(repr(self))}</code>"
+        return html_text(repr(self))
 
 
 def each(nodes: Nodes) -> list[Node]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from sepset.base.checks import one_of
 from sepset.errors import ModelError, TooLarge
 from sepset.graphs.base import name_of, unique_names
 from sepset.graphs.graph import DAG, Graph, MixedGraph, Node, UndirectedGraph
@@ -102,11 +103,9 @@ def minimal_imap_undirected(
     UndirectedGraph(A - B; B - C)
     """
     names = unique_names(map(name_of, nodes))
-    if form == "blanket":
+    if one_of("form", form, ("pairwise", "blanket")) == "blanket":
         blankets = {x: _boundary(x, [y for y in names if y != x], independent) for x in names}
         return UndirectedGraph(names, [(x, y) for x in names for y in blankets[x]])
-    if form != "pairwise":
-        raise ModelError(f"Unknown form {form!r}; the forms are 'pairwise' and 'blanket'.")
     pairs = itertools.combinations(names, 2)
     return UndirectedGraph(
         names, [(x, y) for x, y in pairs if not independent(x, (y,), tuple(z for z in names if z not in (x, y)))]

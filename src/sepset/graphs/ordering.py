@@ -16,8 +16,9 @@ from typing import Protocol, overload
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Int32s, Ints
+from sepset.base.checks import generator, number, whole
 from sepset.base.text import nearest
-from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge
+from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.graphs.base import name_of
 from sepset.graphs.elimination import Cards, EliminationOrder, card_list, eliminate_graph
 from sepset.graphs.graph import Node, Nodes, UndirectedGraph
@@ -239,10 +240,10 @@ class Portfolio:
     seed: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
-        for name, value in (("restarts", self.restarts), ("seconds", self.seconds)):
-            is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-            if value is not None and not (is_number and value >= 0):
-                raise NotApplicable(f"{name}= is a number of at least zero, or None; found {value!r}.")
+        if self.restarts is not None:
+            whole("restarts", self.restarts, otherwise="None")
+        if self.seconds is not None:
+            number("seconds", self.seconds, least=0, finite=False, otherwise="None")
 
     def arrange(self, task: OrderingTask) -> Sequence[int] | Ints:
         """The node numbers, first eliminated first."""
@@ -259,7 +260,7 @@ class Portfolio:
         return [*first.tolist(), *rest[self._search(core)].tolist()]
 
     def _search(self, task: OrderingTask) -> Ints:
-        search = _Search(task, np.random.default_rng(self.seed))
+        search = _Search(task, generator(self.seed))
         end = None if self.seconds is None else time.monotonic() + self.seconds
         step = 0
         while step == 0 or self._goes_on(step, search, end):
@@ -394,11 +395,11 @@ def elimination_order(
 
 def _groups(graph: UndirectedGraph, groups: list[Nodes]) -> Ints:
     group = np.zeros(len(graph), np.int64)
-    for number, members in enumerate(groups, start=1):
+    for place, members in enumerate(groups, start=1):
         for i in graph.ids(members):
             if group[i]:
                 raise ScopeError(f"Node {graph.nodes[i]!r} is in two groups of the order; name it in one.")
-            group[i] = number
+            group[i] = place
     return group
 
 

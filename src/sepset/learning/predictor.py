@@ -19,7 +19,7 @@ from sepset.inference.rows.rowwise import Workers, answer_rows
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 from sepset.variables.evidence import Evidence
-from sepset.variables.variable import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
 Names: TypeAlias = VariableLike | Iterable[VariableLike]
 
@@ -72,7 +72,7 @@ class Predictor:
 
     def variables(self, names: Names) -> tuple[Discrete | Vector, ...]:
         """The model's variables of these names; each at most once."""
-        asked = [names] if isinstance(names, str | Discrete | Vector) else list(names)
+        asked = listed(names)
         found = tuple(self.model.variables[v] for v in asked)
         if len(set(found)) != len(found) or not found:
             raise ScopeError(f"Different variables, at least one, were expected; found {listing(asked)}.")
@@ -168,8 +168,7 @@ class Predictor:
         aims = set(targets)
         if given is None:
             return tuple(v for v in self.model.variables if v not in aims)
-        asked = [given] if isinstance(given, str | Discrete | Vector) else list(given)
-        found = tuple(self.model.variables[v] for v in asked)
+        found = tuple(self.model.variables[v] for v in listed(given))
         both = [v.name for v in found if v in aims]
         if both:
             raise ScopeError(f"{listing(both)} cannot be both target and given. Leave out one of them.")

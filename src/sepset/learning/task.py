@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import row_weights
 from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
@@ -22,7 +22,6 @@ from sepset.data.frames import is_lazy, opened_frame
 from sepset.data.requirements import require_complete, require_rows, require_varying
 from sepset.data.sources import Weights
 from sepset.data.suggestions import column_names, suggested_variables
-from sepset.data.weights import checked_weights
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, check_size, num_entries
 from sepset.graphs.graph import DAG
@@ -100,7 +99,7 @@ class Task:
         variables = self.template.variables
         if any(isinstance(v, Vector) and v.size > 1 for v in variables):
             columns, num_rows = complete(self.source, variables)
-            given = None if self.weights is None else checked_weights(self.weights, num_rows)
+            given = None if self.weights is None else row_weights(self.weights, num_rows)
             return CompleteRows(columns, num_rows, given, None)
         refuse_missing(self.dataset, method)
         columns = {v: self.dataset.column(v) for v in variables}
@@ -192,11 +191,6 @@ def refuse_missing(dataset: Dataset, method: str) -> None:
                 "column; or, where the variable is hidden, use EM."
             )
     require_complete(dataset, method)
-
-
-def checked_row_weights(weights: ArrayLike, num_rows: int) -> Floats:
-    """Row weights as floats: one a row, finite and not negative."""
-    return checked_weights(weights, num_rows)
 
 
 def template_of(structure: DAG | BayesNet, source: object, variables: Iterable[AnyVariable] | None = None) -> BayesNet:

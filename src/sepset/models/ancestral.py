@@ -19,11 +19,10 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints
+from sepset.base.checks import generator, whole
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
-from sepset.errors import ModelError
 from sepset.factors.algebra import Columns
-from sepset.factors.draws import generator
 from sepset.variables.variable import Discrete
 
 CHUNK = 1 << 14
@@ -123,8 +122,7 @@ def forward_sample(
         seed: a number, or a generator, which moves on.
         threads: how many threads draw table CPDs; the rows do not depend on it.
     """
-    if num_rows < 0:
-        raise ModelError(f"The number of rows to draw is at least zero; found {num_rows}.")
+    num_rows = whole("num_rows", num_rows)
     discrete = [cpd.child for cpd in cpds if isinstance(cpd.child, Discrete)]
     largest = max((v.num_states for v in discrete), default=1)
     codes = np.empty((len(discrete), num_rows), np.int8 if largest <= LARGEST_INT8 else np.int32)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import generator
 from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
@@ -19,7 +20,6 @@ from sepset.data import Dataset
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns
 from sepset.factors.block import Single
-from sepset.factors.draws import generator
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.models.ancestral import forward_sample
 from sepset.models.intervention import intervened
@@ -29,7 +29,7 @@ from sepset.models.rows import complete
 from sepset.problem import Block, ConditionalGroup, Problem
 from sepset.variables.evidence import Given
 from sepset.variables.universe import Variables
-from sepset.variables.variable import Discrete, State, VariableLike, Vector
+from sepset.variables.variable import Discrete, State, VariableLike, listed
 
 if TYPE_CHECKING:
     from sepset.models.factorgraph import FactorGraph
@@ -184,7 +184,7 @@ class BayesNet(NamedModel):
 
         Reference: Koller & Friedman, section 9.3.3 (barren nodes).
         """
-        asked = [variables] if isinstance(variables, str | Discrete | Vector) else list(variables)
+        asked = listed(variables)
         kept = set(ancestors(self.dag, [self.variables[v].name for v in asked], inclusive=True))
         return BayesNet(*(c for c in self.cpds if c.child.name in kept), name=self.name, notes=self.notes)
 

@@ -23,7 +23,7 @@ from sepset.factors.algebra import Columns, Conditional, Factor, check_scope, nu
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.graphs.graph import UndirectedGraph, connected_components
-from sepset.variables.variable import Discrete
+from sepset.variables.variable import Discrete, listed
 
 AnyTable = Table | SparseTable
 
@@ -51,8 +51,8 @@ class ChainComponent:
     def __init__(
         self, variables: Iterable[Discrete] | Discrete, *factors: Factor, given: Iterable[Discrete] | Discrete = ()
     ) -> None:
-        own = check_scope((variables,) if isinstance(variables, Discrete) else variables)
-        first = check_scope((given,) if isinstance(given, Discrete) else given)
+        own = check_scope(listed(variables))
+        first = check_scope(listed(given))
         for factor in factors:
             if not isinstance(factor, Table | SparseTable):
                 raise ModelError(f"A chain component is made of tables; found {factor!r} of {type(factor).__name__}.")

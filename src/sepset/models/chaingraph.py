@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.checks import generator
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.data import Dataset
 from sepset.errors import ModelError
 from sepset.factors.block import Single
-from sepset.factors.draws import generator
 from sepset.graphs.graph import DAG, MixedGraph
 from sepset.models.bayesnet import BayesNet
 from sepset.models.chaincomponent import ChainComponent, check_parents, owners

@@ -17,7 +17,7 @@ from sepset.base.arraytypes import Floats
 from sepset.errors import ModelError
 from sepset.factors.algebra import check_scope, check_size, num_entries
 from sepset.factors.table import Table
-from sepset.variables.variable import Discrete
+from sepset.variables.variable import Discrete, listed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ class Feature:
     def __init__(
         self, scope: Iterable[Discrete] | Discrete, function: Callable[..., Any] | ArrayLike, name: str = ""
     ) -> None:
-        variables = check_scope((scope,) if isinstance(scope, Discrete) else scope)
+        variables = check_scope(listed(scope))
         check_size(variables)
         shape = tuple(v.num_states for v in variables)
         if callable(function):

@@ -5,19 +5,16 @@ $$P(\mathbf x) = \frac1Z \prod_i \phi_i(\mathbf x_{D_i})$$
 
 from __future__ import annotations
 
-import html
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from sepset.base.display import Shown, Tabulated
 from sepset.errors import ModelError
 from sepset.problem import Problem
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, VariableLike, Vector
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 
 @runtime_checkable
@@ -75,7 +72,7 @@ def is_cpd(value: object) -> bool:
     return offers(value, "child", "parents", "auxiliaries", "factors", "sample", "log_probability")
 
 
-class NamedModel(ABC):
+class NamedModel(Tabulated):
     """What the models here share: lookup by name, a cached problem, immutability, and how they print."""
 
     variables: Variables
@@ -133,21 +130,9 @@ class NamedModel(ABC):
     def _counts(self) -> Iterator[tuple[str, str]]:
         return (pair for pair in self._facts() if pair[1].isdigit())
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table as RichTable
-
-        table = RichTable(title=self.name or None, show_header=False)
-        table.add_column(style="bold")
-        table.add_column(justify="right")
-        for what, value in (("kind", type(self).__name__), *self._facts(), *(("note", n) for n in self.notes)):
-            table.add_row(what, value)
-        return table
-
-    def _repr_html_(self) -> str:
-        facts = (("kind", type(self).__name__), *self._facts(), *(("note", n) for n in self.notes))
-        rows = "".join(f"<tr><th>{html.escape(w)}</th><td>{html.escape(v)}</td></tr>" for w, v in facts)
-        caption = f"<caption>{html.escape(self.name)}</caption>" if self.name else ""
-        return f"<table>{caption}<tbody>{rows}</tbody></table>"
+    def _shown(self) -> Shown:
+        facts = (("kind", type(self).__name__), *self._facts(), *(("note", note) for note in self.notes))
+        return Shown((), facts, self.name)
 
     @abstractmethod
     def to_networkx(self) -> Any:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Int32s
-from sepset.errors import ModelError, ScopeError
+from sepset.base.checks import whole
+from sepset.errors import ArgumentError, ModelError, ScopeError
 from sepset.variables.variable import Discrete, Domain, State, check_name, short_states
 
 
@@ -30,12 +31,12 @@ class VariableArray:
     def __init__(self, name: str, shape: int | Sequence[int], states: int | Iterable[State] = 2) -> None:
         check_name(name)
         sizes = (shape,) if isinstance(shape, numbers.Integral) else tuple(shape)  # type: ignore[arg-type]
-        if not sizes or any(isinstance(n, bool) or int(n) < 0 for n in sizes):
-            raise ModelError(f"The array {name!r} needs a shape of non-negative sizes; found {shape!r}.")
+        if not sizes:
+            raise ModelError(f"The array {name!r} needs a shape of at least one size; found {shape!r}.")
         put = object.__setattr__
         put(self, "base", name)
         put(self, "domain", Domain.of(states, name))
-        put(self, "shape", tuple(int(n) for n in sizes))
+        put(self, "shape", tuple(whole(f"A size of the array {name!r}", n, error=ModelError) for n in sizes))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Variable arrays are immutable; cannot set {name!r}.")
@@ -113,7 +114,7 @@ class Edges:
 def grid_pairs(shape: tuple[int, ...], connectivity: int = 1) -> Int32s:
     """Flat positions of neighbouring cells of a grid, one row a pair, first axis first."""
     if connectivity not in (1, 2):
-        raise ModelError(f"Grid connectivity is 1 (axes) or 2 (axes and plane diagonals); found {connectivity!r}.")
+        raise ArgumentError(f"connectivity= is 1 (axes) or 2 (axes and plane diagonals); found {connectivity!r}.")
     cells = np.arange(math.prod(shape), dtype=np.int32).reshape(shape)
     axes = range(len(shape))
     steps = [{axis: 1} for axis in axes]

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.base.checks import check_finite, check_positive
+from sepset.base.checks import Seed, check_finite, check_positive, generator, whole
 from sepset.cpds.scatter import Scatter
 from sepset.errors import DataError
-from sepset.factors.draws import Seed, generator, num_draws
 from sepset.factors.studentt import StudentT
 
 Data: TypeAlias = Scatter | ArrayLike
@@ -111,7 +110,7 @@ class NormalMean:
 
     def sample(self, num_rows: int, seed: Seed = 0) -> Floats:
         """Independent draws of the mean."""
-        return generator(seed).normal(self.mean, self.precision**-0.5, size=num_draws(num_rows))
+        return generator(seed).normal(self.mean, self.precision**-0.5, size=whole("num_rows", num_rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +165,7 @@ class GammaPrecision:
 
     def sample(self, num_rows: int, seed: Seed = 0) -> Floats:
         """Independent draws of the precision."""
-        return generator(seed).gamma(self.shape, 1.0 / self.rate, size=num_draws(num_rows))
+        return generator(seed).gamma(self.shape, 1.0 / self.rate, size=whole("num_rows", num_rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,5 +238,5 @@ class NormalGamma:
     def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
         """Independent draws of the mean and of the precision."""
         rng = generator(seed)
-        precisions = rng.gamma(self.shape, 1.0 / self.rate, size=num_draws(num_rows))
+        precisions = rng.gamma(self.shape, 1.0 / self.rate, size=whole("num_rows", num_rows))
         return rng.normal(self.mean, (self.strength * precisions) ** -0.5), precisions

@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.base.checks import check_positive, finite_array
+from sepset.base.checks import Seed, check_positive, finite_array, generator, whole
 from sepset.cpds.priors.gaussian import Data, NormalGamma, summary
 from sepset.cpds.priors.lineroots import absorbed, log_det, precisions_of, root_of, spreads
 from sepset.cpds.priors.multivariate import LinearNormalGamma, NormalInverseWishart, wishart_roots, with_one
 from sepset.cpds.scatter import Scatter
 from sepset.errors import ModelError
-from sepset.factors.draws import Seed, generator, num_draws
 from sepset.factors.moments import freeze
 from sepset.factors.studentt import StudentT
 
@@ -170,7 +169,7 @@ class LinearNormalInverseWishart:
 
     def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
         """Independent draws of the lines `[n, 1 + parents, d]` and of the covariance `[n, d, d]`."""
-        rng, num_rows = generator(seed), num_draws(num_rows)
+        rng, num_rows = generator(seed), whole("num_rows", num_rows)
         factor = wishart_roots(self.scale, self.degrees, num_rows, rng)
         noise = rng.standard_normal((num_rows, *self.mean.shape))
         return self.mean + np.linalg.solve(self.root, noise @ factor), np.swapaxes(factor, 1, 2) @ factor

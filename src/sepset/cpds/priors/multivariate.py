@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.base.checks import check_positive, finite_array
+from sepset.base.checks import Seed, check_positive, finite_array, generator, whole
 from sepset.cpds.priors.gaussian import LOG_2PI, Data, log_gamma_ratio, summary
 from sepset.cpds.priors.lineroots import absorbed, log_det, precisions_of, root_of, spreads
 from sepset.errors import DataError, ModelError
-from sepset.factors.draws import Seed, generator, num_draws
 from sepset.factors.moments import freeze
 from sepset.factors.studentt import StudentT
 
@@ -97,7 +96,7 @@ class NormalInverseWishart:
 
     def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
         """Independent draws of the mean `[n, d]` and of the covariance `[n, d, d]`."""
-        rng, size, num_rows = generator(seed), len(self.mean), num_draws(num_rows)
+        rng, size, num_rows = generator(seed), len(self.mean), whole("num_rows", num_rows)
         factor = wishart_roots(self.scale, self.degrees, num_rows, rng)
         covariances = np.swapaxes(factor, 1, 2) @ factor
         noise = np.einsum("nji,nj->ni", factor, rng.standard_normal((num_rows, size)))
@@ -193,7 +192,7 @@ class LinearNormalGamma:
 
     def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
         """Independent draws of the line `[n, 1 + parents]` and of the precision."""
-        rng, num_rows = generator(seed), num_draws(num_rows)
+        rng, num_rows = generator(seed), whole("num_rows", num_rows)
         precisions = rng.gamma(self.shape, 1.0 / self.rate, size=num_rows)
         noise = np.linalg.solve(self.root, rng.standard_normal((num_rows, len(self.mean))).T).T
         return self.mean + noise / np.sqrt(precisions)[:, None], precisions

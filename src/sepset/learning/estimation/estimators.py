@@ -2,7 +2,6 @@ r"""Estimates of parameters from complete data: maximum likelihood, Bayesian, an
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -10,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import fraction, number
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.moments import Scatters
 from sepset.cpds.parameters import multinomials
 from sepset.cpds.regression import least_squares
-from sepset.errors import DataError, ModelError
+from sepset.errors import ArgumentError, DataError
 from sepset.factors.coordinates import states_of
 from sepset.inference.result import Guarantee
 from sepset.learning.estimation.coverage import Fragmentation
@@ -64,10 +64,10 @@ class MLE:
 
     def __post_init__(self) -> None:
         check_policy(self.unseen)
-        for name, limit in (("floor", 1.0), ("min_variance", math.inf)):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | float | np.floating) and 0.0 < value < limit):
-                raise ModelError(f"MLE needs {name} above 0{' and below 1' if limit == 1 else ''}; found {value!r}.")
+        if self.floor is not None:
+            fraction("floor", self.floor)
+        if self.min_variance is not None:
+            number("min_variance", self.min_variance, above=0, otherwise="None")
 
     def fit(self, task: Task) -> Fit:
         """The network of largest likelihood."""
@@ -187,11 +187,11 @@ def maximized(
 
 
 def check_prior(owner: str, prior: object) -> None:
-    """Refuse a missing prior, a class in place of a value, and an empty collection."""
+    """Raise for a missing prior, a class in place of a value, and an empty collection."""
     parts = list(prior.values()) if isinstance(prior, Mapping) else prior
     listed = parts if isinstance(parts, list | tuple) else [parts]
     if not listed or any(p is None or isinstance(p, type | str | int | float) for p in listed):
-        raise ModelError(f"{owner} needs a prior, a value such as BDeu(10) or Dirichlet(1); found {prior!r}.")
+        raise ArgumentError(f"{owner} needs a prior, a value such as BDeu(10) or Dirichlet(1); found {prior!r}.")
 
 
 def shown(method: Any) -> str:

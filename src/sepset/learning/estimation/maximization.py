@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.checks import one_of
 from sepset.base.text import listing, nearest
 from sepset.cpds.configurations import Configurations
 from sepset.cpds.counts import unseen_message
@@ -30,7 +31,7 @@ from sepset.cpds.priors.dirichlet import (
     RowPrior,
     pseudo_counts_of,
 )
-from sepset.errors import DataError, ModelError, NotApplicable
+from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable
 from sepset.factors.coordinates import states_of
 from sepset.learning.estimation.linepriors import is_conjugate, is_conjugate_of, posterior_of
 from sepset.learning.estimation.regression import at_variances, mode_of
@@ -98,19 +99,18 @@ def maximize_block(
 
 
 def check_policy(unseen: object) -> None:
-    """Refuse what is neither a policy nor a prior."""
-    if isinstance(unseen, str) and unseen not in POLICIES:
-        raise NotApplicable(f"unseen is {listing(POLICIES)} or a prior; found {unseen!r}.{nearest(unseen, POLICIES)}")
+    """Raise unless `unseen` is a policy, a prior, or a mapping to them."""
+    if isinstance(unseen, str):
+        one_of("unseen", unseen, POLICIES, otherwise="a prior")
     for own in unseen.values() if isinstance(unseen, Mapping) else ():
         check_policy(own)
     if unseen is None or isinstance(unseen, type | int | float) or (isinstance(unseen, list | dict) and not unseen):
-        raise NotApplicable(f"unseen is {listing(POLICIES)} or a prior such as Dirichlet(1); found {unseen!r}.")
+        raise ArgumentError(f"unseen= is {listing(POLICIES)} or a prior such as Dirichlet(1); found {unseen!r}.")
 
 
 def check_parameterization(parameterization: object) -> None:
-    """Refuse what names no parameterization."""
-    if parameterization not in ("softmax", "theta"):
-        raise NotApplicable(f"parameterization is 'softmax' or 'theta'; found {parameterization!r}.")
+    """Raise unless this names a parameterization."""
+    one_of("parameterization", parameterization, ("softmax", "theta"))
 
 
 def prior_for(prior: object, cpds: Sequence[CPD]) -> Any:
@@ -127,7 +127,7 @@ def prior_for(prior: object, cpds: Sequence[CPD]) -> Any:
             raise NotApplicable(f"None of {listing(prior)} is a prior for {cpds[0]!r}.")
         return fitting
     if isinstance(prior, type):
-        raise ModelError(f"A prior is a value, such as BDeu(10); found the class {prior.__name__}.")
+        raise ArgumentError(f"A prior is a value, such as BDeu(10); found the class {prior.__name__}.")
     return prior
 
 

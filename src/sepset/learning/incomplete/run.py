@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sepset.errors import ImpossibleEvidence, NotApplicable, NotClosed
+from sepset.base.checks import one_of, whole
+from sepset.errors import ImpossibleEvidence, NotClosed
 from sepset.inference.checkpoint import tagged
 from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, iterate
 from sepset.inference.result import Guarantee, Status
@@ -107,8 +108,7 @@ class Ascent:
     @classmethod
     def of(cls, task: Task, prior: object, parameterization: str, threads: int | None = None) -> Ascent:
         """The task, planned."""
-        if parameterization not in ("softmax", "theta"):
-            raise NotApplicable(f"parameterization is 'softmax' or 'theta'; found {parameterization!r}.")
+        one_of("parameterization", parameterization, ("softmax", "theta"))
         expectation = expectation_of(task, threads=threads)
         return cls(task, expectation, expectation.blocks.alphas(prior, is_theta=parameterization == "theta"))
 
@@ -155,9 +155,7 @@ class Ascent:
         """How many starting points the method asks for."""
         if method.restarts is None:
             return RESTARTS if self.hidden and method.start in ("auto", "data", "random") else 1
-        if isinstance(method.restarts, bool) or method.restarts < 1:
-            raise NotApplicable(f"restarts is a whole number of at least 1, or None; found {method.restarts!r}.")
-        return method.restarts
+        return whole("restarts", method.restarts, least=1, otherwise="None")
 
     @property
     def hidden(self) -> tuple[str, ...]:

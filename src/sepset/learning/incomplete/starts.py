@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
+from sepset.base.checks import one_of
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
@@ -61,8 +62,7 @@ def start_model(
     """
     if isinstance(start, BayesNet):
         return start
-    if start not in STARTS:
-        raise NotApplicable(f"start is one of {STARTS} or a network; found {start!r}.")
+    one_of("start", start, STARTS, otherwise="a network")
     template = task.template
     if start == "model":
         return template

@@ -22,11 +22,11 @@ from sepset.learning.estimation.estimators import maximized, shown
 from sepset.learning.estimation.maximization import check_policy
 from sepset.learning.fit import Fit
 from sepset.learning.incomplete.mixedrows import log_densities
-from sepset.learning.missing.weighting import Form, inverse_probability_weights, listed
+from sepset.learning.missing.weighting import Form, inverse_probability_weights
 from sepset.learning.statistics import pooled
 from sepset.learning.task import Task, bind
 from sepset.models.bayesnet import BayesNet
-from sepset.variables.variable import VariableLike
+from sepset.variables.variable import VariableLike, listed
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import Seed, generator, one_of
 from sepset.base.display import Shown, Tabulated
 from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
@@ -28,7 +29,6 @@ from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.data.missingness import MissingPatterns
 from sepset.errors import ModelError, NotApplicable
-from sepset.factors.draws import Seed, generator
 from sepset.learning.missing.freeparameters import FreeParameters
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, VariableLike, Vector
@@ -136,8 +136,7 @@ def identifiability(
     >>> identifiability(net, ["a", "b"])
     IdentifiabilityReport(3 of 5 dimensions, 2 labellings)
     """
-    if at not in ("random", "model"):
-        raise NotApplicable(f"at= is 'random' or 'model'; found {at!r}.")
+    one_of("at", at, ("random", "model"))
     sets = _sets(model, observed)
     rng = generator(seed)
     own = FreeParameters(model)

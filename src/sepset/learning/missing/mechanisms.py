@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, Bools
+from sepset.base.checks import generator
 from sepset.base.text import listing, nearest
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns
-from sepset.factors.draws import generator
-from sepset.variables.variable import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, listed
 
 Probability: TypeAlias = float | ArrayLike | Mapping[Any, float] | Callable[..., ArrayLike]
 """A number, an array over states, a mapping from states, or a function of columns."""
@@ -60,7 +60,7 @@ class Hiding:
     given: tuple[VariableLike, ...] = ()
 
     def __init__(self, probability: Probability, given: VariableLike | Iterable[VariableLike] = ()) -> None:
-        several = (given,) if isinstance(given, str | Discrete | Vector) else tuple(given)
+        several = tuple(listed(given))
         object.__setattr__(self, "probability", probability)
         object.__setattr__(self, "given", several)
         if callable(probability) and not several:

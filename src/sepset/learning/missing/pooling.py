@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import fraction
 from sepset.errors import DataError
 
 
@@ -68,8 +69,7 @@ class PooledEstimate:
         >>> round(float(low), 3), round(float(high), 3)
         (0.409, 1.591)
         """
-        if not 0.0 < level < 1.0:
-            raise DataError(f"A confidence level is between 0 and 1; found {level!r}.")
+        fraction("level", level)
         from scipy.special import ndtri, stdtrit
 
         upper = 0.5 + 0.5 * level

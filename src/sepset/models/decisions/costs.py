@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Ints
-from sepset.errors import DataError
+from sepset.errors import ArgumentError
 
 DECLINED = -1
 """The action that means: leave this row to someone else."""
@@ -25,7 +25,9 @@ def cost_threshold(false_positive: float, false_negative: float) -> float:
     0.99
     """
     if not (false_positive >= 0 and false_negative >= 0 and false_positive + false_negative > 0):
-        raise DataError(f"Costs are non-negative and not both zero; found {false_positive!r} and {false_negative!r}.")
+        raise ArgumentError(
+            f"Costs are non-negative and not both zero; found {false_positive!r} and {false_negative!r}."
+        )
     return false_positive / (false_positive + false_negative)
 
 
@@ -49,7 +51,7 @@ def decide(probabilities: ArrayLike, costs: ArrayLike | None = None, *, decline:
     p = np.atleast_2d(np.asarray(probabilities, np.float64))
     table = 1.0 - np.eye(p.shape[1]) if costs is None else np.asarray(costs, np.float64)
     if table.ndim != 2 or table.shape[0] != p.shape[1]:
-        raise DataError(f"Costs have a row for each of {p.shape[1]} states; found shape {table.shape}.")
+        raise ArgumentError(f"Costs have a row for each of {p.shape[1]} states; found shape {table.shape}.")
     expected = p @ table
     best = expected.argmin(axis=1)
     if decline is None:
