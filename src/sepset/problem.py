@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Int32s, Ints
+from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
 from sepset.factors.algebra import Factor
 from sepset.variables.universe import Variables
@@ -96,7 +97,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         if self.num_visible < 0:
-            object.__setattr__(self, "num_visible", len(self.variables))
+            fill(self, num_visible=len(self.variables))
 
     @lazy
     def kept(self) -> dict[Any, Any]:

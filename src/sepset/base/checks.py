@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.frozen import read_only
 from sepset.base.text import alternatives, nearest
 from sepset.errors import ArgumentError, DataError, ModelError, SepsetError
 
@@ -151,8 +152,7 @@ def row_weights(weights: ArrayLike, num_rows: int, owner: object = None) -> Floa
     with np.errstate(over="ignore"):
         if not np.isfinite(array.sum()):
             raise DataError(f"{_of(owner)}Weights add up to more than a float holds. Divide them by the largest.")
-    array.setflags(write=False)
-    return array
+    return read_only(array)
 
 
 def _of(owner: object) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import frame
+from sepset.base.frozen import Frozen, fill
 from sepset.cpds.counts import column, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.errors import ModelError, ScopeError
@@ -32,7 +33,7 @@ TOLERANCE = 1e-9
 """How far a row of probabilities may be from one."""
 
 
-class DiscreteCPD(Tabulated):
+class DiscreteCPD(Frozen, Tabulated):
     r"""A conditional distribution $P(X \mid \mathbf U)$ over discrete variables.
 
     A subclass says which distributions it has and which of them each row of parents selects (`_select`).
@@ -43,24 +44,9 @@ class DiscreteCPD(Tabulated):
     parents: tuple[Discrete, ...]
     block: ParameterBlock
 
-    def _set(self, **fields: object) -> None:
-        for name, value in fields.items():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-            object.__setattr__(self, name, value)
-
     def _init(self, child: Discrete, given: object, block: ParameterBlock | str | None) -> None:
         parents = parent_tuple(child, given)
-        self._set(child=child, parents=parents, block=ParameterBlock.of(block, child))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"CPDs are immutable; cannot set {name!r} on {self!r}.")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"CPDs are immutable; cannot delete {name!r} of {self!r}.")
-
-    def __setstate__(self, state: tuple[object, dict[str, object]]) -> None:
-        self._set(**state[1])
+        fill(self, child=child, parents=parents, block=ParameterBlock.of(block, child))
 
     @abstractmethod
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:

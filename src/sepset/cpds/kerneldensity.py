@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import generator
+from sepset.base.frozen import fill, made
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.lineargaussian import LinearGaussian
@@ -28,7 +29,7 @@ from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, check_scope, find, num_entries
 from sepset.factors.coordinates import columns, entries, findings, matrix, states_of, width as coordinates
 from sepset.factors.labels import conditional
-from sepset.factors.moments import GaussianMixture, freeze
+from sepset.factors.moments import GaussianMixture
 from sepset.variables.variable import Discrete, Vector, listed
 
 
@@ -80,11 +81,11 @@ class KernelCPD:
         size = coordinates((*reals, child))
         nothing = tuple(np.zeros((0, size)) for _ in range(num_entries(states)))
         empty = Samples(nothing, tuple(np.zeros(0) for _ in nothing))
-        freeze(self, child=child, given=reals, by=states, block=ParameterBlock.of(block, child))
-        freeze(self, width=None if width is None else _widths(width, size, child), samples=empty)
+        fill(self, child=child, given=reals, by=states, block=ParameterBlock.of(block, child))
+        fill(self, width=None if width is None else _widths(width, size, child), samples=empty)
         if rows is not None:
             learned = self.from_statistics(self.statistics(self._named(rows), weights), unseen="keep")
-            freeze(self, width=learned.width, samples=learned.samples)
+            fill(self, width=learned.width, samples=learned.samples)
 
     def _named(self, rows: Mapping[Any, ArrayLike]) -> Columns:
         found: Columns = {}
@@ -313,9 +314,8 @@ class KernelCPD:
         return self._with(self.samples, best_width(self.samples, self._split, scale=scale, folds=parts))
 
     def _with(self, samples: Samples, width: Floats) -> KernelCPD:
-        result = KernelCPD.__new__(KernelCPD)
-        freeze(result, child=self.child, given=self.given, by=self.by, block=self.block, width=width, samples=samples)
-        return result
+        own = {"child": self.child, "given": self.given, "by": self.by, "block": self.block}
+        return made(KernelCPD, **own, width=width, samples=samples)
 
     def __repr__(self) -> str:
         return f"{conditional((self.child,), self.parents, 'KernelCPD')[:-1]}; {self.num_rows} rows)"

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.frozen import fill, made
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.moments import Scatters
@@ -29,7 +30,7 @@ from sepset.factors.coordinates import check_finite, columns, entries, matrix, p
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.hybrid import CanonicalTable, simplest
 from sepset.factors.labels import conditional
-from sepset.factors.moments import Gaussian, check_covariances, freeze, square_roots
+from sepset.factors.moments import Gaussian, check_covariances, square_roots
 from sepset.variables.variable import Discrete, Vector, listed
 
 
@@ -97,11 +98,11 @@ class LinearGaussian:
         """
         reals, states = _checked_parents(child, given, by)
         num, size = num_entries(states), child.size
-        made, covariance = cls.__new__(cls), np.zeros((num, size, size))
+        result, covariance = made(cls), np.zeros((num, size, size))
         covariance[:, range(size), range(size)] = 1.0
         zeros = np.zeros((num, size)), np.zeros((num, size, width(reals)))
-        made._set(child, reals, states, ParameterBlock.of(None, child), *zeros, covariance)
-        return made
+        result._set(child, reals, states, ParameterBlock.of(None, child), *zeros, covariance)
+        return result
 
     def _set(
         self,
@@ -113,8 +114,8 @@ class LinearGaussian:
         coefficients: Floats,
         covariance: Floats,
     ) -> None:
-        freeze(self, child=child, given=given, by=by, block=block)
-        freeze(self, intercept=intercept, coefficients=coefficients, covariance=covariance)
+        fill(self, child=child, given=given, by=by, block=block)
+        fill(self, intercept=intercept, coefficients=coefficients, covariance=covariance)
 
     @property
     def parents(self) -> tuple[AnyVariable, ...]:
@@ -306,7 +307,7 @@ class LinearGaussian:
 
     def with_parameters(self, intercept: Floats, coefficients: Floats, covariance: Floats) -> LinearGaussian:
         """The same CPD with these parameters, one entry a joint state of the discrete parents."""
-        result = LinearGaussian.__new__(LinearGaussian)
+        result = made(LinearGaussian)
         result._set(self.child, self.given, self.by, self.block, intercept, coefficients, covariance)
         return result
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.frozen import fill, read_only
 from sepset.base.optimize import minimize, minimize_sparse, softmax
 from sepset.cpds.configurations import Configurations, checked_configurations
 from sepset.cpds.counts import Unseen, check_unseen, column, states_of, unseen_message
@@ -61,9 +62,7 @@ class LogisticCPD(DiscreteCPD):
     ) -> None:
         self._init(child, tuple(given), block)
         weights = tuple(_weights(self, parent, numbers) for parent, numbers in given.items())
-        for array in weights:
-            array.setflags(write=False)
-        self._set(bias=_bias(self, bias), weights=weights)
+        fill(self, bias=_bias(self, bias), weights=tuple(map(read_only, weights)))
 
     @property
     def num_parameters(self) -> int:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.frozen import fill
 from sepset.cpds.scatter import Scatter
 from sepset.data.centered import Parts, centered, merged, pooled, shortfall, without
 from sepset.errors import DataError
-from sepset.factors.moments import freeze
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,7 @@ class Scatters:
     products: Floats
 
     def __post_init__(self) -> None:
-        freeze(self, counts=self.counts, means=self.means, products=self.products)
+        fill(self, counts=self.counts, means=self.means, products=self.products)
 
     @classmethod
     def of(cls, rows: Floats, context: Ints, num_contexts: int, weights: Floats | None = None) -> Scatters:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.frozen import fill, made
 from sepset.cpds.counts import (
     Unseen,
     checked_counts,
@@ -66,14 +67,12 @@ class PartitionCPD(DiscreteCPD):
         rows = np.array(distributions, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != child.num_states or not len(rows):
             raise ModelError(f"{self!r} needs rows of {child.num_states} probabilities; found the shape {rows.shape}.")
-        self._set(parts=_checked_parts(self, parts, len(rows)), distributions=rows)
+        fill(self, parts=_checked_parts(self, parts, len(rows)), distributions=rows)
         check_rows(rows, self, self.describe_group)
 
     def _with(self, distributions: Floats) -> Self:
-        other = type(self).__new__(type(self))
         names = ("child", "parents", "block", "parts")
-        other._set(**{name: getattr(self, name) for name in names}, distributions=distributions)
-        return other
+        return made(type(self), **{name: getattr(self, name) for name in names}, distributions=distributions)
 
     @property
     def num_parameters(self) -> int:

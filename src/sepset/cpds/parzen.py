@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.frozen import fill, read_only
 from sepset.cpds.scatter import Scatter
 from sepset.errors import DataError
-from sepset.factors.moments import freeze
 
 CELLS = 1_000_000
 """Pairs of rows and kernels held at a time."""
@@ -40,9 +40,7 @@ class Samples:
     weights: tuple[Floats, ...]
 
     def __init__(self, points: tuple[Floats, ...], weights: tuple[Floats, ...]) -> None:
-        for array in (*points, *weights):
-            array.setflags(write=False)
-        freeze(self, points=points, weights=weights)
+        fill(self, points=tuple(map(read_only, points)), weights=tuple(map(read_only, weights)))
 
     @classmethod
     def of(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.frozen import fill, made
 from sepset.cpds import tying
 from sepset.cpds.contexts import Gates, Node, Partition
 from sepset.cpds.counts import Unseen, checked_counts, checked_weights, column, count, num_rows_of
@@ -81,7 +82,8 @@ class RuleCPD(DiscreteCPD):
         masks = _masks(self, listed)
         leaves: list[Ints] = []
         root = _grow(self, masks, np.arange(len(listed)), leaves)
-        self._set(
+        fill(
+            self,
             masks=masks,
             partition=Partition(self.parents, root),
             rule_of=np.array(leaves),
@@ -216,10 +218,8 @@ class RuleCPD(DiscreteCPD):
         """
         counts = checked_counts(stats, len(self.probability), self)
         probability = tying.estimate(self.rule_of, counts, prior, unseen, self, self.partition.describe)
-        other = type(self).__new__(type(self))
         names = ("child", "parents", "block", "masks", "partition", "rule_of")
-        other._set(**{name: getattr(self, name) for name in names}, probability=probability)
-        return other
+        return made(type(self), **{name: getattr(self, name) for name in names}, probability=probability)
 
 
 def _parents(child: Discrete, rules: list[Rule]) -> tuple[Discrete, ...]:

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import row_weights
+from sepset.base.frozen import fill
 from sepset.data.centered import Parts, centered, check_range, merged, shortfall, without
 from sepset.errors import DataError
-from sepset.factors.moments import freeze
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -46,7 +46,7 @@ class Scatter:
         matrix = np.array(products, dtype=np.float64).reshape(len(center), len(center))
         if not (np.isfinite(count) and count >= 0 and np.isfinite(center).all() and np.isfinite(matrix).all()):
             raise DataError(f"Statistics are finite, with a count >= 0; found {count}, {center} and {matrix}.")
-        freeze(self, count=float(count), mean=center, products=0.5 * (matrix + matrix.T))
+        fill(self, count=float(count), mean=center, products=0.5 * (matrix + matrix.T))
 
     @classmethod
     def of(cls, rows: ArrayLike, weights: ArrayLike | None = None) -> Scatter:

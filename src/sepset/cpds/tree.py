@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.frozen import fill, made
 from sepset.base.text import listing
 from sepset.cpds.contexts import Gates, Node, Partition
 from sepset.cpds.counts import Unseen, checked_counts, checked_weights, column, count, estimate, num_rows_of
@@ -83,19 +84,18 @@ class TreeCPD(DiscreteCPD):
                 raise ScopeError(f"{self!r} tests {variable.name}, which is not among its parents.")
         rows: list[Floats] = []
         root = _grow(self, tree, {}, rows)
-        self._set(partition=Partition(self.parents, root), distributions=np.array(rows))
+        fill(self, partition=Partition(self.parents, root), distributions=np.array(rows))
         check_rows(self.distributions, self, self.partition.describe)
 
     def _with(self, distributions: Floats) -> Self:
-        other = type(self).__new__(type(self))
-        other._set(
+        return made(
+            type(self),
             child=self.child,
             parents=self.parents,
             block=self.block,
             partition=self.partition,
             distributions=distributions,
         )
-        return other
 
     @property
     def tree(self) -> Subtree:

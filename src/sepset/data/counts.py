@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import number, one_of
+from sepset.base.frozen import fill, made, read_only
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.families import Family, Scope, discrete_scope, members
@@ -77,17 +78,13 @@ class Counts:
         self._fill(scopes, shaped, num_rows, _total(shaped, num_rows) if total is None else total)
 
     def _fill(self, families: tuple[Scope, ...], tables: tuple[Floats, ...], num_rows: int, total: float) -> None:
-        for table in tables:
-            table.setflags(write=False)
-        object.__setattr__(self, "families", families)
-        object.__setattr__(self, "tables", tables)
-        object.__setattr__(self, "num_rows", int(num_rows))
-        object.__setattr__(self, "total", float(total))
+        read = tuple(map(read_only, tables))
+        fill(self, families=families, tables=read, num_rows=int(num_rows), total=float(total))
 
     def _like(self, tables: Iterable[Floats], num_rows: int, total: float) -> Counts:
-        made = object.__new__(Counts)
-        made._fill(self.families, tuple(tables), num_rows, total)
-        return made
+        counts = made(Counts)
+        counts._fill(self.families, tuple(tables), num_rows, total)
+        return counts
 
     @classmethod
     def of(
@@ -125,9 +122,9 @@ class Counts:
                 tables, num_rows, total = _count_lazily(rows, scopes, missing)
             else:
                 tables, num_rows, total = _count_in_memory(rows, scopes, missing, threads)
-        made = object.__new__(cls)
-        made._fill(scopes, tuple(map(_shaped, scopes, tables)), num_rows, total)
-        return made
+        counts = made(cls)
+        counts._fill(scopes, tuple(map(_shaped, scopes, tables)), num_rows, total)
+        return counts
 
     def __len__(self) -> int:
         return len(self.families)

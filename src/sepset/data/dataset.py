@@ -14,6 +14,7 @@ from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, Objec
 from sepset.base.checks import generator, one_of, row_weights
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import FrameKind
+from sepset.base.frozen import Frozen, fill, made, read_only
 from sepset.base.text import listing
 from sepset.data.binding import bind_frame
 from sepset.data.codes import checked_cells, matrix_columns, named_columns, positions
@@ -33,7 +34,7 @@ SHOWN_ROWS, SHOWN_COLUMNS = 8, 10
 """How much of a dataset a display shows."""
 
 
-class Dataset(Tabulated):
+class Dataset(Frozen, Tabulated):
     """Rows $\\mathcal D = \\{\\xi[1], \\dots, \\xi[M]\\}$ over variables, coded once and never changed.
 
     Discrete columns are codes in the smallest signed integer type, -1 where missing; real columns are float64, NaN
@@ -85,15 +86,8 @@ class Dataset(Tabulated):
     def _fill(
         self, variables: Variables, columns: Iterable[AnyInts | Floats], num_rows: int, weights: Floats | None
     ) -> None:
-        kept = tuple(columns)
-        for column in kept:
-            column.setflags(write=False)
-        object.__setattr__(self, "variables", variables)
-        object.__setattr__(self, "num_rows", num_rows)
-        object.__setattr__(self, "_columns", kept)
-        if weights is not None:
-            weights.setflags(write=False)
-        object.__setattr__(self, "weights", weights)
+        kept = tuple(map(read_only, columns))
+        fill(self, variables=variables, num_rows=num_rows, _columns=kept, weights=weights)
 
     @classmethod
     def _make(
@@ -103,9 +97,9 @@ class Dataset(Tabulated):
         num_rows: int,
         weights: Floats | None = None,
     ) -> Dataset:
-        made = object.__new__(cls)
-        made._fill(variables, columns, num_rows, weights)
-        return made
+        rows = made(cls)
+        rows._fill(variables, columns, num_rows, weights)
+        return rows
 
     @classmethod
     def from_codes(
@@ -147,9 +141,6 @@ class Dataset(Tabulated):
     def total_weight(self) -> float:
         """The sum of the weights: the number of rows where there are none."""
         return float(self.num_rows if self.weights is None else self.weights.sum())
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Datasets are immutable; cannot set {name!r}.")
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.variables.parts, self._columns, self.num_rows, self.weights)

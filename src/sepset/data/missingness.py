@@ -10,6 +10,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.display import Shown, Tabulated
+from sepset.base.frozen import read_only
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.variables.variable import VariableLike
@@ -41,7 +42,7 @@ class MissingPatterns(Tabulated):
 
     def __post_init__(self) -> None:
         for array in (self.observed, self.num_rows, self.weights, self.which):
-            array.setflags(write=False)
+            read_only(array)
 
     def __len__(self) -> int:
         return len(self.observed)

@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
+from sepset.base.frozen import fill
 from sepset.base.text import listing
 from sepset.data.binding import refuse_vector
 from sepset.data.centered import Parts, merged, moments_of, pooled, shortfall, without
@@ -64,9 +65,7 @@ class Moments:
             array = np.array(getattr(self, name), np.float64)
             if array.size != prod(shape) or not np.isfinite(array).all():
                 raise DataError(f"{name} holds finite numbers of shape {shape}; found the shape {array.shape}.")
-            array = array.reshape(shape)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+            fill(self, **{name: array.reshape(shape)})
 
     @classmethod
     def of(

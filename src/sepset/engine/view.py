@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sepset.base.frozen import Frozen, fill
 from sepset.data.dataset import Dataset
 from sepset.inference.compiled.engine import PreparedTables
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from sepset.engine.information import InformationValues
 
 
-class Observed:
+class Observed(Frozen):
     """A model with findings, calibrated once: each answer is computed when first read, and kept.
 
     `observe` gives a new view and leaves this one as it is. Views share the engine and with it the factors and every
@@ -45,12 +46,8 @@ class Observed:
         variables = engine.model.variables
         resolve(given, variables)
         named = {variables[variables.id(v)].name: finding for v, finding in (given or {}).items()}
-        object.__setattr__(self, "engine", engine)
         kept = {name: finding for name, finding in named.items() if not is_missing(finding)}
-        object.__setattr__(self, "given", MappingProxyType(kept))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Views are immutable; cannot set {name!r}. Use observe({{...}}) for a changed one.")
+        fill(self, engine=engine, given=MappingProxyType(kept))
 
     def observe(self, given: Given) -> Observed:
         """The view with these findings added or changed; None drops one.

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.frozen import read_only
 from sepset.semiring import log_sum
 
 LOG_2PI = float(np.log(2.0 * np.pi))
@@ -115,9 +116,7 @@ class Forms:
         K, h, g = symmetric(K), np.array(h, np.float64), np.array(g, np.float64)
         if dead.any():
             K[dead], h[dead] = 0.0, 0.0
-        for array in (K, h, g):
-            array.setflags(write=False)
-        return cls(K, h, g)
+        return cls(*map(read_only, (K, h, g)))
 
     @classmethod
     def vacuous(cls, count: int, size: int) -> Forms:

@@ -13,6 +13,7 @@ from sepset.base.axes import axes_of
 from sepset.base.checks import fraction, generator
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import frame
+from sepset.base.frozen import Frozen
 from sepset.base.text import listing
 from sepset.errors import NotClosed, ScopeError, StateError
 from sepset.factors import information
@@ -25,17 +26,11 @@ MOST_SHOWN = 20
 """How many entries a display lists."""
 
 
-class DiscreteFactor(Tabulated):
+class DiscreteFactor(Frozen, Tabulated):
     """A factor over discrete variables, whatever its storage: `Table` or `SparseTable`."""
 
     __slots__ = ()
     scope: tuple[Discrete, ...]
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Factors are immutable; cannot set {name!r} on {self!r}.")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"Factors are immutable; cannot delete {name!r} of {self!r}.")
 
     @property
     @abstractmethod

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.frozen import fill, made
 from sepset.base.text import listing
 from sepset.errors import ModelError, NotClosed, ScopeError
 from sepset.factors.algebra import Assignment, Columns, arrange, split, union
@@ -28,7 +29,7 @@ from sepset.factors.coordinates import (
     width,
 )
 from sepset.factors.labels import conditional, short
-from sepset.factors.moments import Gaussian, check_covariances, freeze
+from sepset.factors.moments import Gaussian, check_covariances
 from sepset.factors.table import NUMBER
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.variable import Discrete, VariableLike, Vector
@@ -74,13 +75,11 @@ class CanonicalGaussian:
         check_symmetric(matrices, "K")
         if np.isnan(g) or g == np.inf:
             raise ModelError(f"g is finite or -inf; found {g}.")
-        freeze(self, scope=variables, forms=Forms.of(matrices, vectors, np.array([float(g)])))
+        fill(self, scope=variables, forms=Forms.of(matrices, vectors, np.array([float(g)])))
 
     @classmethod
     def _make(cls, scope: tuple[Vector, ...], forms: Forms) -> CanonicalGaussian:
-        result = cls.__new__(cls)
-        freeze(result, scope=scope, forms=forms)
-        return result
+        return made(cls, scope=scope, forms=forms)
 
     @classmethod
     def ones(cls, scope: Iterable[Vector] | Vector = ()) -> CanonicalGaussian:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.frozen import fill, made
 from sepset.base.text import listing
 from sepset.errors import ModelError, NotClosed, ScopeError, TooLarge
 from sepset.factors.algebra import (
@@ -39,7 +40,7 @@ from sepset.factors.coordinates import (
 )
 from sepset.factors.gaussian import CanonicalGaussian, GaussianConditional, check_definite, integrates, log_number
 from sepset.factors.labels import conditional, short
-from sepset.factors.moments import Gaussian, GaussianMixture, freeze
+from sepset.factors.moments import Gaussian, GaussianMixture
 from sepset.factors.table import NUMBER, Table
 from sepset.semiring import SUM, Semiring, log_sum
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
@@ -86,16 +87,11 @@ class CanonicalTable:
         check_symmetric(matrices, "K")
         if np.isnan(constants).any() or (constants == np.inf).any():
             raise ModelError("g is finite or -inf in every entry; found NaN or +inf.")
-        self._set(discrete, continuous, Forms.of(matrices, vectors, constants))
-
-    def _set(self, discrete: tuple[Discrete, ...], continuous: tuple[Vector, ...], forms: Forms) -> None:
-        freeze(self, discrete=discrete, continuous=continuous, forms=forms)
+        fill(self, discrete=discrete, continuous=continuous, forms=Forms.of(matrices, vectors, constants))
 
     @classmethod
     def _make(cls, discrete: tuple[Discrete, ...], continuous: tuple[Vector, ...], forms: Forms) -> CanonicalTable:
-        result = cls.__new__(cls)
-        result._set(discrete, continuous, forms)
-        return result
+        return made(cls, discrete=discrete, continuous=continuous, forms=forms)
 
     @classmethod
     def of(cls, factor: Any) -> CanonicalTable:

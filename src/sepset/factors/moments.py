@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import generator
 from sepset.base.extras import require
+from sepset.base.frozen import fill, made
 from sepset.base.text import listing
 from sepset.errors import ImpossibleEvidence, ModelError, NotClosed, ScopeError
 from sepset.factors.algebra import Assignment, axis_of
@@ -64,16 +65,11 @@ class Gaussian:
         size = width(variables)
         mu, sigma = shaped(mean, (), (size,), "means")[0], shaped(covariance, (), (size, size), "covariances")[0]
         check_covariances(mu[None], sigma[None])
-        self._set(variables, mu, sigma)
-
-    def _set(self, scope: tuple[Vector, ...], mu: Floats, covariance: Floats) -> None:
-        freeze(self, scope=scope, mu=np.array(mu), covariance=symmetric(covariance))
+        fill(self, scope=variables, mu=np.array(mu), covariance=symmetric(sigma))
 
     @classmethod
     def _make(cls, scope: tuple[Vector, ...], mu: Floats, covariance: Floats) -> Gaussian:
-        result = cls.__new__(cls)
-        result._set(scope, mu, covariance)
-        return result
+        return made(cls, scope=scope, mu=np.array(mu), covariance=symmetric(covariance))
 
     def mean(self) -> Any:
         r"""$\mu$: bare for one variable, else by name."""
@@ -205,7 +201,7 @@ class GaussianMixture:
             shaped(covariances, (count,), (size, size), "covariances"),
         )
         check_covariances(mu, sigma)
-        freeze(self, scope=variables, weights=shares, means=mu, covariances=sigma)
+        fill(self, scope=variables, weights=shares, means=mu, covariances=sigma)
 
     @property
     def num_components(self) -> int:
@@ -349,14 +345,6 @@ class GaussianMixture:
     def __repr__(self) -> str:
         names = short(self).removesuffix(")")
         return f"{names}; {self.num_components} components)"
-
-
-def freeze(value: object, **fields: object) -> None:
-    """Fill the fields of a frozen dataclass, arrays read-only."""
-    for name, content in fields.items():
-        if isinstance(content, np.ndarray):
-            content.setflags(write=False)
-        object.__setattr__(value, name, content)
 
 
 def check_covariances(

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints
+from sepset.base.frozen import fill, made
 from sepset.errors import ModelError, NotClosed, StateError
 from sepset.factors import information
 from sepset.factors.algebra import (
@@ -75,7 +76,7 @@ class SparseTable(DiscreteFactor):
         numbers = np.array(logs, dtype=np.float64)
         if np.isnan(numbers).any() or (numbers == np.inf).any():
             raise ModelError("Logarithms of a table are finite or -inf; found NaN or +inf.")
-        table = cls.__new__(cls)
+        table = made(cls)
         table._fill(discrete_scope(scope), codes, numbers)
         return table
 
@@ -90,21 +91,12 @@ class SparseTable(DiscreteFactor):
             raise ModelError(
                 f"The row {_states(scope, matrix[again[0]])} appears twice. Each joint state has one value."
             )
-        self._set(scope, matrix[logs > -np.inf], logs[logs > -np.inf])
-
-    def _set(self, scope: tuple[Discrete, ...], codes: Ints, logs: Floats) -> None:
-        for array in (codes, logs):
-            array.setflags(write=False)
-        object.__setattr__(self, "scope", scope)
-        object.__setattr__(self, "codes", codes)
-        object.__setattr__(self, "logs", logs)
+        fill(self, scope=scope, codes=matrix[logs > -np.inf], logs=logs[logs > -np.inf])
 
     @classmethod
     def _make(cls, scope: tuple[Discrete, ...], codes: Ints, logs: Floats) -> Self:
         """A table from distinct rows in order."""
-        table = cls.__new__(cls)
-        table._set(scope, codes, logs)
-        return table
+        return made(cls, scope=scope, codes=codes, logs=logs)
 
     @classmethod
     def _sorted(cls, scope: tuple[Discrete, ...], codes: Ints, logs: Floats) -> Self:

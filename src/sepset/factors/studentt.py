@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, generator, whole
+from sepset.base.frozen import fill
 from sepset.errors import ModelError, NotApplicable
-from sepset.factors.moments import freeze
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -47,7 +47,7 @@ class StudentT:
             raise ModelError(f"A Student t has degrees of freedom > 0; found {degrees!r}.")
         if not (np.isfinite(center).all() and np.isfinite(matrix).all() and (np.linalg.eigvalsh(matrix) > 0).all()):
             raise ModelError("A Student t has a finite location and a positive definite dispersion.")
-        freeze(self, degrees=float(degrees), location=center, dispersion=0.5 * (matrix + matrix.T))
+        fill(self, degrees=float(degrees), location=center, dispersion=0.5 * (matrix + matrix.T))
 
     @property
     def scale(self) -> Floats:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints
 from sepset.base.checks import generator
+from sepset.base.frozen import fill, setters
 from sepset.errors import ModelError, NotClosed
 from sepset.factors import information
 from sepset.factors.algebra import Assignment, arrange, check_size, discrete_scope, num_entries, split, union
@@ -70,12 +71,12 @@ class Table(DiscreteFactor):
 
     def _set(self, scope: tuple[Discrete, ...], flat: Floats, exponent: int, space: Space, bounds: Bits | None) -> None:
         flat.setflags(write=False)
-        _PUT_SCOPE(self, scope)
-        _PUT_FLAT(self, flat)
-        _PUT_EXPONENT(self, exponent)
-        _PUT_SPACE(self, space)
-        _PUT_BITS(self, None)
-        _PUT_BOUNDS(self, bounds)
+        _SET_SCOPE(self, scope)
+        _SET_FLAT(self, flat)
+        _SET_EXPONENT(self, exponent)
+        _SET_SPACE(self, space)
+        _SET_BITS(self, None)
+        _SET_BOUNDS(self, bounds)
 
     @classmethod
     def _make(
@@ -95,12 +96,12 @@ class Table(DiscreteFactor):
     def _single(cls, scope: tuple[Discrete, ...], flat: Floats) -> Table:
         """A linear table of plain numbers that are read-only already: what reading a marginal costs."""
         table: Table = _NEW(cls)
-        _PUT_SCOPE(table, scope)
-        _PUT_FLAT(table, flat)
-        _PUT_EXPONENT(table, 0)
-        _PUT_SPACE(table, "linear")
-        _PUT_BITS(table, None)
-        _PUT_BOUNDS(table, None)
+        _SET_SCOPE(table, scope)
+        _SET_FLAT(table, flat)
+        _SET_EXPONENT(table, 0)
+        _SET_SPACE(table, "linear")
+        _SET_BITS(table, None)
+        _SET_BOUNDS(table, None)
         return table
 
     @classmethod
@@ -233,8 +234,7 @@ class Table(DiscreteFactor):
         """The base-2 logarithms of the smallest positive and the largest value; (0, 0) for a zero table."""
         if self._bits is None:
             ends = _log_ends(self.flat) if self.space == "log" else _linear_ends(self.flat, self.exponent)
-            object.__setattr__(self, "_bits", ends or (0.0, 0.0))
-            object.__setattr__(self, "_bounds", self._bits)
+            fill(self, _bits=ends or (0.0, 0.0), _bounds=ends or (0.0, 0.0))
         return self._bits  # type: ignore[return-value]  # set just above
 
     def _enclosing(self) -> Bits:
@@ -435,9 +435,8 @@ class Table(DiscreteFactor):
 
 
 _NEW = object.__new__
-# Slots are set past the class's own refusal to set attributes; bound once, since tables are made by the thousand.
-_PUT_SCOPE, _PUT_FLAT, _PUT_EXPONENT, _PUT_SPACE, _PUT_BITS, _PUT_BOUNDS = (
-    getattr(Table, name).__set__ for name in ("scope", "flat", "exponent", "space", "_bits", "_bounds")
+_SET_SCOPE, _SET_FLAT, _SET_EXPONENT, _SET_SPACE, _SET_BITS, _SET_BOUNDS = setters(
+    Table, "scope", "flat", "exponent", "space", "_bits", "_bounds"
 )
 
 

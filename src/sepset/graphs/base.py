@@ -14,6 +14,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Ints
 from sepset.base.display import html_text
+from sepset.base.frozen import Frozen, fill, made
 from sepset.base.text import listing, nearest
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.csr import CSR, csr, row, sorted_pairs
@@ -35,7 +36,7 @@ Edge: TypeAlias = tuple[str, str]
 _SHOWN = 8
 
 
-class Graph(ABC):
+class Graph(Frozen, ABC):
     """What the three graphs share: named nodes in order, and edges as sorted arrays of node ids.
 
     Two graphs are equal when they are of one kind and have the same nodes and the same edges, in whatever order.
@@ -48,10 +49,8 @@ class Graph(ABC):
 
     def _fill(self, nodes: tuple[str, ...], directed: Ints, undirected: Ints) -> None:
         """Set nodes and edges, each `[m, 2]` in any order, repetitions allowed; checked here and only here."""
-        state = self.__dict__
-        state["nodes"] = nodes
-        state["_directed"] = sorted_pairs(directed, len(nodes))
-        state["_undirected"] = sorted_pairs(np.sort(undirected, axis=1), len(nodes))
+        lines = sorted_pairs(np.sort(undirected, axis=1), len(nodes))
+        fill(self, nodes=nodes, _directed=sorted_pairs(directed, len(nodes)), _undirected=lines)
         self._check()
 
     def _fill_named(
@@ -64,7 +63,7 @@ class Graph(ABC):
 
     @classmethod
     def _of(cls, nodes: tuple[str, ...], directed: Ints, undirected: Ints) -> Self:
-        graph = object.__new__(cls)
+        graph = made(cls)
         graph._fill(nodes, directed, undirected)
         return graph
 
@@ -86,7 +85,7 @@ class Graph(ABC):
         (('C', 'my node'),)
         """
         stated = parse_statements(text, cls._arrows)
-        graph = object.__new__(cls)
+        graph = made(cls)
         graph._fill_named(stated.nodes, stated.directed, stated.undirected)
         return graph
 
@@ -220,9 +219,6 @@ class Graph(ABC):
     @cached_property
     def _value(self) -> tuple[object, ...]:
         return frozenset(self.nodes), frozenset(self.directed), frozenset(map(frozenset, self.undirected))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"A {type(self).__name__} is immutable; build a new one instead of setting {name!r}.")
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self)._of, (self.nodes, self._directed, self._undirected)

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from sepset.base.frozen import fill
 from sepset.base.text import listing
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.base import each, name_of
@@ -61,9 +62,7 @@ class ClusterGraph:
         pairs = tuple((int(a), int(b)) for a, b in edges)
         _check_edges(pairs, len(scopes))
         shared = (_shared(scopes[a], scopes[b]) for a, b in pairs) if sepsets is None else map(scope_of, sepsets)
-        object.__setattr__(self, "clusters", scopes)
-        object.__setattr__(self, "edges", pairs)
-        object.__setattr__(self, "sepsets", tuple(shared))
+        fill(self, clusters=scopes, edges=pairs, sepsets=tuple(shared))
         self._check()
 
     def _check(self) -> None:

@@ -9,19 +9,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sepset.base.arraytypes import AnyArray, Int32s, Ints
+from sepset.base.arraytypes import Int32s, Ints
+from sepset.base.frozen import read_only
 from sepset.errors import ScopeError
 
 CSR: TypeAlias = tuple[Ints, Int32s]
 
 
-def frozen(array: AnyArray) -> AnyArray:
-    """The array, made read-only."""
-    array.setflags(write=False)
-    return array
-
-
-NO_PAIRS: Ints = frozen(np.empty((0, 2), dtype=np.int64))
+NO_PAIRS: Ints = read_only(np.empty((0, 2), dtype=np.int64))
 
 
 def id_pairs(sources: ArrayLike, targets: ArrayLike, num_nodes: int) -> Ints:
@@ -36,7 +31,7 @@ def sorted_pairs(pairs: Ints, num_nodes: int) -> Ints:
     """The pairs sorted by first, then second id, each once."""
     keys = np.sort(pairs[:, 0] * num_nodes + pairs[:, 1])
     first = np.diff(keys, prepend=-1) > 0
-    return frozen(np.stack(np.divmod(keys[first], max(num_nodes, 1)), axis=1))
+    return read_only(np.stack(np.divmod(keys[first], max(num_nodes, 1)), axis=1))
 
 
 def csr(rows: Ints, columns: Ints, num_nodes: int) -> CSR:
@@ -44,7 +39,7 @@ def csr(rows: Ints, columns: Ints, num_nodes: int) -> CSR:
     indptr = np.zeros(num_nodes + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=num_nodes), out=indptr[1:])
     indices = (np.sort(rows * num_nodes + columns) % max(num_nodes, 1)).astype(np.int32)
-    return frozen(indptr), frozen(indices)
+    return read_only(indptr), read_only(indices)
 
 
 def row(csr: CSR, i: int) -> list[int]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Ints
 from sepset.base.extras import require
+from sepset.base.frozen import read_only
 from sepset.errors import ModelError
 from sepset.graphs.base import Graph, Named, Node, Nodes, text_of, unique_names
 from sepset.graphs.csr import (
@@ -20,7 +21,6 @@ from sepset.graphs.csr import (
     components,
     csr,
     cycle,
-    frozen,
     id_pairs,
     owners,
     pairs_within_rows,
@@ -105,12 +105,12 @@ class DAG(Graph):
     def topological_ids(self) -> Ints:
         """Node ids, parents before children; among several, the first in node order comes first."""
         if (self._directed[:, 0] < self._directed[:, 1]).all():
-            return frozen(np.arange(len(self)))
+            return read_only(np.arange(len(self)))
         order = topological(self.parent_csr, self.child_csr)
         if len(order) < len(self):
             named = " -> ".join(quoted(self.nodes[i]) for i in cycle(self.parent_csr, set(order)))
             raise ModelError(f"The edges contain the directed cycle {named}; remove or reverse one of its edges.")
-        return frozen(np.array(order, dtype=np.int64))
+        return read_only(np.array(order, dtype=np.int64))
 
     @cached_property
     def topological_order(self) -> tuple[str, ...]:

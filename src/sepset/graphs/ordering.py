@@ -17,6 +17,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Int32s, Ints
 from sepset.base.checks import generator, number, whole
+from sepset.base.frozen import fill
 from sepset.base.text import nearest
 from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.graphs.base import name_of
@@ -195,7 +196,7 @@ class GivenOrder:
     order: tuple[str, ...]
 
     def __init__(self, order: Iterable[Node]) -> None:
-        object.__setattr__(self, "order", tuple(map(name_of, order)))
+        fill(self, order=tuple(map(name_of, order)))
 
     def arrange(self, task: OrderingTask) -> Sequence[int]:
         """The node numbers, first eliminated first."""

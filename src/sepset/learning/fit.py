@@ -13,6 +13,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.axes import axes_of, count_steps
 from sepset.base.checks import generator
 from sepset.base.display import Shown, Tabulated
+from sepset.base.frozen import fill
 from sepset.base.text import listing, nearest
 from sepset.data.counts import Counts
 from sepset.data.sources import Weights
@@ -58,9 +59,7 @@ class Fit(Tabulated, Result):
     guarantees: Guarantees = field(default_factory=lambda: {"parameters": Guarantee.EXACT}, kw_only=True)
 
     def __post_init__(self) -> None:
-        trace = np.array(self.trace, dtype=np.float64).reshape(-1)
-        trace.setflags(write=False)
-        object.__setattr__(self, "trace", trace)
+        fill(self, trace=np.array(self.trace, dtype=np.float64).reshape(-1))
 
     @property
     def num_iterations(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -44,10 +45,9 @@ class Predictor:
 
     def reporting(self, report: Callable[[int, int], None]) -> Predictor:
         """The same predictor, which says how far it is: it calls `report` with the rows done and the rows in all."""
-        made = Predictor(self.model)
-        made.__dict__.update(self.__dict__)
-        made._workers = Workers(report=report)
-        return made
+        reporter = copy.copy(self)
+        reporter._workers = Workers(report=report)
+        return reporter
 
     @classmethod
     def of(cls, model: Model | Predictor) -> Predictor:

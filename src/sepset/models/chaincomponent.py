@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.frozen import Frozen, fill
 from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
 from sepset.errors import ModelError, ScopeError
@@ -28,7 +29,7 @@ from sepset.variables.variable import Discrete, listed
 AnyTable = Table | SparseTable
 
 
-class ChainComponent:
+class ChainComponent(Frozen):
     r"""A conditional Gibbs distribution $P(\mathbf K \mid \mathbf U) \propto \prod_i \phi_i$ of one chain component.
 
     Args:
@@ -58,7 +59,7 @@ class ChainComponent:
                 raise ModelError(f"A chain component is made of tables; found {factor!r} of {type(factor).__name__}.")
         scope: tuple[Any, ...] = functools.reduce(union, (f.scope for f in factors), union(own, first))
         parents = scope[len(own) :]
-        self.__dict__.update(variables=own, parents=parents, factors=factors, is_normalized=False)
+        fill(self, variables=own, parents=parents, factors=factors, is_normalized=False)
         self._check()
 
     @classmethod
@@ -67,12 +68,7 @@ class ChainComponent:
         if not isinstance(cpd.child, Discrete) or not all(isinstance(p, Discrete) for p in cpd.parents):
             raise ModelError(f"Chain graphs here are discrete; {cpd!r} is not.")
         factors = (cpd.to_table().table,) if cpd.auxiliaries else cpd.factors()  # type: ignore[attr-defined]
-        made = cls(cpd.child, *factors, given=cpd.parents)  # type: ignore[arg-type]
-        made.__dict__["is_normalized"] = True
-        return made
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"A ChainComponent is immutable; cannot set {name!r}.")
+        return fill(cls(cpd.child, *factors, given=cpd.parents), is_normalized=True)  # type: ignore[arg-type]
 
     def _check(self) -> None:
         if not self.variables:

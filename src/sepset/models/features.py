@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.frozen import fill
 from sepset.errors import ModelError
 from sepset.factors.algebra import check_scope, check_size, num_entries
 from sepset.factors.table import Table
@@ -53,12 +54,7 @@ class Feature:
             values = np.array(function, np.float64)
         if values.shape not in (shape, (num_entries(variables),)) or not np.isfinite(values).all():
             raise ModelError(f"A feature over {[v.name for v in variables]} needs finite numbers of shape {shape}.")
-        values = values.reshape(shape)
-        values.setflags(write=False)
-        put = object.__setattr__
-        put(self, "scope", variables)
-        put(self, "values", values)
-        put(self, "name", name)
+        fill(self, scope=variables, values=values.reshape(shape), name=name)
 
     def factor(self, weight: float) -> Table:
         r"""The factor $e^{w f(\mathbf x)}$."""

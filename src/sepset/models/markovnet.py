@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.frozen import made
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor
 from sepset.factors.block import Block, FactorBlock, Single
@@ -89,8 +90,6 @@ class MarkovNet(NamedModel):
         features: tuple[Feature, ...] = (),
         weights: Floats | None = None,
     ) -> None:
-        numbers = np.zeros(0) if weights is None else weights
-        numbers.setflags(write=False)
         self._fill(
             name,
             notes,
@@ -98,12 +97,12 @@ class MarkovNet(NamedModel):
             blocks=tuple(blocks),
             auxiliaries=auxiliaries,
             features=features,
-            weights=numbers,
+            weights=np.zeros(0) if weights is None else weights,
         )
 
     @classmethod
     def _of(cls, source: MarkovNet, variables: Variables, blocks: Iterable[Block]) -> MarkovNet:
-        net = object.__new__(cls)
+        net = made(cls)
         net._set(variables, blocks, source.auxiliaries, source.name, source.notes)
         return net
 

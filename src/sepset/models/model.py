@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 from sepset.base.display import Shown, Tabulated
+from sepset.base.frozen import Frozen, fill
 from sepset.errors import ModelError
 from sepset.problem import Problem
 from sepset.variables.universe import Variables
@@ -72,7 +73,7 @@ def is_cpd(value: object) -> bool:
     return offers(value, "child", "parents", "auxiliaries", "factors", "sample", "log_probability")
 
 
-class NamedModel(Tabulated):
+class NamedModel(Frozen, Tabulated):
     """What the models here share: lookup by name, a cached problem, immutability, and how they print."""
 
     variables: Variables
@@ -84,7 +85,7 @@ class NamedModel(Tabulated):
         if not isinstance(name, str):
             raise ModelError(f"A model's name is a string; found {name!r}.")
         lines = (notes,) if isinstance(notes, str) else tuple(notes)
-        self.__dict__.update(name=name, notes=lines, **parts)
+        fill(self, name=name, notes=lines, **parts)
 
     @abstractmethod
     def _build(self) -> Problem:
@@ -116,12 +117,6 @@ class NamedModel(Tabulated):
 
     def __bool__(self) -> bool:
         return True
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"A {type(self).__name__} is immutable; build a new one instead of setting {name!r}.")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"A {type(self).__name__} is immutable; cannot delete {name!r}.")
 
     def __repr__(self) -> str:
         title = f"{self.name!r}: " if self.name else ""

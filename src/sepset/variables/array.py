@@ -11,11 +11,12 @@ import numpy as np
 
 from sepset.base.arraytypes import Int32s
 from sepset.base.checks import whole
+from sepset.base.frozen import Frozen, fill, read_only
 from sepset.errors import ArgumentError, ModelError, ScopeError
 from sepset.variables.variable import Discrete, Domain, State, check_name, short_states
 
 
-class VariableArray:
+class VariableArray(Frozen):
     """A lazy array of discrete variables with common states; elements are made when asked for.
 
     >>> spin = Discrete.array("spin", (2, 2), states=(-1, 1))
@@ -33,13 +34,8 @@ class VariableArray:
         sizes = (shape,) if isinstance(shape, numbers.Integral) else tuple(shape)  # type: ignore[arg-type]
         if not sizes:
             raise ModelError(f"The array {name!r} needs a shape of at least one size; found {shape!r}.")
-        put = object.__setattr__
-        put(self, "base", name)
-        put(self, "domain", Domain.of(states, name))
-        put(self, "shape", tuple(whole(f"A size of the array {name!r}", n, error=ModelError) for n in sizes))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Variable arrays are immutable; cannot set {name!r}.")
+        extents = tuple(whole(f"A size of the array {name!r}", n, error=ModelError) for n in sizes)
+        fill(self, base=name, domain=Domain.of(states, name), shape=extents)
 
     @property
     def states(self) -> tuple[State, ...]:
@@ -122,8 +118,7 @@ def grid_pairs(shape: tuple[int, ...], connectivity: int = 1) -> Int32s:
         steps += [{a: 1, b: sign} for a in axes for b in range(a + 1, len(shape)) for sign in (1, -1)]
     parts = [_shifted_pairs(cells, step) for step in steps]
     pairs = np.concatenate(parts) if parts else np.zeros((0, 2), np.int32)
-    pairs.setflags(write=False)
-    return pairs
+    return read_only(pairs)
 
 
 def _shifted_pairs(cells: Int32s, step: Mapping[int, int]) -> Int32s:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.frozen import fill
 from sepset.errors import ScopeError, StateError
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State, VariableLike, Vector
@@ -32,7 +33,7 @@ class Not:
     def __init__(self, *states: State) -> None:
         if not states:
             raise StateError("Not() was given no state. Name at least one state to exclude, as in Not('C').")
-        object.__setattr__(self, "states", states)
+        fill(self, states=states)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Likelihood:
     weights: tuple[float, ...] | Mapping[State, float]
 
     def __init__(self, weights: Sequence[float] | Mapping[State, float] | Floats) -> None:
-        object.__setattr__(self, "weights", dict(weights) if isinstance(weights, Mapping) else _floats(weights))
+        fill(self, weights=dict(weights) if isinstance(weights, Mapping) else _floats(weights))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Soft:
 
     def __init__(self, probabilities: Sequence[float] | Mapping[State, float] | Floats) -> None:
         given = dict(probabilities) if isinstance(probabilities, Mapping) else _floats(probabilities)
-        object.__setattr__(self, "probabilities", given)
+        fill(self, probabilities=given)
 
 
 def _floats(values: Iterable[float]) -> tuple[float, ...]:

@@ -8,6 +8,7 @@ from typing import overload
 import numpy as np
 
 from sepset.base.arraytypes import Ints
+from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.errors import ScopeError
@@ -189,8 +190,7 @@ class Variables(Sequence[Discrete | Vector]):
         """The number of states of each variable; 0 for continuous ones."""
         parts = [_part_cards(part) for part in self.parts]
         cards = np.concatenate(parts) if parts else np.zeros(0, np.int64)
-        cards.setflags(write=False)
-        return cards
+        return read_only(cards)
 
     @lazy
     def all_discrete(self) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, runtime_checkabl
 import numpy as np
 
 from sepset.base.checks import whole
+from sepset.base.frozen import Frozen, fill, setters
 from sepset.base.text import listing, nearest
 from sepset.errors import ModelError, StateError
 
@@ -138,7 +139,7 @@ class Variable(Protocol):
         """Whether its domain is finite."""
 
 
-class _Named:
+class _Named(Frozen):
     """Structured names, equality, hashing and slices, shared by the three kinds of variable."""
 
     __slots__ = ("_hash", "base", "index", "lag", "name", "part")
@@ -151,22 +152,15 @@ class _Named:
 
     def _init(self, base: str, index: tuple[int, ...], lag: int, domain: object, part: str = "") -> None:
         check_name(base)
-        put = object.__setattr__
-        put(self, "base", base)
-        put(self, "index", index)
-        put(self, "lag", lag)
-        put(self, "part", part)
-        put(self, "name", display_name(base, index, lag, part))
-        put(self, "_hash", hash((type(self).__name__, base, index, lag, part, domain)))
+        _SET_BASE(self, base)
+        _SET_INDEX(self, index)
+        _SET_LAG(self, lag)
+        _SET_PART(self, part)
+        _SET_NAME(self, display_name(base, index, lag, part))
+        _SET_HASH(self, hash((type(self).__name__, base, index, lag, part, domain)))
 
     def _domain_key(self) -> object:
         raise NotImplementedError
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Variables are immutable; cannot set {name!r} on {self!r}.")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"Variables are immutable; cannot delete {name!r} of {self!r}.")
 
     def __hash__(self) -> int:
         return self._hash
@@ -207,8 +201,8 @@ class Discrete(_Named):
         part: str = "",
     ) -> None:
         domain = states if isinstance(states, Domain) else Domain.of(states, str(name))
-        object.__setattr__(self, "domain", domain)
-        object.__setattr__(self, "num_states", len(domain.states))
+        _SET_DOMAIN(self, domain)
+        _SET_NUM_STATES(self, len(domain.states))
         self._init(name, index, lag, domain, part)
 
     @staticmethod
@@ -300,7 +294,7 @@ class Vector(_Named):
 
     def __init__(self, name: str, size: int, *, index: tuple[int, ...] = (), lag: int = 0) -> None:
         size = whole(f"The dimension of {name!r}", size, least=1, error=ModelError)
-        object.__setattr__(self, "size", size)
+        fill(self, size=size)
         self._init(name, index, lag, size)
 
     @property
@@ -371,4 +365,8 @@ def listed(variables: OneVariable | Iterable[OneVariable]) -> list[OneVariable]:
     return [variables] if isinstance(variables, _ONE) else list(variables)
 
 
+_SET_BASE, _SET_INDEX, _SET_LAG, _SET_PART, _SET_NAME, _SET_HASH = setters(
+    _Named, "base", "index", "lag", "part", "name", "_hash"
+)
+_SET_DOMAIN, _SET_NUM_STATES = setters(Discrete, "domain", "num_states")
 _ONE = (str, Discrete, Vector)  # a tuple is tested twice as fast as a union

@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, check_positive, finite_array, generator, whole
+from sepset.base.frozen import fill, made
 from sepset.cpds.priors.gaussian import Data, NormalGamma, summary
 from sepset.cpds.priors.lineroots import absorbed, log_det, precisions_of, root_of, spreads
 from sepset.cpds.priors.multivariate import LinearNormalGamma, NormalInverseWishart, wishart_roots, with_one
 from sepset.cpds.scatter import Scatter
 from sepset.errors import ModelError
-from sepset.factors.moments import freeze
 from sepset.factors.studentt import StudentT
 
 
@@ -75,13 +75,13 @@ class LinearNormalInverseWishart:
 
     def _set(self, mean: Floats, root: Floats, degrees: float, scale: Floats) -> None:
         scale = 0.5 * (scale + scale.T)
-        freeze(self, mean=mean, precision=root.T @ root, degrees=degrees, scale=scale, root=root)
+        fill(self, mean=mean, precision=root.T @ root, degrees=degrees, scale=scale, root=root)
 
     @classmethod
     def _made(cls, mean: Floats, root: Floats, degrees: float, scale: Floats) -> LinearNormalInverseWishart:
-        made = cls.__new__(cls)
-        made._set(mean, root, degrees, scale)
-        return made
+        prior = made(cls)
+        prior._set(mean, root, degrees, scale)
+        return prior
 
     @classmethod
     def of(cls, prior: AnyConjugate) -> LinearNormalInverseWishart:

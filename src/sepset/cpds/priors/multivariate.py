@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, check_positive, finite_array, generator, whole
+from sepset.base.frozen import fill, made
 from sepset.cpds.priors.gaussian import LOG_2PI, Data, log_gamma_ratio, summary
 from sepset.cpds.priors.lineroots import absorbed, log_det, precisions_of, root_of, spreads
 from sepset.errors import DataError, ModelError
-from sepset.factors.moments import freeze
 from sepset.factors.studentt import StudentT
 
 
@@ -59,7 +59,7 @@ class NormalInverseWishart:
         matrix = matrix.reshape(size, size)
         root_of("NormalInverseWishart", matrix)
         matrix = 0.5 * (matrix + matrix.T)
-        freeze(self, mean=center, strength=float(strength), degrees=float(degrees), scale=matrix)
+        fill(self, mean=center, strength=float(strength), degrees=float(degrees), scale=matrix)
 
     def update(self, data: Data) -> NormalInverseWishart:
         """The posterior after these rows."""
@@ -142,7 +142,7 @@ class LinearNormalGamma:
         check_positive("LinearNormalGamma", shape=shape, rate=rate)
         matrix = precisions_of("LinearNormalGamma", precision, len(center))
         root = root_of("LinearNormalGamma", matrix)
-        freeze(self, mean=center, precision=0.5 * (matrix + matrix.T), shape=float(shape), rate=float(rate), root=root)
+        fill(self, mean=center, precision=0.5 * (matrix + matrix.T), shape=float(shape), rate=float(rate), root=root)
 
     def update(self, data: Data) -> LinearNormalGamma:
         r"""The posterior after these rows $(\mathbf u, x)$.
@@ -159,9 +159,7 @@ class LinearNormalGamma:
     @classmethod
     def from_root(cls, mean: Floats, root: Floats, shape: float, rate: float) -> LinearNormalGamma:
         r"""The prior of precision $R^\top R$, which the root holds where the product would lose its digits."""
-        made = cls.__new__(cls)
-        freeze(made, mean=mean.copy(), precision=root.T @ root, shape=shape, rate=rate, root=root.copy())
-        return made
+        return made(cls, mean=mean.copy(), precision=root.T @ root, shape=shape, rate=rate, root=root.copy())
 
     def predictive(self, parents: ArrayLike = ()) -> StudentT:
         r"""The child at these parents: Student t, $2a$ degrees, squared scale $(b/a)(1 + z^\top\Lambda^{-1}z)$."""

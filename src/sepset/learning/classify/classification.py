@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints, Objects
+from sepset.base.frozen import fill
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.lineargaussian import LinearGaussian
@@ -69,8 +70,7 @@ class Classifier:
         found = model.variables[target]
         if not isinstance(found, Discrete):
             raise ScopeError(f"A classifier's target is discrete; {found.name!r} is not.")
-        object.__setattr__(self, "model", model)
-        object.__setattr__(self, "target", found)
+        fill(self, model=model, target=found)
 
     @cached_property
     def features(self) -> tuple[AnyVariable, ...]:

@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints, Objects
 from sepset.base.checks import number
+from sepset.base.frozen import fill
 from sepset.base.text import listing
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
-from sepset.factors.moments import freeze
 from sepset.learning.classify.classification import OnImpossible, log_posteriors
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
@@ -60,7 +60,7 @@ class MultinomialNaiveBayes:
     ) -> None:
         prior = TableCPD(target, class_probabilities).values
         words = TableCPD(word, word_probabilities, given=target).values
-        freeze(self, target=target, word=word, class_probabilities=prior, word_probabilities=words)
+        fill(self, target=target, word=word, class_probabilities=prior, word_probabilities=words)
 
     def log_probabilities(self, counts: CountMatrix, *, on_impossible: OnImpossible = "raise") -> Floats:
         """The log posterior of the class of every document, one column a class.

@@ -17,6 +17,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyInts, Floats
 from sepset.base.checks import one_of
 from sepset.base.display import Shown, Tabulated
+from sepset.base.frozen import read_only
 from sepset.base.progress import Bar
 from sepset.base.text import nearest
 from sepset.data.dataset import Dataset
@@ -362,8 +363,7 @@ def evaluate(model: Model | Predictor, data: object, *losses: Loss, progress: bo
         for loss in losses or (LogLoss(),):
             _check_loss(loss, found)
             values = np.asarray(loss.rows(predictor.reporting(bar.report), rows), np.float64)
-            values.setflags(write=False)
-            found[loss.name] = Risk(loss.name, values, weights_of(rows))
+            found[loss.name] = Risk(loss.name, read_only(values), weights_of(rows))
     return Evaluation(found)
 
 

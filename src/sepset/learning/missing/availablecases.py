@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.frozen import fill
 from sepset.cpds.cpd import CPD
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
@@ -68,8 +69,7 @@ class AvailableCases:
         unseen: object = "raise",
     ) -> None:
         check_policy(unseen)
-        for name, value in (("given", tuple(listed(given))), ("form", form), ("prior", prior), ("unseen", unseen)):
-            object.__setattr__(self, name, value)
+        fill(self, given=tuple(listed(given)), form=form, prior=prior, unseen=unseen)
 
     def __repr__(self) -> str:
         return shown(self)

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, Bools
 from sepset.base.checks import generator
+from sepset.base.frozen import fill
 from sepset.base.text import listing, nearest
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
@@ -61,8 +62,7 @@ class Hiding:
 
     def __init__(self, probability: Probability, given: VariableLike | Iterable[VariableLike] = ()) -> None:
         several = tuple(listed(given))
-        object.__setattr__(self, "probability", probability)
-        object.__setattr__(self, "given", several)
+        fill(self, probability=probability, given=several)
         if callable(probability) and not several:
             raise ModelError("A probability that is a function needs columns to depend on: say given=.")
         if isinstance(probability, int | float) and not 0.0 <= probability <= 1.0:

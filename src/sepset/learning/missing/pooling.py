@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import fraction
+from sepset.base.frozen import read_only
 from sepset.errors import DataError
 
 
@@ -119,9 +120,7 @@ def pool_estimates(
 
 
 def _frozen(values: ArrayLike) -> Floats:
-    array = np.array(values, np.float64)
-    array.setflags(write=False)
-    return array
+    return read_only(np.array(values, np.float64))
 
 
 def _freedom(m: int, within: Floats, between: Floats, complete: float | None) -> Floats:
