@@ -13,6 +13,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import number
+from sepset.base.logarithms import log_sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +38,6 @@ class Semiring:
 
     def __str__(self) -> str:
         return self.name
-
-
-def log_sum(values: Floats, axis: int) -> Floats:
-    r"""$\log \sum_i e^{v_i}$ without overflow; the empty or all $-\infty$ sum is $-\infty$."""
-    if values.shape[axis] == 0:
-        return np.full(np.delete(values.shape, axis), -np.inf)
-    top = values.max(axis=axis)
-    shift = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        total = np.log(np.exp(values - np.expand_dims(shift, axis)).sum(axis=axis))
-    return np.asarray(total + shift)
 
 
 def _sum(values: Floats, axis: int) -> Floats:

@@ -22,6 +22,9 @@ T = TypeVar("T")
 LISTEN = 0.1
 """Seconds between looks for Ctrl-C while waiting: a signal that another thread is given does not wake the caller."""
 
+NEVER: Bytes = np.zeros(1, dtype=np.uint8)
+"""The flag of work that is not to be cancelled: kernels read it, and nothing writes it."""
+
 
 def num_threads(threads: int | None) -> int:
     """The number of threads asked for, or one for each processor.
@@ -254,5 +257,5 @@ def interruptible(task: Callable[[Bytes], T]) -> T:
     3
     """
     if threading.current_thread() is not threading.main_thread():
-        return task(np.zeros(1, dtype=np.uint8))
+        return task(NEVER)
     return next(in_order([task], 1))

@@ -20,10 +20,11 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import generator
 from sepset.base.frozen import fill, made
+from sepset.base.logarithms import log_sum
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.parzen import Samples, best_width, chunks, log_kernels, log_normalized, log_sum
+from sepset.cpds.parzen import Samples, best_width, chunks, log_kernels, log_normalized
 from sepset.cpds.regression import least_squares
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, check_scope, find, num_entries
@@ -168,7 +169,7 @@ class KernelCPD:
                 x = points[at[part]]
                 shares = self._log_shares(int(c), x[:, :split])
                 shares = log_normalized(shares) if given_parents else shares - total
-                logs[at[part]] = log_sum(shares + log_kernels(x[:, split:], stored[:, split:], width[split:]))
+                logs[at[part]] = log_sum(shares + log_kernels(x[:, split:], stored[:, split:], width[split:]), 1)
         return logs
 
     def _points(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:

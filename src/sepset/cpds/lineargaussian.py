@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.frozen import fill, made
+from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.moments import Scatters
@@ -25,7 +26,7 @@ from sepset.cpds.shrinkage import penalized_line
 from sepset.data.centered import check_range
 from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, axis_of, check_scope, find, num_entries
-from sepset.factors.canonical import LOG_2PI, Cholesky, Forms
+from sepset.factors.canonical import Cholesky, Forms
 from sepset.factors.coordinates import check_finite, columns, entries, matrix, places, shaped, states_of, width
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.hybrid import CanonicalTable, simplest

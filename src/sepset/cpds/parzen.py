@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.frozen import fill, read_only
+from sepset.base.logarithms import LOG_2PI, log_sum
 from sepset.cpds.scatter import Scatter
 from sepset.errors import DataError
 
@@ -98,19 +99,7 @@ def log_kernels(at: Floats, points: Floats, width: Floats) -> Floats:
     for i, alpha in enumerate(width):
         apart = (at[:, i, None] - points[:, i]) / alpha
         total -= 0.5 * apart * apart
-    return np.asarray(total - np.log(width).sum() - 0.5 * len(width) * math.log(2.0 * math.pi))
-
-
-def log_sum(logs: Floats) -> Floats:
-    r"""$\log\sum_m e^{l_m}$ of each row.
-
-    >>> log_sum(np.array([[-2000.0, -2000.0]])).round(6).tolist()
-    [-1999.306853]
-    """
-    top = logs.max(axis=1, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.exp(logs - top).sum(axis=1)) + top[:, 0])
+    return np.asarray(total - np.log(width).sum() - 0.5 * len(width) * LOG_2PI)
 
 
 def log_normalized(logs: Floats) -> Floats:
@@ -156,7 +145,7 @@ def held_out_log_likelihood(samples: Samples, width: Floats, split: int, folds: 
             scored = other.any(axis=1)
             x, share = points[part][scored], np.where(other, log_weights, -np.inf)[scored]
             above = log_normalized(share + log_kernels(x[:, :split], points[:, :split], width[:split]))
-            score = log_sum(above + log_kernels(x[:, split:], points[:, split:], width[split:]))
+            score = log_sum(above + log_kernels(x[:, split:], points[:, split:], width[split:]), 1)
             total += float(weights[part][scored] @ score)
     return total
 

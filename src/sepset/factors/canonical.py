@@ -16,9 +16,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.frozen import read_only
-from sepset.semiring import log_sum
+from sepset.base.logarithms import LOG_2PI, log_sum
 
-LOG_2PI = float(np.log(2.0 * np.pi))
 EPS = float(np.finfo(np.float64).eps)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.frozen import fill, made
+from sepset.base.logarithms import log_sum
 from sepset.base.text import listing
 from sepset.errors import ModelError, NotClosed, ScopeError, TooLarge
 from sepset.factors.algebra import (
@@ -42,7 +43,7 @@ from sepset.factors.gaussian import CanonicalGaussian, GaussianConditional, chec
 from sepset.factors.labels import conditional, short
 from sepset.factors.moments import Gaussian, GaussianMixture
 from sepset.factors.table import NUMBER, Table
-from sepset.semiring import SUM, Semiring, log_sum
+from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
 AGREEMENT = 1e-12

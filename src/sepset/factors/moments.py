@@ -13,10 +13,11 @@ from sepset.base.arraytypes import Floats
 from sepset.base.checks import generator
 from sepset.base.extras import require
 from sepset.base.frozen import fill, made
+from sepset.base.logarithms import LOG_2PI, log_sum
 from sepset.base.text import listing
 from sepset.errors import ImpossibleEvidence, ModelError, NotClosed, ScopeError
 from sepset.factors.algebra import Assignment, axis_of
-from sepset.factors.canonical import LOG_2PI, Cholesky, merged, symmetric
+from sepset.factors.canonical import Cholesky, merged, symmetric
 from sepset.factors.coordinates import (
     check_finite,
     check_symmetric,
@@ -30,7 +31,6 @@ from sepset.factors.coordinates import (
     width,
 )
 from sepset.factors.labels import short
-from sepset.semiring import log_sum
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
 if TYPE_CHECKING:

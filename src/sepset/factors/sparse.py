@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints
 from sepset.base.frozen import fill, made
+from sepset.base.logarithms import log_sum
 from sepset.errors import ModelError, NotClosed, StateError
 from sepset.factors import information
 from sepset.factors.algebra import (
@@ -31,7 +32,7 @@ from sepset.factors.conditional import SparseConditional
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.rows import in_order, join, ranks, reduce_groups, starts
 from sepset.factors.table import NUMBER, Table
-from sepset.semiring import MAX, SUM, Semiring, log_sum
+from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.variable import Discrete, State, VariableLike
 
 Rule: TypeAlias = Callable[..., State] | Mapping[Any, State]

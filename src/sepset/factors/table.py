@@ -16,12 +16,13 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import AnyInts, Floats, Ints
 from sepset.base.checks import generator
 from sepset.base.frozen import fill, setters
+from sepset.base.logarithms import LN2, log_sum
 from sepset.errors import ModelError, NotClosed
 from sepset.factors import information
 from sepset.factors.algebra import Assignment, arrange, check_size, discrete_scope, num_entries, split, union
 from sepset.factors.conditional import TableConditional
 from sepset.factors.discrete import DiscreteFactor
-from sepset.semiring import MAX, SUM, Semiring, log_sum
+from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.variable import Discrete, State, VariableLike
 
 Space: TypeAlias = Literal["linear", "log"]
@@ -36,7 +37,6 @@ SAFE_BITS = 1000.0
 MAX_AXES = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32
 """The most axes a NumPy array may have; tables with more keep their values flat."""
 
-LN2 = math.log(2.0)
 NUMBER = (int, float, np.floating, np.integer)
 
 

@@ -19,6 +19,7 @@ from sepset.base.arraytypes import Floats, Int32s, Ints
 from sepset.base.checks import generator, number, whole
 from sepset.base.frozen import fill
 from sepset.base.text import nearest
+from sepset.base.threads import NEVER
 from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.graphs.base import name_of
 from sepset.graphs.elimination import Cards, EliminationOrder, card_list, eliminate_graph
@@ -304,7 +305,6 @@ DEFAULT_ORDER = Portfolio()
 # Up to this many nodes one order is tried first, simplicial nodes and all.
 _SMALL = 100
 _FILL = np.array([1.0, 0.0])
-_NEVER = np.zeros(1, np.uint8)
 
 
 def _spent(work: int, step: int) -> float:
@@ -416,7 +416,7 @@ def _run(
     """One compiled greedy pass: the order, log2 of its total table size, and the work done."""
     from sepset.kernels.graphs.ordering import greedy_order
 
-    return greedy_order(task.indptr, task.indices, weight, logs, task.group, mix, bias, tie, limit, _NEVER)
+    return greedy_order(task.indptr, task.indices, weight, logs, task.group, mix, bias, tie, limit, NEVER)
 
 
 def _simplicial(task: OrderingTask) -> Ints:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sepset.base.threads import NEVER
 from sepset.errors import TooLarge
 from sepset.graphs.graph import UndirectedGraph, connected_components
 from sepset.graphs.ordering import MinFill, MinNeighbors, Portfolio, elimination_order
@@ -129,4 +130,4 @@ def _has_width(rows: dict[int, set[int]], k: int) -> bool:
     number = {v: i for i, v in enumerate(rows)}
     masks = np.array([sum(1 << number[u] for u in rows[v]) for v in rows], dtype=np.int64)
     seen = np.zeros((1 << len(rows)) // 8 + 1, np.uint8)
-    return bool(has_width(masks, k, seen, np.zeros(1, np.uint8)) == 1)
+    return bool(has_width(masks, k, seen, NEVER) == 1)

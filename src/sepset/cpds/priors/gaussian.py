@@ -20,13 +20,12 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, check_finite, check_positive, generator, whole
+from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.scatter import Scatter
 from sepset.errors import DataError
 from sepset.factors.studentt import StudentT
 
 Data: TypeAlias = Scatter | ArrayLike
-
-LOG_2PI = math.log(2.0 * math.pi)
 
 
 @runtime_checkable

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, check_positive, finite_array, generator, whole
 from sepset.base.frozen import fill, made
-from sepset.cpds.priors.gaussian import LOG_2PI, Data, log_gamma_ratio, summary
+from sepset.base.logarithms import LOG_2PI
+from sepset.cpds.priors.gaussian import Data, log_gamma_ratio, summary
 from sepset.cpds.priors.lineroots import absorbed, log_det, precisions_of, root_of, spreads
 from sepset.errors import DataError, ModelError
 from sepset.factors.studentt import StudentT

@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from sepset.base.threads import NEVER
 from sepset.errors import ModelError
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import OrderingMethod, OrderingTask, elimination_order
@@ -130,11 +131,11 @@ class LeastFill:
         """The node numbers, first eliminated first."""
         from sepset.kernels.graphs.ordering import greedy_order
 
-        logs, never = task.logs, np.zeros(1, np.uint8)
+        logs = task.logs
         # The smaller table decides only between equal numbers of fill edges.
         mix, bias = (np.array([1.0, _TIE]), _TIE * logs) if self.fill else (np.array([0.0, 1.0]), logs)
         even, numbers = np.ones(len(logs)), np.arange(len(logs), dtype=np.float64)
-        order, *_ = greedy_order(task.indptr, task.indices, even, logs, task.group, mix, bias, numbers, np.inf, never)
+        order, *_ = greedy_order(task.indptr, task.indices, even, logs, task.group, mix, bias, numbers, np.inf, NEVER)
         return [int(i) for i in order]
 
 

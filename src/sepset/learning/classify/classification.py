@@ -20,13 +20,13 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints, Objects
 from sepset.base.frozen import fill
+from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.data.dataset import Dataset
 from sepset.errors import ImpossibleEvidence, ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns
-from sepset.factors.canonical import LOG_2PI
 from sepset.factors.coordinates import entries, matrix
 from sepset.learning.predictor import Predictor, over, remedy
 from sepset.models.bayesnet import BayesNet

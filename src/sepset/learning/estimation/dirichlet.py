@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.logarithms import log_sum
 from sepset.cpds.cpd import CPD
 from sepset.cpds.parameters import Multinomials
 from sepset.cpds.priors.dirichlet import DirichletMixture, pseudo_counts_of
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.factors.algebra import Columns, find
-from sepset.learning.estimation.predictive import log_evidence, log_sum, log_urn
+from sepset.learning.estimation.predictive import log_evidence, log_urn
 from sepset.variables.variable import Discrete
 
 
@@ -85,7 +86,7 @@ class Dirichlets:
         if len(self.prior) == 1:
             return np.zeros((int(self.groups.max(initial=-1)) + 1, 1))
         joint = np.log(self.prior_weights) + log_evidence(self.prior, self.counts, self.groups)
-        return np.asarray(joint - log_sum(joint)[:, None])
+        return np.asarray(joint - log_sum(joint, -1)[:, None])
 
     @property
     def weights(self) -> Floats:
@@ -119,7 +120,7 @@ class Dirichlets:
                 "probability. Use positive pseudo-counts."
             )
         logs = np.log(self.prior_weights) + log_evidence(self.prior, self.counts, self.groups)
-        return float(log_sum(logs).sum()) - float(self.counts @ np.log(self.cells.multiplicities))
+        return float(log_sum(logs, -1).sum()) - float(self.counts @ np.log(self.cells.multiplicities))
 
     def updated(self, counts: Floats) -> Dirichlets:
         """The posterior after more rows."""
@@ -139,7 +140,7 @@ class Dirichlets:
         """The log probability of more rows after those already seen."""
         self._shares()
         logs = self.log_weights + log_evidence(self.alphas, counts, self.groups)
-        return float(log_sum(logs).sum()) - float(counts @ np.log(self.cells.multiplicities))
+        return float(log_sum(logs, -1).sum()) - float(counts @ np.log(self.cells.multiplicities))
 
     def mean_cpds(self) -> tuple[CPD, ...]:
         """The CPDs with expected probabilities."""
@@ -196,7 +197,7 @@ class Dirichlets:
         for i, alpha in enumerate(self.alphas):
             terms = xlogy(alpha - shift, masses) - gammaln(alpha)
             logs[:, i] = np.bincount(self.groups, weights=terms) + gammaln(self._sums[i])
-        return float(log_sum(logs + self.log_weights).sum())
+        return float(log_sum(logs + self.log_weights, -1).sum())
 
     def names(self) -> Iterator[tuple[Discrete, Any, dict[str, Any]]]:
         """Every parameter as the child, its state and the states of its parents; shared ones under each child."""

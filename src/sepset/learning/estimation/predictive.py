@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import finite_array
+from sepset.base.logarithms import log_sum
 from sepset.errors import ModelError
 
 
@@ -65,18 +66,6 @@ def log_evidence(alphas: Floats, counts: Floats, groups: Ints) -> Floats:
     return found
 
 
-def log_sum(logs: Floats) -> Floats:
-    """The logarithm of the sum of exponentials over the last axis.
-
-    >>> log_sum(np.log([[1.0, 1.0]])).round(6).tolist()
-    [0.693147]
-    """
-    top = logs.max(axis=-1, keepdims=True)
-    safe = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.exp(logs - safe).sum(axis=-1)) + safe[..., 0])
-
-
 def log_urn(alphas: Floats, log_weights: Floats, groups: Ints, uses: Ints) -> Floats:
     r"""The log probability of each row, where row $m$ uses the parameters `uses[m]`, some perhaps twice.
 
@@ -103,5 +92,5 @@ def log_urn(alphas: Floats, log_weights: Floats, groups: Ints, uses: Ints) -> Fl
         first = ~(where[:, :j] == where[:, j : j + 1]).any(axis=1)
         same = where[:, j:] == where[:, j : j + 1]
         together = (logs[:, j:] * same[:, :, None]).sum(axis=1) + log_weights[where[:, j]]
-        total += np.where(first, log_sum(together), 0.0)
+        total += np.where(first, log_sum(together, -1), 0.0)
     return total

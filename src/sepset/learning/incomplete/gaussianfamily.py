@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.lineargaussian import LinearGaussian, joint_gaussian
 from sepset.cpds.moments import Scatters
@@ -16,7 +17,6 @@ from sepset.cpds.priors.dirichlet import RowPrior
 from sepset.cpds.scatter import Scatter
 from sepset.errors import NotClosed
 from sepset.factors.algebra import Columns
-from sepset.factors.canonical import LOG_2PI
 from sepset.factors.coordinates import matrix, places
 from sepset.learning.estimation.linepriors import conjugate_for, flat_prior, is_conjugate, posterior_of
 from sepset.learning.estimation.regression import at_variances, mode_of
