@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import integrate
 
 from sepset.errors import ModelError
-from sepset.learning.estimation.predictive import log_polya, log_urn
+from sepset.learning.estimation.predictive import log_evidence, log_polya, log_urn
 from support.tolerances import CLOSE
 
 alphas = st.lists(st.floats(0.05, 20.0), min_size=1, max_size=4)
@@ -84,3 +84,7 @@ def test_rows_sum_to_one_and_are_exchangeable():
     by_use = {tuple(u): p for u, p in zip(uses.tolist(), found, strict=True)}
     for use, p in by_use.items():
         assert p == pytest.approx(by_use[tuple(sorted(use))])
+
+
+def test_evidence_of_nothing():
+    np.testing.assert_array_equal(log_evidence(np.ones((1, 2)), np.zeros(2), np.array([0, 1])), [[0.0], [0.0]])
