@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, NotApplicable
@@ -48,7 +48,7 @@ class Empirical:
             raise DataError("An empirical distribution needs rows that count; there are none.")
         self.total = float(total)
 
-    @cached_property
+    @lazy
     def probabilities(self) -> Floats:
         """The probability of each distinct row."""
         assert self.rows.weights is not None

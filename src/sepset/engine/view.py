@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sepset.base.frozen import Frozen, fill
+from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset
 from sepset.inference.compiled.engine import PreparedTables
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
@@ -67,7 +67,7 @@ class Observed(Frozen):
         """The marginal of every variable; observed ones are point masses."""
         return self._marginals
 
-    @cached_property
+    @lazy
     def _marginals(self) -> Marginals:
         return self.engine.marginals(self.given)
 
@@ -82,11 +82,11 @@ class Observed(Frozen):
             return self.engine.query(targets, self.given)
         return self.engine._query(targets, self._evidence, joints.query)
 
-    @cached_property
+    @lazy
     def _evidence(self) -> Evidence:
         return self.engine._evidence(self.given)
 
-    @cached_property
+    @lazy
     def _joints(self) -> ManyJoints | None:
         prepared = self.engine.prepared
         return ManyJoints(prepared, self._evidence) if isinstance(prepared, PreparedTables) else None
@@ -95,7 +95,7 @@ class Observed(Frozen):
         """The logarithm of the probability of the findings; -inf where they are impossible."""
         return self._log_probability
 
-    @cached_property
+    @lazy
     def _log_probability(self) -> LogProbability:
         return self.engine.log_probability(self.given)
 

@@ -6,7 +6,6 @@ import itertools
 from abc import ABC
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from types import MappingProxyType
 from typing import Protocol, Self, TypeAlias, cast
 
@@ -15,6 +14,7 @@ import numpy as np
 from sepset.base.arraytypes import Ints
 from sepset.base.display import html_text
 from sepset.base.frozen import Frozen, fill, made
+from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.csr import CSR, csr, row, sorted_pairs
@@ -89,17 +89,17 @@ class Graph(Frozen, ABC):
         graph._fill_named(stated.nodes, stated.directed, stated.undirected)
         return graph
 
-    @cached_property
+    @lazy
     def index(self) -> Mapping[str, int]:
         """Each node's position in `nodes`."""
         return MappingProxyType({name: i for i, name in enumerate(self.nodes)})
 
-    @cached_property
+    @lazy
     def directed(self) -> tuple[Edge, ...]:
         """The directed edges, sorted by node order."""
         return self._names_of(self._directed)
 
-    @cached_property
+    @lazy
     def undirected(self) -> tuple[Edge, ...]:
         """The undirected edges, each in node order, sorted by node order."""
         return self._names_of(self._undirected)
@@ -114,23 +114,23 @@ class Graph(Frozen, ABC):
         """The number of edges."""
         return len(self._directed) + len(self._undirected)
 
-    @cached_property
+    @lazy
     def parent_csr(self) -> CSR:
         """The parents of every node id as `(indptr, indices)`, each row sorted."""
         return csr(self._directed[:, 1], self._directed[:, 0], len(self))
 
-    @cached_property
+    @lazy
     def child_csr(self) -> CSR:
         """The children of every node id as `(indptr, indices)`, each row sorted."""
         return csr(self._directed[:, 0], self._directed[:, 1], len(self))
 
-    @cached_property
+    @lazy
     def neighbor_csr(self) -> CSR:
         """The undirected neighbors of every node id as `(indptr, indices)`, each row sorted."""
         left, right = self._undirected.T
         return csr(np.concatenate([left, right]), np.concatenate([right, left]), len(self))
 
-    @cached_property
+    @lazy
     def adjacent_csr(self) -> CSR:
         """The nodes joined to every node id by an edge of any kind, as `(indptr, indices)`, each row sorted."""
         left, right = np.concatenate([self._directed, self._undirected]).T
@@ -216,7 +216,7 @@ class Graph(Frozen, ABC):
     def __hash__(self) -> int:
         return hash(self._value)
 
-    @cached_property
+    @lazy
     def _value(self) -> tuple[object, ...]:
         return frozenset(self.nodes), frozenset(self.directed), frozenset(map(frozenset, self.undirected))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Ints
 from sepset.base.extras import require
 from sepset.base.frozen import read_only
+from sepset.base.lazy import lazy
 from sepset.errors import ModelError
 from sepset.graphs.base import Graph, Named, Node, Nodes, text_of, unique_names
 from sepset.graphs.csr import (
@@ -101,7 +101,7 @@ class DAG(Graph):
         """The children of `node`, in node order."""
         return self._row(self.child_csr, node)
 
-    @cached_property
+    @lazy
     def topological_ids(self) -> Ints:
         """Node ids, parents before children; among several, the first in node order comes first."""
         if (self._directed[:, 0] < self._directed[:, 1]).all():
@@ -112,7 +112,7 @@ class DAG(Graph):
             raise ModelError(f"The edges contain the directed cycle {named}; remove or reverse one of its edges.")
         return read_only(np.array(order, dtype=np.int64))
 
-    @cached_property
+    @lazy
     def topological_order(self) -> tuple[str, ...]:
         """The nodes, parents before children; among several, the first in node order comes first."""
         return tuple(self.nodes[i] for i in self.topological_ids.tolist())
@@ -276,7 +276,7 @@ class MixedGraph(Graph):
         """
         return self._component_order is not None
 
-    @cached_property
+    @lazy
     def _component_order(self) -> list[list[int]] | None:
         groups = components(self.neighbor_csr)
         sources, targets = owners(groups)[self._directed].T

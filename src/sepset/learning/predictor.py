@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.suggestions import column_names
@@ -58,11 +58,11 @@ class Predictor:
         kept: Predictor = model.problem().kept.setdefault(cls, made)
         return kept if kept.model is model else made
 
-    @cached_property
+    @lazy
     def _prepared(self) -> Any:
         return CliqueTree().prepare(self.model.problem())
 
-    @cached_property
+    @lazy
     def _log_total(self) -> float:
         return 0.0 if self.model.problem().is_normalized else float(self._prepared.log_partition(Evidence()))
 

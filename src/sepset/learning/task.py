@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import row_weights
+from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
@@ -75,14 +75,14 @@ class Task:
     progress: bool | None = None
     checkpoint: str | os.PathLike[str] | None = None
 
-    @cached_property
+    @lazy
     def is_stored(self) -> bool:
         """Whether the rows stay where they are (a lazy frame, a file) until somebody asks for the dataset."""
         if isinstance(self.source, str | os.PathLike):
             return True
         return not isinstance(self.source, Dataset) and is_lazy(self.source)
 
-    @cached_property
+    @lazy
     def dataset(self) -> Dataset:
         """The rows over the network's variables, in its order; variables without a column are wholly missing."""
         rows = bind(self.source, self.template.variables, self.weights)

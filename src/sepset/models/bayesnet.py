@@ -6,13 +6,13 @@ $$P(x_1, \dots, x_n) = \prod_i P(x_i \mid \mathbf{pa}_i)$$
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import generator
+from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
@@ -107,7 +107,7 @@ class BayesNet(NamedModel):
         """The number of free parameters; tied CPDs count once."""
         return sum({cpd.block: cpd.num_parameters for cpd in self.cpds}.values())
 
-    @cached_property
+    @lazy
     def _ancestral(self) -> tuple[CPD, ...]:
         return tuple(self._by_name[n] for n in self.dag.topological_order)
 

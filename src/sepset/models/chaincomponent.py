@@ -10,13 +10,13 @@ import functools
 import itertools
 import operator
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.frozen import Frozen, fill
+from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
 from sepset.errors import ModelError, ScopeError
@@ -84,7 +84,7 @@ class ChainComponent(Frozen):
             shown = " and ".join(f"({', '.join(g)})" for g in groups[:2])
             raise ModelError(f"{self!r} is not connected by its factors: {shown}. Make each part a component.")
 
-    @cached_property
+    @lazy
     def graph(self) -> UndirectedGraph:
         """The undirected graph inside the component."""
         own = {v.name for v in self.variables}
@@ -92,7 +92,7 @@ class ChainComponent(Frozen):
         edges = [pair for scope in scopes for pair in itertools.combinations(scope, 2)]
         return UndirectedGraph(self.variables, edges)
 
-    @cached_property
+    @lazy
     def _eliminated(self) -> tuple[tuple[Conditional, ...], Table]:
         """The conditionals left by eliminating the component, in that order, and $Z(\\mathbf u)$."""
         factors: list[Any] = list(self.factors)
@@ -113,7 +113,7 @@ class ChainComponent(Frozen):
         """One conditional a variable of the component, each given later ones and the parents."""
         return self._eliminated[0]
 
-    @cached_property
+    @lazy
     def normalizer(self) -> Table:
         r"""$1 / Z(\mathbf u)$ as a table over the parents it depends on; $Z(\mathbf u) = 0$ is refused.
 

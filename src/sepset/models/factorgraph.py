@@ -3,12 +3,12 @@ r"""Factor graphs: variables on one side, factors on the other, an edge where a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sepset.base.extras import require
+from sepset.base.lazy import lazy
 from sepset.errors import ScopeError
 from sepset.factors.algebra import Factor
 from sepset.models.markovnet import MarkovNet
@@ -57,7 +57,7 @@ class FactorGraph(NamedModel):
         """The number of edges: the sum of all arities."""
         return sum(int(b.scopes.size) for b in self.problem().blocks)
 
-    @cached_property
+    @lazy
     def factors(self) -> tuple[Factor, ...]:
         """Every factor as a single one, by number."""
         return tuple(self.problem().factors())
@@ -72,7 +72,7 @@ class FactorGraph(NamedModel):
         place = problem.variables.id(node)  # type: ignore[arg-type]
         return tuple(self._by_variable.indices[slice(*self._by_variable.indptr[place : place + 2])].tolist())
 
-    @cached_property
+    @lazy
     def _by_variable(self) -> Any:
         matrix = self.problem().incidence.tocsc()
         matrix.sort_indices()

@@ -9,7 +9,6 @@ import functools
 import itertools
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.frozen import made
+from sepset.base.lazy import lazy
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor
 from sepset.factors.block import Block, FactorBlock, Single
@@ -228,7 +228,7 @@ class MarkovNet(NamedModel):
         """Every factor as a single one. Cost: one object a factor, so ask large grids for their `blocks`."""
         return tuple(self.problem().factors())
 
-    @cached_property
+    @lazy
     def graph(self) -> UndirectedGraph:
         """The undirected graph: an edge between variables that share a factor.
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frozen import Frozen, fill
+from sepset.base.lazy import lazy
 from sepset.errors import ModelError
 from sepset.problem import Problem
 from sepset.variables.universe import Variables
@@ -95,7 +95,7 @@ class NamedModel(Frozen, Tabulated):
     def _facts(self) -> Iterator[tuple[str, str]]:
         """What a summary says about this model."""
 
-    @cached_property
+    @lazy
     def _problem(self) -> Problem:
         return self._build()
 

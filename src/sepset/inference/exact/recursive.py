@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints
+from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import check_size
 from sepset.factors.table import Table
@@ -59,12 +59,12 @@ class ConditioningPlan(Plan):
         """Bytes for all kept results."""
         return ENTRY_BYTES * sum(self.tree.sizes[node] for node in self.kept)
 
-    @cached_property
+    @lazy
     def full_memory(self) -> int:
         """Bytes for every result worth keeping: with these, time is that of variable elimination."""
         return ENTRY_BYTES * sum(self.tree.sizes[node] for node in useful(self.tree))
 
-    @cached_property
+    @lazy
     def steps(self) -> int:
         """States visited when no factor is zero; zeros end a branch early."""
         return self.tree.steps(self.kept)

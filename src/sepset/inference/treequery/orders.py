@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
+from sepset.base.lazy import lazy
 from sepset.base.threads import NEVER
 from sepset.errors import ModelError
 from sepset.graphs.graph import UndirectedGraph
@@ -76,13 +76,13 @@ class MergeOrder:
         if sorted(self.edges) != list(range(len(self.query.edges))):
             raise ModelError(f"An order names each of {len(self.query.edges)} edges once; found {self.edges}.")
 
-    @cached_property
+    @lazy
     def steps(self) -> tuple[MergeStep, ...]:
         """The merges one after another."""
         merging = Merging(self.query, absorb=self.absorb)
         return tuple(merging.merge(edge) for edge in self.edges)
 
-    @cached_property
+    @lazy
     def cost(self) -> int:
         """The multiplications of all merges together."""
         return sum(step.cost for step in self.steps)

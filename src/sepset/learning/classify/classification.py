@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints, Objects
 from sepset.base.frozen import fill
+from sepset.base.lazy import lazy
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import DiscreteCPD
@@ -72,13 +72,13 @@ class Classifier:
             raise ScopeError(f"A classifier's target is discrete; {found.name!r} is not.")
         fill(self, model=model, target=found)
 
-    @cached_property
+    @lazy
     def features(self) -> tuple[AnyVariable, ...]:
         """The variables whose values matter where all are known: the class's Markov blanket."""
         members = {v for cpd in self._cpds for v in cpd.scope}
         return tuple(v for v in self.model.variables if v in members and v != self.target)
 
-    @cached_property
+    @lazy
     def _cpds(self) -> tuple[CPD, ...]:
         return tuple(cpd for cpd in self.model.cpds if self.target in cpd.scope)
 

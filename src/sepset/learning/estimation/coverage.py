@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated
+from sepset.base.lazy import lazy
 from sepset.base.text import nearest
 from sepset.cpds.configurations import Configurations
 from sepset.cpds.counts import SHOWN
@@ -139,7 +139,7 @@ class Fragmentation(Tabulated):
         more = f" and {rest} more, all in fragmentation.unseen" if rest > 0 else ""
         return ", ".join(firsts) + more
 
-    @cached_property
+    @lazy
     def headline(self) -> str:
         """One line that says how thin the data are."""
         contexts, unseen, thin, zeros = (

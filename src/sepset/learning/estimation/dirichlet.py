@@ -13,12 +13,12 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.lazy import lazy
 from sepset.base.logarithms import log_sum
 from sepset.cpds.cpd import CPD
 from sepset.cpds.parameters import Multinomials
@@ -60,17 +60,17 @@ class Dirichlets:
             return cls(tuple(cpds), prior.weights, alphas, counts)
         return cls(tuple(cpds), np.ones(1), pseudo_counts_of(prior, cpds)[None], counts)
 
-    @cached_property
+    @lazy
     def cells(self) -> Multinomials:
         """The block's parameters as its first CPD has them."""
         return self.cpds[0]  # type: ignore[return-value]  # made of multinomials, as priors checked
 
-    @cached_property
+    @lazy
     def groups(self) -> Ints:
         """Which multinomial each cell belongs to."""
         return self.cells.groups
 
-    @cached_property
+    @lazy
     def alphas(self) -> Floats:
         """Pseudo-counts and counts, `[components, cells]`."""
         return np.asarray(self.prior + self.counts)
@@ -80,7 +80,7 @@ class Dirichlets:
         """Whether every pseudo-count of the prior is positive."""
         return bool((self.prior > 0).all())
 
-    @cached_property
+    @lazy
     def log_weights(self) -> Floats:
         """The logarithms of the components' posterior weights in each group, `[groups, components]`."""
         if len(self.prior) == 1:
@@ -93,11 +93,11 @@ class Dirichlets:
         """The components' posterior weights in each group, `[groups, components]`."""
         return np.asarray(np.exp(self.log_weights))
 
-    @cached_property
+    @lazy
     def _sums(self) -> Floats:
         return np.stack([np.bincount(self.groups, weights=alpha) for alpha in self.alphas])
 
-    @cached_property
+    @lazy
     def mean(self) -> Floats:
         """The expected probability of each cell (of all the child's states it stands for), flat."""
         shares = self._shares()

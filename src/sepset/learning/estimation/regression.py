@@ -12,12 +12,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.cpd import CPD
@@ -66,13 +66,13 @@ class Lines:
             priors = (conjugate_for(first, prior),) * len(known.counts)
         return cls(tuple(cpds), priors, known)  # type: ignore[arg-type]
 
-    @cached_property
+    @lazy
     def contexts(self) -> tuple[Conjugate, ...]:
         """The posterior in each joint state of the discrete parents."""
         pairs = zip(self.priors, self.stats.contexts, strict=True)
         return tuple(prior.update(scatter) for prior, scatter in pairs)
 
-    @cached_property
+    @lazy
     def _general(self) -> tuple[LinearNormalInverseWishart, ...]:
         return tuple(map(LinearNormalInverseWishart.of, self.contexts))
 
