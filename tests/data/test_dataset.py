@@ -346,3 +346,13 @@ def test_a_notebook_shows_escaped_names_and_a_part():
 def test_datasets_without_columns_show_their_size():
     assert "0 rows" in printed(Dataset({}))
     assert "0 rows" in Dataset({})._repr_html_()
+
+
+def test_complete_cells():
+    holed = Dataset({"a": ["x", "y", None], "c": ["k", "k", "k"], "r": [1.0, 2.0, np.nan], "s": [4.5, 4.5, 4.5]})
+    holed.require_complete("Fitting", ["c", "s"])
+    holed[:2].require_complete("Fitting")
+    with pytest.raises(DataError, match=r"Fitting needs complete data; column 'a' misses one cell \(first in row 2\)"):
+        holed.require_complete("Fitting")
+    with pytest.raises(DataError, match="column 'r' misses one cell"):
+        holed.require_complete("Fitting", ["r"])

@@ -23,7 +23,7 @@ from sepset.cpds.moments import Scatters
 from sepset.cpds.priors.dirichlet import Laplace, Normal
 from sepset.cpds.regression import least_squares
 from sepset.cpds.shrinkage import penalized_line
-from sepset.data.centered import check_range
+from sepset.data.moments import check_range
 from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, axis_of, check_scope, find, num_entries
 from sepset.factors.canonical import Cholesky, Forms

@@ -1,6 +1,6 @@
 r"""Centered statistics of a linear Gaussian CPD: count, mean and scatter of (real parents, child) in each context.
 
-Everything here is an array over contexts; sums, merges and differences are those of `sepset.data.centered`.
+Everything here is an array over contexts; sums, merges and differences are those of `sepset.data.moments`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.frozen import fill
 from sepset.cpds.scatter import Scatter
-from sepset.data.centered import Parts, centered, merged, pooled, shortfall, without
+from sepset.data.moments import Parts, centered, merged, pooled, shortfall, without
 from sepset.errors import DataError
 
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import row_weights
 from sepset.base.frozen import fill
-from sepset.data.centered import Parts, centered, check_range, merged, shortfall, without
+from sepset.data.moments import Parts, centered, check_range, merged, shortfall, without
 from sepset.errors import DataError
 
 

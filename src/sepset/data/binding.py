@@ -153,3 +153,13 @@ def absent_message(absent: Sequence[str], names: Iterable[str]) -> str:
     more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
     found = f"columns are {listing(known)}" if known else "the frame has no columns"
     return f"No column for variable {absent[0]!r}{more}; {found}.{nearest(absent[0], known)}"
+
+
+def missing_message(purpose: str, name: str, count: int, row: int | None = None) -> str:
+    """What to say where complete data is needed and cells are missing."""
+    cells = f"{count:,} cells" if count > 1 else "one cell"
+    place = "" if row is None else f" (first in row {row})"
+    return (
+        f"{purpose} needs complete data; column {name!r} misses {cells}{place}. "
+        "Use EM, which sums over what is missing, or leave those rows out."
+    )

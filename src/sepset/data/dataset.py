@@ -16,10 +16,14 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import FrameKind
 from sepset.base.frozen import Frozen, fill, made, read_only
 from sepset.base.text import listing
-from sepset.data.binding import bind_frame
+from sepset.data.binding import bind_frame, missing_message
 from sepset.data.codes import checked_cells, matrix_columns, named_columns, positions
-from sepset.data.columns import Cells, Levels
+from sepset.data.columns import Cells, Levels, absent, has_absent
+from sepset.data.duplicates import group_rows
+from sepset.data.export import EXPORTS, state_objects
+from sepset.data.filecolumns import file_columns, naming
 from sepset.data.frames import open_frame
+from sepset.data.partition import dealt, fold_numbers, in_first_part
 from sepset.errors import DataError, ScopeError
 from sepset.variables.array import VariableArray
 from sepset.variables.universe import Variables
@@ -72,9 +76,20 @@ class Dataset(Frozen, Tabulated):
         weights: ArrayLike | str | None = None,
     ) -> None:
         scope = None if variables is None else _scope(variables)
-        by_name = weights if isinstance(weights, str) else None
         if isinstance(frame, str | os.PathLike):
-            frame = _read(frame, scope, by_name, missing_columns)
+            with naming(frame):
+                self._bind(file_columns(frame, _with_weights(scope, weights)), scope, missing_columns, weights)
+        else:
+            self._bind(frame, scope, missing_columns, weights)
+
+    def _bind(
+        self,
+        frame: object,
+        scope: Variables | None,
+        missing_columns: Literal["refuse", "allow"],
+        weights: ArrayLike | str | None,
+    ) -> None:
+        by_name = weights if isinstance(weights, str) else None
         source = frame._plain_columns() if isinstance(frame, Dataset) else frame
         opened = open_frame(source, None if scope is None else (*scope.names, *filter(None, [by_name])))
         num_rows = frame.num_rows if isinstance(frame, Dataset) else opened.num_rows
@@ -176,7 +191,7 @@ class Dataset(Frozen, Tabulated):
         codes = self.codes(variable)
         found = self.variables[variable]
         assert isinstance(found, Discrete)
-        return _object_array([*found.states, None])[codes]
+        return state_objects(found)[codes]
 
     @overload
     def __getitem__(self, key: slice) -> Dataset: ...
@@ -267,8 +282,6 @@ class Dataset(Frozen, Tabulated):
         >>> rows.states("coin").tolist(), rows.weights.tolist()
         (['head', 'tail'], [2.0, 1.0])
         """
-        from sepset.data.duplicates import group_rows
-
         firsts, groups = group_rows(self._columns, self.variables.cards.tolist(), self.num_rows)
         weights = np.bincount(groups, self.weights, len(firsts)).astype(np.float64)
         return self._make(self.variables, (c[firsts] for c in self._columns), len(firsts), weights)
@@ -291,8 +304,6 @@ class Dataset(Frozen, Tabulated):
         >>> len(train), sorted(test.states("coin"))
         (8, ['head', 'tail'])
         """
-        from sepset.data.partition import dealt, in_first_part
-
         first = in_first_part(dealt(self.num_rows, generator(seed), self._strata(stratify)), fraction)
         return self.take(first), self.take(~first)
 
@@ -313,16 +324,12 @@ class Dataset(Frozen, Tabulated):
         >>> [len(test) for train, test in Dataset({"coin": ["head", "tail"] * 5}).folds(3)]
         [4, 3, 3]
         """
-        from sepset.data.partition import dealt, fold_numbers
-
         numbers = fold_numbers(dealt(self.num_rows, generator(seed), self._strata(stratify)), count)
         return ((self.take(numbers != fold), self.take(numbers == fold)) for fold in range(count))
 
     def _strata(self, stratify: VariableLike | Iterable[VariableLike] | None) -> Ints | None:
         if stratify is None:
             return None
-        from sepset.data.duplicates import group_rows
-
         chosen = listed(stratify)
         columns = [self.codes(v) for v in chosen]
         return group_rows(columns, [int(self.variables[v].num_states) for v in chosen], self.num_rows)[1]  # type: ignore[union-attr]  # discrete, as they have codes
@@ -333,30 +340,35 @@ class Dataset(Frozen, Tabulated):
         >>> Dataset({"coin": ["head", None]}).is_missing("coin").tolist()
         [False, True]
         """
-        return _absent(self.column(variable))
+        return absent(self.column(variable))
 
     @property
     def mask(self) -> Bools:
         """Which cells are missing, one row a case and one column a variable, in the order of `variables`."""
         out = np.empty((self.num_rows, len(self.variables)), np.bool_)
         for place, column in enumerate(self._columns):
-            out[:, place] = _absent(column)
+            out[:, place] = absent(column)
         return out
 
-    def require_complete(self, purpose: str) -> None:
-        """Refuse missing cells, naming the first column and row that has one.
+    def require_complete(self, purpose: str, variables: Iterable[VariableLike] | None = None) -> None:
+        """Raise where cells are missing, naming the first column that misses one, its row, and the way out.
 
         Args:
             purpose: what needs complete data, as the subject of the message.
-        """
-        from sepset.data.requirements import require_complete
+            variables: the columns that matter; all by default.
 
-        require_complete(self, purpose)
+        >>> Dataset({"coin": ["head", "tail"]}).require_complete("Counting")
+        """
+        for variable in self.variables if variables is None else variables:
+            if has_absent(self.column(variable)):
+                missing = self.is_missing(variable)
+                name, row = self.variables[variable].name, int(np.argmax(missing))
+                raise DataError(missing_message(purpose, name, int(missing.sum()), row))
 
     @property
     def num_missing(self) -> dict[str, int]:
         """The number of missing cells of each variable."""
-        return {v.name: int(np.count_nonzero(_absent(c))) for v, c in zip(self.variables, self._columns, strict=True)}
+        return {v.name: int(np.count_nonzero(absent(c))) for v, c in zip(self.variables, self._columns, strict=True)}
 
     @property
     def is_complete(self) -> bool:
@@ -390,9 +402,7 @@ class Dataset(Frozen, Tabulated):
         >>> Dataset({"coin": ["head", "tail", None]}).to_frame("pandas")["coin"].tolist()
         ['head', 'tail', nan]
         """
-        from sepset.data.export import EXPORTS
-
-        return EXPORTS[one_of("kind", kind, EXPORTS)](self)
+        return EXPORTS[one_of("kind", kind, EXPORTS)](self.variables, self._columns, self.num_rows)
 
     def _plain_columns(self) -> dict[str, Levels | Cells]:
         pairs = zip(self.variables, self._columns, strict=True)
@@ -444,34 +454,11 @@ def _scope(variables: Iterable[Discrete | Vector | VariableArray]) -> Variables:
     return variables if isinstance(variables, Variables) else Variables(variables)
 
 
-def _read(
-    path: str | os.PathLike[str],
-    scope: Variables | None,
-    weights: str | None,
-    missing_columns: Literal["refuse", "allow"],
-) -> Dataset:
-    """The rows of a file, with the column that holds weights."""
-    from sepset.data.files import read_dataset
-
-    if scope is None or weights is None or weights in scope.names:
-        return read_dataset(path, scope, missing_columns=missing_columns)
-    return read_dataset(path, [*scope, Real(weights)], missing_columns=missing_columns)
-
-
-def _object_array(items: Sequence[object]) -> Objects:
-    out = np.empty(len(items), object)
-    out[:] = items
-    return out
-
-
-def _absent(column: AnyInts | Floats) -> Bools:
-    return np.isnan(column) if column.dtype.kind == "f" else column < 0
-
-
-def has_absent(column: AnyInts | Floats) -> bool:
-    """Whether some cell is missing: one pass, nothing stored."""
-    lowest = column.min(initial=0)
-    return bool(lowest != lowest if column.dtype.kind == "f" else lowest < 0)
+def _with_weights(scope: Variables | None, weights: object) -> Variables | None:
+    """The variables to read from a file, with the column that holds weights."""
+    if scope is None or not isinstance(weights, str) or weights in scope.names:
+        return scope
+    return Variables([*scope.parts, Real(weights)])
 
 
 def _differs(variable: Discrete | Vector, *datasets: Dataset) -> bool:

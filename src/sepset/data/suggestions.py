@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from sepset.data.binding import infer_variable
 from sepset.data.columns import Levels
-from sepset.data.files import typed
+from sepset.data.filecolumns import typed
 from sepset.data.frames import open_frame, opened_frame
 from sepset.data.scan import Scan, scanned
 from sepset.errors import DataError

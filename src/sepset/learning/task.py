@@ -16,10 +16,11 @@ from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
-from sepset.data.dataset import Dataset, has_absent
+from sepset.data.columns import has_absent
+from sepset.data.dataset import Dataset
 from sepset.data.files import read_dataset
 from sepset.data.frames import is_lazy, opened_frame
-from sepset.data.requirements import require_complete, require_rows, require_varying
+from sepset.data.requirements import require_rows, require_varying
 from sepset.data.sources import Weights
 from sepset.data.suggestions import column_names, suggested_variables
 from sepset.errors import DataError, ModelError, ScopeError
@@ -190,7 +191,7 @@ def refuse_missing(dataset: Dataset, method: str) -> None:
                 f"{method} needs complete data; there is no column {variable.name!r}, or it is empty. Rename the "
                 "column; or, where the variable is hidden, use EM."
             )
-    require_complete(dataset, method)
+    dataset.require_complete(method)
 
 
 def template_of(structure: DAG | BayesNet, source: object, variables: Iterable[AnyVariable] | None = None) -> BayesNet:

@@ -18,9 +18,9 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import row_weights
 from sepset.base.text import listing
-from sepset.data.centered import check_range
 from sepset.data.dataset import Dataset
 from sepset.data.files import read_dataset
+from sepset.data.moments import check_range
 from sepset.errors import DataError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.classify.dependence import conditional_information

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.cpds.priors.gaussian import NormalGamma
-from sepset.data.centered import check_range
 from sepset.data.dataset import Dataset
+from sepset.data.moments import check_range
 from sepset.errors import DataError
 from sepset.variables.variable import Discrete
 

@@ -19,8 +19,8 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.data.centered import check_range
 from sepset.data.dataset import Dataset
+from sepset.data.moments import check_range
 from sepset.errors import DataError
 from sepset.factors.algebra import Columns
 from sepset.inference.rows.evidencerows import distinct_rows
