@@ -152,11 +152,21 @@ class DiscreteFactor(Frozen, Tabulated):
         self, xs: Iterable[VariableLike], ys: Iterable[VariableLike], given: Iterable[VariableLike] = ()
     ) -> float:
         r"""$I(X; Y \mid Z) = H(X, Z) + H(Y, Z) - H(X, Y, Z) - H(Z)$ of the normalized factor."""
-        return information.mutual_information(self, xs, ys, given)
+        x, y, z = (self._axes(part) for part in (xs, ys, given))
+        gain = self._entropy_of(x | z) + self._entropy_of(y | z) - self._entropy_of(x | y | z)
+        return max(gain - self._entropy_of(z), 0.0)
 
     def conditional_entropy(self, xs: Iterable[VariableLike], given: Iterable[VariableLike]) -> float:
         r"""$H(X \mid Z) = H(X, Z) - H(Z)$ of the normalized factor."""
-        return information.conditional_entropy(self, xs, given)
+        x, z = self._axes(xs), self._axes(given)
+        return max(self._entropy_of(x | z) - self._entropy_of(z), 0.0)
+
+    def _axes(self, variables: Iterable[VariableLike]) -> set[int]:
+        return {axis_of(self.scope, v) for v in listed(variables)}
+
+    def _entropy_of(self, axes: set[int]) -> float:
+        out = [v for axis, v in enumerate(self.scope) if axis not in axes]
+        return self.marginalize(out).entropy()
 
     def _numeric(self) -> tuple[Floats, Floats]:
         """The numeric states and probabilities of a factor over one variable, in increasing order of state."""

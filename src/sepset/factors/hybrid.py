@@ -28,7 +28,6 @@ from sepset.factors.algebra import (
     union,
 )
 from sepset.factors.canonical import Cholesky, Forms, merged, shares
-from sepset.factors.conditional import TableConditional
 from sepset.factors.coordinates import (
     check_finite,
     check_symmetric,
@@ -42,7 +41,7 @@ from sepset.factors.coordinates import (
 from sepset.factors.gaussian import CanonicalGaussian, GaussianConditional, check_definite, integrates, log_number
 from sepset.factors.labels import conditional, short
 from sepset.factors.moments import Gaussian, GaussianMixture
-from sepset.factors.table import NUMBER, Table
+from sepset.factors.table import NUMBER, Table, TableConditional
 from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 

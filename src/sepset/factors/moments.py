@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,10 +32,6 @@ from sepset.factors.coordinates import (
 )
 from sepset.factors.labels import short
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
-
-if TYPE_CHECKING:
-    from sepset.factors.gaussian import CanonicalGaussian
-
 
 MODE_STEPS = 1000
 """The most ascent steps that the mode of a mixture takes."""
@@ -132,8 +128,15 @@ class Gaussian:
         return Gaussian._make(rest, self.mu[x] + cross @ difference, left)
 
     def log_density(self, assignment: Assignment) -> float:
-        """The logarithm of the density at an assignment of the whole scope."""
-        return self.to_canonical().log_value(assignment)
+        r"""The logarithm of the density at an assignment of the whole scope; a singular Gaussian has none.
+
+        $$-\tfrac12(\mathbf x - \mu)^\top\Sigma^{-1}(\mathbf x - \mu) - \tfrac12\log\det 2\pi\Sigma$$
+        """
+        known, values = findings(self.scope, assignment)
+        missing = [v.name for v in self.scope if v not in known]
+        if missing:
+            raise ScopeError(f"log_density needs every variable of the scope; missing {listing(missing)}.")
+        return float(self._as_mixture().log_densities(values[None, :])[0])
 
     def kl(self, other: Gaussian) -> float:
         r"""The divergence from this to `other` in nats; inf where this one is singular.
@@ -154,15 +157,12 @@ class Gaussian:
         logs = theirs.half_log_det()[0] - mine.half_log_det()[0]
         return max(float(0.5 * (spread + shift - len(self.mu)) + logs), 0.0)
 
-    def to_canonical(self) -> CanonicalGaussian:
-        """The same density in canonical form; a singular covariance raises."""
-        from sepset.factors.gaussian import CanonicalGaussian
-
-        return CanonicalGaussian.from_moments(self.scope, self.mu, self.covariance)
-
     def plot(self, ax: Any = None) -> Any:
         """The density over one coordinate, or its contours over two, on matplotlib axes."""
-        return GaussianMixture(self.scope, [1.0], self.mu[None], self.covariance[None]).plot(ax)
+        return self._as_mixture().plot(ax)
+
+    def _as_mixture(self) -> GaussianMixture:
+        return GaussianMixture(self.scope, [1.0], self.mu[None], self.covariance[None])
 
     def __repr__(self) -> str:
         return short(self)

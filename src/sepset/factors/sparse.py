@@ -21,6 +21,7 @@ from sepset.errors import ModelError, NotClosed, StateError
 from sepset.factors import information
 from sepset.factors.algebra import (
     Assignment,
+    Columns,
     arrange,
     check_size,
     discrete_scope,
@@ -28,8 +29,8 @@ from sepset.factors.algebra import (
     split,
     union,
 )
-from sepset.factors.conditional import SparseConditional
 from sepset.factors.discrete import DiscreteFactor
+from sepset.factors.labels import conditional
 from sepset.factors.rows import in_order, join, ranks, reduce_groups, starts
 from sepset.factors.table import NUMBER, Table
 from sepset.semiring import MAX, SUM, Semiring
@@ -364,3 +365,56 @@ def _applied(rule: Rule, states: tuple[State, ...]) -> State:
     if key not in rule:
         raise ModelError(f"The deterministic rule has no entry for {key!r}. It needs one for every joint state.")
     return rule[key]
+
+
+class SparseConditional:
+    r"""What eliminating variables from a sparse table leaves behind: $\phi(\mathbf y \mid \mathbf x)$.
+
+    >>> a, b = Discrete("a"), Discrete("b")
+    >>> conditional, rest = SparseTable((a, b), [[0, 1], [1, 0], [1, 1]], [1, 5, 2]).eliminate("b")
+    >>> conditional, conditional.mode({a: np.array([0, 1])}, 2)[b].tolist()
+    (Conditional(b[2] | a[2]), [1, 0])
+    """
+
+    __slots__ = ("frontal", "parents", "table")
+
+    def __init__(self, frontal: tuple[Discrete, ...], parents: tuple[Discrete, ...], table: SparseTable) -> None:
+        self.frontal, self.parents, self.table = frontal, parents, table
+
+    def _groups(self, rows: Columns, num_rows: int) -> tuple[Ints, Floats, Ints, Ints]:
+        """The support in groups of equal parents: codes, logarithms, where groups begin, and the group of each row."""
+        codes, logs, begins = self.table.align(self.parents + self.frontal)._grouped(self.parents)
+        asked = np.zeros((num_rows, len(self.parents)), np.int64)
+        for axis, variable in enumerate(self.parents):
+            asked[:, axis] = rows[variable]
+        known = codes[begins][:, : len(self.parents)]
+        i, group, _ = join(asked, known, [v.num_states for v in self.parents])
+        if len(i) != num_rows:
+            raise NotClosed(f"{self!r} has no positive value for some parent states; nothing can be drawn.")
+        return codes[:, len(self.parents) :], logs, begins, group
+
+    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Columns:
+        """A draw of the frontal variables for each row of parent codes."""
+        codes, logs, begins, group = self._groups(rows, num_rows)
+        lengths = np.diff(np.append(begins, len(logs)))
+        totals = reduce_groups(logs, begins, SUM)
+        probabilities = np.exp(logs - np.repeat(totals, lengths))
+        # Each group adds one to the running sum, up to rounding; exact ends keep draws inside their group.
+        running = np.cumsum(probabilities)
+        below = np.concatenate([[0.0], running])[begins]
+        mass = np.append(below[1:], running[-1:]) - below
+        place = np.searchsorted(running, below[group] + rng.random(num_rows) * mass[group], side="right")
+        place = np.clip(place, begins[group], begins[group] + lengths[group] - 1)
+        return {v: codes[place, axis] for axis, v in enumerate(self.frontal)}
+
+    def mode(self, rows: Columns, num_rows: int) -> Columns:
+        """The most probable frontal codes for each row of parent codes; the lowest on ties."""
+        codes, logs, begins, group = self._groups(rows, num_rows)
+        lengths = np.diff(np.append(begins, len(logs)))
+        best = logs == np.repeat(reduce_groups(logs, begins, MAX), lengths)
+        candidates = np.flatnonzero(best)
+        first = candidates[np.searchsorted(candidates, begins)] if len(begins) else begins
+        return {v: codes[first[group], axis] for axis, v in enumerate(self.frontal)}
+
+    def __repr__(self) -> str:
+        return conditional(self.frontal, self.parents)
