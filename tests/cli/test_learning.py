@@ -260,7 +260,7 @@ def test_bad_input_ends_with_one_line(csv, tmp_path, monkeypatch, capsys):
     for kind in ("map", "mode", "mean"):
         one = ["impute", "asia", csv, "-o", tmp_path / "x.csv", "--kind", kind, "--copies", "2"]
         assert f"Copies of a {kind} are all the same. Say --kind draw" in error(*one)
-    assert "names no known format" in error("fit", "asia", csv, "-o", tmp_path / "out.xyz")
+    assert "is not a known format" in error("fit", "asia", csv, "-o", tmp_path / "out.xyz")
     assert "no directory" in error("fit", "asia", csv, "-o", tmp_path / "none" / "out.json")
     assert "no directory" in error("impute", "asia", csv, "-o", tmp_path / "none" / "out.csv")
     assert "no kind of picture" in error("evaluate", "asia", csv, "-t", "dysp", "--plot", tmp_path / "p.xyz")
