@@ -164,7 +164,7 @@ def render(model: Model, **about: str) -> bytes:
 
     Args:
         model: a `BayesNet`, `MarkovNet` or `ChainGraph`.
-        about: texts about the file: source, authors, licence, description.
+        about: texts about the file: `source`, `authors`, `licence`, `description`.
     """
     text = _layout(_document(model, about))
     try:
