@@ -249,7 +249,7 @@ def test_bad_input_ends_with_one_line(csv, tmp_path, monkeypatch, capsys):
     assert "Did you mean 'asia'" in error("fit", "assia", csv, "-o", out)
     assert "smok" in error("fit", "smok -> lung", csv, "-o", out)
     assert "no such file" in error("fit", "asia", tmp_path / "none.csv", "-o", out)
-    assert "needs to know the class" in error("fit", "naive", csv, "-o", out)
+    assert "needs the class variable" in error("fit", "naive", csv, "-o", out)
     assert "Did you mean 'dysp'" in error("fit", "naive", csv, "-o", out, "--target", "dyps")
     assert "mle has no prior" in error("fit", "asia", csv, "-o", out, "-a", "5")
     assert "NAME=STATES" in error("fit", "k -> smoke", csv, "-o", out, "-m", "em", "--hidden", "k")
