@@ -259,7 +259,7 @@ def test_bad_input_ends_with_one_line(csv, tmp_path, monkeypatch, capsys):
     assert "Did you mean 'dysp'" in error("evaluate", "asia", csv, "-t", "dyps")
     for kind in ("map", "mode", "mean"):
         one = ["impute", "asia", csv, "-o", tmp_path / "x.csv", "--kind", kind, "--copies", "2"]
-        assert f"Copies of a {kind} are all the same. Say --kind draw" in error(*one)
+        assert f"Copies of a {kind} are all the same. Use --kind draw" in error(*one)
     assert "is not a known format" in error("fit", "asia", csv, "-o", tmp_path / "out.xyz")
     assert "no directory" in error("fit", "asia", csv, "-o", tmp_path / "none" / "out.json")
     assert "no directory" in error("impute", "asia", csv, "-o", tmp_path / "none" / "out.csv")
