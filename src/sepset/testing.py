@@ -1,6 +1,6 @@
 r"""Checks for tests: closeness of answers, the laws of factors, and the guarantees of methods.
 
-One call tests a factor or a method of your own, under any test runner; with Hypothesis, draw the seed:
+A factor or a method of your own is tested by one call, under any test runner; with Hypothesis, draw the seed:
 
     @given(st.integers(0, 10**9))
     def test_laws(seed):

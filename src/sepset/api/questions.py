@@ -1,4 +1,4 @@
-"""The public functions that ask a model a question, each answered by a method."""
+"""The public questions to a model, each answered by a method."""
 
 from __future__ import annotations
 
