@@ -50,7 +50,7 @@ class MarkovNet(NamedModel):
         name: the name of the network.
         notes: notes about it, such as those of a file reader.
 
-    A network whose factors conflict has $Z = 0$; inference raises then, construction does not.
+    A network whose factors conflict has $Z = 0$; inference reports it, construction does not.
 
     Reference: Koller & Friedman, definition 4.3.
 
