@@ -263,7 +263,7 @@ def test_bad_input_ends_with_one_line(csv, tmp_path, monkeypatch, capsys):
     assert "is not a known format" in error("fit", "asia", csv, "-o", tmp_path / "out.xyz")
     assert "no directory" in error("fit", "asia", csv, "-o", tmp_path / "none" / "out.json")
     assert "no directory" in error("impute", "asia", csv, "-o", tmp_path / "none" / "out.csv")
-    assert "no kind of picture" in error("evaluate", "asia", csv, "-t", "dysp", "--plot", tmp_path / "p.xyz")
+    assert "not a known image format" in error("evaluate", "asia", csv, "-t", "dysp", "--plot", tmp_path / "p.xyz")
     assert "--target" in error("evaluate", "asia", csv, "--plot", tmp_path / "p.png")
     assert not out.exists()
 
