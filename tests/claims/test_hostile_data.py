@@ -159,7 +159,7 @@ def test_other_verbs_refuse_the_same():
     big = {"c": [0, 1] * 15, "x": 1e200 * X, "y": NOISE}
     with pytest.raises(DataError, match="Column 'x' holds numbers up to"):
         tree_augmented(big, "c")
-    with pytest.raises(DataError, match="squares are no floats"):
+    with pytest.raises(DataError, match="squares are not floats"):
         PRIOR.update(1e200 * X)
     for rows in (["a"], np.zeros((2, 2, 2)), [np.nan]):
         with pytest.raises(DataError, match="Rows are"):
@@ -173,7 +173,7 @@ def test_other_verbs_refuse_the_same():
     for factor in ("a", np.nan, -1.0):
         with pytest.raises(ArgumentError, match="factor= is a finite number >= 0"):
             moments.scale(factor)
-    with pytest.raises(DataError, match="Moments times 1e\\+308 are no floats"):
+    with pytest.raises(DataError, match="Moments times 1e\\+308 are not floats"):
         moments.scale(1e308)
     net = fit(PAIR, {"a": [0, 1, 0, 1], "b": [0, 0, 1, 1]}).model
     for number, kind in ((0, "blocks"), ("2", "blocks"), (2, "block")):

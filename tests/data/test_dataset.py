@@ -172,7 +172,7 @@ def test_rows_outside(rows):
         rows.take([0, 7])
     with pytest.raises(DataError, match="whole numbers or a mask"):
         rows.take([0.5])
-    with pytest.raises(DataError, match="one entry a row"):
+    with pytest.raises(DataError, match="one entry per row"):
         rows.take(np.array([True]))
 
 

@@ -22,7 +22,7 @@ from sepset.errors import ArgumentError, DataError, ModelError, SepsetError
 T = TypeVar("T")
 
 Seed: TypeAlias = int | np.random.Generator
-"""What randomness starts from."""
+"""A seed, or a generator."""
 
 
 def is_number(value: object) -> bool:
@@ -42,7 +42,7 @@ def whole(
     Args:
         name: of the argument.
         otherwise: what else the argument may be, such as "None for all processors"; only told.
-        error: raised where it is none.
+        error: the exception that is raised otherwise.
 
     >>> whole("folds", 5, least=2)
     5

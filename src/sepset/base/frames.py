@@ -12,7 +12,7 @@ FrameKind: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 """The libraries whose frames can be asked for."""
 
 MAKERS = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
-"""What each calls its frames."""
+"""The name of the frame type in each library."""
 
 
 def frame(columns: Mapping[str, list[Any]], kind: str) -> Any:

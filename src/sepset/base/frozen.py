@@ -51,7 +51,7 @@ _put = object.__setattr__
 
 
 def setters(kind: type, *names: str) -> tuple[Callable[[Any, Any], None], ...]:
-    """What sets each of these slots, past the refusal to be changed: half a microsecond per value less than `fill`."""
+    """Functions that set these slots, past the refusal to be changed: half a microsecond per value less than `fill`."""
     return tuple(getattr(kind, name).__set__ for name in names)
 
 

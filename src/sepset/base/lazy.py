@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     lazy = cached_property
 else:
 
-    class lazy:  # noqa: N801  # it is used as a decorator, beside property
+    class lazy:  # noqa: N801  # it is used as a decorator, like property
         """A property computed once; threads that read it first at the same time may all compute it, and share one.
 
         >>> class Circle:

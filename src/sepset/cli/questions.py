@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 MOST_SHOWN = 50
-"""How many variables or rows a table on the terminal lists."""
+"""The most variables or rows that are listed on the terminal."""
 
 
 class MethodName(StrEnum):

@@ -81,7 +81,7 @@ def bind_column(variable: Discrete | Vector, column: Column) -> AnyInts | Floats
 
 
 def refuse_vector(variable: Vector) -> None:
-    """Refuse a vector of more than one dimension: a column holds one number a row."""
+    """Raise if a vector has more than one dimension: a column has one number per row."""
     if variable.size != 1:
         raise DataError(f"{variable!r} has {variable.size} dimensions; a column holds one. Use one Real for each.")
 
@@ -101,7 +101,7 @@ def _state_codes(variable: Discrete, levels: Levels) -> AnyInts:
 
 
 def unknown_state(variable: Discrete, value: object, count: int, place: str = "") -> str:
-    """What to say of a value that is no state: where it is, what it might have been, how many rows hold such values."""
+    """The message about a value that is not a state: its place, the nearest state, and the number of such rows."""
     others = f" {count:,} rows hold such values." if count > 1 else ""
     return (
         f"Column {variable.name!r}{place}: unknown state {value!r} ({type(value).__name__}); states are "
@@ -110,7 +110,7 @@ def unknown_state(variable: Discrete, value: object, count: int, place: str = ""
 
 
 def _type_advice(variable: Discrete, value: object) -> str:
-    """What to do where only the type is wrong."""
+    """The advice if only the type is wrong."""
     match = next((s for s in variable.states if str(s) == str(value) or (type(value) is not str and s == value)), None)
     if match is None:
         return ""
@@ -148,7 +148,7 @@ def absent_column(variable: Discrete | Vector, frame: Frame) -> AnyInts | Floats
 
 
 def absent_message(absent: Sequence[str], names: Iterable[str]) -> str:
-    """What to say of variables without a column."""
+    """The message about variables without a column."""
     known = list(names)
     more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
     found = f"columns are {listing(known)}" if known else "the frame has no columns"
@@ -156,7 +156,7 @@ def absent_message(absent: Sequence[str], names: Iterable[str]) -> str:
 
 
 def missing_message(purpose: str, name: str, count: int, row: int | None = None) -> str:
-    """What to say where complete data is needed and cells are missing."""
+    """The message about missing cells where complete data is needed."""
     cells = f"{count:,} cells" if count > 1 else "one cell"
     place = "" if row is None else f" (first in row {row})"
     return (

@@ -25,7 +25,7 @@ from sepset.variables.variable import Discrete, VariableLike, listed
 
 Missing = Literal["refuse", "skip"]
 
-_ROUNDING = 1e-12  # a difference this small beside what it was taken from is what rounding leaves of zero
+_ROUNDING = 1e-12  # a difference this small relative to its minuend is zero up to rounding
 _MOST_CELLS = 1 << 31
 _SCRATCH = 1 << 20  # bytes of codes laid side by side: they stay in the second cache
 _LANED = 1 << 16  # cells for which several tables take turns
@@ -47,7 +47,7 @@ class Counts:
 
     Attributes:
         families: the scopes `(*parents, child)`.
-        tables: one read-only array a family.
+        tables: one read-only array per family.
 
     Reference: Koller & Friedman, section 17.2.3 (definition 17.2).
 
@@ -75,7 +75,7 @@ class Counts:
         scopes = tuple(discrete_scope(members(family), _itself) for family in families)
         arrays = tuple(np.array(table, np.float64) for table in tables)
         if len(scopes) != len(arrays):
-            raise DataError(f"One table a family is needed; found {len(arrays)} tables for {len(scopes)} families.")
+            raise DataError(f"One table per family is needed; found {len(arrays)} tables for {len(scopes)} families.")
         shaped = tuple(_shaped(scope, array) for scope, array in zip(scopes, arrays, strict=True))
         self._fill(scopes, shaped, num_rows, _total(shaped, num_rows) if total is None else total)
 
@@ -236,7 +236,7 @@ def _total(tables: tuple[Floats, ...], num_rows: int) -> float:
 
 
 def _check_sizes(scopes: tuple[Scope, ...]) -> None:
-    """Refuse tables that no memory holds, before anything is allocated."""
+    """Raise if the tables do not fit in memory, before anything is allocated."""
     for scope in scopes:
         check_size(scope)
     cells = sum(map(num_entries, scopes))

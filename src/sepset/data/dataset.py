@@ -51,7 +51,7 @@ class Dataset(Frozen, Tabulated):
         variables: what the columns mean, bound by name; other columns are ignored. Without them, boolean,
             integer, text and categorical columns become `Discrete` and float columns `Real`.
         missing_columns: "allow" leaves variables without a column wholly missing.
-        weights: how often each row counts, one number a row or the name of a column; finite and not negative. They
+        weights: how often each row counts, one number per row or the name of a column; finite and not negative. They
             follow their rows into every part of the dataset.
 
     Reference: Koller & Friedman, section 17.1 (complete data) and 19.1 (missing data).
@@ -124,7 +124,7 @@ class Dataset(Frozen, Tabulated):
         *,
         weights: ArrayLike | None = None,
     ) -> Dataset:
-        """The dataset with these codes, as a matrix with one row a case or as one array a name; -1 is missing.
+        """The dataset with these codes, as a matrix with one row per case or as one array per name; -1 is missing.
 
         Real variables take numbers in place of codes. Codes are copied, and checked against each domain.
 
@@ -206,7 +206,7 @@ class Dataset(Frozen, Tabulated):
         return self.states(key) if self.variables[key].is_discrete else self.values(key)
 
     def matrix(self, variables: Iterable[VariableLike] | None = None) -> AnyInts:
-        """The codes of discrete variables, one row a case, in the smallest integer type that holds them all.
+        """The codes of discrete variables, one row per case, in the smallest integer type that holds them all.
 
         >>> Dataset({"a": [True, False], "b": ["x", None]}).matrix()
         array([[ 1,  0],
@@ -242,7 +242,7 @@ class Dataset(Frozen, Tabulated):
         """The rows at these positions, in this order, or where a mask is true."""
         chosen = np.asarray(rows)
         if chosen.dtype.kind == "b" and chosen.shape != (self.num_rows,):
-            raise DataError(f"A mask has one entry a row; found {chosen.shape} for {self.num_rows} rows.")
+            raise DataError(f"A mask has one entry per row; found {chosen.shape} for {self.num_rows} rows.")
         places = np.flatnonzero(chosen) if chosen.dtype.kind == "b" else positions(chosen, self.num_rows)
         weights = None if self.weights is None else self.weights[places]
         return self._make(self.variables, (c[places] for c in self._columns), len(places), weights)
@@ -344,7 +344,7 @@ class Dataset(Frozen, Tabulated):
 
     @property
     def mask(self) -> Bools:
-        """Which cells are missing, one row a case and one column a variable, in the order of `variables`."""
+        """Which cells are missing, one row per case and one column per variable, in the order of `variables`."""
         out = np.empty((self.num_rows, len(self.variables)), np.bool_)
         for place, column in enumerate(self._columns):
             out[:, place] = absent(column)
@@ -424,7 +424,7 @@ class Dataset(Frozen, Tabulated):
 
 
 def side_by_side(columns: Sequence[AnyInts | Floats], num_rows: int, dtype: DTypeLike) -> AnyArray:
-    """Columns as a matrix with one row a case.
+    """Columns as a matrix with one row per case.
 
     >>> side_by_side([np.array([1, 2]), np.array([3, 4])], 2, np.int8).tolist()
     [[1, 3], [2, 4]]

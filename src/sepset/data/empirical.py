@@ -41,7 +41,9 @@ class Empirical:
         if real:
             raise NotApplicable(f"An empirical distribution over cells needs states; {listing(real)} are continuous.")
         if not data.is_complete:
-            raise DataError("An empirical distribution needs complete rows. Fit a model by EM, which takes holes.")
+            raise DataError(
+                "An empirical distribution needs complete rows. Fit a model by EM, which allows missing cells."
+            )
         self.rows = data.collapse()
         total = data.total_weight
         if not total > 0:

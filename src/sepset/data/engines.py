@@ -56,7 +56,7 @@ class Groups:
         return places
 
     def require_complete(self, purpose: str) -> None:
-        """Refuse missing cells, naming the column and how many rows miss it."""
+        """Raise if cells are missing, naming the column and the number of rows."""
         for variable, codes in self.codes.items():
             absent = codes < 0
             if absent.any():
@@ -109,7 +109,7 @@ class LazyRows:
         return nw.col(self.columns[self.weights or ""]).cast(nw.Float64).alias("weight")
 
     def weight_sums(self) -> list[Any]:
-        """The number of rows, and what is to be known of the column `weight`."""
+        """The number of rows, and the sum, minimum and count of the column `weight`."""
         import narwhals.stable.v2 as nw
 
         weight = nw.col("weight")

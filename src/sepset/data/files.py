@@ -84,7 +84,7 @@ def write_dataset(dataset: Dataset, path: str | os.PathLike[str], *, delimiter: 
 
 @contextmanager
 def _replacing(file: Path) -> Iterator[Path]:
-    """A temporary file beside `file` that takes its place when all went well."""
+    """A temporary file next to `file` that replaces it on success."""
     try:
         folder = tempfile.TemporaryDirectory(prefix=".sepset-", dir=file.parent)
     except OSError as error:

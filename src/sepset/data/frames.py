@@ -74,7 +74,7 @@ def open_frame(frame: Any, wanted: Iterable[str] | None = None) -> Frame:
 
 
 def opened_frame(frame: Any) -> Any:
-    """The frame as Narwhals sees it, eager or lazy; what is no frame is refused."""
+    """The frame as Narwhals sees it, eager or lazy; anything else raises."""
     import narwhals.stable.v2 as nw
 
     try:

@@ -25,7 +25,7 @@ class MissingPatterns(Tabulated):
 
     Attributes:
         names: the columns.
-        observed: one row a pattern, one column a variable.
+        observed: one row per pattern, one column per variable.
         num_rows: the number of rows with each pattern.
         weights: their total weight; the number of rows where rows have no weights.
         which: the pattern of each row.

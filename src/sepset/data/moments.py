@@ -169,7 +169,7 @@ class Moments:
         """Every weight times a factor: old data discounted."""
         number("factor", factor, least=0)
         if not factor * max(self.total, float(self.scatter.max(initial=0.0))) < np.inf:
-            raise DataError(f"Moments times {factor!r} are no floats.")
+            raise DataError(f"Moments times {factor!r} are not floats.")
         return Moments(self.variables, self.given, self.count * factor, self.mean, self.scatter * factor, self.num_rows)
 
     def pooled(self, given: Iterable[VariableLike] = ()) -> Moments:
@@ -242,7 +242,7 @@ def merged(one: Parts, other: Parts) -> Parts:
 
 
 def without(whole: Parts, part: Parts) -> Parts:
-    """What merges with `part` to `whole`; a count that rounding leaves of zero is zero, and so are its moments.
+    """The moments that merge with `part` to `whole`; counts that are zero up to rounding are zero, with their moments.
 
     Where nothing is left of the count but other rows were seen, the scatter falls below zero (see `shortfall`).
     """
@@ -357,7 +357,7 @@ def _places(rows: Dataset, scope: Scope) -> Ints:
 
 
 def check_range(rows: Floats, names: Sequence[str], need: str, start: int | None = None) -> None:
-    """Refuse numbers that are not finite, and columns whose squares are too large or too small to be floats.
+    """Raise for numbers that are not finite, and for columns whose squares are too large or too small to be floats.
 
     Args:
         rows: `[rows, columns]`.
@@ -367,7 +367,7 @@ def check_range(rows: Floats, names: Sequence[str], need: str, start: int | None
 
     >>> check_range(np.array([[1.0], [-1e200]]), ["x"], "This needs finite rows")
     Traceback (most recent call last):
-    sepset.errors.DataError: Column 'x' holds numbers up to 1e+200, whose squares are no floats. Rescale it so that ...
+    sepset.errors.DataError: Column 'x' holds numbers up to 1e+200, whose squares are not floats. Rescale it so that ...
     """
     top = np.abs(rows).max(axis=0, initial=0.0)
     bad = ~((top < LARGEST) & ((top > SMALLEST) | (top == 0.0) | (start is not None)))
@@ -376,8 +376,8 @@ def check_range(rows: Floats, names: Sequence[str], need: str, start: int | None
     place = int(bad.argmax())
     if np.isfinite(top[place]):
         raise DataError(
-            f"Column {names[place]!r} holds numbers up to {top[place]:.3g}, whose squares are no floats. Rescale it so "
-            f"that its largest number lies between {SMALLEST:g} and {LARGEST:g}."
+            f"Column {names[place]!r} holds numbers up to {top[place]:.3g}, whose squares are not floats. Rescale it "
+            f"so that its largest number lies between {SMALLEST:g} and {LARGEST:g}."
         )
     row = int((~np.isfinite(rows[:, place])).argmax())
     raise DataError(f"{need}. Column {names[place]!r}, row {(start or 0) + row}: {rows[row, place]}.")

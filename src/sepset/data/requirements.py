@@ -1,4 +1,4 @@
-"""What an estimate asks of its data: rows, and columns that vary; errors name the column, row and value."""
+"""Requirements of an estimate on its data: rows, and columns that vary; errors name the column, row and value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sepset.variables.variable import Discrete, VariableLike
 
 
 def require_rows(dataset: Dataset, purpose: str) -> None:
-    """Refuse a dataset without rows, or whose rows all weigh nothing.
+    """Raise if a dataset has no rows, or if all of them have weight zero.
 
     Args:
         purpose: what needs rows, as the subject of the message.
@@ -25,9 +25,9 @@ def require_rows(dataset: Dataset, purpose: str) -> None:
 
 
 def require_varying(dataset: Dataset, purpose: str, variables: Iterable[VariableLike] | None = None) -> None:
-    """Refuse a column that has one value in every row, naming it.
+    """Raise if a column has the same value in every row, naming it.
 
-    A real one has no variance to estimate; a discrete one says nothing of its other states, unless those were given.
+    A real one has no variance to estimate; a discrete one says nothing about its other states, unless those were given.
 
     Args:
         purpose: what needs columns that vary, as the subject of the message.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import duckdb
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-"""What stands between the cells of each text format."""
+"""The separator of cells in each text format."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -42,7 +42,7 @@ MAX_ENTRIES = 2**30
 
 @runtime_checkable
 class Conditional(Protocol):
-    r"""What elimination leaves behind: $\phi(\mathbf y \mid \mathbf x)$ over `frontal` given `parents`."""
+    r"""The conditional that elimination produces: $\phi(\mathbf y \mid \mathbf x)$ over `frontal` given `parents`."""
 
     @property
     def frontal(self) -> Scope:
@@ -102,7 +102,7 @@ class Factor(Protocol):
 
 @runtime_checkable
 class Distribution(Protocol):
-    """What every answer over variables can do."""
+    """The operations of every answer over variables."""
 
     @property
     def scope(self) -> Scope:
@@ -221,7 +221,7 @@ def num_entries(scope: Iterable[AnyVariable]) -> int:
 
 
 def check_size(scope: Sequence[AnyVariable]) -> None:
-    """Refuse a dense table over `scope` that would not fit, before anything is allocated."""
+    """Raise if a dense table over `scope` would not fit, before anything is allocated."""
     entries = num_entries(scope)
     if entries > MAX_ENTRIES:
         gib = 8 * float(min(entries, 10**300)) / 2**30

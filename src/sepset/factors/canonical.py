@@ -2,7 +2,7 @@ r"""Canonical forms in bulk: $m$ quadratic exponentials over the same $n$ coordi
 
 $$C(\mathbf x; K, h, g) = \exp\bigl(-\tfrac12 \mathbf x^\top K \mathbf x + h^\top \mathbf x + g\bigr)$$
 
-One Gaussian factor is $m = 1$; a table of Gaussians has one form an entry. A form with $g = -\infty$ is zero
+One Gaussian factor is $m = 1$; a table of Gaussians has one form per entry. A form with $g = -\infty$ is zero
 everywhere: its $K$ and $h$ are zero and no numerical test looks at it.
 
 Reference: Koller & Friedman, section 14.2.1.

@@ -1,4 +1,4 @@
-"""What dense and sparse tables share: indexing by name, answers about probabilities, and how they look."""
+"""Shared parts of dense and sparse tables: indexing by name, answers about probabilities, and displays."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class DiscreteFactor(Frozen, Tabulated):
 
     @abstractmethod
     def log_at(self, codes: AnyInts) -> Floats:
-        """The logarithm of the value at each row of codes, one column a variable of the scope."""
+        """The logarithm of the value at each row of codes, one column per variable of the scope."""
 
     @abstractmethod
     def marginalize(self, out: Iterable[VariableLike], semiring: Semiring = SUM) -> Self:

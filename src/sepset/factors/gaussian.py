@@ -312,7 +312,7 @@ class CanonicalGaussian:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GaussianConditional:
-    r"""What eliminating reals leaves behind: $\mathbf y \mid \mathbf x, d \sim N(a_d + B_d\mathbf x; R_d R_d^\top)$.
+    r"""The conditional of eliminated reals: $\mathbf y \mid \mathbf x, d \sim N(a_d + B_d\mathbf x; R_d R_d^\top)$.
 
     `frontal` are the eliminated reals, `given` the reals and `by` the discrete variables they depend on.
     """
@@ -379,7 +379,7 @@ def integrates(semiring: Semiring) -> bool:
 
 
 def check_definite(chol: Cholesky, out: Iterable[Vector], by: tuple[Discrete, ...], factor: object) -> None:
-    """Refuse an integral that is infinite, naming the variables and the entry."""
+    """Raise if an integral is infinite, naming the variables and the entry."""
     if chol.definite.all():
         return
     where = states_of(by, int(np.argmin(chol.definite)))

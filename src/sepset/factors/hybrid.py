@@ -137,17 +137,17 @@ class CanonicalTable:
 
     @property
     def K(self) -> Floats:
-        """The information matrices, one an entry in C order."""
+        """The information matrices, one per entry in C order."""
         return self.forms.K
 
     @property
     def h(self) -> Floats:
-        """The information vectors, one an entry in C order."""
+        """The information vectors, one per entry in C order."""
         return self.forms.h
 
     @property
     def g(self) -> Floats:
-        """The constants, one an entry in C order; -inf for a zero entry."""
+        """The constants, one per entry in C order; -inf for a zero entry."""
         return self.forms.g
 
     @property
@@ -215,7 +215,7 @@ class CanonicalTable:
         return CanonicalTable._make(discrete, continuous, self._spread(discrete, continuous))
 
     def marginalize(self, out: Iterable[VariableLike], semiring: Semiring = SUM) -> Factors:
-        r"""The factor with `out` eliminated exactly: reals first (an integral an entry), then discrete variables.
+        r"""The factor with `out` eliminated exactly: reals first (one integral per entry), then discrete variables.
 
         $$\tau(a, \mathbf x) = \sum_b \int \phi(a, b, \mathbf x, \mathbf y)\,d\mathbf y$$
 
@@ -234,7 +234,7 @@ class CanonicalTable:
     def _integrated(
         self, out: Iterable[VariableLike], semiring: Semiring
     ) -> tuple[tuple[Discrete, ...], tuple[Vector, ...], Forms, Ints, Cholesky]:
-        """What is kept, the forms without the reals of `out`, and which entries fall into each kept joint state."""
+        """The kept variables, the forms without the reals of `out`, and the entries of each kept joint state."""
         kept, removed = split(self.scope, out)
         keep_discrete, keep_continuous = _parted(kept)
         discrete, continuous = _parted(removed)
@@ -373,7 +373,7 @@ Factors = Table | CanonicalGaussian | CanonicalTable
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HybridConditional:
-    """What eliminating from a table of Gaussians leaves behind: discrete states first, then reals given them."""
+    """The conditional of variables eliminated from a table of Gaussians: discrete states, then reals given them."""
 
     gaussian: GaussianConditional
     totals: TableConditional

@@ -175,8 +175,8 @@ class GaussianMixture:
     Args:
         scope: `Real` and `Vector` variables.
         weights: $w_i \ge 0$, summing to one.
-        means: one row a component.
-        covariances: one matrix a component.
+        means: one row per component.
+        covariances: one matrix per component.
 
     >>> from sepset.variables.variable import Real
     >>> mixture = GaussianMixture(Real("x"), [0.4, 0.6], [0.0, 3.0], [1.0, 4.0])
@@ -350,8 +350,8 @@ class GaussianMixture:
 def check_covariances(
     means: Floats, covariances: Floats, what: str = "covariances", by: tuple[Discrete, ...] = ()
 ) -> None:
-    """Refuse moments that are not finite, or covariances that are not symmetric and positive semidefinite."""
-    check_finite(means, f"means beside {what}")
+    """Raise for moments that are not finite, or covariances that are not symmetric and positive semidefinite."""
+    check_finite(means, f"means next to {what}")
     check_finite(covariances, what)
     check_symmetric(covariances, what)
     if covariances.size:

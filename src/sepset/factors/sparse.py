@@ -45,8 +45,8 @@ class SparseTable(DiscreteFactor):
 
     Args:
         scope: the variables, one column of codes each.
-        codes: the support, one row a joint state; rows must differ.
-        values: a non-negative number a row; rows with value zero are dropped.
+        codes: the support, one row per joint state; rows must differ.
+        values: one non-negative number per row; rows with value zero are dropped.
 
     >>> a, b = Discrete("a", 3), Discrete("b", 3)
     >>> equal = SparseTable((a, b), [[0, 0], [1, 1], [2, 2]], [1, 1, 2])
@@ -128,7 +128,7 @@ class SparseTable(DiscreteFactor):
         Args:
             child: the variable $X$.
             parents: the variables $\mathbf U$; all their joint states are visited.
-            rule: called with one state a parent, or a mapping from tuples of states (from states, for one parent).
+            rule: called with one state per parent, or a mapping from tuples of states (from states, for one parent).
 
         >>> a, b, both = Discrete("a", (False, True)), Discrete("b", (False, True)), Discrete("both", (False, True))
         >>> SparseTable.deterministic(both, (a, b), lambda x, y: x and y).codes.tolist()
@@ -368,7 +368,7 @@ def _applied(rule: Rule, states: tuple[State, ...]) -> State:
 
 
 class SparseConditional:
-    r"""What eliminating variables from a sparse table leaves behind: $\phi(\mathbf y \mid \mathbf x)$.
+    r"""The conditional that eliminating variables from a sparse table produces: $\phi(\mathbf y \mid \mathbf x)$.
 
     >>> a, b = Discrete("a"), Discrete("b")
     >>> conditional, rest = SparseTable((a, b), [[0, 1], [1, 0], [1, 1]], [1, 5, 2]).eliminate("b")

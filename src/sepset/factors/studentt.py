@@ -67,7 +67,7 @@ class StudentT:
         return np.asarray(self.dispersion * (self.degrees / (self.degrees - 2.0)))
 
     def log_density(self, points: ArrayLike) -> Floats:
-        """The logarithm of the density at each point: a number, one number a row, or one vector a row."""
+        """The logarithm of the density at each point: a number, one number per row, or one vector per row."""
         from scipy.linalg import solve_triangular
         from scipy.special import gammaln
 

@@ -197,7 +197,7 @@ class Table(DiscreteFactor):
         return codes, self.values.reshape(-1)[:num]
 
     def log_at(self, codes: AnyInts) -> Floats:
-        """The logarithm of the value at each row of codes, one column a variable of the scope."""
+        """The logarithm of the value at each row of codes, one column per variable of the scope."""
         picked = self.flat[_places(codes, self.shape)]
         if self.space == "log":
             return picked
@@ -259,7 +259,7 @@ class Table(DiscreteFactor):
         return self._aligned(kept + removed, logs).reshape(num_entries(kept), num_entries(removed))
 
     def _slabs(self, kept: tuple[Discrete, ...], removed: tuple[Discrete, ...], logs: bool = False) -> Floats:
-        """The entries as `[before, removed, after]` without a copy where `removed` are neighbours, or as rows."""
+        """The entries as `[before, removed, after]` without a copy where `removed` are adjacent, or as rows."""
         start = self.scope.index(removed[0])
         if self.scope[start : start + len(removed)] != removed:
             return self._rows(kept, removed, logs)
@@ -473,7 +473,7 @@ def _first_bad(scope: tuple[Discrete, ...], flat: Floats) -> str:
 
 
 class TableConditional:
-    r"""What eliminating variables from a table leaves behind: $\phi(\mathbf y \mid \mathbf x)$.
+    r"""The conditional that eliminating variables from a table produces: $\phi(\mathbf y \mid \mathbf x)$.
 
     Args:
         frontal: the eliminated variables $\mathbf Y$.
