@@ -117,6 +117,20 @@ def test_fractions_with_and_without_their_ends(end):
     assert fraction("share", np.float64(0.25)) == 0.25
 
 
+@pytest.mark.parametrize("level", [-0.5, 95, np.nan, "0.95"])
+def test_levels_of_intervals(level):
+    x = ss.Real("x")
+    mixture = ss.GaussianMixture(x, [0.5, 0.5], [0.0, 1.0], [1.0, 1.0])
+    for shown in (
+        ss.Gaussian(x, 0.0, 1.0),
+        mixture,
+        ss.StudentT(3.0, 0.0, 1.0),
+        ss.Table(ss.Discrete("n", 3), [1, 2, 3]),
+    ):
+        with pytest.raises(ArgumentError, match="level= is a number"):
+            shown.interval(level)
+
+
 @pytest.mark.parametrize("value", ["Map", "maps", None, 1, True, ["map"], np.array(["map"])])
 def test_words_among_several(value):
     with pytest.raises(ArgumentError, match=r"^kind= is 'map', 'mean' or 'draw'; found"):

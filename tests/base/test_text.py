@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from sepset.base.text import listing, nearest
+from sepset.base.text import alternatives, brief, listing, nearest
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,18 @@ def test_nearest_can_ask_for_more_in_common():
     assert nearest("h1", ["h2"]) == " Did you mean 'h2'?"
     assert nearest("h1", ["h2"], cutoff=0.7) == ""
     assert nearest("Lung", ["lung"], cutoff=1.0) == " Did you mean 'lung'?"
+
+
+def test_alternatives():
+    assert [alternatives(items) for items in ([], ["a"], ["a", "b"], "abc")] == [
+        "",
+        "'a'",
+        "'a' or 'b'",
+        "'a', 'b' or 'c'",
+    ]
+
+
+def test_values_that_would_fill_the_screen_are_named_by_type():
+    assert brief("x") == "'x'"
+    assert brief({"a": "b" * 60}) == "a dict"
+    assert brief("two\nlines" * 9) == "a str"

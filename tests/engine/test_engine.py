@@ -214,7 +214,7 @@ def test_models_and_methods_are_checked():
     with pytest.raises(ss.ModelError, match="Questions are asked of a model; found 'asia'"):
         Engine("asia", ss.Auto())
     for method in ("elimination", ss.CliqueTree, None):
-        with pytest.raises(ss.NotApplicable, match=r"method= takes a method such as CliqueTree\(\)"):
+        with pytest.raises(ss.ArgumentError, match=r"method= takes a method such as CliqueTree\(\)"):
             Engine(NET, method)
 
 

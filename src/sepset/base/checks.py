@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.frozen import read_only
-from sepset.base.text import alternatives, nearest
+from sepset.base.text import alternatives, brief, nearest
 from sepset.errors import ArgumentError, DataError, ModelError, SepsetError
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ def whole(
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
         return int(value)
     also = f", or {otherwise}" if otherwise else ""
-    raise error(f"{_argument(name)} is a whole number of at least {least}{also}; found {value!r}.")
+    raise error(f"{_argument(name)} is a whole number of at least {least}{also}; found {brief(value)}.")
 
 
 def number(
@@ -80,7 +80,9 @@ def number(
             return found
     limit = f" >= {least:g}" if least is not None else f" > {above:g}" if above is not None else ""
     also = f", or {otherwise}" if otherwise else ""
-    raise ArgumentError(f"{_argument(name)} is a {'finite ' if finite else ''}number{limit}{also}; found {value!r}.")
+    raise ArgumentError(
+        f"{_argument(name)} is a {'finite ' if finite else ''}number{limit}{also}; found {brief(value)}."
+    )
 
 
 def fraction(name: str, value: object, *, ends: bool = False) -> float:
@@ -95,7 +97,7 @@ def fraction(name: str, value: object, *, ends: bool = False) -> float:
     if is_number(value) and (0 < value < 1 or (ends and value in (0, 1))):  # type: ignore[operator]  # a number
         return float(value)  # type: ignore[arg-type]  # a number, as checked
     where = "from 0 to 1" if ends else "between 0 and 1"
-    raise ArgumentError(f"{_argument(name)} is a number {where}; found {value!r}.")
+    raise ArgumentError(f"{_argument(name)} is a number {where}; found {brief(value)}.")
 
 
 def one_of(name: str, value: T, options: Iterable[object], *, otherwise: str = "") -> T:
@@ -111,7 +113,7 @@ def one_of(name: str, value: T, options: Iterable[object], *, otherwise: str = "
     if any(isinstance(value, type(option)) and value == option for option in known):
         return value
     may = alternatives(known) if not otherwise else f"{', '.join(map(repr, known))} or {otherwise}"
-    raise ArgumentError(f"{_argument(name)} is {may}; found {value!r}.{nearest(value, known)}")
+    raise ArgumentError(f"{_argument(name)} is {may}; found {brief(value)}.{nearest(value, known)}")
 
 
 def generator(seed: Seed) -> np.random.Generator:
@@ -124,7 +126,7 @@ def generator(seed: Seed) -> np.random.Generator:
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
         raise ArgumentError(
-            f"seed= is a whole number of at least 0, or a numpy.random.Generator; found {seed!r}."
+            f"seed= is a whole number of at least 0, or a numpy.random.Generator; found {brief(seed)}."
         ) from None
 
 
@@ -140,7 +142,7 @@ def row_weights(weights: ArrayLike, num_rows: int, owner: object = None) -> Floa
     try:
         array = np.array(weights, np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{_of(owner)}Weights are numbers, one per row; found {weights!r}.") from error
+        raise DataError(f"{_of(owner)}Weights are numbers, one per row; found {brief(weights)}.") from error
     if array.shape != (num_rows,):
         shape = f"the shape {array.shape} for {num_rows} rows"
         raise DataError(f"{_of(owner)}Weights are numbers, one per row; found {shape}.")
@@ -166,7 +168,7 @@ def check_positive(owner: str, **values: Any) -> None:
     """
     for name, value in values.items():
         if not (is_number(value) and np.isfinite(value) and value > 0):
-            raise ModelError(f"{owner} needs a finite {name} > 0; found {value!r}.")
+            raise ModelError(f"{owner} needs a finite {name} > 0; found {brief(value)}.")
 
 
 def check_finite(owner: str, **values: Any) -> None:
@@ -176,7 +178,7 @@ def check_finite(owner: str, **values: Any) -> None:
     """
     for name, value in values.items():
         if not (is_number(value) and np.isfinite(value)):
-            raise ModelError(f"{owner} needs a finite {name}; found {value!r}.")
+            raise ModelError(f"{owner} needs a finite {name}; found {brief(value)}.")
 
 
 def finite_array(owner: str, name: str, values: ArrayLike) -> Floats:
@@ -188,7 +190,7 @@ def finite_array(owner: str, name: str, values: ArrayLike) -> Floats:
     try:
         found = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ModelError(f"{owner} needs numbers as {name}; found {values!r}.") from error
+        raise ModelError(f"{owner} needs numbers as {name}; found {brief(values)}.") from error
     if not found.size or not np.isfinite(found).all():
         raise ModelError(f"{owner} needs finite {name}; found {found.tolist()}.")
     return found

@@ -36,6 +36,16 @@ def listing(items: Iterable[object], limit: int = 8) -> str:
     return f"{', '.join(shown[:limit])}, ... ({len(shown)} in all)"
 
 
+def brief(value: object) -> str:
+    """A value in a message; only its type if it would fill the screen.
+
+    >>> brief([1, 2]), brief(list(range(100)))
+    ('[1, 2]', 'a list')
+    """
+    text = repr(value)
+    return text if len(text) <= 60 and "\n" not in text else f"a {type(value).__name__}"
+
+
 def alternatives(items: Iterable[object]) -> str:
     """The items as choices.
 

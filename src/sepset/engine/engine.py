@@ -12,7 +12,7 @@ from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.checks import generator, whole
 from sepset.base.lazy import lazy
 from sepset.base.progress import Bar
-from sepset.base.text import listing
+from sepset.base.text import brief, listing
 from sepset.data.dataset import Dataset
 from sepset.engine import information, invariants, sensitivity as parameters
 from sepset.engine.information import InformationValues
@@ -31,7 +31,7 @@ from sepset.engine.prediction import (
 )
 from sepset.engine.sensitivity import Sensitivity
 from sepset.engine.view import Observed
-from sepset.errors import ModelError, NotApplicable, ScopeError
+from sepset.errors import ArgumentError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor
 from sepset.factors.moments import Gaussian
 from sepset.factors.table import Table
@@ -64,10 +64,10 @@ class Engine:
     def __init__(self, model: Model, method: Method) -> None:
         if not (isinstance(model, NamedModel) or offers(model, *MODEL_MEMBERS)):
             raise ModelError(
-                f"Questions are asked of a model; found {_shown(model)}. Build one, or read a file: ss.read(path)."
+                f"Questions are asked of a model; found {brief(model)}. Build one, or read a file: ss.read(path)."
             )
         if not offers(method, "prepare", "promises"):
-            raise NotApplicable(f"method= takes a method such as CliqueTree(); found {_shown(method)}.")
+            raise ArgumentError(f"method= takes a method such as CliqueTree(); found {brief(method)}.")
         self.model = model
         self.method = method
         self.prepared = method.prepare(model.problem())
@@ -498,12 +498,6 @@ class Engine:
 
     def __repr__(self) -> str:
         return f"Engine({self.model!r}, {type(self.method).__name__})"
-
-
-def _shown(value: object) -> str:
-    """A value in an error, by its type alone where it would fill the screen."""
-    text = repr(value)
-    return text if len(text) <= 60 and "\n" not in text else f"a {type(value).__name__}"
 
 
 def _readable(variable: Discrete | Vector, value: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.base.checks import generator
+from sepset.base.checks import fraction, generator
 from sepset.base.extras import require
 from sepset.base.frozen import fill, made
 from sepset.base.logarithms import LOG_2PI, log_sum
@@ -96,7 +96,7 @@ class Gaussian:
         """The central interval (low, high) of each coordinate with this probability."""
         from scipy.special import ndtri
 
-        reach = ndtri(0.5 + 0.5 * level) * np.sqrt(np.diagonal(self.covariance))
+        reach = ndtri(0.5 + 0.5 * fraction("level", level, ends=True)) * np.sqrt(np.diagonal(self.covariance))
         return _ends(self.scope, self.mu - reach, self.mu + reach)
 
     def marginal(self, kept: Iterable[VariableLike]) -> Gaussian:
@@ -280,7 +280,7 @@ class GaussianMixture:
 
     def interval(self, level: float = 0.95) -> Any:
         """The central interval (low, high) of each coordinate with this probability."""
-        tail = 0.5 * (1.0 - level)
+        tail = 0.5 * (1.0 - fraction("level", level))
         low = np.array([self._quantile(tail, i) for i in range(self.means.shape[1])])
         high = np.array([self._quantile(1.0 - tail, i) for i in range(self.means.shape[1])])
         return _ends(self.scope, low, high)

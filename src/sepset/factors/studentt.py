@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.base.checks import Seed, generator, whole
+from sepset.base.checks import Seed, fraction, generator, whole
 from sepset.base.frozen import fill
 from sepset.errors import ModelError, NotApplicable
 
@@ -89,7 +89,7 @@ class StudentT:
         """The ends of the central interval of each coordinate with this probability."""
         from scipy.special import ndtri, stdtrit
 
-        place = 0.5 + 0.5 * level
+        place = 0.5 + 0.5 * fraction("level", level, ends=True)
         reach = self.scale * (ndtri(place) if math.isinf(self.degrees) else stdtrit(self.degrees, place))
         return self.location - reach, self.location + reach
 

@@ -17,6 +17,7 @@ from sepset.base.arraytypes import AnyInts, Floats, Ints
 from sepset.base.checks import generator
 from sepset.base.frozen import fill, setters
 from sepset.base.logarithms import LN2, log_sum
+from sepset.base.text import brief
 from sepset.errors import ModelError, NotClosed
 from sepset.factors import information
 from sepset.factors.algebra import Assignment, Columns, arrange, check_size, discrete_scope, num_entries, split, union
@@ -455,7 +456,10 @@ def _places(codes: AnyInts, shape: tuple[int, ...]) -> Ints:
 
 def _flatten(scope: tuple[Discrete, ...], values: ArrayLike, what: str) -> Floats:
     check_size(scope)
-    array = np.array(values, dtype=np.float64)
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"The {what} of a table are real numbers; found {brief(values)}.") from error
     shape = tuple(v.num_states for v in scope)
     if array.shape != shape and array.shape != (num_entries(scope),):
         names = ", ".join(f"{v.name}[{v.num_states}]" for v in scope)
