@@ -136,7 +136,7 @@ def test_unknown_states():
     np.testing.assert_allclose(found[0], [0.5, 0.5])
     np.testing.assert_allclose(found[2], [0.5, 0.5])
     assert found[1][0] > 0.5
-    with pytest.raises(ss.ScopeError, match="'raise' or 'missing'"):
+    with pytest.raises(ss.ArgumentError, match="'raise' or 'missing'"):
         BayesNetClassifier(unknown="ignore").fit(X, y)
 
 

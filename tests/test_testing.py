@@ -14,10 +14,9 @@ import pytest
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotClosed
-from sepset.factors.conditional import TableConditional
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.sparse import SparseTable
-from sepset.factors.table import Table
+from sepset.factors.table import Table, TableConditional
 from sepset.inference.exact.bruteforce import BruteForce
 from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.exact.elimination import VariableElimination

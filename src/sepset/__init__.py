@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from sepset.engine.sensitivity import ParameterSensitivity as ParameterSensitivity, Sensitivity as Sensitivity
     from sepset.engine.view import Observed as Observed
     from sepset.errors import (
+        ArgumentError as ArgumentError,
         BrokenInvariant as BrokenInvariant,
         DataError as DataError,
         FileFormatError as FileFormatError,
@@ -410,7 +411,7 @@ _MODULES = {
     "data.files": ("read_dataset write_dataset "),
     "data.moments": ("Moments "),
     "errors": (
-        "BrokenInvariant DataError FileFormatError ImpossibleEvidence MissingExtra ModelError "
+        "ArgumentError BrokenInvariant DataError FileFormatError ImpossibleEvidence MissingExtra ModelError "
         "NotApplicable NotClosed ScopeError SepsetError StateError TooLarge "
     ),
     "variables.evidence": ("Evidence Likelihood Not Soft "),
@@ -538,7 +539,7 @@ def __getattr__(name: str) -> object:
     elif name == "datasets":
         value = _importlib.import_module("sepset.datasets")
     else:
-        from sepset.errors import nearest
+        from sepset.base.text import nearest
 
         raise AttributeError(f"module 'sepset' has no attribute {name!r}.{nearest(name, __all__)}")
     globals()[name] = value

@@ -1,9 +1,10 @@
-"""The exception tree, and the one way to suggest a nearby name.
+"""The exception tree.
 
     SepsetError
+    ├── ArgumentError (ValueError, TypeError)  a setting or argument of the wrong kind, or out of range
     ├── ScopeError (ValueError)          a variable that is not there, or twice there
     ├── StateError (ValueError)          a state, code or value outside a variable's domain
-    ├── ModelError (ValueError)          a model, graph or CPD that breaks its own rules
+    ├── ModelError (ValueError)          a variable, factor, CPD, prior, graph or model that breaks its own rules
     ├── FileFormatError (ValueError)     a file that cannot be read, with file, line and column
     ├── DataError (ValueError)           a frame that does not fit its variables
     ├── ImpossibleEvidence (ValueError)  evidence of probability zero
@@ -13,15 +14,15 @@
     ├── MissingExtra (ImportError)       an optional library that is not installed
     └── BrokenInvariant (AssertionError) an engine whose answers contradict each other
 
+A mistake has one type wherever it is made. How something is asked or computed (a number of rows, a level, a word among
+several, a seed, a method's setting) is an `ArgumentError`; the numbers that models and priors are made of are a
+`ModelError`; rows, their weights and their columns are a `DataError`.
+
 A message says what was asked, what was found, the nearest valid thing, and what to do.
 """
 
 from __future__ import annotations
 
-import difflib
-import importlib
-from collections.abc import Iterable
-from types import ModuleType
 from typing import Self
 
 
@@ -33,6 +34,10 @@ class SepsetError(Exception):
         return Exception.__new__(cls, *args)
 
 
+class ArgumentError(SepsetError, ValueError, TypeError):
+    """An argument or a setting of a method is of the wrong kind, or out of range."""
+
+
 class ScopeError(SepsetError, ValueError):
     """A variable is unknown, repeated, or of the wrong kind for its place."""
 
@@ -42,7 +47,7 @@ class StateError(SepsetError, ValueError):
 
 
 class ModelError(SepsetError, ValueError):
-    """A model, graph or CPD breaks its own rules."""
+    """A variable, factor, CPD, prior, graph or model breaks its own rules."""
 
 
 class DataError(SepsetError, ValueError):
@@ -87,43 +92,3 @@ class FileFormatError(SepsetError, ValueError):
 
 def _rebuild_file_error(message: str, file: str, line: int, column: int) -> FileFormatError:
     return FileFormatError(message, file=file, line=line, column=column)
-
-
-def nearest(asked: object, valid: Iterable[object], *, cutoff: float = 0.5) -> str:
-    """A clause such as ` Did you mean 'high'?`, or the empty string when nothing is close.
-
-    Args:
-        cutoff: the least share of letters in common, from 0 to 1, that counts as close.
-
-    >>> nearest("hgih", ("low", "high"))
-    " Did you mean 'high'?"
-    """
-    by_text = {str(candidate): candidate for candidate in valid}
-    lowered = {text.lower(): text for text in by_text}
-    asked_text = str(asked)
-    if asked_text in by_text:
-        return f" Did you mean {by_text[asked_text]!r}?"
-    close = difflib.get_close_matches(asked_text.lower(), list(lowered), n=1, cutoff=cutoff)
-    return f" Did you mean {by_text[lowered[close[0]]]!r}?" if close else ""
-
-
-def listing(items: Iterable[object], limit: int = 8) -> str:
-    """The items as a short readable list.
-
-    >>> listing(range(20), limit=3)
-    '0, 1, 2, ... (20 in all)'
-    """
-    shown = [repr(item) for item in items]
-    if len(shown) <= limit:
-        return ", ".join(shown)
-    return f"{', '.join(shown[:limit])}, ... ({len(shown)} in all)"
-
-
-def require(module: str, extra: str, purpose: str) -> ModuleType:
-    """The optional module, or an error that says how to install it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtra(
-            f"{purpose} needs {module!r}, which is not installed. Install it with: pip install 'sepset[{extra}]'"
-        ) from error

@@ -1,7 +1,7 @@
 r"""Semirings: what "sum" means when a variable is eliminated.
 
 The product is always $\times$ on the non-negative reals; only the sum varies. Distributivity,
-$a \times (b \oplus c) = (a \times b) \oplus (a \times c)$, is the licence to push sums inwards.
+$a \times (b \oplus c) = (a \times b) \oplus (a \times c)$, is what allows sums to be pushed inward.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import number
+from sepset.base.logarithms import log_sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +38,6 @@ class Semiring:
 
     def __str__(self) -> str:
         return self.name
-
-
-def log_sum(values: Floats, axis: int) -> Floats:
-    r"""$\log \sum_i e^{v_i}$ without overflow; the empty or all $-\infty$ sum is $-\infty$."""
-    if values.shape[axis] == 0:
-        return np.full(np.delete(values.shape, axis), -np.inf)
-    top = values.max(axis=axis)
-    shift = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        total = np.log(np.exp(values - np.expand_dims(shift, axis)).sum(axis=axis))
-    return np.asarray(total + shift)
 
 
 def _sum(values: Floats, axis: int) -> Floats:
@@ -86,8 +77,7 @@ def temperature(t: float) -> Semiring:
     >>> round(float(temperature(0.5).reduce(np.array([3.0, 4.0]), 0)), 12)
     5.0
     """
-    if not 0.0 <= t < np.inf:
-        raise ValueError(f"A temperature lies in [0, inf); found {t!r}. Use MAX for zero and SUM for one.")
+    number("A temperature", t, least=0)
     if t == 0.0:
         return MAX
     if t == 1.0:

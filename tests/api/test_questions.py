@@ -55,7 +55,7 @@ def test_a_model_that_samples_itself_does_so_without_evidence(asia):
     assert len(ss.sample(asia, 4, given={"smoke": None, "xray": None})) == 4
     for wrong in (-1, 1.5, "3", True):
         for given in (None, {"smoke": "yes"}):
-            with pytest.raises(ss.ScopeError, match="num_rows is a whole number of at least 0"):
+            with pytest.raises(ss.ArgumentError, match="num_rows= is a whole number of at least 0"):
                 ss.sample(asia, wrong, given=given)
 
 
@@ -102,5 +102,5 @@ def test_a_seed_that_is_none_is_refused_wherever_draws_are_made(seed):
         lambda: ss.prepare(net).check(seed=seed),
     ]
     for draw in draws:
-        with pytest.raises(ss.NotApplicable, match=r"seed= is a whole number of at least zero, or a .*Generator"):
+        with pytest.raises(ss.ArgumentError, match=r"seed= is a whole number of at least 0, or a .*Generator"):
             draw()

@@ -6,28 +6,45 @@ import pickle
 from dataclasses import dataclass
 
 import pytest
-from rich.console import Console
 
 import sepset as ss
-from sepset.base.display import Shown, Tabulated, html_table, rich_table
+from sepset.base.display import Shown, Tabulated, html_table, html_text, rich_table, rich_text, text_table
+from support.terminal import printed
 
 STRANGE = ["x[t]", "[/b]", "[bold]y", "<script>", "a & b"]
-
-
-def printed_text(what):
-    console = Console(record=True, width=200)
-    console.print(what)
-    return console.export_text()
 
 
 @pytest.mark.parametrize("text", STRANGE)
 def test_names_are_no_markup(text):
     shown = Shown([text, "second"], [[text, text], ["plain", "1"]], title=text, caption=text)
-    assert printed_text(rich_table(shown)).count(text) == 5
+    assert printed(rich_table(shown)).count(text) == 5
     page = html_table(shown)
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     assert page.count(escaped) == 5
     assert "<script>" not in page
+    assert text_table(shown).count(text) == 5
+    assert text in printed(rich_text(text))
+    assert html_text(text) == f"<code>{escaped}</code>"
+
+
+def test_plain_text_has_words_on_the_left_and_numbers_on_the_right():
+    shown = Shown(("state", "of", "value"), [["low", "a", "0.5"], ["high", "bc", "10"]], "Title", "caption", words=2)
+    assert text_table(shown).splitlines() == [
+        "Title",
+        "  state  of  value",
+        "  low    a     0.5",
+        "  high   bc     10",
+        "caption",
+    ]
+    assert text_table(Shown((), [["width", "3"], ["cost", "12 steps"]])) == "width 3\ncost  12 steps"
+    assert text_table(Shown((), [])) == ""
+
+
+def test_bars_are_drawn_alike_everywhere():
+    shown = Shown(("state", "value"), [["low", "0.25"], ["high", "1"]], bars=[0.25, 1.0])
+    for text in (text_table(shown), html_table(shown), printed(rich_table(shown))):
+        lines = text.replace("<tr>", "\n<tr>").splitlines()
+        assert sorted(line.count("█") for line in lines if "█" in line) == [5, 20]
 
 
 def test_facts_have_no_head():
@@ -36,13 +53,13 @@ def test_facts_have_no_head():
         "<table><caption>Fit</caption><tbody><tr><th>model</th><td>x[t]</td></tr><tr><th>rows</th><td>20</td></tr>"
         "</tbody></table>"
     )
-    lines = printed_text(rich_table(facts)).splitlines()
+    lines = printed(rich_table(facts)).splitlines()
     assert sum("model" in line and "x[t]" in line for line in lines) == 1
 
 
 def test_nothing_to_show():
     assert html_table(Shown((), [])) == "<table><tbody></tbody></table>"
-    assert printed_text(rich_table(Shown(["only"], []))).count("only") == 1
+    assert printed(rich_table(Shown(["only"], []))).count("only") == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +74,7 @@ def test_results_stay_values_with_slots():
     answer = Answer("x")
     assert not hasattr(answer, "__dict__")
     assert pickle.loads(pickle.dumps(answer)) == answer
-    assert "x" in printed_text(answer)
+    assert "x" in printed(answer)
 
 
 def test_results_of_learning_show_brackets_in_names():
@@ -76,8 +93,24 @@ def test_results_of_learning_show_brackets_in_names():
         ss.fit(graph, rows, ss.Bayes({"x[t]": ss.K2(), "y[t]": ss.K2()})),
         ss.calibration_curve(model, rows, "y[t]"),
     ):
-        assert "y[t]" in printed_text(shown), type(shown)
+        assert "y[t]" in printed(shown), type(shown)
         assert "y[t]" in shown._repr_html_(), type(shown)
+
+
+def test_models_plans_and_answers_show_brackets_in_names():
+    name, other = "x[bold]", "y[/b]"
+    x, y = ss.Discrete(name, ("p[i]", "q")), ss.Real(other)
+    net = ss.BayesNet(
+        ss.TableCPD(x, [0.5, 0.5]), ss.LinearGaussian(y, [0.0, 1.0], covariance=1.0, by=x), name=name, notes=[other]
+    )
+    for shown in (net, ss.query(net, x), net.cpd(x), ss.Table(x, [1, 2]), ss.Dataset({name: ["p[i]"]}), ss.plan(net)):
+        assert name in printed(shown), type(shown)
+        assert name in shown._repr_html_(), type(shown)
+    assert other in printed(net)
+    assert other in printed(ss.query(net, y))
+    states = ss.BayesNet(ss.TableCPD(x, [0.5, 0.5]), ss.TableCPD(ss.Discrete(other), [[0.5, 0.5]] * 2, given=x))
+    assert name in printed(ss.map_assignment(states))
+    assert name in printed(ss.prepare(states).joint_plan([x]))
 
 
 def test_every_result_shows_brackets_in_names():
@@ -95,9 +128,9 @@ def test_every_result_shows_brackets_in_names():
         engine.value_of_information(name),
         engine.sensitivity(other, "u"),
     ):
-        assert name in printed_text(shown) or other in printed_text(shown), type(shown)
-        assert printed_text(shown).count("[") == shown._repr_html_().count("["), type(shown)
-    assert name in printed_text(fitted.posterior)
-    assert name in printed_text(ss.identifiability(fitted.model, [other]))
-    assert name in printed_text(engine.value_of_information(other))
-    assert "P(y[/b]='u' | x[bold]='p')" in printed_text(engine.sensitivity(other, "u"))
+        assert name in printed(shown) or other in printed(shown), type(shown)
+        assert printed(shown).count("[") == shown._repr_html_().count("["), type(shown)
+    assert name in printed(fitted.posterior)
+    assert name in printed(ss.identifiability(fitted.model, [other]))
+    assert name in printed(engine.value_of_information(other))
+    assert "P(y[/b]='u' | x[bold]='p')" in printed(engine.sensitivity(other, "u"))

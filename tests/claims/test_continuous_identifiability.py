@@ -172,7 +172,7 @@ def test_the_bias_of_a_classifier_with_real_features():
     assert found.noise > 0.1
 
 
-@pytest.mark.xfail(strict=True, raises=ss.ScopeError, reason="bias and variance are of discrete targets only")
+@pytest.mark.xfail(strict=True, raises=ss.ArgumentError, reason="bias and variance are of discrete targets only")
 def test_the_bias_and_variance_of_a_regression():
     """Noise is the variance about the true line; a least-squares line has no bias and the variance 2 s / (M - 3)."""
     num_rows, test = 100, GAUSSIAN.sample(400, seed=1)
@@ -183,7 +183,7 @@ def test_the_bias_and_variance_of_a_regression():
     assert found.bias < 3.0 * 0.4 / num_rows / 60 * 10
 
 
-@pytest.mark.xfail(strict=True, raises=ss.ScopeError, reason="bias and variance are of discrete targets only")
+@pytest.mark.xfail(strict=True, raises=ss.ArgumentError, reason="bias and variance are of discrete targets only")
 def test_the_bias_of_a_regression_without_its_feature():
     """A line that leaves x out predicts the mean: the bias is the variance that x explains."""
     test = GAUSSIAN.sample(400, seed=1)

@@ -5,14 +5,12 @@ The network is a -> b with P(a) = (0.2, 0.8), P(b | a) = ((0.3, 0.7), (0.6, 0.4)
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
-from rich.console import Console
 from rich.progress import Progress
 
 import sepset as ss
+from support.terminal import printed
 from support.tolerances import EXACT
 
 A, B = ss.Discrete("a", ("low", "high")), ss.Discrete("b", ("no", "yes"))
@@ -53,16 +51,9 @@ def test_the_representation_is_one_line_with_the_numbers(shown, parts):
     assert [part for part in parts if part[0].isdigit() and part not in text] == []
 
 
-def rendered(value: object) -> str:
-    """What a terminal with Rich shows."""
-    console = Console(file=io.StringIO(), width=100, color_system=None)
-    console.print(value)
-    return console.file.getvalue()
-
-
 @missing("a terminal shows the number of variables only")
 def test_marginals_are_a_table_in_a_terminal():
-    text = rendered(ss.marginals(model()))
+    text = printed(ss.marginals(model()))
     assert [part for part in SHOWN["marginals"][1] if part not in text] == []
 
 
@@ -155,7 +146,7 @@ def test_an_answer_is_an_array():
 @pytest.mark.parametrize("share", [0.25, 0.5])
 def test_bars_are_drawn_relative_to_one(share):
     def longest(*values: float) -> int:
-        lines = rendered(ss.query(ss.BayesNet(ss.TableCPD(ss.Discrete("x", len(values)), values)), "x")).splitlines()
+        lines = printed(ss.query(ss.BayesNet(ss.TableCPD(ss.Discrete("x", len(values)), values)), "x")).splitlines()
         return max(line.count("█") for line in lines)
 
     whole = longest(1.0, 0.0)

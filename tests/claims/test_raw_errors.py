@@ -96,18 +96,8 @@ def test_a_full_disk_does_not_lose_a_fit(tmp_path, monkeypatch, room):
 @pytest.mark.parametrize(
     ("call", "kind"),
     [
-        pytest.param(
-            lambda: ss.Table(COIN, ["a", "b"]),
-            ss.ModelError,
-            id="words in a table",
-            marks=wanted("an error of NumPy about words", ValueError),
-        ),
-        pytest.param(
-            lambda: ss.Table(COIN, [1j, 1]),
-            ss.ModelError,
-            id="complex numbers in a table",
-            marks=wanted("an error of Python about complex numbers", TypeError),
-        ),
+        pytest.param(lambda: ss.Table(COIN, ["a", "b"]), ss.ModelError, id="words in a table"),
+        pytest.param(lambda: ss.Table(COIN, [1j, 1]), ss.ModelError, id="complex numbers in a table"),
         pytest.param(lambda: ss.TableCPD(COIN, ["a", "b"]), ss.ModelError, id="words in a CPD"),
         pytest.param(
             lambda: ss.Discrete("x", 10**12),

@@ -51,7 +51,7 @@ def test_absent_columns_are_refused():
 
 @pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [1.0, np.nan]])
 def test_bad_weights_are_refused(weights):
-    with pytest.raises(DataError, match="weights"):
+    with pytest.raises(DataError, match=r"^'me': Weights are (numbers, one per row|finite)"):
         checked_weights(weights, 2, "me")
 
 

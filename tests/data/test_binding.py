@@ -3,7 +3,7 @@ import datetime
 import numpy as np
 import pytest
 
-from sepset.data.binding import bind_column, bind_frame, infer_variable
+from sepset.data.binding import bind_column, bind_frame, infer_variable, missing_message
 from sepset.data.columns import Cells, Levels, from_array, from_objects
 from sepset.data.frames import open_frame
 from sepset.errors import DataError
@@ -99,3 +99,8 @@ def test_absent_columns():
     assert np.isnan(columns[1]).all()
     with pytest.raises(DataError, match="dimensions"):
         bind_frame(frame, Variables([Vector("p", 2)]), "allow")
+
+
+def test_messages_about_missing_cells():
+    assert "1,200 cells." in missing_message("Fitting", "a", 1200)
+    assert "misses one cell (first in row 2)" in missing_message("Fitting", "a", 1, 2)

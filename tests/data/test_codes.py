@@ -18,7 +18,7 @@ def test_columns_by_name_and_by_place():
     assert [column.tolist() for column in found] == [[0, 2], [1, 3]]
     with pytest.raises(DataError, match="without codes: 'r'; unknown: 'q'"):
         named_columns(SCOPE, {"a": [0], "q": [0]})
-    with pytest.raises(DataError, match="2 columns, one a variable"):
+    with pytest.raises(DataError, match="2 columns, one per variable"):
         matrix_columns(SCOPE, np.zeros((2, 3)))
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sepset.cpds.table import TableCPD
-from sepset.data.counts import Counts
+from sepset.data.counts import Counts, tally
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, ScopeError, TooLarge
+from sepset.errors import ArgumentError, DataError, ScopeError, TooLarge
 from sepset.variables.variable import Discrete, Real
 
 A = Discrete("a", ("x", "y", "z"))
@@ -172,7 +172,7 @@ def test_missing_cells():
     assert (skipped.num_rows, skipped.total) == (3, 3)
     weighted = Counts.of(rows, ["a"], weights=[0.5, 1, 2], missing="skip")
     assert weighted["a"].tolist() == [0.5, 2, 0]
-    with pytest.raises(DataError, match="'refuse' or 'skip'; found 'drop'"):
+    with pytest.raises(ArgumentError, match="'refuse' or 'skip'; found 'drop'"):
         Counts.of(rows, ["b"], missing="drop")
 
 
@@ -206,7 +206,7 @@ def test_scale_and_expected_counts():
     assert (counts.total, counts.scale(0.5).total, counts.scale(0.5).num_rows) == (5, 2.5, 5)
     assert counts.scale(2).tables[0].tolist() == [[1, 3], [0, 2], [4, 0]]
     assert repr(counts.scale(0.5)) == "Counts(1 family, 5 rows of weight 2.5)"
-    with pytest.raises(DataError, match="-1"):
+    with pytest.raises(ArgumentError, match="-1"):
         counts.scale(-1)
 
 
@@ -310,3 +310,34 @@ def test_lazy_polars_and_duckdb_agree_with_memory(rows):
         found = Counts.of(source, FAMILIES)
         for one, other in zip(found.tables, expected.tables, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+FIRST, SECOND, WIDE = Discrete("a", 3), Discrete("b", 2), Discrete("wide", 200)
+
+
+@pytest.mark.parametrize("num_rows", [0, 1, 5, 2047, 2048, 2049, 40_003])
+@pytest.mark.parametrize("scope", [(FIRST,), (SECOND, FIRST), (FIRST, WIDE), (WIDE, SECOND, FIRST)])
+def test_counts_across_tiles(num_rows, scope):
+    rng = np.random.default_rng(num_rows)
+    codes = {v.name: rng.integers(0, v.num_states, num_rows) for v in (FIRST, SECOND, WIDE)}
+    rows = Dataset.from_codes([FIRST, SECOND, WIDE], codes)
+    shape = [v.num_states for v in scope]
+    expected = np.zeros(shape)
+    np.add.at(expected, tuple(codes[v.name] for v in scope), 1)
+    weights = rng.integers(0, 8, num_rows) / 4
+    weighted = np.zeros(shape)
+    np.add.at(weighted, tuple(codes[v.name] for v in scope), weights)
+    np.testing.assert_array_equal(tally(rows, [scope, (SECOND,)], None)[0].reshape(shape), expected)
+    np.testing.assert_array_equal(tally(rows, [(SECOND,), scope], weights)[1].reshape(shape), weighted)
+
+
+def test_no_scopes():
+    assert tally(Dataset.from_codes([FIRST], {"a": [0, 1]}), [], None, threads=4) == []
+
+
+def test_threads_are_counted():
+    rows = Dataset.from_codes([FIRST], {"a": [0, 1]})
+    assert tally(rows, [(FIRST,)], None, threads=None)[0].tolist() == [1, 1, 0]
+    for threads in (0, -1, True, 1.5):
+        with pytest.raises(ArgumentError, match="at least 1"):
+            tally(rows, [(FIRST,)], None, threads=threads)

@@ -14,6 +14,7 @@ from sepset.errors import DataError, ScopeError
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Real, Vector
 from support.random_rows import datasets, tables
+from support.terminal import printed
 
 grade = Discrete("grade", ("A", "B", "C"))
 honest = Discrete("honest", (False, True))
@@ -171,7 +172,7 @@ def test_rows_outside(rows):
         rows.take([0, 7])
     with pytest.raises(DataError, match="whole numbers or a mask"):
         rows.take([0.5])
-    with pytest.raises(DataError, match="one entry a row"):
+    with pytest.raises(DataError, match="one entry per row"):
         rows.take(np.array([True]))
 
 
@@ -274,3 +275,84 @@ def test_whole_floats_are_real_unless_the_variables_say_otherwise():
     assert Dataset(frame, [Discrete("x", (1, 2))]).codes("x").tolist() == [0, -1, 1]
     assert Dataset(frame.astype("Int64")).variables == Variables([Discrete("x", (1, 2))])
     assert math.isnan(Dataset(frame).values("x")[1])
+
+
+@pytest.fixture
+def weighed():
+    return Dataset({"a": ["x", "y", "x", "z"], "w": [0.5, 1.0, 0.0, 2.0]}, weights="w")
+
+
+def test_weights_by_name(weighed):
+    assert weighed.variables.names == ("a",)
+    assert (weighed.weights.tolist(), weighed.total_weight) == ([0.5, 1, 0, 2], 3.5)
+    assert repr(weighed) == "Dataset(4 rows of weight 3.5, 1 variable: 'a')"
+    with pytest.raises(DataError, match=r"No column 'v'; columns are 'a'"):
+        Dataset({"a": ["x", "y"]}, weights="v")
+    with pytest.raises(DataError, match="Column 'a': row 0 holds 'x'"):
+        Dataset({"a": ["x", "y"], "b": [1, 2]}, weights="a")
+    lazy = pl.LazyFrame({"a": ["x", "y"], "b": [1, 2], "w": [1.0, 3.0]})
+    assert Dataset(lazy, [Discrete("a", ("x", "y"))], weights="w").weights.tolist() == [1, 3]
+
+
+def test_weights_follow_their_rows(weighed):
+    assert weighed[1:3].weights.tolist() == [1, 0]
+    assert weighed.head(1).weights.tolist() == [0.5]
+    assert weighed.take([3, 0]).weights.tolist() == [2, 0.5]
+    assert weighed.take(np.array([True, False, False, True])).weights.tolist() == [0.5, 2]
+    assert weighed.select(["a"]).weights.tolist() == weighed.weights.tolist()
+    assert Dataset(weighed, weighed.variables).weights.tolist() == weighed.weights.tolist()
+    assert Dataset(weighed, weighed.variables, weights=[1, 1, 1, 2]).weights.tolist() == [1, 1, 1, 2]
+    assert pickle.loads(pickle.dumps(weighed)).equals(weighed)
+
+
+def test_concat_counts_rows_without_weights_once(weighed):
+    bare = weighed.with_weights(None)
+    assert bare.weights is None
+    assert weighed.concat(bare).weights.tolist() == [0.5, 1, 0, 2, 1, 1, 1, 1]
+    assert bare.concat(bare).weights is None
+    assert bare.total_weight == 4
+
+
+def test_weights_take_part_in_equality(weighed):
+    bare = weighed.with_weights(None)
+    assert not weighed.equals(bare)
+    assert not bare.equals(weighed)
+    assert not weighed.equals(weighed.with_weights([1, 1, 1, 1]))
+    assert weighed.equals(bare.with_weights(weighed.weights))
+
+
+def test_codes_with_weights():
+    weighed = Dataset.from_codes([Discrete("a")], {"a": [0, 1]}, weights=[1, 2])
+    assert weighed.total_weight == 3
+    with pytest.raises(DataError, match="row 0"):
+        Dataset.from_codes([Discrete("a")], {"a": [0]}, weights=[-1])
+
+
+def test_a_terminal_shows_the_first_rows_and_the_size():
+    text = printed(Dataset({"[bold]coin": ["head", None] * 10}))
+    assert "20 rows" in text
+    assert "[bold]coin" in text
+    assert text.count("head") == 4
+
+
+def test_a_notebook_shows_escaped_names_and_a_part():
+    html = Dataset({f"<b>{i}": ["<script>"] for i in range(12)})._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;b&gt;0" in html
+    assert "&lt;b&gt;11" not in html
+    assert "<th>...</th>" in html
+
+
+def test_datasets_without_columns_show_their_size():
+    assert "0 rows" in printed(Dataset({}))
+    assert "0 rows" in Dataset({})._repr_html_()
+
+
+def test_complete_cells():
+    holed = Dataset({"a": ["x", "y", None], "c": ["k", "k", "k"], "r": [1.0, 2.0, np.nan], "s": [4.5, 4.5, 4.5]})
+    holed.require_complete("Fitting", ["c", "s"])
+    holed[:2].require_complete("Fitting")
+    with pytest.raises(DataError, match=r"Fitting needs complete data; column 'a' misses one cell \(first in row 2\)"):
+        holed.require_complete("Fitting")
+    with pytest.raises(DataError, match="column 'r' misses one cell"):
+        holed.require_complete("Fitting", ["r"])

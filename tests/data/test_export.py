@@ -9,7 +9,7 @@ from hypothesis import given
 
 from sepset.data import Dataset
 from sepset.data.export import EXPORTS, is_text, numeric_states, state_array
-from sepset.errors import DataError, MissingExtra
+from sepset.errors import ArgumentError, DataError, MissingExtra
 from sepset.variables.variable import Discrete
 from support.random_rows import datasets, one_type, text_states
 
@@ -80,7 +80,7 @@ def test_frames_may_be_changed_without_changing_the_dataset():
 
 
 def test_unknown_and_missing_libraries(monkeypatch):
-    with pytest.raises(DataError, match="'pandas', 'polars', 'pyarrow'; found 'spark'"):
+    with pytest.raises(ArgumentError, match="'pandas', 'polars' or 'pyarrow'; found 'spark'"):
         MIXED.to_frame("spark")
     for kind in KINDS:
         monkeypatch.setitem(sys.modules, kind, None)

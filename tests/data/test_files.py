@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sepset.data import Dataset, read_dataset, write_dataset
-from sepset.errors import DataError, FileFormatError, SepsetError
+from sepset.errors import ArgumentError, DataError, FileFormatError, SepsetError
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Real
 from support.random_rows import NAMES, datasets, one_type
@@ -87,7 +87,7 @@ def test_missing_texts_and_delimiters(tmp_path):
     file = put(tmp_path, 'a;b\nNA;1,5\n"NA";?\n')
     dataset = read_dataset(file, delimiter=";", missing=("NA", "?"))
     assert list(dataset.rows()) == [{"a": None, "b": "1,5"}, {"a": "NA", "b": None}]
-    with pytest.raises(DataError, match="one character"):
+    with pytest.raises(ArgumentError, match="one character"):
         read_dataset(file, delimiter="||")
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.data.dataset import Dataset
 from sepset.data.moments import Moments
-from sepset.errors import DataError, ScopeError
+from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real, Vector
 
@@ -199,7 +199,7 @@ def test_scale_and_values():
     moments = Moments.of({"x": [1.0, 3.0]}, ["x"])
     half = moments.scale(0.5)
     assert (half.total, half.mean.tolist(), half.covariance.tolist()) == (1.0, [2.0], [[1.0]])
-    with pytest.raises(DataError, match="-1"):
+    with pytest.raises(ArgumentError, match="factor= is a finite number >= 0; found -1"):
         moments.scale(-1)
     with pytest.raises(ValueError, match="read-only"):
         moments.mean[0] = 1

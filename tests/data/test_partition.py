@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from sepset.data.dataset import Dataset
 from sepset.data.partition import dealt, fold_numbers, in_first_part
-from sepset.errors import DataError
+from sepset.errors import ArgumentError, DataError
 from sepset.variables.variable import Discrete
 
 strata_lists = st.lists(st.integers(0, 3), min_size=4, max_size=60)
@@ -69,13 +69,20 @@ def test_leave_one_out(rows):
     assert [len(test) for _, test in rows.head(4).folds(4)] == [1, 1, 1, 1]
 
 
-@pytest.mark.parametrize("fraction", [0, 1, -0.5, 1.5, float("nan"), 0.001])
-def test_fractions_that_leave_a_part_empty(rows, fraction):
-    with pytest.raises(DataError, match="fraction"):
+@pytest.mark.parametrize("fraction", [0, 1, -0.5, 1.5, float("nan")])
+def test_fractions_lie_between_zero_and_one(rows, fraction):
+    with pytest.raises(ArgumentError, match="fraction= is a number between 0 and 1"):
         rows.split(fraction)
 
 
-@pytest.mark.parametrize("count", [0, 1, 101, -3])
+def test_fractions_that_leave_a_part_empty(rows):
+    with pytest.raises(DataError, match=r"A fraction 0.001 of 100 rows leaves one part empty"):
+        rows.split(0.001)
+
+
+@pytest.mark.parametrize("count", [0, 1, -3, 2.5])
 def test_numbers_of_folds(rows, count):
-    with pytest.raises(DataError, match="100 rows make 2 to 100 folds"):
+    with pytest.raises(ArgumentError, match="folds= is a whole number of at least 2; found"):
         rows.folds(count)
+    with pytest.raises(DataError, match="100 rows make at most 100 folds; found 101"):
+        rows.folds(101)

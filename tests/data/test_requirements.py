@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sepset.data.dataset import Dataset
-from sepset.data.requirements import missing_message, require_complete, require_rows, require_varying
+from sepset.data.requirements import require_rows, require_varying
 from sepset.errors import DataError
 from sepset.variables.variable import Discrete, Real
 
@@ -17,16 +17,6 @@ def test_rows():
         require_rows(ROWS[:0], "Fitting")
     with pytest.raises(DataError, match="all 3 weigh zero"):
         require_rows(ROWS.with_weights([0, 0, 0]), "Fitting")
-
-
-def test_complete_cells():
-    require_complete(ROWS, "Fitting", ["c", "s"])
-    require_complete(ROWS[:2], "Fitting")
-    with pytest.raises(DataError, match=r"Fitting needs complete data; column 'a' misses one cell \(first in row 2\)"):
-        require_complete(ROWS, "Fitting")
-    with pytest.raises(DataError, match="column 'r' misses one cell"):
-        require_complete(ROWS, "Fitting", ["r"])
-    assert "1,200 cells." in missing_message("Fitting", "a", 1200)
 
 
 def test_columns_that_vary():

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sepset.data.scan import compression, connected, file_format, scanned
-from sepset.errors import DataError, FileFormatError
+from sepset.errors import ArgumentError, FileFormatError
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_a_scan_keeps_the_names_in_the_file(tmp_path):
         assert scan.relation.fetchall() == [("1", None)]
     with scanned(file, missing=["1"]) as scan:
         assert scan.relation.fetchall() == [(None, "")]
-    with pytest.raises(DataError, match="one character"), scanned(file, delimiter="::"):
+    with pytest.raises(ArgumentError, match="one character"), scanned(file, delimiter="::"):
         pass
 
 

@@ -185,7 +185,7 @@ def test_nothing_is_neutral():
 def test_what_scatters_refuse():
     with pytest.raises(DataError, match="complete finite"):
         Scatter.of([1.0, np.nan])
-    with pytest.raises(DataError, match="as many finite weights"):
+    with pytest.raises(DataError, match="Weights are finite and not negative"):
         Scatter.of([1.0], weights=[-1.0])
     with pytest.raises(DataError, match="cannot be taken"):
         Scatter.of([1.0]) - Scatter.of([1.0, 2.0])

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from sepset.data.dataset import Dataset
-from sepset.data.pushdown import LazyRows
+from sepset.data.engines import LazyRows
 from sepset.data.sources import finder, rows_of
 from sepset.errors import DataError
 from sepset.variables.variable import Discrete

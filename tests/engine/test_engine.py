@@ -182,17 +182,17 @@ def test_arrays_of_variables():
             "a mapping from variables to states; found list",
         ),
         (lambda e: e.query("grade", {"level": 0, LEVEL: 1}), ss.ScopeError, "level appears twice in the evidence"),
-        (lambda e: e.query("grade", {"level": [0, 1]}), ss.StateError, "a sequence. Say {...} for a subset"),
+        (lambda e: e.query("grade", {"level": [0, 1]}), ss.StateError, "a sequence. Write {...} for a subset"),
         (lambda e: e.query("grade", {"level": set()}), ss.StateError, "leaves no state"),
         (lambda e: e.query("grade", {"level": ss.Not(0, 1, 2)}), ss.StateError, "leaves no state"),
         (lambda e: e.query("grade", {"level": ss.Likelihood([1, 2])}), ss.StateError, "has 2 weights; it has 3 states"),
         (lambda e: e.query("grade", {"level": ss.Likelihood([1, np.nan, 0])}), ss.StateError, "finite weights"),
         (lambda e: e.query("grade", {"level": ss.Soft([1, 1, 0])}), ss.StateError, "sums to 2"),
         (lambda e: e.map_assignment(over="lvel"), ss.ScopeError, "Did you mean 'level'"),
-        (lambda e: e.map_assignment(k=0), ss.ScopeError, "k is a whole number of at least 1; found 0"),
-        (lambda e: e.map_assignment(k=True), ss.ScopeError, "found True"),
-        (lambda e: e.sample(-1), ss.ScopeError, "num_rows is a whole number of at least 0; found -1"),
-        (lambda e: e.sample(2.5), ss.ScopeError, "found 2.5"),
+        (lambda e: e.map_assignment(k=0), ss.ArgumentError, "k= is a whole number of at least 1; found 0"),
+        (lambda e: e.map_assignment(k=True), ss.ArgumentError, "found True"),
+        (lambda e: e.sample(-1), ss.ArgumentError, "num_rows= is a whole number of at least 0; found -1"),
+        (lambda e: e.sample(2.5), ss.ArgumentError, "found 2.5"),
         (lambda e: e.plan("lvel"), ss.ScopeError, "Did you mean 'level'"),
         (lambda e: e.plan("level", ["grad"]), ss.ScopeError, "Did you mean 'grade'"),
         (lambda e: e.marginals()["lvel"], ss.ScopeError, "Did you mean 'level'"),
@@ -214,7 +214,7 @@ def test_models_and_methods_are_checked():
     with pytest.raises(ss.ModelError, match="Questions are asked of a model; found 'asia'"):
         Engine("asia", ss.Auto())
     for method in ("elimination", ss.CliqueTree, None):
-        with pytest.raises(ss.NotApplicable, match=r"method= takes a method such as CliqueTree\(\)"):
+        with pytest.raises(ss.ArgumentError, match=r"method= takes a method such as CliqueTree\(\)"):
             Engine(NET, method)
 
 

@@ -106,7 +106,7 @@ def test_impossible_rows_are_left_empty(kind):
 
 
 def test_wrong_questions_are_refused(engine):
-    with pytest.raises(ss.ScopeError, match="on_impossible is 'raise' or 'null'; found 'drop'"):
+    with pytest.raises(ss.ArgumentError, match="on_impossible= is 'raise' or 'null'; found 'drop'"):
         engine.predict(None, targets="sat", on_impossible="drop")
     with pytest.raises(ss.DataError, match=r"columns are 'grad', variables .*\. Did you mean 'grade'\?"):
         engine.predict(pd.DataFrame({"grad": ["A"]}), targets="sat")
@@ -128,7 +128,7 @@ def test_wrong_questions_are_refused(engine):
         engine.predict(ROWS, targets="satt")
     with pytest.raises(ss.ScopeError, match="'grade' was not predicted; targets are 'sat'"):
         engine.predict(ROWS, targets="sat").probabilities("grade")
-    with pytest.raises(ss.ScopeError, match="threads is a whole number"):
+    with pytest.raises(ss.ArgumentError, match="threads= is a whole number"):
         engine.predict(ROWS, targets="sat", threads=0)
 
 

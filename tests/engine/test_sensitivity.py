@@ -141,7 +141,7 @@ def test_limits_where_the_evidence_becomes_impossible():
     one = next(p for p in sensitivity(net, "a", 1, given={"b": 1}) if p.child == "a" and p.state == 1)
     assert math.isnan(one.probability(0.0))
     assert one.range == pytest.approx((1.0, 1.0))
-    with pytest.raises(ss.ScopeError, match="between 0 and 1"):
+    with pytest.raises(ss.ArgumentError, match="theta= is a number from 0 to 1"):
         one.probability(1.5)
     assert one.theta(0.5) is None
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge
+from sepset.errors import ArgumentError, ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.factors import block as block_module
 from sepset.factors.block import Block, FactorBlock, Single
 from sepset.factors.gaussian import CanonicalGaussian
@@ -130,7 +130,7 @@ def test_construction_names_what_is_wrong(arguments, message):
 
 def test_logarithms_may_be_minus_infinity_only():
     FactorBlock([[0]], (2,), [-math.inf, 0], space="log")
-    with pytest.raises(ModelError, match="'linear' or 'log'"):
+    with pytest.raises(ArgumentError, match="'linear' or 'log'"):
         FactorBlock([[0]], (2,), [1, 0], space="energy")
     with pytest.raises(ModelError, match="finite or -inf"):
         FactorBlock([[0]], (2,), [math.inf, 0], space="log")

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 import oracle
 from sepset.errors import ImpossibleEvidence, ModelError, NotClosed, ScopeError
 from sepset.factors.algebra import Distribution
+from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.moments import Gaussian, GaussianMixture, square_roots
 from support.random_forms import REALS, A, P, X, Y, Z, some, width
 from support.tolerances import CLOSE, EXACT
@@ -93,7 +94,11 @@ def test_singular_gaussians():
     with pytest.raises(ImpossibleEvidence, match="deterministic relation"):
         line.condition({X: 2.0, Y: 9.0})
     with pytest.raises(NotClosed, match="singular"):
-        line.to_canonical()
+        CanonicalGaussian.from_moments(line.scope, line.mu, line.covariance)
+    with pytest.raises(NotClosed, match="singular"):
+        line.log_density({X: 0.0, Y: 1.0})
+    with pytest.raises(ScopeError, match="missing 'y'"):
+        line.log_density({X: 0.0})
     full = Gaussian((X, Y), [0, 0], np.eye(2))
     assert line.kl(full) == math.inf
     with pytest.raises(NotClosed, match="positive definite"):

@@ -14,8 +14,7 @@ from scipy.stats import chisquare
 import oracle
 from sepset.errors import ModelError, NotClosed, ScopeError, StateError, TooLarge
 from sepset.factors.algebra import Conditional, Distribution, Factor
-from sepset.factors.conditional import SparseConditional
-from sepset.factors.sparse import SparseTable
+from sepset.factors.sparse import SparseConditional, SparseTable
 from sepset.factors.table import Table
 from sepset.semiring import BOOLEAN, MAX, SUM, temperature
 from sepset.testing import assert_close, check_factor_laws

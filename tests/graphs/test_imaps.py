@@ -5,7 +5,7 @@ import itertools
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sepset.errors import ModelError, TooLarge
+from sepset.errors import ArgumentError, TooLarge
 from sepset.graphs.graph import DAG, MixedGraph, UndirectedGraph
 from sepset.graphs.imaps import (
     Independence,
@@ -107,7 +107,7 @@ def test_undirected_minimal_imaps_recover_the_graph(drawn):
 
 
 def test_an_unknown_form_is_refused():
-    with pytest.raises(ModelError, match="Unknown form 'local'"):
+    with pytest.raises(ArgumentError, match="form= is 'pairwise' or 'blanket'; found 'local'"):
         minimal_imap_undirected("AB", lambda x, ys, given_: True, form="local")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge
+from sepset.errors import ArgumentError, ModelError, ScopeError, TooLarge
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import (
     GivenOrder,
@@ -252,5 +252,5 @@ def test_names_are_looked_up_when_read():
 
 @pytest.mark.parametrize("settings", [{"seconds": -1}, {"seconds": "3"}, {"restarts": True}, {"seconds": math.nan}])
 def test_settings_that_make_no_sense_are_refused(settings):
-    with pytest.raises(NotApplicable, match=r"is a number of at least zero, or None; found"):
+    with pytest.raises(ArgumentError, match=r"is a (number >= 0|whole number of at least 0), or None; found"):
         Portfolio(**settings)

@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pytest
 
-from sepset.errors import DataError, NotApplicable, ScopeError
+from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.inference import checkpoint
 from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, iterate
 from sepset.inference.result import Status
@@ -381,14 +381,14 @@ def test_interruptions_of_compiled_code_are_interruptions():
 
 def test_stopping_rules_are_checked():
     for bad in ({"steps": -1}, {"steps": True}, {"steps": 1.5}, {"tolerance": -1.0}, {"seconds": -1.0}):
-        with pytest.raises(ScopeError, match=r"Until\("):
+        with pytest.raises(ArgumentError, match=r"Until\("):
             Until(**bad)
-    with pytest.raises(ScopeError, match="never ends"):
+    with pytest.raises(ArgumentError, match="never ends"):
         Until(steps=None, tolerance=None)
     assert as_until(None) == Until()
     assert as_until(Until(steps=3)) == Until(steps=3)
     assert as_until(5, Until(tolerance=1e-3)) == Until(steps=5, tolerance=1e-3)
-    with pytest.raises(ScopeError, match="until="):
+    with pytest.raises(ArgumentError, match="until="):
         as_until("soon")
 
 

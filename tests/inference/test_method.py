@@ -65,9 +65,9 @@ def test_methods_are_frozen_values_that_meet_the_protocol(method):
 )
 def test_settings_are_checked_when_a_method_is_made(kind):
     for memory in (-1, "1GB", None, True, float("nan")):
-        with pytest.raises(ss.NotApplicable, match=r"memory= is a number of bytes"):
+        with pytest.raises(ss.ArgumentError, match=r"memory= \(bytes\) is a number >= 0"):
             kind(memory=memory)
     for order in ("minfill", ss.MinFill, ["a"], None):
-        with pytest.raises(ss.NotApplicable, match=r"as MinFill\(\) or GivenOrder"):
+        with pytest.raises(ss.ArgumentError, match=r"as MinFill\(\) or GivenOrder"):
             kind(order=order)
     assert kind(memory=8e9, order=ss.MinFill()).memory == 8e9

@@ -9,7 +9,7 @@ from rich.console import Console
 import sepset as ss
 from sepset.cpds.priors.dirichlet import K2, BDeu
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, NotApplicable
+from sepset.errors import ArgumentError, DataError
 from sepset.graphs.graph import DAG
 from sepset.inference.result import Status
 from sepset.learning.estimation.estimators import MAP, MLE, Bayes
@@ -23,7 +23,7 @@ PAIR = DAG.parse("a -> b")
 def test_methods_are_values_with_a_fit():
     assert isinstance(MLE(), LearningMethod)
     for wrong in (MLE, "MLE", 3):
-        with pytest.raises(NotApplicable, match="a value such as MLE"):
+        with pytest.raises(ArgumentError, match="a value such as MLE"):
             fit(PAIR, ROWS, wrong)
 
     class Own:

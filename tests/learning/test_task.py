@@ -10,7 +10,7 @@ from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.graphs.graph import DAG
-from sepset.learning.task import Task, bind, checked_row_weights, template_of
+from sepset.learning.task import Task, bind, template_of
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real, Vector
 
@@ -214,7 +214,5 @@ def test_vectors_come_as_arrays():
 
 @pytest.mark.parametrize(("weights", "message"), [([1.0], "shape"), ([1.0, -1.0], "row 1"), ([np.nan, 1.0], "row 0")])
 def test_bad_weights_are_refused(weights, message):
-    with pytest.raises(DataError, match=message):
-        checked_row_weights(weights, 2)
     with pytest.raises(DataError, match=message):
         _ = Task(NET, {"coin": ["head", "tail"]}, np.array(weights)).row_weights

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 import oracle
 from sepset.cpds.table import TableCPD
-from sepset.errors import ModelError
+from sepset.errors import ArgumentError
 from sepset.graphs.graph import DAG
 from sepset.models import ancestral
 from sepset.models.bayesnet import BayesNet
@@ -85,5 +85,5 @@ def test_many_states_use_wider_codes():
 def test_empty_network_and_no_rows():
     assert len(BayesNet().sample(7, 0)) == 7
     assert len(BayesNet.random(DAG.parse("a -> b")).sample(0, 0)) == 0
-    with pytest.raises(ModelError, match="at least zero"):
+    with pytest.raises(ArgumentError, match="num_rows= is a whole number of at least 0"):
         BayesNet.random(DAG.parse("a")).sample(-1, 0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from sepset.errors import ModelError, ScopeError
+from sepset.errors import ArgumentError, ModelError, ScopeError
 from sepset.variables.array import VariableArray, grid_pairs
 from sepset.variables.variable import Discrete
 
@@ -38,7 +38,7 @@ def test_indices():
 
 @pytest.mark.parametrize("shape", [(), (-1,), (2, True), -1])
 def test_bad_shapes(shape):
-    with pytest.raises(ModelError, match="shape of non-negative sizes"):
+    with pytest.raises(ModelError, match=r"shape of at least one size|is a whole number of at least 0"):
         Discrete.array("x", shape)
 
 
@@ -86,7 +86,7 @@ def test_grid_edges(shape, connectivity):
 
 
 def test_bad_connectivity():
-    with pytest.raises(ModelError, match="connectivity is 1"):
+    with pytest.raises(ArgumentError, match="connectivity= is 1"):
         grid_pairs((2, 2), 3)
 
 

@@ -81,9 +81,9 @@ def test_unknown_states():
     ("states", "message"),
     [
         ((), "no states"),
-        (0, "positive number of states"),
-        (-1, "positive number"),
-        (True, "positive number"),
+        (0, "number of states of x is a whole number of at least 1, or give the states themselves"),
+        (-1, "at least 1, or give the states themselves; found -1"),
+        (True, "at least 1, or give the states themselves; found True"),
         (("a", "b", "a"), "'a' twice"),
         ((1, True), "True twice"),
         ((1, 1.0), "1.0 twice"),
@@ -116,7 +116,7 @@ def test_bad_names_are_refused(name):
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, True, "2"])
 def test_bad_dimensions_are_refused(size):
-    with pytest.raises(ModelError, match="positive whole dimension"):
+    with pytest.raises(ModelError, match="The dimension of 'p' is a whole number of at least 1"):
         Vector("p", size)
 
 

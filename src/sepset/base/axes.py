@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sepset.errors import require
+from sepset.base.extras import require
 
 
 def axes_of(ax: Any = None) -> Any:
@@ -18,7 +18,7 @@ def axes_of(ax: Any = None) -> Any:
 
 
 def count_steps(axes: Any) -> None:
-    """Write whole numbers below, and whole figures, not differences from one of them, on the left."""
+    """Label the horizontal axis with integers, and the vertical one with the numbers themselves, not offsets."""
     axes.xaxis.set_major_locator(require("matplotlib.ticker", "plot", "Plotting").MaxNLocator(integer=True))
     axes.ticklabel_format(axis="y", style="plain", useOffset=False)
 

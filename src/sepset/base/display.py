@@ -1,4 +1,4 @@
-"""Results that are shown as a table: described once, drawn in terminals and in notebooks.
+"""Tables for people: described once, drawn in terminals (by Rich), as plain text and in notebooks (as HTML).
 
 Names and states of users are text, never markup: `x[t]` is shown as it is written.
 """
@@ -11,27 +11,36 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from rich.console import Group as RichGroup
     from rich.table import Table as RichTable
+    from rich.text import Text as RichText
+
+FULL_BAR = 20
+"""The number of characters of a bar that stands for one."""
 
 
 class Shown(NamedTuple):
     """A table as text.
 
     Attributes:
-        head: the titles of the columns; none for a list of facts, whose names stand in the first column.
+        head: the titles of the columns; none for a list of facts, whose names are in the first column.
         rows: the cells.
         title: above it.
         caption: below it.
+        words: how many columns, the first ones, hold words: they begin at the left, and numbers end at the right.
+        bars: a share from 0 to 1 for each row, drawn as a bar behind it; or none.
     """
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     title: str = ""
     caption: str = ""
+    words: int = 1
+    bars: Sequence[float] = ()
 
 
 class Tabulated(ABC):
-    """A result that says how it is shown, and is shown like that by Rich and by notebooks.
+    """Something that says how it is shown, and is shown like that by Rich and by notebooks.
 
     >>> class Answer(Tabulated):
     ...     def _shown(self):
@@ -44,38 +53,102 @@ class Tabulated(ABC):
 
     @abstractmethod
     def _shown(self) -> Shown:
-        """What is shown."""
+        """The table."""
 
-    def __rich__(self) -> RichTable:
+    def __rich__(self) -> RichGroup:
         return rich_table(self._shown())
 
     def _repr_html_(self) -> str:
         return html_table(self._shown())
 
 
-def rich_table(shown: Shown) -> RichTable:
-    """The table for a terminal: words to the left, what follows them to the right."""
-    from rich.markup import escape
+def rich_table(shown: Shown) -> RichGroup:
+    """The table for a terminal, between its title and its caption."""
+    from rich.console import Group
+
+    above = [rich_text(shown.title, "table.title")] if shown.title else []
+    below = [rich_text(shown.caption, "table.caption")] if shown.caption else []
+    table = [_rich_cells(shown)] if shown.head or shown.rows else []
+    return Group(*above, *table, *below)
+
+
+def _rich_cells(shown: Shown) -> RichTable:
     from rich.table import Table as RichTable
 
-    title, caption = escape(shown.title) or None, escape(shown.caption) or None
-    table = RichTable(title=title, caption=caption, show_header=bool(shown.head))
-    for place, name in enumerate(shown.head or ("", "")):
-        facts = "bold" if not shown.head and place == 0 else None
-        table.add_column(escape(name), justify="right" if shown.head and place else "left", style=facts)
-    for row in shown.rows:
-        table.add_row(*map(escape, row))
+    head, rows = _with_bars(shown)
+    table = RichTable(show_header=bool(head))
+    for place, name in enumerate(head or ("", "")):
+        side = "left" if _is_word(shown, place) else "right"
+        style = "bold" if not head and place == 0 else None
+        table.add_column(rich_text(name), justify=side, style=style)  # type: ignore[arg-type]  # one of two words
+    for row in rows:
+        table.add_row(*map(rich_text, row))
     return table
+
+
+def rich_text(text: str, style: str = "") -> RichText:
+    """The text for a terminal as it is written, without markup."""
+    from rich.text import Text
+
+    return Text(text, style)
 
 
 def html_table(shown: Shown) -> str:
     """The table for a notebook."""
+    names, cells = _with_bars(shown)
     caption = f"<caption>{html.escape(shown.title)}</caption>" if shown.title else ""
-    head = f"<thead><tr>{_cells(shown.head, 'th')}</tr></thead>" if shown.head else ""
-    first = "td" if shown.head else "th"
-    rows = (f"<tr>{_cells(row[:1], first)}{_cells(row[1:], 'td')}</tr>" for row in shown.rows)
+    head = f"<thead><tr>{_cells(names, 'th')}</tr></thead>" if names else ""
+    first = "td" if names else "th"
+    rows = (f"<tr>{_cells(row[:1], first)}{_cells(row[1:], 'td')}</tr>" for row in cells)
     foot = f"<p>{html.escape(shown.caption)}</p>" if shown.caption else ""
     return f"<table>{caption}{head}<tbody>{''.join(rows)}</tbody></table>{foot}"
+
+
+def html_text(text: str) -> str:
+    """The text for a notebook as it is written.
+
+    >>> html_text("A -> B")
+    '<code>A -&gt; B</code>'
+    """
+    return f"<code>{html.escape(text)}</code>"
+
+
+def text_table(shown: Shown) -> str:
+    """The table as plain text.
+
+    >>> print(text_table(Shown((), [["width", "3"], ["cost", "1,024"]], "Plan")))
+    Plan
+      width 3
+      cost  1,024
+    >>> print(text_table(Shown(("x", "value"), [["low", "0.25"], ["high", "0.5"]])))
+    x     value
+    low    0.25
+    high    0.5
+    """
+    names, cells = _with_bars(shown)
+    rows = [*([names] if names else []), *cells]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    indent, gap = "  " if shown.title else "", "  " if names else " "
+    lines = [indent + gap.join(_padded(shown, row, widths)).rstrip() for row in rows]
+    return "\n".join([*filter(None, [shown.title]), *lines, *filter(None, [shown.caption])])
+
+
+def _padded(shown: Shown, row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    pairs = enumerate(zip(row, widths, strict=True))
+    return [f"{cell:<{width}}" if _is_word(shown, place) else f"{cell:>{width}}" for place, (cell, width) in pairs]
+
+
+def _is_word(shown: Shown, place: int) -> bool:
+    """Whether a column begins at the left: words, facts and bars do."""
+    return not shown.head or place < shown.words or place >= len(shown.head)
+
+
+def _with_bars(shown: Shown) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """The titles and rows, with one column more where bars are drawn."""
+    if not shown.bars:
+        return shown.head, shown.rows
+    drawn = ("█" * round(FULL_BAR * share) for share in shown.bars)
+    return (*shown.head, ""), [(*row, bar) for row, bar in zip(shown.rows, drawn, strict=True)]
 
 
 def _cells(texts: Sequence[str], tag: str) -> str:

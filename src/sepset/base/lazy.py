@@ -1,4 +1,8 @@
-"""Attributes computed when first read, and kept: without the lock that the standard library's takes for each."""
+"""Attributes computed when they are first read, and kept: the one mechanism for that in this library.
+
+The standard library's `cached_property` holds, up to Python 3.11, one lock for all objects of a class while it
+computes: two threads that prepare two models would wait for each other, and every first reading would pay for it.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,8 @@ if TYPE_CHECKING:
     lazy = cached_property
 else:
 
-    class lazy:  # noqa: N801  # it is used as a decorator, beside property
-        """A property computed once; two threads that read it first at once may both compute it, to the same value.
+    class lazy:  # noqa: N801  # it is used as a decorator, like property
+        """A property computed once; threads that read it first at the same time may all compute it, and share one.
 
         >>> class Circle:
         ...     @lazy
@@ -33,5 +37,4 @@ else:
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
             if instance is None:
                 return self
-            value = instance.__dict__[self.name] = self.function(instance)
-            return value
+            return instance.__dict__.setdefault(self.name, self.function(instance))

@@ -14,13 +14,16 @@ from typing import Any, Generic, NoReturn, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import Bytes
-from sepset.errors import ScopeError
+from sepset.base.checks import whole
 
 T = TypeVar("T")
 
 
 LISTEN = 0.1
 """Seconds between looks for Ctrl-C while waiting: a signal that another thread is given does not wake the caller."""
+
+NEVER: Bytes = np.zeros(1, dtype=np.uint8)
+"""The flag of work that is not to be cancelled: kernels read it, and nothing writes it."""
 
 
 def num_threads(threads: int | None) -> int:
@@ -31,9 +34,7 @@ def num_threads(threads: int | None) -> int:
     """
     if threads is None:
         return os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
-        raise ScopeError(f"threads is a whole number of at least 1, or None for all processors; found {threads!r}.")
-    return int(threads)
+    return whole("threads", threads, least=1, otherwise="None for all processors")
 
 
 def in_order(
@@ -256,5 +257,5 @@ def interruptible(task: Callable[[Bytes], T]) -> T:
     3
     """
     if threading.current_thread() is not threading.main_thread():
-        return task(np.zeros(1, dtype=np.uint8))
+        return task(NEVER)
     return next(in_order([task], 1))

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sepset.base.display import Shown, rich_table, text_table
+from sepset.base.text import listing
 from sepset.cli.shared import AsJson, File, Seed, Target, app, load, require_model_file, require_rows_file, show
-from sepset.errors import NotApplicable, ScopeError, StateError, listing
+from sepset.errors import NotApplicable, ScopeError, StateError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -22,8 +24,12 @@ if TYPE_CHECKING:
     from sepset.variables.variable import Discrete, State
 
 
+MOST_SHOWN = 50
+"""The most variables or rows that are listed on the terminal."""
+
+
 class MethodName(StrEnum):
-    """The algorithms the command line offers."""
+    """The algorithms that the command line offers."""
 
     auto = "auto"
     elimination = "elimination"
@@ -42,7 +48,7 @@ Chosen = Annotated[MethodName, typer.Option("--method", "-m", help="The algorith
 
 @app.command()
 def info(file: File, as_json: AsJson = False) -> None:
-    """What is in a model: variables, states, factors, and what inference would cost."""
+    """A summary of a model: variables, states, factors, and the cost of inference."""
     model = load(file)
     from sepset.api.questions import plan
 
@@ -63,7 +69,7 @@ def info(file: File, as_json: AsJson = False) -> None:
 
 @app.command()
 def convert(
-    source: File, target: Annotated[Path, typer.Argument(help="The file to write; its suffix says the format.")]
+    source: File, target: Annotated[Path, typer.Argument(help="The file to write; its suffix gives the format.")]
 ) -> None:
     """Read a model in one format and write it in another."""
     from sepset.io.files import write
@@ -76,7 +82,7 @@ def convert(
 def query(
     file: File, target: Target = None, given: Given = None, method: Chosen = MethodName.auto, as_json: AsJson = False
 ) -> None:
-    """The joint distribution of the targets given the evidence; every marginal without a target."""
+    """The joint distribution of the targets given the evidence; without a target, every marginal."""
     from sepset.api import questions as verbs
 
     model = load(file)
@@ -98,9 +104,9 @@ def map_(
     file: File,
     given: Given = None,
     over: Annotated[
-        list[str] | None, typer.Option("--over", help="Variables to choose; the rest are summed out.")
+        list[str] | None, typer.Option("--over", help="Variables to assign; the rest are summed out.")
     ] = None,
-    k: Annotated[int, typer.Option("--best", "-k", min=1, help="How many of the best assignments.")] = 1,
+    k: Annotated[int, typer.Option("--best", "-k", min=1, help="The number of best assignments.")] = 1,
     method: Chosen = MethodName.auto,
     as_json: AsJson = False,
 ) -> None:
@@ -121,11 +127,11 @@ def map_(
 @app.command()
 def sample(
     file: File,
-    rows: Annotated[int, typer.Option("--rows", "-n", min=0, help="How many rows.")] = 10,
+    rows: Annotated[int, typer.Option("--rows", "-n", min=0, help="The number of rows.")] = 10,
     given: Given = None,
     seed: Seed = 0,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="A .csv or .parquet file; a table on the terminal without.")
+        Path | None, typer.Option("--out", "-o", help="A .csv or .parquet file; by default a table on the terminal.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -157,7 +163,7 @@ def plan(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What a question would cost; nothing is computed."""
+    """The cost of a question, without computing it."""
     from sepset.api import questions as verbs
 
     model = load(file)
@@ -188,14 +194,16 @@ def _method(name: MethodName) -> Method | None:
 
 
 def _evidence(model: Model, given: Sequence[str] | None) -> dict[str, Finding]:
-    """`NAME=STATE` texts as evidence; states are matched by how they print."""
+    """`NAME=STATE` texts as evidence; states are matched by their printed form."""
     from sepset.variables.evidence import Not
 
     found: dict[str, Finding] = {}
     for text in given or ():
         name, excluded, value = _split_finding(model.variables, text)
         if name in found:
-            raise ScopeError(f"{name} appears twice in the evidence. Say one thing of it, as in {name}=STATE|STATE.")
+            raise ScopeError(
+                f"{name} appears twice in the evidence. Give one finding for it, as in {name}=STATE|STATE."
+            )
         variable: Any = model.variables[name]
         if not variable.is_discrete:
             if excluded:
@@ -218,7 +226,7 @@ def _split_finding(variables: Variables, text: str) -> tuple[str, bool, str]:
     name = text.partition("=")[0].removesuffix("!")
     if "=" in text:
         variables.id(name)
-    raise ScopeError(f"Evidence reads NAME=STATE; found {text!r}.")
+    raise ScopeError(f"Evidence is written NAME=STATE; found {text!r}.")
 
 
 def _state(variable: Discrete, text: str) -> State:
@@ -237,7 +245,7 @@ def _number(text: str, name: str) -> float:
 
 
 def _answer_json(answer: Any) -> dict[str, Any]:
-    """A distribution as plain data: a table of probabilities, or the moments of a Gaussian or of each component."""
+    """A distribution as JSON data: a table of probabilities, or the moments of a Gaussian or of each component."""
     names = [v.name for v in answer.scope]
     if hasattr(answer, "weights"):
         parts = {"weights": answer.weights, "means": answer.means, "covariances": answer.covariances}
@@ -246,22 +254,20 @@ def _answer_json(answer: Any) -> dict[str, Any]:
     elif hasattr(answer, "values"):
         return {"variables": names, "states": [list(v.states) for v in answer.scope], "values": answer.values.tolist()}
     else:
-        raise NotApplicable(f"The joint of {listing(names)} has no plain form. Ask for its parts one at a time.")
+        raise NotApplicable(f"The joint of {listing(names)} has no JSON form. Query its variables one at a time.")
     return {"variables": names, **{part: numbers.tolist() for part, numbers in parts.items()}}
 
 
 def _facts_and_states(facts: dict[str, Any], states: dict[str, list[Any]]) -> RenderableType:
     from rich.console import Group
-    from rich.table import Table
 
-    lines = "\n".join(f"{key:<15} {value}" for key, value in facts.items() if value not in ("", []))
-    table = Table("variable", "states")
-    for name, values in list(states.items())[:50]:
-        shown = ", ".join(map(str, values[:8]))
-        table.add_row(name, shown + (f", ... ({len(values)})" if len(values) > 8 else "") or "real")
-    if len(states) > 50:
-        table.caption = f"first 50 of {len(states)} variables"
-    return Group(lines, table)
+    told = [(key, str(value)) for key, value in facts.items() if value not in ("", [])]
+    rows = []
+    for name, values in list(states.items())[:MOST_SHOWN]:
+        more = f", ... ({len(values)})" if len(values) > 8 else ""
+        rows.append((name, ", ".join(map(str, values[:8])) + more or "real"))
+    caption = f"first {MOST_SHOWN} of {len(states)} variables" if len(states) > MOST_SHOWN else ""
+    return Group(text_table(Shown((), told)), rich_table(Shown(("variable", "states"), rows, caption=caption, words=2)))
 
 
 def _answer_view(answer: Any) -> RenderableType:
@@ -275,26 +281,22 @@ def _answer_view(answer: Any) -> RenderableType:
 
 
 def _marginals_table(tables: Sequence[Any]) -> RenderableType:
-    from rich.table import Table
-
-    result = Table("variable", "state", "probability", "")
+    rows: list[tuple[str, str, str]] = []
+    bars: list[float] = []
     for table in tables:
         variable = table.scope[0]
-        if not variable.is_discrete:
-            result.add_row(variable.name, "mean", f"{table.mean():.6g}" if variable.size == 1 else str(table.mean()))
-            result.add_row("", "variance", f"{table.variance():.6g}" if variable.size == 1 else str(table.variance()))
+        if variable.is_discrete:
+            states = zip(variable.states, table.values.tolist(), strict=True)
+            rows += [(variable.name, str(state), f"{value:.6g}") for state, value in states]
+            bars += table.values.tolist()
             continue
-        for state, value in zip(variable.states, table.values.tolist(), strict=True):
-            result.add_row(variable.name, str(state), f"{value:.6g}", "█" * round(20 * value))
-    return result
+        for name, part, value in ((variable.name, "mean", table.mean()), ("", "variance", table.variance())):
+            rows.append((name, part, f"{value:.6g}" if variable.size == 1 else str(value)))
+            bars.append(0.0)
+    return rich_table(Shown(("variable", "state", "probability"), rows, words=2, bars=bars))
 
 
 def _rows_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> RenderableType:
-    from rich.table import Table
-
-    table = Table(*names)
-    for row in rows[:50]:
-        table.add_row(*(str(row[name]) for name in names))
-    if len(rows) > 50:
-        table.caption = f"first 50 of {len(rows)} rows; use --out for all"
-    return table
+    caption = f"first {MOST_SHOWN} of {len(rows)} rows; use --out for all" if len(rows) > MOST_SHOWN else ""
+    cells = [[str(row[name]) for name in names] for row in rows[:MOST_SHOWN]]
+    return rich_table(Shown(names, cells, caption=caption, words=len(names)))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
+from sepset.base.checks import row_weights
 from sepset.errors import DataError
 from sepset.factors.algebra import AnyVariable, Columns, num_entries
 from sepset.variables.variable import Discrete
@@ -71,15 +72,8 @@ def num_rows_of(rows: Columns, variable: AnyVariable, owner: object) -> int:
 
 
 def checked_weights(weights: ArrayLike | None, num_rows: int, owner: object) -> Floats | None:
-    """Row weights as floats: one per row, finite and not negative."""
-    if weights is None:
-        return None
-    array = np.asarray(weights, dtype=np.float64)
-    if array.shape != (num_rows,):
-        raise DataError(f"{owner!r} was given {array.shape} weights for {num_rows} rows. Give one per row.")
-    if not (np.isfinite(array).all() and (array >= 0).all()):
-        raise DataError(f"{owner!r} needs finite weights >= 0.")
-    return array
+    """Row weights as floats: one per row, finite and not negative; None where all rows count once."""
+    return None if weights is None else row_weights(weights, num_rows, owner)
 
 
 def count(places: Ints, num_cells: int, weights: Floats | None = None) -> Floats:

@@ -18,6 +18,7 @@ from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.frozen import fill
 from sepset.cpds.parameters import AnyParameters
 from sepset.errors import ModelError
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope
@@ -122,6 +123,4 @@ T = TypeVar("T", bound=CPD)
 
 def with_block(cpd: T, block: ParameterBlock) -> T:
     """The same CPD with its parameters under another name."""
-    made = copy.copy(cpd)
-    object.__setattr__(made, "block", block)
-    return made
+    return fill(copy.copy(cpd), block=block)

@@ -11,6 +11,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.frozen import fill
 from sepset.cpds.contexts import Node, Partition
 from sepset.cpds.counts import checked_weights, column, count, decode, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
@@ -62,7 +63,7 @@ class DeterministicCPD(DiscreteCPD):
         states = itertools.product(*(parent.states for parent in self.parents))
         apply = _lookup(self, function) if isinstance(function, Mapping) else function
         codes = (child.code(apply(*joint)) for joint in states)
-        self._set(codes=np.fromiter(codes, np.int64, num_entries(self.parents)))
+        fill(self, codes=np.fromiter(codes, np.int64, num_entries(self.parents)))
 
     def __call__(self, assignment: Mapping[Any, Any]) -> State:
         """The child's state at an assignment of all parents."""
@@ -143,8 +144,8 @@ class MultiplexerCPD(DiscreteCPD):
     ) -> None:
         chosen = _inputs(child, selector, inputs)
         self._init(child, (selector, *dict.fromkeys(chosen)), block)
-        self._set(selector=selector, inputs=chosen)
-        self._set(partition=Partition(self.parents, self._tree()))
+        fill(self, selector=selector, inputs=chosen)
+        fill(self, partition=Partition(self.parents, self._tree()))
 
     def _tree(self) -> Node:
         k = self.child.num_states

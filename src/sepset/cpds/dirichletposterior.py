@@ -21,7 +21,6 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,8 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import finite_array
+from sepset.base.lazy import lazy
+from sepset.base.logarithms import log_sum
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.factors.algebra import Columns, find
 from sepset.variables.variable import Discrete
@@ -56,12 +57,12 @@ class DirichletPosterior:
     prior: Floats
     counts: Floats
 
-    @cached_property
+    @lazy
     def cells(self) -> Any:
         """The block's parameters as its first CPD has them."""
         return self.cpds[0].parameters
 
-    @cached_property
+    @lazy
     def groups(self) -> Ints:
         """Which multinomial each cell belongs to."""
         groups: Ints = self.cells.groups
@@ -82,7 +83,7 @@ class DirichletPosterior:
         """Whether expected parameters give one new row its exact probability: where no row uses one twice."""
         return len(self.cpds) == 1
 
-    @cached_property
+    @lazy
     def alphas(self) -> Floats:
         """Pseudo-counts and counts, `[components, cells]`."""
         return np.asarray(self.prior + self.counts)
@@ -92,24 +93,24 @@ class DirichletPosterior:
         """Whether every pseudo-count of the prior is positive."""
         return bool((self.prior > 0).all())
 
-    @cached_property
+    @lazy
     def log_weights(self) -> Floats:
         """The logarithms of the components' posterior weights in each group, `[groups, components]`."""
         if len(self.prior) == 1:
             return np.zeros((self.num_contexts, 1))
         joint = np.log(self.prior_weights) + log_evidence(self.prior, self.counts, self.groups)
-        return np.asarray(joint - log_sum(joint)[:, None])
+        return np.asarray(joint - log_sum(joint, -1)[:, None])
 
     @property
     def weights(self) -> Floats:
         """The components' posterior weights in each group, `[groups, components]`."""
         return np.asarray(np.exp(self.log_weights))
 
-    @cached_property
+    @lazy
     def _sums(self) -> Floats:
         return np.stack([np.bincount(self.groups, weights=alpha) for alpha in self.alphas])
 
-    @cached_property
+    @lazy
     def mean(self) -> Floats:
         """The expected probability of each cell (of all the child's states it stands for), flat."""
         shares = self._shares()
@@ -132,7 +133,7 @@ class DirichletPosterior:
                 "probability. Use positive pseudo-counts."
             )
         logs = np.log(self.prior_weights) + log_evidence(self.prior, self.counts, self.groups)
-        return float(log_sum(logs).sum()) - float(self.counts @ np.log(self.cells.multiplicities))
+        return float(log_sum(logs, -1).sum()) - float(self.counts @ np.log(self.cells.multiplicities))
 
     def updated(self, counts: Floats) -> DirichletPosterior:
         """The posterior after more rows."""
@@ -152,7 +153,7 @@ class DirichletPosterior:
         """The log probability of more rows after those already seen."""
         self._shares()
         logs = self.log_weights + log_evidence(self.alphas, counts, self.groups)
-        return float(log_sum(logs).sum()) - float(counts @ np.log(self.cells.multiplicities))
+        return float(log_sum(logs, -1).sum()) - float(counts @ np.log(self.cells.multiplicities))
 
     def mean_cpds(self) -> tuple[Any, ...]:
         """The CPDs with expected probabilities."""
@@ -212,7 +213,7 @@ class DirichletPosterior:
         for i, alpha in enumerate(self.alphas):
             terms = xlogy(alpha - shift, masses) - gammaln(alpha)
             logs[:, i] = np.bincount(self.groups, weights=terms) + gammaln(self._sums[i])
-        return float(log_sum(logs + self.log_weights).sum())
+        return float(log_sum(logs + self.log_weights, -1).sum())
 
     def names(self) -> Iterator[tuple[Discrete, Any, dict[str, Any]]]:
         """Every parameter as the child, its state and the states of its parents; shared ones under each child."""
@@ -324,18 +325,6 @@ def log_evidence(alphas: Floats, counts: Floats, groups: Ints) -> Floats:
     return found
 
 
-def log_sum(logs: Floats) -> Floats:
-    """The logarithm of the sum of exponentials over the last axis.
-
-    >>> log_sum(np.log([[1.0, 1.0]])).round(6).tolist()
-    [0.693147]
-    """
-    top = logs.max(axis=-1, keepdims=True)
-    safe = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.exp(logs - safe).sum(axis=-1)) + safe[..., 0])
-
-
 def log_urn(alphas: Floats, log_weights: Floats, groups: Ints, uses: Ints) -> Floats:
     r"""The log probability of each row, where row $m$ uses the parameters `uses[m]`, some perhaps twice.
 
@@ -362,5 +351,5 @@ def log_urn(alphas: Floats, log_weights: Floats, groups: Ints, uses: Ints) -> Fl
         first = ~(where[:, :j] == where[:, j : j + 1]).any(axis=1)
         same = where[:, j:] == where[:, j : j + 1]
         together = (logs[:, j:] * same[:, :, None]).sum(axis=1) + log_weights[where[:, j]]
-        total += np.where(first, log_sum(together), 0.0)
+        total += np.where(first, log_sum(together, -1), 0.0)
     return total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
 
@@ -11,22 +11,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.cpds import presentation
+from sepset.base.display import Shown, Tabulated
+from sepset.base.frames import frame
+from sepset.base.frozen import Frozen, fill
 from sepset.cpds.counts import column, decode, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.parameters import AnyParameters
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Columns, Factor, check_scope, check_size, find, num_entries
-from sepset.variables.variable import Discrete, Vector
+from sepset.factors.labels import conditional
+from sepset.variables.variable import Discrete, State, Vector
 
 if TYPE_CHECKING:
-    from rich.table import Table as RichTable
-
     from sepset.cpds.table import TableCPD
 
 
 CHUNK = 65_536
 """Rows handled at a time, so that scratch memory stays small."""
+
+MOST_SHOWN = 20
+"""How many rows a display lists."""
 
 TOLERANCE = 1e-9
 """How far a row of probabilities may be from one."""
@@ -35,7 +39,7 @@ Unseen: TypeAlias = Literal["uniform", "raise"]
 """What to do where neither data nor prior determine a row: the uniform distribution, or an error."""
 
 
-class DiscreteCPD(ABC):
+class DiscreteCPD(Frozen, Tabulated):
     r"""A conditional distribution $P(X \mid \mathbf U)$ over discrete variables.
 
     A subclass says which distributions it has and which of them each row of parents selects (`_select`).
@@ -46,30 +50,13 @@ class DiscreteCPD(ABC):
     parents: tuple[Discrete, ...]
     block: ParameterBlock
 
-    def _set(self, **fields: object) -> None:
-        for name, value in fields.items():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-            object.__setattr__(self, name, value)
-
     def _init(self, child: Discrete, given: object, block: ParameterBlock | str | None) -> None:
         parents = parent_tuple(child, given)
-        self._set(child=child, parents=parents, block=ParameterBlock.of(block, child))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"CPDs are immutable; cannot set {name!r} on {self!r}.")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"CPDs are immutable; cannot delete {name!r} of {self!r}.")
-
-    def __setstate__(self, state: tuple[object, dict[str, object]]) -> None:
-        self._set(**state[1])
+        fill(self, child=child, parents=parents, block=ParameterBlock.of(block, child))
 
     def _with(self, **fields: object) -> Self:
         """The same CPD with other numbers, which are not checked."""
-        made = copy.copy(self)
-        made._set(**fields)
-        return made
+        return fill(copy.copy(self), **fields)
 
     @abstractmethod
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
@@ -200,17 +187,34 @@ class DiscreteCPD(ABC):
         return f"({states})"
 
     def to_frame(self, kind: str = "pandas") -> Any:
-        """One row per joint state of the parents; one column per parent, then one per state of the child."""
-        return presentation.to_frame(self, kind)
+        """One row per joint state of the parents: a column per parent, then one per state of the child."""
+        check_size(self.scope)
+        rows = list(self._grid(num_entries(self.parents)))
+        columns: dict[str, list[Any]] = {p.name: [states[i] for states, _ in rows] for i, p in enumerate(self.parents)}
+        for k, title in enumerate(self._titles()[len(self.parents) :]):
+            columns[title] = [values[k] for _, values in rows]
+        return frame(columns, kind)
+
+    def _titles(self) -> list[str]:
+        """The columns of a grid: the parents, then the child's states."""
+        return [*(p.name for p in self.parents), *(f"{self.child.name}={state}" for state in self.child.states)]
+
+    def _grid(self, limit: int) -> Iterator[tuple[tuple[State, ...], list[float]]]:
+        """The first rows as (parents' states, probabilities); never a whole table."""
+        num_rows = min(num_entries(self.parents), limit)
+        codes = decode(np.arange(num_rows), self.parents)
+        values = self.probabilities(codes, num_rows).tolist()
+        for i in range(num_rows):
+            yield tuple(p.states[int(codes[p][i])] for p in self.parents), values[i]
+
+    def _shown(self) -> Shown:
+        cells = [(*map(str, states), *(f"{v:.6g}" for v in values)) for states, values in self._grid(MOST_SHOWN)]
+        total = num_entries(self.parents)
+        more = f"first {MOST_SHOWN} of {total} rows" if total > MOST_SHOWN else ""
+        return Shown(self._titles(), cells, repr(self), more, words=len(self.parents))
 
     def __repr__(self) -> str:
-        return presentation.short(self)
-
-    def __rich__(self) -> RichTable:
-        return presentation.rich_table(self)
-
-    def _repr_html_(self) -> str:
-        return presentation.html(self)
+        return conditional((self.child,), self.parents, type(self).__name__)
 
 
 def parent_tuple(child: Discrete, given: object) -> tuple[Discrete, ...]:

@@ -21,7 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.checks import generator
+from sepset.base.frozen import fill, made, read_only
 from sepset.base.leastsquares import least_squares
+from sepset.base.logarithms import LOG_2PI, log_sum
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.lineargaussian import LinearGaussian, checked_parents
@@ -31,9 +34,8 @@ from sepset.data.scatter import Scatter
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, find, num_entries
 from sepset.factors.coordinates import columns, entries, findings, matrix, states_of, width as coordinates
-from sepset.factors.draws import generator
-from sepset.factors.moments import GaussianMixture, freeze
-from sepset.factors.presentation import conditional
+from sepset.factors.labels import conditional
+from sepset.factors.moments import GaussianMixture
 from sepset.variables.variable import Discrete, Vector
 
 CELLS = 1_000_000
@@ -55,9 +57,7 @@ class Samples:
     weights: tuple[Floats, ...]
 
     def __init__(self, points: tuple[Floats, ...], weights: tuple[Floats, ...]) -> None:
-        for array in (*points, *weights):
-            array.setflags(write=False)
-        freeze(self, points=points, weights=weights)
+        fill(self, points=tuple(map(read_only, points)), weights=tuple(map(read_only, weights)))
 
     @classmethod
     def of(
@@ -156,11 +156,11 @@ class KernelCPD:
         size = coordinates((*reals, child))
         nothing = tuple(np.zeros((0, size)) for _ in range(num_entries(states)))
         empty = Samples(nothing, tuple(np.zeros(0) for _ in nothing))
-        freeze(self, child=child, given=reals, by=states, block=ParameterBlock.of(block, child))
-        freeze(self, width=None if width is None else _widths(width, size, child), samples=empty)
+        fill(self, child=child, given=reals, by=states, block=ParameterBlock.of(block, child))
+        fill(self, width=None if width is None else _widths(width, size, child), samples=empty)
         if rows is not None:
             learned = self.from_statistics(self.statistics(self._named(rows), weights), unseen="keep")
-            freeze(self, width=learned.width, samples=learned.samples)
+            fill(self, width=learned.width, samples=learned.samples)
 
     def _named(self, rows: Mapping[Any, ArrayLike]) -> Columns:
         found: Columns = {}
@@ -243,7 +243,7 @@ class KernelCPD:
                 x = points[at[part]]
                 shares = self._log_shares(int(c), x[:, :split])
                 shares = log_normalized(shares) if given_parents else shares - total
-                logs[at[part]] = log_sum(shares + log_kernels(x[:, split:], stored[:, split:], width[split:]))
+                logs[at[part]] = log_sum(shares + log_kernels(x[:, split:], stored[:, split:], width[split:]), 1)
         return logs
 
     def _points(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
@@ -403,9 +403,8 @@ class KernelCPD:
 
     def with_samples(self, samples: Samples, width: Floats | None) -> KernelCPD:
         """The same variables with other rows and widths, which are not checked."""
-        result = KernelCPD.__new__(KernelCPD)
-        freeze(result, child=self.child, given=self.given, by=self.by, block=self.block, width=width, samples=samples)
-        return result
+        own = {"child": self.child, "given": self.given, "by": self.by, "block": self.block}
+        return made(KernelCPD, **own, width=width, samples=samples)
 
     def __repr__(self) -> str:
         return f"{conditional((self.child,), self.parents, 'KernelCPD')[:-1]}; {self.num_rows} rows)"
@@ -482,19 +481,7 @@ def log_kernels(at: Floats, points: Floats, width: Floats) -> Floats:
     for i, alpha in enumerate(width):
         apart = (at[:, i, None] - points[:, i]) / alpha
         total -= 0.5 * apart * apart
-    return np.asarray(total - np.log(width).sum() - 0.5 * len(width) * math.log(2.0 * math.pi))
-
-
-def log_sum(logs: Floats) -> Floats:
-    r"""$\log\sum_m e^{l_m}$ of each row.
-
-    >>> log_sum(np.array([[-2000.0, -2000.0]])).round(6).tolist()
-    [-1999.306853]
-    """
-    top = logs.max(axis=1, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.exp(logs - top).sum(axis=1)) + top[:, 0])
+    return np.asarray(total - np.log(width).sum() - 0.5 * len(width) * LOG_2PI)
 
 
 def log_normalized(logs: Floats) -> Floats:
@@ -540,7 +527,7 @@ def held_out_log_likelihood(samples: Samples, width: Floats, split: int, folds: 
             scored = other.any(axis=1)
             x, share = points[part][scored], np.where(other, log_weights, -np.inf)[scored]
             above = log_normalized(share + log_kernels(x[:, :split], points[:, :split], width[:split]))
-            score = log_sum(above + log_kernels(x[:, split:], points[:, split:], width[split:]))
+            score = log_sum(above + log_kernels(x[:, split:], points[:, split:], width[split:]), 1)
             total += float(weights[part][scored] @ score)
     return total
 

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.frozen import fill, made
 from sepset.base.leastsquares import LinearFit, least_squares
+from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.priors.weights import WeightPrior
@@ -25,12 +27,12 @@ from sepset.cpds.regressionparameters import RegressionParameters
 from sepset.data.scatter import Scatter, Scatters, check_range
 from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, axis_of, check_scope, find, num_entries
-from sepset.factors.canonical import LOG_2PI, Cholesky, Forms
+from sepset.factors.canonical import Cholesky, Forms
 from sepset.factors.coordinates import check_finite, columns, entries, matrix, shaped, states_of, width
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.hybrid import CanonicalTable, simplest
-from sepset.factors.moments import check_covariances, freeze, square_roots
-from sepset.factors.presentation import conditional
+from sepset.factors.labels import conditional
+from sepset.factors.moments import check_covariances, square_roots
 from sepset.variables.variable import Discrete, Vector
 
 
@@ -101,11 +103,11 @@ class LinearGaussian:
         _check_child(child)
         reals, states = checked_parents(child, given, by)
         num, size = num_entries(states), child.size
-        made, covariance = cls.__new__(cls), np.zeros((num, size, size))
+        result, covariance = made(cls), np.zeros((num, size, size))
         covariance[:, range(size), range(size)] = 1.0
         zeros = np.zeros((num, size)), np.zeros((num, size, width(reals)))
-        made._set(child, reals, states, ParameterBlock.of(None, child), *zeros, covariance)
-        return made
+        result._set(child, reals, states, ParameterBlock.of(None, child), *zeros, covariance)
+        return result
 
     def _set(
         self,
@@ -117,8 +119,8 @@ class LinearGaussian:
         coefficients: Floats,
         covariance: Floats,
     ) -> None:
-        freeze(self, child=child, given=given, by=by, block=block)
-        freeze(self, intercept=intercept, coefficients=coefficients, covariance=covariance)
+        fill(self, child=child, given=given, by=by, block=block)
+        fill(self, intercept=intercept, coefficients=coefficients, covariance=covariance)
 
     @property
     def parents(self) -> tuple[AnyVariable, ...]:
@@ -317,7 +319,7 @@ class LinearGaussian:
 
     def with_parameters(self, intercept: Floats, coefficients: Floats, covariance: Floats) -> LinearGaussian:
         """The same CPD with these parameters, one entry per joint state of the discrete parents."""
-        result = LinearGaussian.__new__(LinearGaussian)
+        result = made(LinearGaussian)
         result._set(self.child, self.given, self.by, self.block, intercept, coefficients, covariance)
         return result
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.frozen import fill, read_only
 from sepset.base.optimize import minimize, minimize_sparse, softmax
 from sepset.cpds.counts import Configurations, column
 from sepset.cpds.cpd import ParameterBlock
@@ -62,9 +63,7 @@ class LogisticCPD(DiscreteCPD):
     ) -> None:
         self._init(child, tuple(given), block)
         weights = tuple(_weights(self, parent, numbers) for parent, numbers in given.items())
-        for array in weights:
-            array.setflags(write=False)
-        self._set(bias=_bias(self, bias), weights=weights)
+        fill(self, bias=_bias(self, bias), weights=tuple(map(read_only, weights)))
 
     @property
     def num_parameters(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.frozen import fill
 from sepset.base.optimize import maximize
 from sepset.cpds.counts import Configurations, column, decode
 from sepset.cpds.cpd import ParameterBlock
@@ -111,7 +112,7 @@ class NoisyOr(NoisyCPD):
         effects = tuple(_activation(self, parent, effect) for parent, effect in given.items())
         leaks = _chances(self, np.array([leak], dtype=np.float64), "the leak")
         influences = Influences(leaks[0], effects, (1 - switch, switch))
-        self._set(influences=influences)
+        fill(self, influences=influences)
 
     @property
     def on(self) -> State:
@@ -181,7 +182,7 @@ class NoisyMax(NoisyCPD):
         absent = np.eye(child.num_states)[0]
         leaks = _contribution(self, absent if leak is None else leak, None)
         effects = tuple(_contribution(self, effect, parent) for parent, effect in given.items())
-        self._set(influences=Influences(leaks[0], effects, tuple(range(child.num_states))))
+        fill(self, influences=Influences(leaks[0], effects, tuple(range(child.num_states))))
 
     @property
     def leak(self) -> Floats:

@@ -23,6 +23,7 @@ from typing import Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
+from sepset.base.checks import one_of
 from sepset.cpds.priors.weights import WeightPrior
 from sepset.data.moments import Moments
 from sepset.errors import ModelError, NotApplicable
@@ -534,9 +535,8 @@ class Parameters(CompleteRows[C, S], Coordinates[C], FreeParameters[C]):
 
 
 def check_parameterization(parameterization: object) -> None:
-    """Refuse what names no parameterization."""
-    if parameterization not in ("softmax", "theta"):
-        raise NotApplicable(f"parameterization is 'softmax' or 'theta'; found {parameterization!r}.")
+    """Raise unless this names a parameterization."""
+    one_of("parameterization", parameterization, ("softmax", "theta"))
 
 
 def complete_rows(columns: Columns, weights: Floats | None, scope: Scope) -> tuple[Columns, Floats]:

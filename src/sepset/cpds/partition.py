@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.frozen import fill
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows
@@ -61,7 +62,7 @@ class PartitionCPD(DiscreteCPD):
         rows = np.array(distributions, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != child.num_states or not len(rows):
             raise ModelError(f"{self!r} needs rows of {child.num_states} probabilities; found the shape {rows.shape}.")
-        self._set(parts=_checked_parts(self, parts, len(rows)), distributions=rows)
+        fill(self, parts=_checked_parts(self, parts, len(rows)), distributions=rows)
         check_rows(rows, self, self.parameters.describe_context)
 
     @property

@@ -17,6 +17,7 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
 from sepset.base.leastsquares import least_squares
+from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import joint_codes, unseen_message
 from sepset.cpds.parameters import (
     CompletedRows,
@@ -45,7 +46,6 @@ from sepset.data.moments import Moments
 from sepset.data.scatter import Scatter, Scatters
 from sepset.errors import DataError, NotApplicable, NotClosed
 from sepset.factors.algebra import AnyVariable, Columns
-from sepset.factors.canonical import LOG_2PI
 from sepset.factors.coordinates import matrix, states_of, width
 from sepset.factors.moments import check_covariances
 from sepset.variables.variable import Discrete

@@ -10,17 +10,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.lazy import lazy
+from sepset.base.text import listing, nearest
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.priors.regression import LinearNormalGamma, LinearNormalInverseWishart, RegressionPrior
 from sepset.cpds.regression import determines_regression
 from sepset.data.scatter import Scatters
-from sepset.errors import ModelError, ScopeError, listing, nearest
+from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, find
 from sepset.factors.coordinates import matrix, states_of, width
 from sepset.variables.variable import Vector
@@ -52,7 +53,7 @@ class RegressionPosterior:
     priors: tuple[RegressionPrior, ...]
     stats: Scatters
 
-    @cached_property
+    @lazy
     def contexts(self) -> tuple[RegressionPrior, ...]:
         """The posterior in each joint state of the discrete parents."""
         pairs = zip(self.priors, self.stats.contexts, strict=True)

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.frozen import fill
 from sepset.cpds.contexts import Gates, Node, Partition
 from sepset.cpds.counts import checked_counts, column, count, num_rows_of, unseen_message
 from sepset.cpds.cpd import ParameterBlock
@@ -84,7 +85,8 @@ class RuleCPD(DiscreteCPD):
         masks = _masks(self, listed)
         leaves: list[Ints] = []
         root = _grow(self, masks, np.arange(len(listed)), leaves)
-        self._set(
+        fill(
+            self,
             masks=masks,
             partition=Partition(self.parents, root),
             rule_of=np.array(leaves),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.frozen import fill, made
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows
@@ -59,7 +60,7 @@ class TableCPD(DiscreteCPD):
         self._init(child, given, block)
         flat = _flat(self, table)
         check_rows(flat.reshape(-1, child.num_states), self, self.describe, tolerance)
-        self._set(table=Table(self.scope, flat))
+        fill(self, table=Table(self.scope, flat))
 
     @classmethod
     def normalized(
@@ -75,7 +76,7 @@ class TableCPD(DiscreteCPD):
         >>> TableCPD.normalized(Discrete("coin"), [3, 1]).values
         array([0.75, 0.25])
         """
-        bare = cls.__new__(cls)
+        bare = made(cls)
         bare._init(child, given, block)
         rows = _flat(bare, weights).reshape(-1, child.num_states)
         bad = np.flatnonzero(~(np.isfinite(rows).all(axis=1) & (rows >= 0).all(axis=1) & (rows > 0).any(axis=1)))

@@ -11,13 +11,15 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.frozen import fill
+from sepset.base.text import listing
 from sepset.cpds.contexts import Gates, Node, Partition
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows
 from sepset.cpds.multinomials import Rows
 from sepset.cpds.registry import Fields, registered
 from sepset.cpds.table import row_of
-from sepset.errors import ModelError, NotApplicable, ScopeError, listing
+from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Columns, Factor, num_entries
 from sepset.factors.table import Table
 from sepset.variables.universe import Variables
@@ -87,7 +89,7 @@ class TreeCPD(DiscreteCPD):
                 raise ScopeError(f"{self!r} tests {variable.name}, which is not among its parents.")
         rows: list[Floats] = []
         root = _grow(self, tree, {}, rows)
-        self._set(partition=Partition(self.parents, root), distributions=np.array(rows))
+        fill(self, partition=Partition(self.parents, root), distributions=np.array(rows))
         check_rows(self.distributions, self, self.partition.describe)
 
     @property

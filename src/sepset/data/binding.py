@@ -8,9 +8,10 @@ from typing import Literal
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats
+from sepset.base.text import listing, nearest
 from sepset.data.columns import MISSING, Cells, Column, Levels, code_dtype, first_row, is_number, levels_of, numbers_of
 from sepset.data.frames import Frame
-from sepset.errors import DataError, ModelError, listing, nearest
+from sepset.errors import DataError, ModelError
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Real, State, Vector
 
@@ -80,7 +81,7 @@ def bind_column(variable: Discrete | Vector, column: Column) -> AnyInts | Floats
 
 
 def refuse_vector(variable: Vector) -> None:
-    """Refuse a vector of more than one dimension: a column holds one number a row."""
+    """Raise if a vector has more than one dimension: a column has one number per row."""
     if variable.size != 1:
         raise DataError(f"{variable!r} has {variable.size} dimensions; a column holds one. Use one Real for each.")
 
@@ -100,7 +101,7 @@ def _state_codes(variable: Discrete, levels: Levels) -> AnyInts:
 
 
 def unknown_state(variable: Discrete, value: object, count: int, place: str = "") -> str:
-    """What to say of a value that is no state: where it is, what it might have been, how many rows hold such values."""
+    """The message about a value that is not a state: its place, the nearest state, and the number of such rows."""
     others = f" {count:,} rows hold such values." if count > 1 else ""
     return (
         f"Column {variable.name!r}{place}: unknown state {value!r} ({type(value).__name__}); states are "
@@ -109,7 +110,7 @@ def unknown_state(variable: Discrete, value: object, count: int, place: str = ""
 
 
 def _type_advice(variable: Discrete, value: object) -> str:
-    """What to do where only the type is wrong."""
+    """The advice if only the type is wrong."""
     match = next((s for s in variable.states if str(s) == str(value) or (type(value) is not str and s == value)), None)
     if match is None:
         return ""
@@ -147,8 +148,18 @@ def absent_column(variable: Discrete | Vector, frame: Frame) -> AnyInts | Floats
 
 
 def absent_message(absent: Sequence[str], names: Iterable[str]) -> str:
-    """What to say of variables without a column."""
+    """The message about variables without a column."""
     known = list(names)
     more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
     found = f"columns are {listing(known)}" if known else "the frame has no columns"
     return f"No column for variable {absent[0]!r}{more}; {found}.{nearest(absent[0], known)}"
+
+
+def missing_message(purpose: str, name: str, count: int, row: int | None = None) -> str:
+    """The message about missing cells where complete data is needed."""
+    cells = f"{count:,} cells" if count > 1 else "one cell"
+    place = "" if row is None else f" (first in row {row})"
+    return (
+        f"{purpose} needs complete data; column {name!r} misses {cells}{place}. "
+        "Use EM, which sums over what is missing, or leave those rows out."
+    )

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
+from sepset.base.text import listing
 from sepset.data.binding import refuse_vector
 from sepset.data.columns import MISSING, code_dtype
-from sepset.errors import DataError, listing
+from sepset.errors import DataError
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Vector
 
@@ -27,7 +28,7 @@ def positions(chosen: AnyArray, num_rows: int) -> Ints:
 
 
 def named_columns(scope: Variables, codes: Mapping[str, ArrayLike]) -> list[AnyArray]:
-    """One array a variable, by name; names and variables must match."""
+    """One array per variable, by name; names and variables must match."""
     by_name = {key if isinstance(key, str) else getattr(key, "name", key): cells for key, cells in codes.items()}
     absent = [v.name for v in scope if v.name not in by_name]
     extra = [name for name in by_name if name not in set(scope.names)]
@@ -37,9 +38,9 @@ def named_columns(scope: Variables, codes: Mapping[str, ArrayLike]) -> list[AnyA
 
 
 def matrix_columns(scope: Variables, codes: AnyArray) -> list[AnyArray]:
-    """One array a variable, from a matrix with one row a case."""
+    """One array per variable, from a matrix with one row per case."""
     if codes.ndim != 2 or codes.shape[1] != len(scope):
-        raise DataError(f"A matrix of codes has {len(scope)} columns, one a variable; found shape {codes.shape}.")
+        raise DataError(f"A matrix of codes has {len(scope)} columns, one per variable; found shape {codes.shape}.")
     return list(codes.T)
 
 

@@ -271,3 +271,18 @@ def first_row(levels: Levels, codes: Sequence[int]) -> int | None:
     wanted[list(codes)] = True
     hits = wanted[levels.codes]
     return int(np.argmax(hits)) if hits.any() else None
+
+
+def absent(column: AnyInts | Floats) -> Bools:
+    """Which cells of a stored column are missing: codes below zero, numbers that are NaN.
+
+    >>> absent(np.array([0, -1])).tolist(), absent(np.array([np.nan, 1.0])).tolist()
+    ([False, True], [True, False])
+    """
+    return np.isnan(column) if column.dtype.kind == "f" else column < 0
+
+
+def has_absent(column: AnyInts | Floats) -> bool:
+    """Whether some cell of a stored column is missing: one pass, nothing stored."""
+    lowest = column.min(initial=0)
+    return bool(lowest != lowest if column.dtype.kind == "f" else lowest < 0)

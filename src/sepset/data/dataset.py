@@ -11,28 +11,34 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, Objects
-from sepset.data.binding import bind_frame
+from sepset.base.checks import generator, one_of, row_weights
+from sepset.base.display import Shown, Tabulated
+from sepset.base.frames import FrameKind
+from sepset.base.frozen import Frozen, fill, made, read_only
+from sepset.base.text import listing
+from sepset.data.binding import bind_frame, missing_message
 from sepset.data.codes import checked_cells, matrix_columns, named_columns, positions
-from sepset.data.columns import Cells, Levels
+from sepset.data.columns import Cells, Levels, absent, has_absent
+from sepset.data.duplicates import group_rows
+from sepset.data.export import EXPORTS, state_objects
+from sepset.data.filecolumns import file_columns, naming
 from sepset.data.frames import open_frame
-from sepset.data.weights import checked_weights
-from sepset.errors import DataError, ScopeError, listing
-from sepset.factors.draws import generator
+from sepset.data.partition import dealt, fold_numbers, in_first_part
+from sepset.errors import DataError, ScopeError
 from sepset.variables.array import VariableArray
 from sepset.variables.universe import Variables
-from sepset.variables.variable import Discrete, Real, State, VariableLike, Vector
+from sepset.variables.variable import Discrete, Real, State, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
-    from rich.console import Group
 
-FrameKind = Literal["pandas", "polars", "pyarrow"]
-"""The libraries a dataset can be handed to."""
+SHOWN_ROWS, SHOWN_COLUMNS = 8, 10
+"""How much of a dataset a display shows."""
 
 
-class Dataset:
+class Dataset(Frozen, Tabulated):
     """Rows $\\mathcal D = \\{\\xi[1], \\dots, \\xi[M]\\}$ over variables, coded once and never changed.
 
     Discrete columns are codes in the smallest signed integer type, -1 where missing; real columns are float64, NaN
@@ -45,7 +51,7 @@ class Dataset:
         variables: what the columns mean, bound by name; other columns are ignored. Without them, boolean,
             integer, text and categorical columns become `Discrete` and float columns `Real`.
         missing_columns: "allow" leaves variables without a column wholly missing.
-        weights: how often each row counts, one number a row or the name of a column; finite and not negative. They
+        weights: how often each row counts, one number per row or the name of a column; finite and not negative. They
             follow their rows into every part of the dataset.
 
     Reference: Koller & Friedman, section 17.1 (complete data) and 19.1 (missing data).
@@ -70,29 +76,33 @@ class Dataset:
         weights: ArrayLike | str | None = None,
     ) -> None:
         scope = None if variables is None else _scope(variables)
-        by_name = weights if isinstance(weights, str) else None
         if isinstance(frame, str | os.PathLike):
-            frame = _read(frame, scope, by_name, missing_columns)
+            with naming(frame):
+                self._bind(file_columns(frame, _with_weights(scope, weights)), scope, missing_columns, weights)
+        else:
+            self._bind(frame, scope, missing_columns, weights)
+
+    def _bind(
+        self,
+        frame: object,
+        scope: Variables | None,
+        missing_columns: Literal["refuse", "allow"],
+        weights: ArrayLike | str | None,
+    ) -> None:
+        by_name = weights if isinstance(weights, str) else None
         source = frame._plain_columns() if isinstance(frame, Dataset) else frame
         opened = open_frame(source, None if scope is None else (*scope.names, *filter(None, [by_name])))
         num_rows = frame.num_rows if isinstance(frame, Dataset) else opened.num_rows
         bound, columns = bind_frame(opened.without(by_name), scope, missing_columns)
         given = weights if by_name is None else opened.numbers(by_name)
         kept = frame.weights if isinstance(frame, Dataset) and given is None else given
-        self._fill(bound, columns, num_rows, None if kept is None else checked_weights(kept, num_rows))
+        self._fill(bound, columns, num_rows, None if kept is None else row_weights(kept, num_rows))
 
     def _fill(
         self, variables: Variables, columns: Iterable[AnyInts | Floats], num_rows: int, weights: Floats | None
     ) -> None:
-        kept = tuple(columns)
-        for column in kept:
-            column.setflags(write=False)
-        object.__setattr__(self, "variables", variables)
-        object.__setattr__(self, "num_rows", num_rows)
-        object.__setattr__(self, "_columns", kept)
-        if weights is not None:
-            weights.setflags(write=False)
-        object.__setattr__(self, "weights", weights)
+        kept = tuple(map(read_only, columns))
+        fill(self, variables=variables, num_rows=num_rows, _columns=kept, weights=weights)
 
     @classmethod
     def _make(
@@ -102,9 +112,9 @@ class Dataset:
         num_rows: int,
         weights: Floats | None = None,
     ) -> Dataset:
-        made = object.__new__(cls)
-        made._fill(variables, columns, num_rows, weights)
-        return made
+        rows = made(cls)
+        rows._fill(variables, columns, num_rows, weights)
+        return rows
 
     @classmethod
     def from_codes(
@@ -114,7 +124,7 @@ class Dataset:
         *,
         weights: ArrayLike | None = None,
     ) -> Dataset:
-        """The dataset with these codes, as a matrix with one row a case or as one array a name; -1 is missing.
+        """The dataset with these codes, as a matrix with one row per case or as one array per name; -1 is missing.
 
         Real variables take numbers in place of codes. Codes are copied, and checked against each domain.
 
@@ -131,7 +141,7 @@ class Dataset:
             raise DataError(f"Columns must have one length; found lengths {listing(sorted(sizes))}.")
         num_rows = sizes.pop() if sizes else (0 if isinstance(codes, Mapping) else len(codes))
         columns = (checked_cells(v, c) for v, c in zip(scope, given, strict=True))
-        return cls._make(scope, columns, num_rows, None if weights is None else checked_weights(weights, num_rows))
+        return cls._make(scope, columns, num_rows, None if weights is None else row_weights(weights, num_rows))
 
     def with_weights(self, weights: ArrayLike | None) -> Dataset:
         """The same rows with these weights, or without any.
@@ -139,16 +149,13 @@ class Dataset:
         >>> Dataset({"coin": ["head", "tail"]}).with_weights([2, 0.5]).total_weight
         2.5
         """
-        checked = None if weights is None else checked_weights(weights, self.num_rows)
+        checked = None if weights is None else row_weights(weights, self.num_rows)
         return self._make(self.variables, self._columns, self.num_rows, checked)
 
     @property
     def total_weight(self) -> float:
         """The sum of the weights: the number of rows where there are none."""
         return float(self.num_rows if self.weights is None else self.weights.sum())
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Datasets are immutable; cannot set {name!r}.")
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.variables.parts, self._columns, self.num_rows, self.weights)
@@ -184,7 +191,7 @@ class Dataset:
         codes = self.codes(variable)
         found = self.variables[variable]
         assert isinstance(found, Discrete)
-        return _object_array([*found.states, None])[codes]
+        return state_objects(found)[codes]
 
     @overload
     def __getitem__(self, key: slice) -> Dataset: ...
@@ -199,7 +206,7 @@ class Dataset:
         return self.states(key) if self.variables[key].is_discrete else self.values(key)
 
     def matrix(self, variables: Iterable[VariableLike] | None = None) -> AnyInts:
-        """The codes of discrete variables, one row a case, in the smallest integer type that holds them all.
+        """The codes of discrete variables, one row per case, in the smallest integer type that holds them all.
 
         >>> Dataset({"a": [True, False], "b": ["x", None]}).matrix()
         array([[ 1,  0],
@@ -235,7 +242,7 @@ class Dataset:
         """The rows at these positions, in this order, or where a mask is true."""
         chosen = np.asarray(rows)
         if chosen.dtype.kind == "b" and chosen.shape != (self.num_rows,):
-            raise DataError(f"A mask has one entry a row; found {chosen.shape} for {self.num_rows} rows.")
+            raise DataError(f"A mask has one entry per row; found {chosen.shape} for {self.num_rows} rows.")
         places = np.flatnonzero(chosen) if chosen.dtype.kind == "b" else positions(chosen, self.num_rows)
         weights = None if self.weights is None else self.weights[places]
         return self._make(self.variables, (c[places] for c in self._columns), len(places), weights)
@@ -275,8 +282,6 @@ class Dataset:
         >>> rows.states("coin").tolist(), rows.weights.tolist()
         (['head', 'tail'], [2.0, 1.0])
         """
-        from sepset.data.duplicates import group_rows
-
         firsts, groups = group_rows(self._columns, self.variables.cards.tolist(), self.num_rows)
         weights = np.bincount(groups, self.weights, len(firsts)).astype(np.float64)
         return self._make(self.variables, (c[firsts] for c in self._columns), len(firsts), weights)
@@ -299,8 +304,6 @@ class Dataset:
         >>> len(train), sorted(test.states("coin"))
         (8, ['head', 'tail'])
         """
-        from sepset.data.partition import dealt, in_first_part
-
         first = in_first_part(dealt(self.num_rows, generator(seed), self._strata(stratify)), fraction)
         return self.take(first), self.take(~first)
 
@@ -321,17 +324,13 @@ class Dataset:
         >>> [len(test) for train, test in Dataset({"coin": ["head", "tail"] * 5}).folds(3)]
         [4, 3, 3]
         """
-        from sepset.data.partition import dealt, fold_numbers
-
         numbers = fold_numbers(dealt(self.num_rows, generator(seed), self._strata(stratify)), count)
         return ((self.take(numbers != fold), self.take(numbers == fold)) for fold in range(count))
 
     def _strata(self, stratify: VariableLike | Iterable[VariableLike] | None) -> Ints | None:
         if stratify is None:
             return None
-        from sepset.data.duplicates import group_rows
-
-        chosen = [stratify] if isinstance(stratify, str | Discrete | Vector) else list(stratify)
+        chosen = listed(stratify)
         columns = [self.codes(v) for v in chosen]
         return group_rows(columns, [int(self.variables[v].num_states) for v in chosen], self.num_rows)[1]  # type: ignore[union-attr]  # discrete, as they have codes
 
@@ -341,30 +340,35 @@ class Dataset:
         >>> Dataset({"coin": ["head", None]}).is_missing("coin").tolist()
         [False, True]
         """
-        return _absent(self.column(variable))
+        return absent(self.column(variable))
 
     @property
     def mask(self) -> Bools:
-        """Which cells are missing, one row a case and one column a variable, in the order of `variables`."""
+        """Which cells are missing, one row per case and one column per variable, in the order of `variables`."""
         out = np.empty((self.num_rows, len(self.variables)), np.bool_)
         for place, column in enumerate(self._columns):
-            out[:, place] = _absent(column)
+            out[:, place] = absent(column)
         return out
 
-    def require_complete(self, purpose: str) -> None:
-        """Refuse missing cells, naming the first column and row that has one.
+    def require_complete(self, purpose: str, variables: Iterable[VariableLike] | None = None) -> None:
+        """Raise where cells are missing, naming the first column that misses one, its row, and the way out.
 
         Args:
             purpose: what needs complete data, as the subject of the message.
-        """
-        from sepset.data.requirements import require_complete
+            variables: the columns that matter; all by default.
 
-        require_complete(self, purpose)
+        >>> Dataset({"coin": ["head", "tail"]}).require_complete("Counting")
+        """
+        for variable in self.variables if variables is None else variables:
+            if has_absent(self.column(variable)):
+                missing = self.is_missing(variable)
+                name, row = self.variables[variable].name, int(np.argmax(missing))
+                raise DataError(missing_message(purpose, name, int(missing.sum()), row))
 
     @property
     def num_missing(self) -> dict[str, int]:
         """The number of missing cells of each variable."""
-        return {v.name: int(np.count_nonzero(_absent(c))) for v, c in zip(self.variables, self._columns, strict=True)}
+        return {v.name: int(np.count_nonzero(absent(c))) for v, c in zip(self.variables, self._columns, strict=True)}
 
     @property
     def is_complete(self) -> bool:
@@ -398,11 +402,7 @@ class Dataset:
         >>> Dataset({"coin": ["head", "tail", None]}).to_frame("pandas")["coin"].tolist()
         ['head', 'tail', nan]
         """
-        from sepset.data.export import EXPORTS
-
-        if kind not in EXPORTS:
-            raise DataError(f"Frames are {listing(EXPORTS)}; found {kind!r}.")
-        return EXPORTS[kind](self)
+        return EXPORTS[one_of("kind", kind, EXPORTS)](self.variables, self._columns, self.num_rows)
 
     def _plain_columns(self) -> dict[str, Levels | Cells]:
         pairs = zip(self.variables, self._columns, strict=True)
@@ -413,19 +413,18 @@ class Dataset:
         weight = "" if self.weights is None else f" of weight {self.total_weight:,.6g}"
         return f"Dataset({rows}{weight}, {variables}{_short_names(self.variables)})"
 
-    def __rich__(self) -> Group:
-        from sepset.data.show import rich_table
-
-        return rich_table(self)
-
-    def _repr_html_(self) -> str:
-        from sepset.data.show import html_table
-
-        return html_table(self)
+    def _shown(self) -> Shown:
+        """The first rows and columns."""
+        names = self.variables.names[:SHOWN_COLUMNS]
+        more = ["..."] if len(self.variables) > SHOWN_COLUMNS else []
+        part = self.select(names).head(SHOWN_ROWS)
+        rows = [[*("" if cell is None else str(cell) for cell in row.values()), *more] for row in part.rows()]
+        head = [*names, *more]
+        return Shown(head, rows if head else (), repr(self), words=len(head))
 
 
 def side_by_side(columns: Sequence[AnyInts | Floats], num_rows: int, dtype: DTypeLike) -> AnyArray:
-    """Columns as a matrix with one row a case.
+    """Columns as a matrix with one row per case.
 
     >>> side_by_side([np.array([1, 2]), np.array([3, 4])], 2, np.int8).tolist()
     [[1, 3], [2, 4]]
@@ -455,34 +454,11 @@ def _scope(variables: Iterable[Discrete | Vector | VariableArray]) -> Variables:
     return variables if isinstance(variables, Variables) else Variables(variables)
 
 
-def _read(
-    path: str | os.PathLike[str],
-    scope: Variables | None,
-    weights: str | None,
-    missing_columns: Literal["refuse", "allow"],
-) -> Dataset:
-    """The rows of a file, with the column that holds weights."""
-    from sepset.data.files import read_dataset
-
-    if scope is None or weights is None or weights in scope.names:
-        return read_dataset(path, scope, missing_columns=missing_columns)
-    return read_dataset(path, [*scope, Real(weights)], missing_columns=missing_columns)
-
-
-def _object_array(items: Sequence[object]) -> Objects:
-    out = np.empty(len(items), object)
-    out[:] = items
-    return out
-
-
-def _absent(column: AnyInts | Floats) -> Bools:
-    return np.isnan(column) if column.dtype.kind == "f" else column < 0
-
-
-def has_absent(column: AnyInts | Floats) -> bool:
-    """Whether some cell is missing: one pass, nothing stored."""
-    lowest = column.min(initial=0)
-    return bool(lowest != lowest if column.dtype.kind == "f" else lowest < 0)
+def _with_weights(scope: Variables | None, weights: object) -> Variables | None:
+    """The variables to read from a file, with the column that holds weights."""
+    if scope is None or not isinstance(weights, str) or weights in scope.names:
+        return scope
+    return Variables([*scope.parts, Real(weights)])
 
 
 def _differs(variable: Discrete | Vector, *datasets: Dataset) -> bool:

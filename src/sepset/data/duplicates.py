@@ -1,4 +1,4 @@
-"""Equal rows: which rows repeat which, at one hash a row."""
+"""Equal rows: which rows repeat which, with one hash per row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def group_rows(columns: Sequence[AnyInts | Floats], cards: Sequence[int], num_ro
     Missing cells equal each other, and so do 0.0 and -0.0.
 
     Args:
-        columns: codes or numbers, one array a variable.
+        columns: codes or numbers, one array per variable.
         cards: each variable's number of states; 0 for numbers.
 
     Cost: $O(M n)$.

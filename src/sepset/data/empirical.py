@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.lazy import lazy
+from sepset.base.text import listing
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, NotApplicable, listing
+from sepset.errors import DataError, NotApplicable
 from sepset.variables.evidence import resolve
 from sepset.variables.variable import Discrete
 
@@ -40,14 +41,16 @@ class Empirical:
         if real:
             raise NotApplicable(f"An empirical distribution over cells needs states; {listing(real)} are continuous.")
         if not data.is_complete:
-            raise DataError("An empirical distribution needs complete rows. Fit a model by EM, which takes holes.")
+            raise DataError(
+                "An empirical distribution needs complete rows. Fit a model by EM, which allows missing cells."
+            )
         self.rows = data.collapse()
         total = data.total_weight
         if not total > 0:
             raise DataError("An empirical distribution needs rows that count; there are none.")
         self.total = float(total)
 
-    @cached_property
+    @lazy
     def probabilities(self) -> Floats:
         """The probability of each distinct row."""
         assert self.rows.weights is not None

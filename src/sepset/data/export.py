@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray
-from sepset.errors import DataError, listing, require
+from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Objects
+from sepset.base.extras import require
+from sepset.base.text import listing
+from sepset.errors import DataError
+from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State
 
 if TYPE_CHECKING:
@@ -17,7 +20,20 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from sepset.data.dataset import Dataset
+
+Columns: TypeAlias = Sequence[AnyInts | Floats]
+"""Stored columns: codes of discrete variables, -1 where missing; numbers of real ones, NaN where missing."""
+
+
+def state_objects(variable: Discrete) -> Objects:
+    """The states as Python objects, and None last, where the code of a missing cell finds it.
+
+    >>> state_objects(Discrete("coin", ("head", "tail")))[np.array([1, -1])].tolist()
+    ['tail', None]
+    """
+    found = np.empty(variable.num_states + 1, object)
+    found[:-1] = variable.states
+    return found
 
 
 def state_array(states: tuple[State, ...]) -> AnyArray | None:
@@ -41,23 +57,22 @@ def is_text(states: tuple[State, ...]) -> bool:
     return all(isinstance(state, str) for state in states)
 
 
-def to_pandas(dataset: Dataset) -> pd.DataFrame:
+def to_pandas(variables: Variables, columns: Columns, num_rows: int) -> pd.DataFrame:
     """The dataset as a pandas frame: categorical text, nullable integers and booleans where cells are missing."""
     pd = require("pandas", "pandas", "to_frame('pandas')")
-    columns = {v.name: _pandas_cells(pd, dataset, v) for v in dataset.variables}
-    return pd.DataFrame(columns, index=pd.RangeIndex(dataset.num_rows), copy=False)  # type: ignore[no-any-return]
+    cells = {v.name: _pandas_cells(pd, v, column) for v, column in zip(variables, columns, strict=True)}
+    return pd.DataFrame(cells, index=pd.RangeIndex(num_rows), copy=False)  # type: ignore[no-any-return]
 
 
-def _pandas_cells(pd: Any, dataset: Dataset, variable: Any) -> Any:
+def _pandas_cells(pd: Any, variable: Any, column: Any) -> Any:
     if not isinstance(variable, Discrete):
-        return dataset.values(variable).copy()
-    codes = dataset.codes(variable)
+        return column.copy()
     if is_text(variable.states):
-        return pd.Categorical.from_codes(codes.copy(), dtype=pd.CategoricalDtype(list(variable.states)))
+        return pd.Categorical.from_codes(column.copy(), dtype=pd.CategoricalDtype(list(variable.states)))
     table = state_array(variable.states)
     if table is None:
-        return pd.Series(dataset.states(variable), dtype=object)
-    cells, missing = table[codes], codes < 0
+        return pd.Series(state_objects(variable)[column], dtype=object)
+    cells, missing = table[column], column < 0
     if not missing.any():
         return cells
     if table.dtype.kind == "f":
@@ -66,40 +81,37 @@ def _pandas_cells(pd: Any, dataset: Dataset, variable: Any) -> Any:
     return nullable(cells, missing)
 
 
-def to_polars(dataset: Dataset) -> pl.DataFrame:
+def to_polars(variables: Variables, columns: Columns, num_rows: int) -> pl.DataFrame:
     """The dataset as a polars frame: enum text, nulls where cells are missing."""
     pl = require("polars", "polars", "to_frame('polars')")
-    return pl.DataFrame([_polars_cells(pl, dataset, v) for v in dataset.variables])  # type: ignore[no-any-return]
+    return pl.DataFrame([_polars_cells(pl, v, column) for v, column in zip(variables, columns, strict=True)])  # type: ignore[no-any-return]
 
 
-def _polars_cells(pl: Any, dataset: Dataset, variable: Any) -> Any:
+def _polars_cells(pl: Any, variable: Any, column: Any) -> Any:
     if not isinstance(variable, Discrete):
-        return pl.Series(variable.name, dataset.values(variable), nan_to_null=True)
-    codes = dataset.codes(variable)
+        return pl.Series(variable.name, column, nan_to_null=True)
     if is_text(variable.states):
         table = pl.Series(variable.name, [*variable.states, None], dtype=pl.Enum(variable.states))
     else:
         numbers = numeric_states(variable)
         table = pl.Series(variable.name, [*numbers.tolist(), None], dtype=pl.Series(numbers).dtype)
-    return table.gather(pl.Series(np.where(codes < 0, variable.num_states, codes).astype(np.uint32)))
+    return table.gather(pl.Series(np.where(column < 0, variable.num_states, column).astype(np.uint32)))
 
 
-def to_pyarrow(dataset: Dataset) -> pa.Table:
+def to_pyarrow(variables: Variables, columns: Columns, num_rows: int) -> pa.Table:
     """The dataset as an Arrow table: dictionaries of text, nulls where cells are missing."""
     pa = require("pyarrow", "pandas", "to_frame('pyarrow')")
-    names = list(dataset.variables.names)
-    return pa.Table.from_arrays([_arrow_cells(pa, dataset, v) for v in dataset.variables], names=names)
+    cells = [_arrow_cells(pa, v, column) for v, column in zip(variables, columns, strict=True)]
+    return pa.Table.from_arrays(cells, names=list(variables.names))
 
 
-def _arrow_cells(pa: Any, dataset: Dataset, variable: Any) -> Any:
+def _arrow_cells(pa: Any, variable: Any, column: Any) -> Any:
     if not isinstance(variable, Discrete):
-        values = dataset.values(variable)
-        return pa.array(values, mask=np.isnan(values))
-    codes = dataset.codes(variable)
-    missing = codes < 0
+        return pa.array(column, mask=np.isnan(column))
+    missing = column < 0
     if is_text(variable.states):
-        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=missing), pa.array(variable.states, pa.string()))
-    return pa.array(numeric_states(variable)[codes], mask=missing)
+        return pa.DictionaryArray.from_arrays(pa.array(column, mask=missing), pa.array(variable.states, pa.string()))
+    return pa.array(numeric_states(variable)[column], mask=missing)
 
 
 def numeric_states(variable: Discrete) -> AnyArray:
@@ -113,7 +125,7 @@ def numeric_states(variable: Discrete) -> AnyArray:
     return table
 
 
-EXPORTS: Mapping[str, Callable[[Dataset], Any]] = MappingProxyType(
+EXPORTS: Mapping[str, Callable[[Variables, Columns, int], Any]] = MappingProxyType(
     {"pandas": to_pandas, "polars": to_polars, "pyarrow": to_pyarrow}
 )
 """The frame libraries by name."""

@@ -1,36 +1,23 @@
-"""CSV, TSV and Parquet files of rows, through DuckDB.
-
-Text files are read as text and matched with states by how the states print, so that `3.0`, `<0.5` and `True` are what
-the variables say they are.
-"""
+"""Datasets from and to CSV, TSV and Parquet files, through DuckDB."""
 
 from __future__ import annotations
 
 import os
-import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
-from sepset.base.arraytypes import AnyInts
-from sepset.data.columns import MISSING, Cells, Column, Levels, drop_missing, numbers_of
+from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.export import is_text, numeric_states
-from sepset.data.frames import open_frame
-from sepset.data.scan import DELIMITERS, Scan, compression, connected, file_format, scanned
-from sepset.errors import DataError, FileFormatError, listing
+from sepset.data.filecolumns import file_columns, naming, state_text
+from sepset.data.scan import DELIMITERS, compression, connected, file_format
+from sepset.errors import DataError, FileFormatError
 from sepset.variables.array import VariableArray
 from sepset.variables.universe import Variables
-from sepset.variables.variable import Discrete, State, Vector
-
-_BOOLEANS = {"true": True, "false": False}
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_PADDED = re.compile(r"[+-]?0[0-9]")
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,99})")
+from sepset.variables.variable import Discrete, Vector
 
 
 def read_dataset(
@@ -60,90 +47,10 @@ def read_dataset(
     >>> read_dataset(file).row(1)
     {'coin': None, 'tries': 5}
     """
-    file = Path(path)
     scope = None if variables is None else Variables(variables)
-    with scanned(file, delimiter=delimiter, missing=missing) as scan:
-        source = _text_columns(scan, scope) if scan.is_text else _parquet_columns(scan)
-    try:
-        return Dataset(source, scope, missing_columns=missing_columns)
-    except DataError as error:
-        raise DataError(f"{file}: {error}") from error
-
-
-def _parquet_columns(scan: Scan) -> dict[str, Column]:
-    frame = open_frame(scan.relation)
-    return {name: frame.read(found) for name, found in scan.columns.items()}
-
-
-def _text_columns(scan: Scan, scope: Variables | None) -> dict[str, Column]:
-    frame = open_frame(scan.relation)
-    wanted = None if scope is None else {v.name: v for v in scope}
-    columns: dict[str, Column] = {}
-    for name, found in scan.columns.items():
-        if wanted is None:
-            columns[name] = typed(_levels(frame.read(found)))
-        elif name in wanted:
-            columns[name] = matched(_levels(frame.read(found)), wanted[name])
-    return columns if columns else {name: frame.read(found) for name, found in scan.columns.items()}
-
-
-def _levels(column: Column) -> Levels:
-    assert isinstance(column, Levels), "text columns come as levels"
-    return column
-
-
-def typed(levels: Levels) -> Column:
-    """Text as whole numbers, numbers or truth values where every cell is one.
-
-    >>> typed(Levels(np.array([0, 1]), ("3", "0.5"))).values.tolist()
-    [3.0, 0.5]
-    """
-    texts = [str(value) for value in levels.values]
-    if texts and all(_INTEGER.fullmatch(text) and text != "-0" for text in texts):
-        return Levels(levels.codes, tuple(int(text) for text in texts))
-    if texts and all(text.lower() in _BOOLEANS for text in texts):
-        return Levels(_merged(levels, [int(_BOOLEANS[text.lower()]) for text in texts]), (False, True), fixed=True)
-    if any(map(_NUMBER.fullmatch, texts)) and all(_number(t) is not None and not _PADDED.match(t) for t in texts):
-        return Cells(numbers_of(Levels(levels.codes, tuple(_number(text) for text in texts))))
-    return levels
-
-
-def _merged(levels: Levels, codes: list[int]) -> AnyInts:
-    return np.array([*codes, MISSING], np.int8)[levels.codes]
-
-
-def _number(text: str) -> float | None:
-    if _NUMBER.fullmatch(text) or text.lower() in ("inf", "-inf", "nan"):
-        return float(text)
-    return None
-
-
-def matched(levels: Levels, variable: Discrete | Vector) -> Levels:
-    """Text as the states of a variable, or as numbers; what fits neither stays text, to be refused with its row."""
-    texts = [str(value) for value in levels.values]
-    if isinstance(variable, Discrete):
-        by_text = {state_text(state): state for state in reversed(variable.states)}
-        by_text |= {state: state for state in variable.states if isinstance(state, str)}
-        return Levels(levels.codes, tuple(_state(text, variable, by_text) for text in texts))
-    numbers = [_number(text.strip()) for text in texts]
-    return drop_missing(levels.codes, [t if n is None else n for t, n in zip(texts, numbers, strict=True)])
-
-
-def state_text(state: State) -> str:
-    """How a state is written in a text file.
-
-    >>> state_text(True), state_text(3.0), state_text("<0.5")
-    ('True', '3.0', '<0.5')
-    """
-    return str(state)
-
-
-def _state(text: str, variable: Discrete, by_text: Mapping[str, State]) -> State:
-    if text in by_text:
-        return by_text[text]
-    number: object = _BOOLEANS.get(text.lower(), _number(text))
-    code = None if number is None else variable.domain.find(number)
-    return text if code is None else variable.states[code]
+    with naming(path):
+        columns = file_columns(path, scope, delimiter=delimiter, missing=missing)
+        return Dataset(columns, scope, missing_columns=missing_columns)
 
 
 def write_dataset(dataset: Dataset, path: str | os.PathLike[str], *, delimiter: str | None = None) -> None:
@@ -177,7 +84,7 @@ def write_dataset(dataset: Dataset, path: str | os.PathLike[str], *, delimiter: 
 
 @contextmanager
 def _replacing(file: Path) -> Iterator[Path]:
-    """A temporary file beside `file` that takes its place when all went well."""
+    """A temporary file next to `file` that replaces it on success."""
     try:
         folder = tempfile.TemporaryDirectory(prefix=".sepset-", dir=file.parent)
     except OSError as error:

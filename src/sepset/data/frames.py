@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.text import listing, nearest
 from sepset.data.columns import Cells, Column, Levels, drop_missing, from_array, from_objects, numbers_of
 from sepset.data.duplicates import group_numbers
-from sepset.errors import DataError, listing, nearest
+from sepset.errors import DataError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,7 +74,7 @@ def open_frame(frame: Any, wanted: Iterable[str] | None = None) -> Frame:
 
 
 def opened_frame(frame: Any) -> Any:
-    """The frame as Narwhals sees it, eager or lazy; what is no frame is refused."""
+    """The frame as Narwhals sees it, eager or lazy; anything else raises."""
     import narwhals.stable.v2 as nw
 
     try:

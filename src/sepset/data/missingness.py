@@ -10,6 +10,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.display import Shown, Tabulated
+from sepset.base.frozen import read_only
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.variables.variable import VariableLike
@@ -24,7 +25,7 @@ class MissingPatterns(Tabulated):
 
     Attributes:
         names: the columns.
-        observed: one row a pattern, one column a variable.
+        observed: one row per pattern, one column per variable.
         num_rows: the number of rows with each pattern.
         weights: their total weight; the number of rows where rows have no weights.
         which: the pattern of each row.
@@ -41,7 +42,7 @@ class MissingPatterns(Tabulated):
 
     def __post_init__(self) -> None:
         for array in (self.observed, self.num_rows, self.weights, self.which):
-            array.setflags(write=False)
+            read_only(array)
 
     def __len__(self) -> int:
         return len(self.observed)

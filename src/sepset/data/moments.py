@@ -1,4 +1,4 @@
-r"""Moments of real variables: count, mean and centred scatter, per discrete context, merged stably."""
+"""Moments of real variables: count, mean and centered scatter, per discrete context."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from math import prod
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
+from sepset.base.checks import number
+from sepset.base.frozen import fill
+from sepset.base.text import listing
 from sepset.data.binding import refuse_vector
 from sepset.data.dataset import Dataset
+from sepset.data.engines import LazyRows, lazy_moments
 from sepset.data.families import Scope, discrete_scope
-from sepset.data.lazymoments import lazy_moments
-from sepset.data.pushdown import LazyRows
-from sepset.data.requirements import require_complete
 from sepset.data.scatter import Parts, merged, moments_of, pooled, shortfall, without
 from sepset.data.sources import Weights, finder, rows_of
-from sepset.errors import DataError, ScopeError, listing
+from sepset.errors import DataError, ScopeError
 from sepset.factors.algebra import check_size
-from sepset.variables.variable import Discrete, Real, VariableLike, Vector
+from sepset.variables.variable import Discrete, Real, VariableLike, Vector, listed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +40,7 @@ class Moments:
         given: the discrete variables whose joint states are the contexts, in axis order.
         count: the total weight of each context, with one axis for each of `given`.
         mean: the means, with one more axis over `variables`; zero where a context is empty.
-        scatter: the centred sums of products, with two more axes.
+        scatter: the centered sums of products, with two more axes.
         num_rows: how many rows were seen.
 
     Reference: Koller & Friedman, section 17.2.4 (there as raw sums, which cancel).
@@ -63,9 +64,7 @@ class Moments:
             array = np.array(getattr(self, name), np.float64)
             if array.size != prod(shape) or not np.isfinite(array).all():
                 raise DataError(f"{name} holds finite numbers of shape {shape}; found the shape {array.shape}.")
-            array = array.reshape(shape)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+            fill(self, **{name: array.reshape(shape)})
 
     @classmethod
     def of(
@@ -89,16 +88,15 @@ class Moments:
         >>> Moments.of(rows, ["x"], given="k").mean.tolist()
         [[2.0], [8.0]]
         """
-        listed = [variables] if isinstance(variables, str | Discrete | Vector) else list(variables)
-        asked = [Real(v) if isinstance(v, str) and not isinstance(data, Dataset) else v for v in listed]
-        contexts = [given] if isinstance(given, str | Discrete | Vector) else list(given)
+        asked = [Real(v) if isinstance(v, str) and not isinstance(data, Dataset) else v for v in listed(variables)]
+        contexts = listed(given)
         with rows_of(data, [*asked, *contexts], weights) as rows:
             reals = _reals(finder(rows)(v) for v in asked)
             scope = discrete_scope(contexts, finder(rows))
             check_size(scope)
             if isinstance(rows, LazyRows):
                 return cls(reals, scope, *lazy_moments(rows, reals, scope))
-            require_complete(rows, "Moments", [*reals, *scope])
+            rows.require_complete("Moments", [*reals, *scope])
             return cls(reals, scope, *moments_of(rows, reals, scope), rows.num_rows)
 
     @property
@@ -158,10 +156,9 @@ class Moments:
 
     def scale(self, factor: float) -> Moments:
         """Every weight times a factor: old data discounted."""
-        if not (isinstance(factor, int | float | np.number) and np.isfinite(factor) and factor >= 0):
-            raise DataError(f"Moments are scaled by a finite number >= 0; found {factor!r}.")
+        number("factor", factor, least=0)
         if not factor * max(self.total, float(self.scatter.max(initial=0.0))) < np.inf:
-            raise DataError(f"Moments times {factor!r} are no floats.")
+            raise DataError(f"Moments times {factor!r} are not floats.")
         return Moments(self.variables, self.given, self.count * factor, self.mean, self.scatter * factor, self.num_rows)
 
     def pooled(self, given: Iterable[VariableLike] = ()) -> Moments:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import operator
-
 import numpy as np
 
+from sepset.base import checks
 from sepset.base.arraytypes import Bools, Ints
 from sepset.errors import DataError
 
@@ -30,9 +29,8 @@ def in_first_part(places: Ints, fraction: float) -> Bools:
     >>> in_first_part(np.arange(4), 0.5).tolist()
     [True, False, True, False]
     """
-    if not 0 < fraction < 1:
-        raise DataError(f"A split's fraction lies between 0 and 1; found {fraction!r}.")
-    first = np.floor((places + 1) * fraction + 0.5) > np.floor(places * fraction + 0.5)
+    share = checks.fraction("fraction", fraction)
+    first = np.floor((places + 1) * share + 0.5) > np.floor(places * share + 0.5)
     if first.all() or not first.any():
         raise DataError(f"A fraction {fraction} of {len(places)} rows leaves one part empty. Give more rows.")
     return np.asarray(first)
@@ -44,7 +42,7 @@ def fold_numbers(places: Ints, folds: int) -> Ints:
     >>> fold_numbers(np.arange(5), 2).tolist()
     [0, 1, 0, 1, 0]
     """
-    count = operator.index(folds)
-    if not 2 <= count <= len(places):
-        raise DataError(f"{len(places)} rows make 2 to {len(places)} folds; found {folds!r}.")
+    count = checks.whole("folds", folds, least=2)
+    if count > len(places):
+        raise DataError(f"{len(places)} rows make at most {len(places)} folds; found {folds!r}.")
     return np.asarray(places % count)

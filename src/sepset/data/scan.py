@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from sepset.errors import DataError, FileFormatError, listing
+from sepset.base.text import listing
+from sepset.errors import ArgumentError, FileFormatError
 
 if TYPE_CHECKING:
     import duckdb
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-"""What stands between the cells of each text format."""
+"""The separator of cells in each text format."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,7 +129,7 @@ def compression(file: Path) -> str:
 def _header(file: Path, delimiter: str) -> list[str]:
     """The names in the first line of a text file."""
     if len(delimiter) != 1:
-        raise DataError(f"A delimiter is one character; found {delimiter!r}.")
+        raise ArgumentError(f"delimiter= is one character; found {delimiter!r}.")
     try:
         with _lines(file) as lines:
             names = next(csv.reader(lines, delimiter=delimiter, strict=True), [])

@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.checks import row_weights
+from sepset.base.frozen import fill
 from sepset.data.dataset import Dataset
 from sepset.data.families import Scope
 from sepset.errors import DataError
-from sepset.factors.moments import freeze
 from sepset.variables.variable import Vector
 
 Parts = tuple[Floats, Floats, Floats]
@@ -55,7 +56,7 @@ def merged(one: Parts, other: Parts) -> Parts:
 
 
 def without(whole: Parts, part: Parts) -> Parts:
-    """What merges with `part` to `whole`; a count that rounding leaves of zero is zero, and so are its moments.
+    """The moments that merge with `part` to `whole`; counts that are zero up to rounding are zero, with their moments.
 
     Where nothing is left of the count but other rows were seen, the scatter falls below zero (see `shortfall`).
     """
@@ -170,7 +171,7 @@ def _places(rows: Dataset, scope: Scope) -> Ints:
 
 
 def check_range(rows: Floats, names: Sequence[str], need: str, start: int | None = None) -> None:
-    """Refuse numbers that are not finite, and columns whose squares are too large or too small to be floats.
+    """Raise for numbers that are not finite, and for columns whose squares are too large or too small to be floats.
 
     Args:
         rows: `[rows, columns]`.
@@ -180,7 +181,7 @@ def check_range(rows: Floats, names: Sequence[str], need: str, start: int | None
 
     >>> check_range(np.array([[1.0], [-1e200]]), ["x"], "This needs finite rows")
     Traceback (most recent call last):
-    sepset.errors.DataError: Column 'x' holds numbers up to 1e+200, whose squares are no floats. Rescale it so that ...
+    sepset.errors.DataError: Column 'x' holds numbers up to 1e+200, whose squares are not floats. Rescale it so that ...
     """
     top = np.abs(rows).max(axis=0, initial=0.0)
     bad = ~((top < LARGEST) & ((top > SMALLEST) | (top == 0.0) | (start is not None)))
@@ -189,8 +190,8 @@ def check_range(rows: Floats, names: Sequence[str], need: str, start: int | None
     place = int(bad.argmax())
     if np.isfinite(top[place]):
         raise DataError(
-            f"Column {names[place]!r} holds numbers up to {top[place]:.3g}, whose squares are no floats. Rescale it so "
-            f"that its largest number lies between {SMALLEST:g} and {LARGEST:g}."
+            f"Column {names[place]!r} holds numbers up to {top[place]:.3g}, whose squares are not floats. Rescale it "
+            f"so that its largest number lies between {SMALLEST:g} and {LARGEST:g}."
         )
     row = int((~np.isfinite(rows[:, place])).argmax())
     raise DataError(f"{need}. Column {names[place]!r}, row {(start or 0) + row}: {rows[row, place]}.")
@@ -209,8 +210,8 @@ def _block_moments(block: Floats, weights: Floats) -> Parts:
         return _empty(1, block.shape[1])
     mean = weights @ block / total
     mean += weights @ (block - mean) / total
-    centered = block - mean
-    return np.array([total]), mean[None], ((weights[:, None] * centered).T @ centered)[None]
+    apart = block - mean
+    return np.array([total]), mean[None], ((weights[:, None] * apart).T @ apart)[None]
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -236,7 +237,7 @@ class Scatter:
         matrix = np.array(products, dtype=np.float64).reshape(len(center), len(center))
         if not (np.isfinite(count) and count >= 0 and np.isfinite(center).all() and np.isfinite(matrix).all()):
             raise DataError(f"Statistics are finite, with a count >= 0; found {count}, {center} and {matrix}.")
-        freeze(self, count=float(count), mean=center, products=0.5 * (matrix + matrix.T))
+        fill(self, count=float(count), mean=center, products=0.5 * (matrix + matrix.T))
 
     @classmethod
     def of(cls, rows: ArrayLike, weights: ArrayLike | None = None) -> Scatter:
@@ -253,9 +254,7 @@ class Scatter:
         if x.ndim != 2 or not np.isfinite(x).all():
             raise DataError(f"Rows are complete finite numbers or vectors of them; found the shape {found.shape}.")
         check_range(x, [f"coordinate {i}" for i in range(x.shape[1])], "Rows are finite numbers", 0)
-        share = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
-        if share.shape != (len(x),) or not (np.isfinite(share).all() and (share >= 0).all()):
-            raise DataError(f"{len(x)} rows need as many finite weights >= 0; found the shape {share.shape}.")
+        share = np.ones(len(x)) if weights is None else row_weights(weights, len(x))
         count, mean, products = centered(x, share)
         return cls(float(count[0]), mean[0], products[0])
 
@@ -332,7 +331,7 @@ class Scatters:
     products: Floats
 
     def __post_init__(self) -> None:
-        freeze(self, counts=self.counts, means=self.means, products=self.products)
+        fill(self, counts=self.counts, means=self.means, products=self.products)
 
     @classmethod
     def of(cls, rows: Floats, context: Ints, num_contexts: int, weights: Floats | None = None) -> Scatters:

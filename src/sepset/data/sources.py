@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from sepset.data.binding import absent_message
 from sepset.data.dataset import Dataset
+from sepset.data.engines import LazyRows
 from sepset.data.frames import is_lazy, open_frame
-from sepset.data.pushdown import LazyRows
 from sepset.data.scan import scanned
 from sepset.errors import DataError
 from sepset.variables.variable import Discrete, VariableLike, Vector

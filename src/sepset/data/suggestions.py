@@ -1,4 +1,4 @@
-"""What columns suggest of their variables, where rows stay where they are: types, and distinct values, tell."""
+"""The variables of stored columns, by their types and distinct values, without loading the rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from sepset.data.binding import infer_variable
 from sepset.data.columns import Levels
-from sepset.data.files import typed
+from sepset.data.filecolumns import typed
 from sepset.data.frames import open_frame, opened_frame
 from sepset.data.scan import Scan, scanned
 from sepset.errors import DataError
@@ -40,7 +40,7 @@ def column_names(source: object) -> list[str]:
 
 
 def suggested_variables(source: Any, names: Iterable[str]) -> Suggested:
-    """The variables that columns of a lazy frame or of a file suggest; names that are no columns are left out.
+    """The variables that columns of a lazy frame or of a file suggest; names that are not columns are left out.
 
     They are those that the rows would suggest in memory: floats are `Real`, other columns have their distinct values as
     states. Of a text file no column is held whole.

@@ -9,8 +9,10 @@ from typing import Any, overload
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.checks import generator, whole
 from sepset.base.lazy import lazy
 from sepset.base.progress import Bar
+from sepset.base.text import brief, listing
 from sepset.data.dataset import Dataset
 from sepset.engine import information, invariants, sensitivity as parameters
 from sepset.engine.information import InformationValues
@@ -29,9 +31,8 @@ from sepset.engine.prediction import (
 )
 from sepset.engine.sensitivity import Sensitivity
 from sepset.engine.view import Observed
-from sepset.errors import ModelError, NotApplicable, ScopeError, listing
+from sepset.errors import ArgumentError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor
-from sepset.factors.draws import generator
 from sepset.factors.moments import Gaussian
 from sepset.factors.table import Table
 from sepset.inference.compiled.engine import PreparedTables
@@ -48,7 +49,7 @@ from sepset.inference.rows.rowwise import Workers, answer_rows
 from sepset.inference.treequery.joints import JointPlan
 from sepset.models.model import MODEL_MEMBERS, Model, NamedModel, offers
 from sepset.variables.evidence import Evidence, Given, resolve
-from sepset.variables.variable import Discrete, State, VariableLike, Vector
+from sepset.variables.variable import Discrete, State, VariableLike, Vector, listed
 
 
 class Engine:
@@ -63,10 +64,10 @@ class Engine:
     def __init__(self, model: Model, method: Method) -> None:
         if not (isinstance(model, NamedModel) or offers(model, *MODEL_MEMBERS)):
             raise ModelError(
-                f"Questions are asked of a model; found {_shown(model)}. Build one, or read a file: ss.read(path)."
+                f"Questions are asked of a model; found {brief(model)}. Build one, or read a file: ss.read(path)."
             )
         if not offers(method, "prepare", "promises"):
-            raise NotApplicable(f"method= takes a method such as CliqueTree(); found {_shown(method)}.")
+            raise ArgumentError(f"method= takes a method such as CliqueTree(); found {brief(method)}.")
         self.model = model
         self.method = method
         self.prepared = method.prepare(model.problem())
@@ -229,7 +230,7 @@ class Engine:
         self, given: Given = None, *, over: VariableLike | Iterable[VariableLike] | None = None, k: int = 1
     ) -> MapResult:
         """The most probable assignment of `over` (every unobserved variable by default), the rest summed out."""
-        check_count(k, "k", 1)
+        whole("k", k, least=1)
         evidence = self._evidence(given)
         observed = set(evidence.observed)
         asked = range(len(self.model.variables)) if over is None else self._positions(over)
@@ -270,7 +271,7 @@ class Engine:
         self, num_rows: int, given: Given = None, *, seed: int | np.random.Generator = 0
     ) -> dict[str, AnyArray]:
         """The same draws as arrays by name: codes of discrete variables, values of reals, `[rows, size]` of vectors."""
-        check_count(num_rows, "num_rows", 0)
+        whole("num_rows", num_rows, least=0)
         evidence = self._evidence(given)
         if self.prepared.log_partition(evidence) == -np.inf:
             raise impossible(self.prepared, evidence)
@@ -485,8 +486,7 @@ class Engine:
     def _positions(self, targets: VariableLike | Iterable[VariableLike]) -> list[int]:
         if not isinstance(targets, str | Discrete | Vector | Iterable):
             raise ScopeError(f"A variable, its name, or several of them were expected; found {targets!r}.")
-        asked = [targets] if isinstance(targets, str | Discrete | Vector) else list(targets)
-        positions = [self.model.variables.id(v) for v in asked]
+        positions = [self.model.variables.id(v) for v in listed(targets)]
         if len(set(positions)) != len(positions):
             twice = next(v for v in positions if positions.count(v) > 1)
             raise ScopeError(f"{self.model.variables[twice].name} is asked for twice. Name each target once.")
@@ -498,18 +498,6 @@ class Engine:
 
     def __repr__(self) -> str:
         return f"Engine({self.model!r}, {type(self.method).__name__})"
-
-
-def _shown(value: object) -> str:
-    """A value in an error, by its type alone where it would fill the screen."""
-    text = repr(value)
-    return text if len(text) <= 60 and "\n" not in text else f"a {type(value).__name__}"
-
-
-def check_count(number: object, what: str, least: int) -> None:
-    """Refuse what is no whole number of at least so many."""
-    if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
-        raise ScopeError(f"{what} is a whole number of at least {least}; found {number!r}.")
 
 
 def _readable(variable: Discrete | Vector, value: Any) -> Any:

@@ -11,7 +11,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated
-from sepset.errors import NotApplicable, ScopeError, listing, nearest
+from sepset.base.text import listing, nearest
+from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.table import Table
 from sepset.inference.diagnosis.conflict import impossible
 from sepset.inference.method import dense

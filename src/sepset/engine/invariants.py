@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sepset.base.checks import generator
+from sepset.base.display import Shown, Tabulated, text_table
 from sepset.errors import BrokenInvariant, ModelError
 from sepset.factors.algebra import Factor
-from sepset.factors.draws import generator
 from sepset.inference.compiled.gradients import Derivatives
 from sepset.inference.diagnosis.conflict import impossible
 from sepset.inference.exact.cliquetree import CliqueTree, PreparedCliqueTree
@@ -44,7 +45,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckReport:
+class CheckReport(Tabulated):
     """The invariants that were checked, all of which held."""
 
     checks: tuple[Check, ...]
@@ -58,12 +59,11 @@ class CheckReport:
     def __len__(self) -> int:
         return len(self.checks)
 
-    def __str__(self) -> str:
-        width = max((len(check.name) for check in self.checks), default=0)
-        return "\n".join(f"{c.name:<{width}}  {c.deviation:.1e} <= {c.tolerance:.0e}" for c in self.checks)
+    def _shown(self) -> Shown:
+        return Shown((), [(c.name, f"{c.deviation:.1e} <= {c.tolerance:.0e}") for c in self.checks])
 
-    def __rich__(self) -> str:
-        return str(self)
+    def __str__(self) -> str:
+        return text_table(self._shown())
 
 
 def check(engine: Engine, given: Given, seed: int, num_points: int) -> CheckReport:

@@ -9,9 +9,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.data.dataset import Dataset, FrameKind
+from sepset.base.checks import one_of
+from sepset.base.frames import FrameKind
+from sepset.base.text import listing, nearest
+from sepset.data.dataset import Dataset
 from sepset.data.frames import whole_table
-from sepset.errors import DataError, ImpossibleEvidence, NotApplicable, ScopeError, listing, nearest
+from sepset.errors import DataError, ImpossibleEvidence, NotApplicable, ScopeError
 from sepset.inference.diagnosis.conflict import impossible
 from sepset.inference.method import Prepared
 from sepset.inference.result import Result
@@ -187,9 +190,8 @@ def default_targets(variables: Variables, frame: Any) -> list[int]:
 
 
 def check_action(action: OnImpossible) -> None:
-    """Refuse an action that is none, before the work."""
-    if action not in ("raise", "null"):
-        raise ScopeError(f"on_impossible is 'raise' or 'null'; found {action!r}.")
+    """Raise unless this is a known action, before the work."""
+    one_of("on_impossible", action, ("raise", "null"))
 
 
 def check_impossible(prepared: Prepared, findings: Findings, log_probability: Floats, action: OnImpossible) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.checks import fraction
 from sepset.base.display import Shown, Tabulated
 from sepset.errors import NotApplicable, ScopeError
 from sepset.inference.compiled.gradients import Gradient
@@ -60,7 +61,7 @@ class ParameterSensitivity:
     def probability(self, theta: float) -> float:
         """The posterior when the parameter is `theta`; NaN where the evidence then is impossible."""
         if not -SLACK <= theta <= 1.0 + SLACK:
-            raise ScopeError(f"A probability lies between 0 and 1; found {theta!r}.")
+            fraction("theta", theta, ends=True)
         below = self.c * theta + self.d
         return (self.a * theta + self.b) / below if below > ROUNDING else math.nan
 

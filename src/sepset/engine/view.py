@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sepset.base.frozen import Frozen, fill
+from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset
 from sepset.inference.compiled.engine import PreparedTables
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from sepset.engine.information import InformationValues
 
 
-class Observed:
+class Observed(Frozen):
     """A model with findings, calibrated once: each answer is computed when first read, and kept.
 
     `observe` gives a new view and leaves this one as it is. Views share the engine and with it the factors and every
@@ -45,12 +46,8 @@ class Observed:
         variables = engine.model.variables
         resolve(given, variables)
         named = {variables[variables.id(v)].name: finding for v, finding in (given or {}).items()}
-        object.__setattr__(self, "engine", engine)
         kept = {name: finding for name, finding in named.items() if not is_missing(finding)}
-        object.__setattr__(self, "given", MappingProxyType(kept))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Views are immutable; cannot set {name!r}. Use observe({{...}}) for a changed one.")
+        fill(self, engine=engine, given=MappingProxyType(kept))
 
     def observe(self, given: Given) -> Observed:
         """The view with these findings added or changed; None drops one.
@@ -70,7 +67,7 @@ class Observed:
         """The marginal of every variable; observed ones are point masses."""
         return self._marginals
 
-    @cached_property
+    @lazy
     def _marginals(self) -> Marginals:
         return self.engine.marginals(self.given)
 
@@ -85,11 +82,11 @@ class Observed:
             return self.engine.query(targets, self.given)
         return self.engine._query(targets, self._evidence, joints.query)
 
-    @cached_property
+    @lazy
     def _evidence(self) -> Evidence:
         return self.engine._evidence(self.given)
 
-    @cached_property
+    @lazy
     def _joints(self) -> ManyJoints | None:
         prepared = self.engine.prepared
         return ManyJoints(prepared, self._evidence) if isinstance(prepared, PreparedTables) else None
@@ -98,7 +95,7 @@ class Observed:
         """The logarithm of the probability of the findings; -inf where they are impossible."""
         return self._log_probability
 
-    @cached_property
+    @lazy
     def _log_probability(self) -> LogProbability:
         return self.engine.log_probability(self.given)
 

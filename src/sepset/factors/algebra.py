@@ -17,9 +17,10 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
-from sepset.errors import ScopeError, TooLarge, listing, nearest
+from sepset.base.text import listing, nearest
+from sepset.errors import ScopeError, TooLarge
 from sepset.semiring import SUM, Semiring
-from sepset.variables.variable import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
 AnyVariable: TypeAlias = Discrete | Vector
 """A variable of any kind."""
@@ -41,7 +42,7 @@ MAX_ENTRIES = 2**30
 
 @runtime_checkable
 class Conditional(Protocol):
-    r"""What elimination leaves behind: $\phi(\mathbf y \mid \mathbf x)$ over `frontal` given `parents`."""
+    r"""The conditional that elimination produces: $\phi(\mathbf y \mid \mathbf x)$ over `frontal` given `parents`."""
 
     @property
     def frontal(self) -> Scope:
@@ -101,7 +102,7 @@ class Factor(Protocol):
 
 @runtime_checkable
 class Distribution(Protocol):
-    """What every answer over variables can do."""
+    """The operations of every answer over variables."""
 
     @property
     def scope(self) -> Scope:
@@ -151,10 +152,6 @@ def axis_of(scope: Sequence[AnyVariable], variable: VariableLike) -> int:
     return axis
 
 
-def _as_list(variables: Iterable[VariableLike]) -> Iterable[VariableLike]:
-    return [variables] if isinstance(variables, (str, Discrete, Vector)) else variables
-
-
 def _finder(scope: Sequence[AnyVariable]) -> Callable[[VariableLike], int]:
     """`find` on one scope, through a dictionary where the scope is long enough to repay it."""
     if len(scope) <= 8:
@@ -175,7 +172,7 @@ def split(scope: tuple[V, ...], out: Iterable[VariableLike]) -> tuple[tuple[V, .
     ((Discrete('a', (0, 1)),), (Discrete('b', (0, 1)),))
     """
     place = _finder(scope)
-    removed = {place(v) for v in _as_list(out)}
+    removed = {place(v) for v in listed(out)}
     kept = tuple(v for axis, v in enumerate(scope) if axis not in removed)
     return kept, tuple(v for axis, v in enumerate(scope) if axis in removed)
 
@@ -192,7 +189,7 @@ def union(first: tuple[V, ...], second: tuple[V, ...]) -> tuple[V, ...]:
 
 def arrange(scope: tuple[V, ...], order: Iterable[VariableLike]) -> tuple[V, ...]:
     """The scope in another order, which must name every variable once."""
-    chosen = check_scope(scope[axis_of(scope, v)] for v in _as_list(order))
+    chosen = check_scope(scope[axis_of(scope, v)] for v in listed(order))
     if len(chosen) != len(scope):
         missing = [v.name for v in scope if v not in chosen]
         raise ScopeError(f"The order must name every variable of the scope; missing {listing(missing)}.")
@@ -211,7 +208,7 @@ def check_scope(scope: Iterable[V]) -> tuple[V, ...]:
 
 def discrete_scope(scope: Iterable[Discrete] | Discrete) -> tuple[Discrete, ...]:
     """The scope of a table as a tuple; repeated and continuous variables are refused."""
-    variables = check_scope((scope,) if isinstance(scope, Discrete) else scope)
+    variables = check_scope(listed(scope))
     for variable in variables:
         if not isinstance(variable, Discrete):
             raise ScopeError(f"A table is over discrete variables; {variable!r} is not. Use CanonicalTable.")
@@ -224,7 +221,7 @@ def num_entries(scope: Iterable[AnyVariable]) -> int:
 
 
 def check_size(scope: Sequence[AnyVariable]) -> None:
-    """Refuse a dense table over `scope` that would not fit, before anything is allocated."""
+    """Raise if a dense table over `scope` would not fit, before anything is allocated."""
     entries = num_entries(scope)
     if entries > MAX_ENTRIES:
         gib = 8 * float(min(entries, 10**300)) / 2**30

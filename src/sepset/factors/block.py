@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Int32s, Ints
+from sepset.base.checks import one_of
+from sepset.base.frozen import Frozen, fill, read_only
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor, check_size
 from sepset.factors.discrete import DiscreteFactor
@@ -60,7 +62,7 @@ class Block(Protocol):
         """The sum of logarithms of all factors at each row of codes `[rows, num_variables]`."""
 
 
-class FactorBlock:
+class FactorBlock(Frozen):
     r"""Many factors of one shape: positions of their variables, and either values or a named potential.
 
     Args:
@@ -89,20 +91,12 @@ class FactorBlock:
         ids, sizes = _checked_scopes(scopes, len(cards)), tuple(int(card) for card in cards)
         if any(size < 1 for size in sizes):
             raise ModelError(f"A block of tables is over discrete variables; found {sizes} states.")
-        put = object.__setattr__
-        put(self, "scopes", ids)
-        put(self, "cards", sizes)
+        fill(self, scopes=ids, cards=sizes)
         if isinstance(values, Potential):
             values.check(sizes)
-            put(self, "potential", values)
-            put(self, "values", None)
+            fill(self, potential=values, values=None, space="log")
         else:
-            put(self, "potential", None)
-            put(self, "values", _checked_values(values, len(ids), sizes, space))
-        put(self, "space", "log" if self.potential is not None else space)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Blocks are immutable; cannot set {name!r}.")
+            fill(self, potential=None, values=_checked_values(values, len(ids), sizes, space), space=space)
 
     def __len__(self) -> int:
         return len(self.scopes)
@@ -189,7 +183,7 @@ class FactorBlock:
         return f"FactorBlock({len(self)} x {what} over {self.cards})"
 
 
-class Single:
+class Single(Frozen):
     """One factor of any kind as a block of length one.
 
     Args:
@@ -206,11 +200,7 @@ class Single:
 
     def __init__(self, factor: Factor, ids: ArrayLike) -> None:
         arity = len(factor.scope)
-        object.__setattr__(self, "scopes", _checked_scopes(np.asarray(ids, np.int64).reshape(1, -1), arity))
-        object.__setattr__(self, "value", factor)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Blocks are immutable; cannot set {name!r}.")
+        fill(self, scopes=_checked_scopes(np.asarray(ids, np.int64).reshape(1, -1), arity), value=factor)
 
     def __len__(self) -> int:
         return 1
@@ -275,9 +265,7 @@ def _checked_scopes(scopes: ArrayLike, arity: int) -> Ids:
     if ids.size and int(ids.min()) < 0:
         raise ModelError("The scopes of a block hold positions of variables; found a negative one.")
     _refuse_repeats(ids)
-    ids = np.ascontiguousarray(ids).view()
-    ids.setflags(write=False)
-    return ids
+    return read_only(np.ascontiguousarray(ids).view())
 
 
 def _refuse_repeats(ids: Ids) -> None:
@@ -297,8 +285,7 @@ def _refuse_where(ids: Ids, bad: Bools) -> None:
 
 def _checked_values(values: ArrayLike, num: int, cards: tuple[int, ...], space: Space) -> Floats:
     """Values as a read-only matrix `[n or 1, prod(cards)]`."""
-    if space not in ("linear", "log"):
-        raise ModelError(f"The space of a block is 'linear' or 'log'; found {space!r}.")
+    one_of("space", space, ("linear", "log"))
     array, size = np.array(values, dtype=np.float64), math.prod(cards)
     if array.shape in (cards, (size,)):
         array = array.reshape(1, size)
@@ -317,8 +304,7 @@ def _checked_values(values: ArrayLike, num: int, cards: tuple[int, ...], space: 
     if bad.any():
         i, j = np.argwhere(bad)[0].tolist()
         raise ModelError(f"A block needs {rule}; factor {i} has {array[i, j]} at flat position {j}.")
-    array.setflags(write=False)
-    return array
+    return read_only(array)
 
 
 def _checked_codes(codes: AnyInts) -> AnyInts:

@@ -2,7 +2,7 @@ r"""Canonical forms in bulk: $m$ quadratic exponentials over the same $n$ coordi
 
 $$C(\mathbf x; K, h, g) = \exp\bigl(-\tfrac12 \mathbf x^\top K \mathbf x + h^\top \mathbf x + g\bigr)$$
 
-One Gaussian factor is $m = 1$; a table of Gaussians has one form an entry. A form with $g = -\infty$ is zero
+One Gaussian factor is $m = 1$; a table of Gaussians has one form per entry. A form with $g = -\infty$ is zero
 everywhere: its $K$ and $h$ are zero and no numerical test looks at it.
 
 Reference: Koller & Friedman, section 14.2.1.
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.semiring import log_sum
+from sepset.base.frozen import read_only
+from sepset.base.logarithms import LOG_2PI, log_sum
 
-LOG_2PI = float(np.log(2.0 * np.pi))
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -115,9 +115,7 @@ class Forms:
         K, h, g = symmetric(K), np.array(h, np.float64), np.array(g, np.float64)
         if dead.any():
             K[dead], h[dead] = 0.0, 0.0
-        for array in (K, h, g):
-            array.setflags(write=False)
-        return cls(K, h, g)
+        return cls(*map(read_only, (K, h, g)))
 
     @classmethod
     def vacuous(cls, count: int, size: int) -> Forms:

@@ -12,7 +12,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, check_scope, find, num_entries
 from sepset.variables.evidence import real_value
-from sepset.variables.variable import Discrete, Real, Vector
+from sepset.variables.variable import Discrete, Real, Vector, listed
 
 
 def continuous_scope(scope: Iterable[AnyVariable] | Vector) -> tuple[Vector, ...]:
@@ -21,7 +21,7 @@ def continuous_scope(scope: Iterable[AnyVariable] | Vector) -> tuple[Vector, ...
     >>> continuous_scope(Real("x"))
     (Real('x'),)
     """
-    variables = check_scope((scope,) if isinstance(scope, Vector) else scope)
+    variables = check_scope(listed(scope))
     for variable in variables:
         if not isinstance(variable, Vector):
             raise ScopeError(f"A Gaussian is over continuous variables; {variable!r} is not. Use CanonicalTable.")
@@ -93,7 +93,7 @@ def row_entries(scope: Sequence[Discrete], rows: Columns, num_rows: int) -> Ints
 
 
 def matrix(scope: Sequence[Vector], rows: Columns, num_rows: int) -> Floats:
-    """The columns of a continuous scope side by side: one row an assignment, one column a coordinate."""
+    """The columns of a continuous scope side by side: one row per assignment, one column per coordinate."""
     parts = [np.asarray(rows[v], dtype=np.float64).reshape(num_rows, v.size) for v in scope]
     return np.concatenate([np.empty((num_rows, 0)), *parts], axis=1)
 
@@ -110,7 +110,7 @@ def columns(scope: Sequence[Vector], values: Floats) -> Columns:
 
 
 def point(scope: Sequence[Vector], values: Floats) -> Any:
-    """One value a variable: bare for a scope of one variable, else by name; a float for a `Real`.
+    """One value per variable: bare for a scope of one variable, else by name; a float for a `Real`.
 
     >>> point((Real("x"), Vector("p", 2)), np.array([1.0, 2.0, 3.0]))
     {'x': 1.0, 'p': array([2., 3.])}
@@ -120,7 +120,7 @@ def point(scope: Sequence[Vector], values: Floats) -> Any:
 
 
 def findings(scope: Sequence[Vector], assignment: Assignment) -> tuple[tuple[Vector, ...], Floats]:
-    """The variables of a continuous scope that `assignment` speaks of, and their values end to end."""
+    """The variables of a continuous scope in `assignment`, and their values end to end."""
     found: dict[int, Floats] = {}
     for key, value in assignment.items():
         axis = find(scope, key)
@@ -150,13 +150,13 @@ def shaped(value: ArrayLike, prefix: tuple[int, ...], core: tuple[int, ...], wha
 
 
 def check_finite(array: Floats, what: str) -> None:
-    """Refuse NaN and infinities."""
+    """Raise if there are NaN or infinities."""
     if not np.isfinite(array).all():
         raise ModelError(f"{_upper(what)} must be finite; found {array[~np.isfinite(array)][0]}.")
 
 
 def check_symmetric(matrices: Floats, what: str) -> None:
-    """Refuse matrices that differ from their transposes by more than rounding."""
+    """Raise if matrices differ from their transposes by more than rounding."""
     turned = np.swapaxes(matrices, -1, -2)
     gap = np.abs(matrices - turned).max(initial=0.0)
     if gap > 1e-9 * max(np.abs(matrices).max(initial=0.0), 1e-300):

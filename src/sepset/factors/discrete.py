@@ -1,36 +1,36 @@
-"""What dense and sparse tables share: indexing by name, answers about probabilities, and how they look."""
+"""Shared parts of dense and sparse tables: indexing by name, answers about probabilities, and displays."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints
-from sepset.errors import NotClosed, ScopeError, StateError, listing
-from sepset.factors import information, presentation
+from sepset.base.axes import axes_of
+from sepset.base.checks import fraction, generator
+from sepset.base.display import Shown, Tabulated
+from sepset.base.frames import frame
+from sepset.base.frozen import Frozen
+from sepset.base.text import listing
+from sepset.errors import NotClosed, ScopeError, StateError
+from sepset.factors import information
 from sepset.factors.algebra import Assignment, Conditional, axis_of, find, num_entries
-from sepset.factors.draws import generator
+from sepset.factors.labels import short
 from sepset.semiring import MAX, SUM, Semiring
-from sepset.variables.variable import Discrete, State, VariableLike
+from sepset.variables.variable import Discrete, State, VariableLike, listed
 
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
+MOST_SHOWN = 20
+"""How many entries a display lists."""
 
 
-class DiscreteFactor(ABC):
+class DiscreteFactor(Frozen, Tabulated):
     """A factor over discrete variables, whatever its storage: `Table` or `SparseTable`."""
 
     __slots__ = ()
     scope: tuple[Discrete, ...]
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Factors are immutable; cannot set {name!r} on {self!r}.")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"Factors are immutable; cannot delete {name!r} of {self!r}.")
 
     @property
     @abstractmethod
@@ -58,7 +58,7 @@ class DiscreteFactor(ABC):
 
     @abstractmethod
     def log_at(self, codes: AnyInts) -> Floats:
-        """The logarithm of the value at each row of codes, one column a variable of the scope."""
+        """The logarithm of the value at each row of codes, one column per variable of the scope."""
 
     @abstractmethod
     def marginalize(self, out: Iterable[VariableLike], semiring: Semiring = SUM) -> Self:
@@ -91,7 +91,7 @@ class DiscreteFactor(ABC):
 
     def project(self, kept: Iterable[VariableLike], semiring: Semiring = SUM) -> Self:
         """The marginal over `kept`, in that order."""
-        names = [kept] if isinstance(kept, (str, Discrete)) else list(kept)
+        names = listed(kept)
         keep = tuple(self.scope[axis_of(self.scope, v)] for v in names)
         inside = {v.name for v in keep}
         return self.marginalize([v for v in self.scope if v.name not in inside], semiring).align(keep)
@@ -152,11 +152,21 @@ class DiscreteFactor(ABC):
         self, xs: Iterable[VariableLike], ys: Iterable[VariableLike], given: Iterable[VariableLike] = ()
     ) -> float:
         r"""$I(X; Y \mid Z) = H(X, Z) + H(Y, Z) - H(X, Y, Z) - H(Z)$ of the normalized factor."""
-        return information.mutual_information(self, xs, ys, given)
+        x, y, z = (self._axes(part) for part in (xs, ys, given))
+        gain = self._entropy_of(x | z) + self._entropy_of(y | z) - self._entropy_of(x | y | z)
+        return max(gain - self._entropy_of(z), 0.0)
 
     def conditional_entropy(self, xs: Iterable[VariableLike], given: Iterable[VariableLike]) -> float:
         r"""$H(X \mid Z) = H(X, Z) - H(Z)$ of the normalized factor."""
-        return information.conditional_entropy(self, xs, given)
+        x, z = self._axes(xs), self._axes(given)
+        return max(self._entropy_of(x | z) - self._entropy_of(z), 0.0)
+
+    def _axes(self, variables: Iterable[VariableLike]) -> set[int]:
+        return {axis_of(self.scope, v) for v in listed(variables)}
+
+    def _entropy_of(self, axes: set[int]) -> float:
+        out = [v for axis, v in enumerate(self.scope) if axis not in axes]
+        return self.marginalize(out).entropy()
 
     def _numeric(self) -> tuple[Floats, Floats]:
         """The numeric states and probabilities of a factor over one variable, in increasing order of state."""
@@ -179,7 +189,7 @@ class DiscreteFactor(ABC):
         """The central interval of states of one numeric variable with at least this probability."""
         states, probabilities = self._numeric()
         cumulative = np.cumsum(probabilities)
-        tail = (1.0 - level) / 2.0
+        tail = (1.0 - fraction("level", level, ends=True)) / 2.0
         # Rounding must not push an end past a state that the tail reaches exactly.
         low = int(np.searchsorted(cumulative, tail + 1e-15))
         high = int(np.searchsorted(cumulative, 1.0 - tail - 1e-15))
@@ -202,17 +212,57 @@ class DiscreteFactor(ABC):
 
     def plot(self, ax: Any = None) -> Any:
         """A bar chart of a factor over one variable, or a heat map over two, on matplotlib axes."""
-        return presentation.plot(self, ax)
+        if len(self.scope) not in (1, 2):
+            raise ScopeError(f"Only tables of one or two variables have a picture; {self!r} has {len(self.scope)}.")
+        axes, last = axes_of(ax), self.scope[-1]
+        dense = np.zeros(self.shape)
+        codes, values = self.cells()
+        dense[tuple(codes.T)] = values
+        axes.set_xlabel(last.name)
+        axes.set_xticks(range(last.num_states), [str(s) for s in last.states])
+        if len(self.scope) == 1:
+            axes.bar(range(last.num_states), dense)
+            axes.set_ylabel("value")
+        else:
+            _heat_map(axes, dense, self.scope[0])
+        return axes
 
     def to_frame(self, kind: str = "pandas") -> Any:
-        """One row a stored entry: a column a variable, and `value`."""
-        return presentation.to_frame(self, kind)
+        """One row per stored entry: a column per variable, and `value` (`value_` where a variable has that name)."""
+        codes, values = self.cells()
+        columns: dict[str, list[Any]] = {
+            v.name: [v.states[code] for code in codes[:, axis].tolist()] for axis, v in enumerate(self.scope)
+        }
+        name = "value"
+        while name in columns:
+            name += "_"
+        return frame({**columns, name: values.tolist()}, kind)
+
+    def _entries(self, limit: int) -> Iterator[tuple[tuple[State, ...], float]]:
+        """The first `limit` stored entries in C order, as (states, value)."""
+        codes, values = self.cells(limit)
+        for row, value in zip(codes.tolist(), values.tolist(), strict=True):
+            yield tuple(v.states[code] for v, code in zip(self.scope, row, strict=True)), value
+
+    def _shown(self) -> Shown:
+        entries = list(self._entries(MOST_SHOWN))
+        cells = [(*map(str, states), f"{value:.6g}") for states, value in entries]
+        bars = self._bars([value for _, value in entries]) if len(self.scope) == 1 else ()
+        more = f"first {MOST_SHOWN} of {self.size} entries" if self.size > MOST_SHOWN else ""
+        head = (*(v.name for v in self.scope), "value")
+        return Shown(head, cells, repr(self), more, words=len(self.scope), bars=bars)
+
+    def _bars(self, values: list[float]) -> list[float]:
+        """Each value as a share of the largest."""
+        top = float(self.values.max(initial=0.0))
+        return [value / top if 0.0 < top < np.inf else float(value == top > 0.0) for value in values]
 
     def __repr__(self) -> str:
-        return presentation.short(self)
+        return short(self)
 
-    def __rich__(self) -> RichTable:
-        return presentation.rich_table(self)
 
-    def _repr_html_(self) -> str:
-        return presentation.html(self)
+def _heat_map(axes: Any, dense: Floats, first: Discrete) -> None:
+    image = axes.imshow(dense, aspect="auto")
+    axes.set_yticks(range(first.num_states), [str(s) for s in first.states])
+    axes.set_ylabel(first.name)
+    axes.figure.colorbar(image, ax=axes)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.errors import ModelError, NotClosed, ScopeError, listing
-from sepset.factors import presentation
+from sepset.base.frozen import fill, made
+from sepset.base.text import listing
+from sepset.errors import ModelError, NotClosed, ScopeError
 from sepset.factors.algebra import Assignment, Columns, arrange, split, union
 from sepset.factors.canonical import Cholesky, Forms
 from sepset.factors.coordinates import (
@@ -27,7 +28,8 @@ from sepset.factors.coordinates import (
     states_of,
     width,
 )
-from sepset.factors.moments import Gaussian, check_covariances, freeze
+from sepset.factors.labels import conditional, short
+from sepset.factors.moments import Gaussian, check_covariances
 from sepset.factors.table import NUMBER
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.variable import Discrete, VariableLike, Vector
@@ -73,13 +75,11 @@ class CanonicalGaussian:
         check_symmetric(matrices, "K")
         if np.isnan(g) or g == np.inf:
             raise ModelError(f"g is finite or -inf; found {g}.")
-        freeze(self, scope=variables, forms=Forms.of(matrices, vectors, np.array([float(g)])))
+        fill(self, scope=variables, forms=Forms.of(matrices, vectors, np.array([float(g)])))
 
     @classmethod
     def _make(cls, scope: tuple[Vector, ...], forms: Forms) -> CanonicalGaussian:
-        result = cls.__new__(cls)
-        freeze(result, scope=scope, forms=forms)
-        return result
+        return made(cls, scope=scope, forms=forms)
 
     @classmethod
     def ones(cls, scope: Iterable[Vector] | Vector = ()) -> CanonicalGaussian:
@@ -307,12 +307,12 @@ class CanonicalGaussian:
         return self.to_moments().marginal(kept)
 
     def __repr__(self) -> str:
-        return presentation.short(self)
+        return short(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GaussianConditional:
-    r"""What eliminating reals leaves behind: $\mathbf y \mid \mathbf x, d \sim N(a_d + B_d\mathbf x; R_d R_d^\top)$.
+    r"""The conditional of eliminated reals: $\mathbf y \mid \mathbf x, d \sim N(a_d + B_d\mathbf x; R_d R_d^\top)$.
 
     `frontal` are the eliminated reals, `given` the reals and `by` the discrete variables they depend on.
     """
@@ -368,7 +368,7 @@ class GaussianConditional:
         return columns(self.frontal, result)
 
     def __repr__(self) -> str:
-        return presentation.conditional(self.frontal, self.parents)
+        return conditional(self.frontal, self.parents)
 
 
 def integrates(semiring: Semiring) -> bool:
@@ -379,7 +379,7 @@ def integrates(semiring: Semiring) -> bool:
 
 
 def check_definite(chol: Cholesky, out: Iterable[Vector], by: tuple[Discrete, ...], factor: object) -> None:
-    """Refuse an integral that is infinite, naming the variables and the entry."""
+    """Raise if an integral is infinite, naming the variables and the entry."""
     if chol.definite.all():
         return
     where = states_of(by, int(np.argmin(chol.definite)))

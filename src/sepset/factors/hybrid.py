@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.errors import ModelError, NotClosed, ScopeError, TooLarge, listing
-from sepset.factors import presentation
+from sepset.base.frozen import fill, made
+from sepset.base.logarithms import log_sum
+from sepset.base.text import listing
+from sepset.errors import ModelError, NotClosed, ScopeError, TooLarge
 from sepset.factors.algebra import (
     MAX_ENTRIES,
     AnyVariable,
@@ -26,7 +28,6 @@ from sepset.factors.algebra import (
     union,
 )
 from sepset.factors.canonical import Cholesky, Forms, merged, shares
-from sepset.factors.conditional import TableConditional
 from sepset.factors.coordinates import (
     check_finite,
     check_symmetric,
@@ -38,10 +39,11 @@ from sepset.factors.coordinates import (
     width,
 )
 from sepset.factors.gaussian import CanonicalGaussian, GaussianConditional, check_definite, integrates, log_number
-from sepset.factors.moments import Gaussian, GaussianMixture, freeze
-from sepset.factors.table import NUMBER, Table
-from sepset.semiring import SUM, Semiring, log_sum
-from sepset.variables.variable import Discrete, VariableLike, Vector
+from sepset.factors.labels import conditional, short
+from sepset.factors.moments import Gaussian, GaussianMixture
+from sepset.factors.table import NUMBER, Table, TableConditional
+from sepset.semiring import SUM, Semiring
+from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
 AGREEMENT = 1e-12
 """Entries whose $K$ and $h$ differ by less than this, relative to the largest, are one Gaussian."""
@@ -85,16 +87,11 @@ class CanonicalTable:
         check_symmetric(matrices, "K")
         if np.isnan(constants).any() or (constants == np.inf).any():
             raise ModelError("g is finite or -inf in every entry; found NaN or +inf.")
-        self._set(discrete, continuous, Forms.of(matrices, vectors, constants))
-
-    def _set(self, discrete: tuple[Discrete, ...], continuous: tuple[Vector, ...], forms: Forms) -> None:
-        freeze(self, discrete=discrete, continuous=continuous, forms=forms)
+        fill(self, discrete=discrete, continuous=continuous, forms=Forms.of(matrices, vectors, constants))
 
     @classmethod
     def _make(cls, discrete: tuple[Discrete, ...], continuous: tuple[Vector, ...], forms: Forms) -> CanonicalTable:
-        result = cls.__new__(cls)
-        result._set(discrete, continuous, forms)
-        return result
+        return made(cls, discrete=discrete, continuous=continuous, forms=forms)
 
     @classmethod
     def of(cls, factor: Any) -> CanonicalTable:
@@ -140,17 +137,17 @@ class CanonicalTable:
 
     @property
     def K(self) -> Floats:
-        """The information matrices, one an entry in C order."""
+        """The information matrices, one per entry in C order."""
         return self.forms.K
 
     @property
     def h(self) -> Floats:
-        """The information vectors, one an entry in C order."""
+        """The information vectors, one per entry in C order."""
         return self.forms.h
 
     @property
     def g(self) -> Floats:
-        """The constants, one an entry in C order; -inf for a zero entry."""
+        """The constants, one per entry in C order; -inf for a zero entry."""
         return self.forms.g
 
     @property
@@ -218,7 +215,7 @@ class CanonicalTable:
         return CanonicalTable._make(discrete, continuous, self._spread(discrete, continuous))
 
     def marginalize(self, out: Iterable[VariableLike], semiring: Semiring = SUM) -> Factors:
-        r"""The factor with `out` eliminated exactly: reals first (an integral an entry), then discrete variables.
+        r"""The factor with `out` eliminated exactly: reals first (one integral per entry), then discrete variables.
 
         $$\tau(a, \mathbf x) = \sum_b \int \phi(a, b, \mathbf x, \mathbf y)\,d\mathbf y$$
 
@@ -237,7 +234,7 @@ class CanonicalTable:
     def _integrated(
         self, out: Iterable[VariableLike], semiring: Semiring
     ) -> tuple[tuple[Discrete, ...], tuple[Vector, ...], Forms, Ints, Cholesky]:
-        """What is kept, the forms without the reals of `out`, and which entries fall into each kept joint state."""
+        """The kept variables, the forms without the reals of `out`, and the entries of each kept joint state."""
         kept, removed = split(self.scope, out)
         keep_discrete, keep_continuous = _parted(kept)
         discrete, continuous = _parted(removed)
@@ -338,7 +335,7 @@ class CanonicalTable:
 
     def to_mixture(self, kept: Iterable[VariableLike] | None = None) -> GaussianMixture:
         """The exact marginal of the reals `kept` (by default all): one component a joint state of positive weight."""
-        names = self.continuous if kept is None else [kept] if isinstance(kept, str | Vector) else list(kept)
+        names = self.continuous if kept is None else listed(kept)
         scope = tuple(self.continuous[axis_of(self.continuous, v)] for v in names)
         out = [v for v in self.continuous if v not in scope]
         forms = self._integrated(out, SUM)[2]
@@ -358,7 +355,7 @@ class CanonicalTable:
 
         Reals alone are a mixture, or a Gaussian where one component has all the weight.
         """
-        names = [kept] if isinstance(kept, str | Discrete | Vector) else list(kept)
+        names = listed(kept)
         discrete, continuous = _parted(self.scope[axis_of(self.scope, v)] for v in names)
         if not discrete:
             mixture = self.to_mixture(continuous)
@@ -367,7 +364,7 @@ class CanonicalTable:
         return rest.normalize().align(names)  # type: ignore[return-value]  # discrete variables are left
 
     def __repr__(self) -> str:
-        return presentation.short(self)
+        return short(self)
 
 
 Factors = Table | CanonicalGaussian | CanonicalTable
@@ -376,7 +373,7 @@ Factors = Table | CanonicalGaussian | CanonicalTable
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HybridConditional:
-    """What eliminating from a table of Gaussians leaves behind: discrete states first, then reals given them."""
+    """The conditional of variables eliminated from a table of Gaussians: discrete states, then reals given them."""
 
     gaussian: GaussianConditional
     totals: TableConditional
@@ -403,7 +400,7 @@ class HybridConditional:
         return {**states, **self.gaussian.mode({**rows, **states}, num_rows)}
 
     def __repr__(self) -> str:
-        return presentation.conditional(self.frontal, self.parents)
+        return conditional(self.frontal, self.parents)
 
 
 def simplest(discrete: tuple[Discrete, ...], continuous: tuple[Vector, ...], forms: Forms) -> Factors:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.errors import ImpossibleEvidence, ModelError, NotClosed, ScopeError, listing, require
-from sepset.factors import presentation
+from sepset.base.checks import fraction, generator
+from sepset.base.extras import require
+from sepset.base.frozen import fill, made
+from sepset.base.logarithms import LOG_2PI, log_sum
+from sepset.base.text import listing
+from sepset.errors import ImpossibleEvidence, ModelError, NotClosed, ScopeError
 from sepset.factors.algebra import Assignment, axis_of
-from sepset.factors.canonical import LOG_2PI, Cholesky, merged, symmetric
+from sepset.factors.canonical import Cholesky, merged, symmetric
 from sepset.factors.coordinates import (
     check_finite,
     check_symmetric,
@@ -26,13 +30,8 @@ from sepset.factors.coordinates import (
     states_of,
     width,
 )
-from sepset.factors.draws import generator
-from sepset.semiring import log_sum
-from sepset.variables.variable import Discrete, VariableLike, Vector
-
-if TYPE_CHECKING:
-    from sepset.factors.gaussian import CanonicalGaussian
-
+from sepset.factors.labels import short
+from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
 MODE_STEPS = 1000
 """The most ascent steps that the mode of a mixture takes."""
@@ -62,16 +61,11 @@ class Gaussian:
         size = width(variables)
         mu, sigma = shaped(mean, (), (size,), "means")[0], shaped(covariance, (), (size, size), "covariances")[0]
         check_covariances(mu[None], sigma[None])
-        self._set(variables, mu, sigma)
-
-    def _set(self, scope: tuple[Vector, ...], mu: Floats, covariance: Floats) -> None:
-        freeze(self, scope=scope, mu=np.array(mu), covariance=symmetric(covariance))
+        fill(self, scope=variables, mu=np.array(mu), covariance=symmetric(sigma))
 
     @classmethod
     def _make(cls, scope: tuple[Vector, ...], mu: Floats, covariance: Floats) -> Gaussian:
-        result = cls.__new__(cls)
-        result._set(scope, mu, covariance)
-        return result
+        return made(cls, scope=scope, mu=np.array(mu), covariance=symmetric(covariance))
 
     def mean(self) -> Any:
         r"""$\mu$: bare for one variable, else by name."""
@@ -102,7 +96,7 @@ class Gaussian:
         """The central interval (low, high) of each coordinate with this probability."""
         from scipy.special import ndtri
 
-        reach = ndtri(0.5 + 0.5 * level) * np.sqrt(np.diagonal(self.covariance))
+        reach = ndtri(0.5 + 0.5 * fraction("level", level, ends=True)) * np.sqrt(np.diagonal(self.covariance))
         return _ends(self.scope, self.mu - reach, self.mu + reach)
 
     def marginal(self, kept: Iterable[VariableLike]) -> Gaussian:
@@ -134,8 +128,15 @@ class Gaussian:
         return Gaussian._make(rest, self.mu[x] + cross @ difference, left)
 
     def log_density(self, assignment: Assignment) -> float:
-        """The logarithm of the density at an assignment of the whole scope."""
-        return self.to_canonical().log_value(assignment)
+        r"""The logarithm of the density at an assignment of the whole scope; a singular Gaussian has none.
+
+        $$-\tfrac12(\mathbf x - \mu)^\top\Sigma^{-1}(\mathbf x - \mu) - \tfrac12\log\det 2\pi\Sigma$$
+        """
+        known, values = findings(self.scope, assignment)
+        missing = [v.name for v in self.scope if v not in known]
+        if missing:
+            raise ScopeError(f"log_density needs every variable of the scope; missing {listing(missing)}.")
+        return float(self._as_mixture().log_densities(values[None, :])[0])
 
     def kl(self, other: Gaussian) -> float:
         r"""The divergence from this to `other` in nats; inf where this one is singular.
@@ -156,18 +157,15 @@ class Gaussian:
         logs = theirs.half_log_det()[0] - mine.half_log_det()[0]
         return max(float(0.5 * (spread + shift - len(self.mu)) + logs), 0.0)
 
-    def to_canonical(self) -> CanonicalGaussian:
-        """The same density in canonical form; a singular covariance raises."""
-        from sepset.factors.gaussian import CanonicalGaussian
-
-        return CanonicalGaussian.from_moments(self.scope, self.mu, self.covariance)
-
     def plot(self, ax: Any = None) -> Any:
         """The density over one coordinate, or its contours over two, on matplotlib axes."""
-        return GaussianMixture(self.scope, [1.0], self.mu[None], self.covariance[None]).plot(ax)
+        return self._as_mixture().plot(ax)
+
+    def _as_mixture(self) -> GaussianMixture:
+        return GaussianMixture(self.scope, [1.0], self.mu[None], self.covariance[None])
 
     def __repr__(self) -> str:
-        return presentation.short(self)
+        return short(self)
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
@@ -177,8 +175,8 @@ class GaussianMixture:
     Args:
         scope: `Real` and `Vector` variables.
         weights: $w_i \ge 0$, summing to one.
-        means: one row a component.
-        covariances: one matrix a component.
+        means: one row per component.
+        covariances: one matrix per component.
 
     >>> from sepset.variables.variable import Real
     >>> mixture = GaussianMixture(Real("x"), [0.4, 0.6], [0.0, 3.0], [1.0, 4.0])
@@ -203,7 +201,7 @@ class GaussianMixture:
             shaped(covariances, (count,), (size, size), "covariances"),
         )
         check_covariances(mu, sigma)
-        freeze(self, scope=variables, weights=shares, means=mu, covariances=sigma)
+        fill(self, scope=variables, weights=shares, means=mu, covariances=sigma)
 
     @property
     def num_components(self) -> int:
@@ -282,7 +280,7 @@ class GaussianMixture:
 
     def interval(self, level: float = 0.95) -> Any:
         """The central interval (low, high) of each coordinate with this probability."""
-        tail = 0.5 * (1.0 - level)
+        tail = 0.5 * (1.0 - fraction("level", level))
         low = np.array([self._quantile(tail, i) for i in range(self.means.shape[1])])
         high = np.array([self._quantile(1.0 - tail, i) for i in range(self.means.shape[1])])
         return _ends(self.scope, low, high)
@@ -345,23 +343,15 @@ class GaussianMixture:
         return axes
 
     def __repr__(self) -> str:
-        names = presentation.short(self).removesuffix(")")
+        names = short(self).removesuffix(")")
         return f"{names}; {self.num_components} components)"
-
-
-def freeze(value: object, **fields: object) -> None:
-    """Fill the fields of a frozen dataclass, arrays read-only."""
-    for name, content in fields.items():
-        if isinstance(content, np.ndarray):
-            content.setflags(write=False)
-        object.__setattr__(value, name, content)
 
 
 def check_covariances(
     means: Floats, covariances: Floats, what: str = "covariances", by: tuple[Discrete, ...] = ()
 ) -> None:
-    """Refuse moments that are not finite, or covariances that are not symmetric and positive semidefinite."""
-    check_finite(means, f"means beside {what}")
+    """Raise for moments that are not finite, or covariances that are not symmetric and positive semidefinite."""
+    check_finite(means, f"means next to {what}")
     check_finite(covariances, what)
     check_symmetric(covariances, what)
     if covariances.size:
@@ -383,7 +373,7 @@ def square_roots(covariances: Floats) -> Floats:
 
 
 def _chosen(scope: tuple[Vector, ...], kept: Iterable[VariableLike]) -> tuple[Vector, ...]:
-    names = [kept] if isinstance(kept, str | Vector) else list(kept)
+    names = listed(kept)
     return continuous_scope(scope[axis_of(scope, v)] for v in names)
 
 

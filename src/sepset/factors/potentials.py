@@ -27,7 +27,7 @@ class Potential(ABC):
 
     @abstractmethod
     def check(self, cards: Sequence[int]) -> None:
-        """Refuse numbers of states that this potential is not defined on."""
+        """Raise if this potential is not defined for these numbers of states."""
 
     @abstractmethod
     def log_values(self, codes: AnyInts) -> Floats:
@@ -64,7 +64,7 @@ class _Pairwise(Potential):
     __slots__ = ()
 
     def check(self, cards: Sequence[int]) -> None:
-        """Refuse anything but two variables with equally many states."""
+        """Raise unless there are two variables with the same number of states."""
         if len(cards) != 2 or cards[0] != cards[1]:
             raise ModelError(
                 f"{self!r} is a function of two variables with equally many states; found {_shape(cards)}."
@@ -77,7 +77,7 @@ class _Constraint(Potential):
     __slots__ = ()
 
     def check(self, cards: Sequence[int]) -> None:
-        """Refuse an empty scope."""
+        """Raise if the scope is empty."""
         if not cards:
             raise ModelError(f"{self!r} needs at least one variable.")
 
@@ -94,7 +94,7 @@ class _Binary(_Constraint):
     __slots__ = ()
 
     def check(self, cards: Sequence[int]) -> None:
-        """Refuse an empty scope and variables that are not binary."""
+        """Raise if the scope is empty or a variable is not binary."""
         super().check(cards)
         if any(card != 2 for card in cards):
             raise ModelError(f"{self!r} is a function of binary variables; found {_shape(cards)}.")
@@ -136,7 +136,7 @@ class Ising(_Pairwise):
         _finite(self, weight=self.weight)
 
     def check(self, cards: Sequence[int]) -> None:
-        """Refuse anything but two binary variables."""
+        """Raise unless there are two binary variables."""
         if tuple(cards) != (2, 2):
             raise ModelError(f"{self!r} is a function of two binary variables; found {_shape(cards)}.")
 

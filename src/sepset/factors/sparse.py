@@ -15,10 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints
+from sepset.base.frozen import fill, made
+from sepset.base.logarithms import log_sum
 from sepset.errors import ModelError, NotClosed, StateError
 from sepset.factors import information
 from sepset.factors.algebra import (
     Assignment,
+    Columns,
     arrange,
     check_size,
     discrete_scope,
@@ -26,11 +29,11 @@ from sepset.factors.algebra import (
     split,
     union,
 )
-from sepset.factors.conditional import SparseConditional
 from sepset.factors.discrete import DiscreteFactor
+from sepset.factors.labels import conditional
 from sepset.factors.rows import in_order, join, ranks, reduce_groups, starts
 from sepset.factors.table import NUMBER, Table
-from sepset.semiring import MAX, SUM, Semiring, log_sum
+from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.variable import Discrete, State, VariableLike
 
 Rule: TypeAlias = Callable[..., State] | Mapping[Any, State]
@@ -42,8 +45,8 @@ class SparseTable(DiscreteFactor):
 
     Args:
         scope: the variables, one column of codes each.
-        codes: the support, one row a joint state; rows must differ.
-        values: a non-negative number a row; rows with value zero are dropped.
+        codes: the support, one row per joint state; rows must differ.
+        values: one non-negative number per row; rows with value zero are dropped.
 
     >>> a, b = Discrete("a", 3), Discrete("b", 3)
     >>> equal = SparseTable((a, b), [[0, 0], [1, 1], [2, 2]], [1, 1, 2])
@@ -75,7 +78,7 @@ class SparseTable(DiscreteFactor):
         numbers = np.array(logs, dtype=np.float64)
         if np.isnan(numbers).any() or (numbers == np.inf).any():
             raise ModelError("Logarithms of a table are finite or -inf; found NaN or +inf.")
-        table = cls.__new__(cls)
+        table = made(cls)
         table._fill(discrete_scope(scope), codes, numbers)
         return table
 
@@ -90,21 +93,12 @@ class SparseTable(DiscreteFactor):
             raise ModelError(
                 f"The row {_states(scope, matrix[again[0]])} appears twice. Each joint state has one value."
             )
-        self._set(scope, matrix[logs > -np.inf], logs[logs > -np.inf])
-
-    def _set(self, scope: tuple[Discrete, ...], codes: Ints, logs: Floats) -> None:
-        for array in (codes, logs):
-            array.setflags(write=False)
-        object.__setattr__(self, "scope", scope)
-        object.__setattr__(self, "codes", codes)
-        object.__setattr__(self, "logs", logs)
+        fill(self, scope=scope, codes=matrix[logs > -np.inf], logs=logs[logs > -np.inf])
 
     @classmethod
     def _make(cls, scope: tuple[Discrete, ...], codes: Ints, logs: Floats) -> Self:
         """A table from distinct rows in order."""
-        table = cls.__new__(cls)
-        table._set(scope, codes, logs)
-        return table
+        return made(cls, scope=scope, codes=codes, logs=logs)
 
     @classmethod
     def _sorted(cls, scope: tuple[Discrete, ...], codes: Ints, logs: Floats) -> Self:
@@ -134,7 +128,7 @@ class SparseTable(DiscreteFactor):
         Args:
             child: the variable $X$.
             parents: the variables $\mathbf U$; all their joint states are visited.
-            rule: called with one state a parent, or a mapping from tuples of states (from states, for one parent).
+            rule: called with one state per parent, or a mapping from tuples of states (from states, for one parent).
 
         >>> a, b, both = Discrete("a", (False, True)), Discrete("b", (False, True)), Discrete("both", (False, True))
         >>> SparseTable.deterministic(both, (a, b), lambda x, y: x and y).codes.tolist()
@@ -371,3 +365,56 @@ def _applied(rule: Rule, states: tuple[State, ...]) -> State:
     if key not in rule:
         raise ModelError(f"The deterministic rule has no entry for {key!r}. It needs one for every joint state.")
     return rule[key]
+
+
+class SparseConditional:
+    r"""The conditional that eliminating variables from a sparse table produces: $\phi(\mathbf y \mid \mathbf x)$.
+
+    >>> a, b = Discrete("a"), Discrete("b")
+    >>> conditional, rest = SparseTable((a, b), [[0, 1], [1, 0], [1, 1]], [1, 5, 2]).eliminate("b")
+    >>> conditional, conditional.mode({a: np.array([0, 1])}, 2)[b].tolist()
+    (Conditional(b[2] | a[2]), [1, 0])
+    """
+
+    __slots__ = ("frontal", "parents", "table")
+
+    def __init__(self, frontal: tuple[Discrete, ...], parents: tuple[Discrete, ...], table: SparseTable) -> None:
+        self.frontal, self.parents, self.table = frontal, parents, table
+
+    def _groups(self, rows: Columns, num_rows: int) -> tuple[Ints, Floats, Ints, Ints]:
+        """The support in groups of equal parents: codes, logarithms, where groups begin, and the group of each row."""
+        codes, logs, begins = self.table.align(self.parents + self.frontal)._grouped(self.parents)
+        asked = np.zeros((num_rows, len(self.parents)), np.int64)
+        for axis, variable in enumerate(self.parents):
+            asked[:, axis] = rows[variable]
+        known = codes[begins][:, : len(self.parents)]
+        i, group, _ = join(asked, known, [v.num_states for v in self.parents])
+        if len(i) != num_rows:
+            raise NotClosed(f"{self!r} has no positive value for some parent states; nothing can be drawn.")
+        return codes[:, len(self.parents) :], logs, begins, group
+
+    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Columns:
+        """A draw of the frontal variables for each row of parent codes."""
+        codes, logs, begins, group = self._groups(rows, num_rows)
+        lengths = np.diff(np.append(begins, len(logs)))
+        totals = reduce_groups(logs, begins, SUM)
+        probabilities = np.exp(logs - np.repeat(totals, lengths))
+        # Each group adds one to the running sum, up to rounding; exact ends keep draws inside their group.
+        running = np.cumsum(probabilities)
+        below = np.concatenate([[0.0], running])[begins]
+        mass = np.append(below[1:], running[-1:]) - below
+        place = np.searchsorted(running, below[group] + rng.random(num_rows) * mass[group], side="right")
+        place = np.clip(place, begins[group], begins[group] + lengths[group] - 1)
+        return {v: codes[place, axis] for axis, v in enumerate(self.frontal)}
+
+    def mode(self, rows: Columns, num_rows: int) -> Columns:
+        """The most probable frontal codes for each row of parent codes; the lowest on ties."""
+        codes, logs, begins, group = self._groups(rows, num_rows)
+        lengths = np.diff(np.append(begins, len(logs)))
+        best = logs == np.repeat(reduce_groups(logs, begins, MAX), lengths)
+        candidates = np.flatnonzero(best)
+        first = candidates[np.searchsorted(candidates, begins)] if len(begins) else begins
+        return {v: codes[first[group], axis] for axis, v in enumerate(self.frontal)}
+
+    def __repr__(self) -> str:
+        return conditional(self.frontal, self.parents)

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import Seed, fraction, generator, whole
+from sepset.base.frozen import fill
 from sepset.errors import ModelError, NotApplicable
-from sepset.factors.draws import Seed, generator, num_draws
-from sepset.factors.moments import freeze
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -47,7 +47,7 @@ class StudentT:
             raise ModelError(f"A Student t has degrees of freedom > 0; found {degrees!r}.")
         if not (np.isfinite(center).all() and np.isfinite(matrix).all() and (np.linalg.eigvalsh(matrix) > 0).all()):
             raise ModelError("A Student t has a finite location and a positive definite dispersion.")
-        freeze(self, degrees=float(degrees), location=center, dispersion=0.5 * (matrix + matrix.T))
+        fill(self, degrees=float(degrees), location=center, dispersion=0.5 * (matrix + matrix.T))
 
     @property
     def scale(self) -> Floats:
@@ -67,7 +67,7 @@ class StudentT:
         return np.asarray(self.dispersion * (self.degrees / (self.degrees - 2.0)))
 
     def log_density(self, points: ArrayLike) -> Floats:
-        """The logarithm of the density at each point: a number, one number a row, or one vector a row."""
+        """The logarithm of the density at each point: a number, one number per row, or one vector per row."""
         from scipy.linalg import solve_triangular
         from scipy.special import gammaln
 
@@ -89,7 +89,7 @@ class StudentT:
         """The ends of the central interval of each coordinate with this probability."""
         from scipy.special import ndtri, stdtrit
 
-        place = 0.5 + 0.5 * level
+        place = 0.5 + 0.5 * fraction("level", level, ends=True)
         reach = self.scale * (ndtri(place) if math.isinf(self.degrees) else stdtrit(self.degrees, place))
         return self.location - reach, self.location + reach
 
@@ -104,7 +104,7 @@ class StudentT:
 
     def sample(self, num_rows: int, seed: Seed = 0) -> Floats:
         """Independent draws, `[n]` in one dimension and else `[n, size]`."""
-        rng, num_rows = generator(seed), num_draws(num_rows)
+        rng, num_rows = generator(seed), whole("num_rows", num_rows)
         size = len(self.location)
         noise = rng.standard_normal((num_rows, size)) @ np.linalg.cholesky(self.dispersion).T
         if not math.isinf(self.degrees):

@@ -14,28 +14,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints
+from sepset.base.checks import generator
+from sepset.base.frozen import fill, setters
+from sepset.base.logarithms import LN2, log_sum
+from sepset.base.text import brief
 from sepset.errors import ModelError, NotClosed
 from sepset.factors import information
-from sepset.factors.algebra import Assignment, arrange, check_size, discrete_scope, num_entries, split, union
-from sepset.factors.conditional import TableConditional
+from sepset.factors.algebra import Assignment, Columns, arrange, check_size, discrete_scope, num_entries, split, union
+from sepset.factors.bits import RANGE_BITS, Bits, is_safe, linear_ends, log_ends, sum_bits, widened
 from sepset.factors.discrete import DiscreteFactor
-from sepset.factors.draws import generator
-from sepset.semiring import MAX, SUM, Semiring, log_sum
+from sepset.factors.labels import conditional
+from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.variable import Discrete, State, VariableLike
 
 Space: TypeAlias = Literal["linear", "log"]
-Bits: TypeAlias = tuple[float, float]
-
-RANGE_BITS = 960.0
-"""The widest ratio, in bits, of largest to smallest positive value that a linear result may reach."""
-
-SAFE_BITS = 1000.0
-"""Stored linear results stay within 2 to plus or minus this power; beyond it they are rescaled first."""
 
 MAX_AXES = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32
 """The most axes a NumPy array may have; tables with more keep their values flat."""
 
-LN2 = math.log(2.0)
 NUMBER = (int, float, np.floating, np.integer)
 
 
@@ -70,12 +66,12 @@ class Table(DiscreteFactor):
 
     def _set(self, scope: tuple[Discrete, ...], flat: Floats, exponent: int, space: Space, bounds: Bits | None) -> None:
         flat.setflags(write=False)
-        _PUT_SCOPE(self, scope)
-        _PUT_FLAT(self, flat)
-        _PUT_EXPONENT(self, exponent)
-        _PUT_SPACE(self, space)
-        _PUT_BITS(self, None)
-        _PUT_BOUNDS(self, bounds)
+        _SET_SCOPE(self, scope)
+        _SET_FLAT(self, flat)
+        _SET_EXPONENT(self, exponent)
+        _SET_SPACE(self, space)
+        _SET_BITS(self, None)
+        _SET_BOUNDS(self, bounds)
 
     @classmethod
     def _make(
@@ -95,12 +91,12 @@ class Table(DiscreteFactor):
     def _single(cls, scope: tuple[Discrete, ...], flat: Floats) -> Table:
         """A linear table of plain numbers that are read-only already: what reading a marginal costs."""
         table: Table = _NEW(cls)
-        _PUT_SCOPE(table, scope)
-        _PUT_FLAT(table, flat)
-        _PUT_EXPONENT(table, 0)
-        _PUT_SPACE(table, "linear")
-        _PUT_BITS(table, None)
-        _PUT_BOUNDS(table, None)
+        _SET_SCOPE(table, scope)
+        _SET_FLAT(table, flat)
+        _SET_EXPONENT(table, 0)
+        _SET_SPACE(table, "linear")
+        _SET_BITS(table, None)
+        _SET_BOUNDS(table, None)
         return table
 
     @classmethod
@@ -154,14 +150,14 @@ class Table(DiscreteFactor):
     @classmethod
     def _settled(cls, scope: tuple[Discrete, ...], logs: Floats) -> Table:
         """The table with these logarithms, linear where its range allows."""
-        ends = _log_ends(logs)
+        ends = log_ends(logs)
         if ends is None:
             return cls._make(scope, np.zeros(logs.size), bounds=(0.0, 0.0))
         low, high = ends
         if high - low > RANGE_BITS:
             return cls._make(scope, logs, 0, "log", ends)
         exponent = 0 if low > -RANGE_BITS / 2 and high < RANGE_BITS / 2 else round(high)
-        return cls._make(scope, np.exp(logs - exponent * LN2), exponent, bounds=_widened(ends))
+        return cls._make(scope, np.exp(logs - exponent * LN2), exponent, bounds=widened(ends))
 
     @property
     def size(self) -> int:
@@ -202,7 +198,7 @@ class Table(DiscreteFactor):
         return codes, self.values.reshape(-1)[:num]
 
     def log_at(self, codes: AnyInts) -> Floats:
-        """The logarithm of the value at each row of codes, one column a variable of the scope."""
+        """The logarithm of the value at each row of codes, one column per variable of the scope."""
         picked = self.flat[_places(codes, self.shape)]
         if self.space == "log":
             return picked
@@ -232,9 +228,8 @@ class Table(DiscreteFactor):
     def bits(self) -> tuple[float, float]:
         """The base-2 logarithms of the smallest positive and the largest value; (0, 0) for a zero table."""
         if self._bits is None:
-            ends = _log_ends(self.flat) if self.space == "log" else _linear_ends(self.flat, self.exponent)
-            object.__setattr__(self, "_bits", ends or (0.0, 0.0))
-            object.__setattr__(self, "_bounds", self._bits)
+            ends = log_ends(self.flat) if self.space == "log" else linear_ends(self.flat, self.exponent)
+            fill(self, _bits=ends or (0.0, 0.0), _bounds=ends or (0.0, 0.0))
         return self._bits  # type: ignore[return-value]  # set just above
 
     def _enclosing(self) -> Bits:
@@ -265,7 +260,7 @@ class Table(DiscreteFactor):
         return self._aligned(kept + removed, logs).reshape(num_entries(kept), num_entries(removed))
 
     def _slabs(self, kept: tuple[Discrete, ...], removed: tuple[Discrete, ...], logs: bool = False) -> Floats:
-        """The entries as `[before, removed, after]` without a copy where `removed` are neighbours, or as rows."""
+        """The entries as `[before, removed, after]` without a copy where `removed` are adjacent, or as rows."""
         start = self.scope.index(removed[0])
         if self.scope[start : start + len(removed)] != removed:
             return self._rows(kept, removed, logs)
@@ -292,7 +287,7 @@ class Table(DiscreteFactor):
             logs = self._aligned(scope, True) + other._aligned(scope, True)
             return Table._settled(scope, logs.reshape(-1))
         left, right = self, other
-        if not _is_safe(bounds, self.exponent + other.exponent):
+        if not is_safe(bounds, self.exponent + other.exponent):
             left, right = self._rescaled(), other._rescaled()
         product = np.multiply(left._aligned(scope), right._aligned(scope)).reshape(-1)
         return Table._make(scope, product, left.exponent + right.exponent, bounds=bounds)
@@ -312,7 +307,7 @@ class Table(DiscreteFactor):
             flat = self._divided(other, scope, True)
             return Table._settled(scope, flat)
         left, right = self, other
-        if not _is_safe(bounds, self.exponent - other.exponent):
+        if not is_safe(bounds, self.exponent - other.exponent):
             left, right = self._rescaled(), other._rescaled()
         flat = left._divided(right, scope, False)
         return Table._make(scope, flat, left.exponent - right.exponent, bounds=bounds)
@@ -340,8 +335,8 @@ class Table(DiscreteFactor):
         if power < 0 and (self.flat == (-np.inf if self.space == "log" else 0.0)).any():
             raise NotClosed(f"{self!r} ** {power:g} raises a zero to a negative power.")
         low, high = sorted(power * end for end in self._enclosing())
-        if self.space == "linear" and self.exponent == 0 and _is_safe((low, high), 0) and high - low <= RANGE_BITS:
-            return Table._make(self.scope, self.flat**power, bounds=_widened((low, high)))
+        if self.space == "linear" and self.exponent == 0 and is_safe((low, high), 0) and high - low <= RANGE_BITS:
+            return Table._make(self.scope, self.flat**power, bounds=widened((low, high)))
         return Table._settled(self.scope, self._logs() * power)
 
     def align(self, scope: Iterable[VariableLike]) -> Table:
@@ -373,7 +368,7 @@ class Table(DiscreteFactor):
             return self
         low, high = self._enclosing()
         high += num_entries(removed).bit_length()
-        if self.space == "linear" and (semiring is MAX or (semiring is SUM and _is_safe((low, high), self.exponent))):
+        if self.space == "linear" and (semiring is MAX or (semiring is SUM and is_safe((low, high), self.exponent))):
             reduced = semiring.reduce(self._slabs(kept, removed), 1).reshape(-1)
             return Table._make(kept, reduced, self.exponent, bounds=(low, high))
         if self.space == "log" or not semiring.scales or self._is_wide():
@@ -405,7 +400,7 @@ class Table(DiscreteFactor):
     @property
     def log_total(self) -> float:
         """The logarithm of the sum of all values."""
-        if self.space == "log" or not _is_safe(self._enclosing(), self.exponent):
+        if self.space == "log" or not is_safe(self._enclosing(), self.exponent):
             return float(log_sum(self._logs(), 0))
         total = float(self.flat.sum())
         return math.log(total) + self.exponent * LN2 if total > 0 else -math.inf
@@ -419,7 +414,7 @@ class Table(DiscreteFactor):
             raise NotClosed(f"{self!r} is zero everywhere and cannot be normalized. Check the evidence or the factors.")
         if self.space == "log" or self._is_wide():
             return Table._settled(self.scope, self._logs() - log_total)
-        table = self if _is_safe(self._enclosing(), self.exponent) else self._rescaled()
+        table = self if is_safe(self._enclosing(), self.exponent) else self._rescaled()
         low, high = table._enclosing()
         bounds = (low - high - self.size.bit_length(), 1.0)
         return Table._make(self.scope, table.flat / table.flat.sum(), bounds=bounds)
@@ -435,52 +430,19 @@ class Table(DiscreteFactor):
 
 
 _NEW = object.__new__
-# Slots are set past the class's own refusal to set attributes; bound once, since tables are made by the thousand.
-_PUT_SCOPE, _PUT_FLAT, _PUT_EXPONENT, _PUT_SPACE, _PUT_BITS, _PUT_BOUNDS = (
-    getattr(Table, name).__set__ for name in ("scope", "flat", "exponent", "space", "_bits", "_bounds")
+_SET_SCOPE, _SET_FLAT, _SET_EXPONENT, _SET_SPACE, _SET_BITS, _SET_BOUNDS = setters(
+    Table, "scope", "flat", "exponent", "space", "_bits", "_bounds"
 )
-
-
-def _linear_ends(flat: Floats, exponent: int) -> Bits | None:
-    """The bits of the smallest positive and largest entry; None where all are zero."""
-    top = float(np.maximum.reduce(flat))
-    if top == 0.0:
-        return None
-    low = float(np.minimum.reduce(flat)) or float(flat[flat > 0].min())
-    return math.log2(low) + exponent, math.log2(top) + exponent
-
-
-def _log_ends(logs: Floats) -> Bits | None:
-    top = float(np.maximum.reduce(logs))
-    if top == -math.inf:
-        return None
-    low = float(np.minimum.reduce(logs))
-    return (low if low > -math.inf else float(logs[logs > -np.inf].min())) / LN2, top / LN2
-
-
-def _widened(bits: Bits) -> Bits:
-    """A little more than `bits`, for results that were rounded."""
-    return bits[0] - 1.0, bits[1] + 1.0
 
 
 def _add_bits(left: Table, right: Table, sign: int = 1) -> Bits | None:
     """Bits that enclose the product (or quotient, with `sign=-1`); None where it needs logarithms."""
     if left.space == "log" or right.space == "log":
         return None
-    bounds = _sum_bits(left._enclosing(), right._enclosing(), sign)
+    bounds = sum_bits(left._enclosing(), right._enclosing(), sign)
     if bounds[1] - bounds[0] > RANGE_BITS:
-        bounds = _sum_bits(left.bits(), right.bits(), sign)
+        bounds = sum_bits(left.bits(), right.bits(), sign)
     return bounds if bounds[1] - bounds[0] <= RANGE_BITS else None
-
-
-def _sum_bits(left: Bits, right: Bits, sign: int) -> Bits:
-    low, high = right if sign > 0 else (-right[1], -right[0])
-    return left[0] + low, left[1] + high
-
-
-def _is_safe(bits: Bits, exponent: int) -> bool:
-    """Whether linear entries with these bits, stored under this exponent, stay clear of float64's ends."""
-    return bits[0] - exponent > -SAFE_BITS and bits[1] - exponent < SAFE_BITS
 
 
 def _places(codes: AnyInts, shape: tuple[int, ...]) -> Ints:
@@ -494,7 +456,10 @@ def _places(codes: AnyInts, shape: tuple[int, ...]) -> Ints:
 
 def _flatten(scope: tuple[Discrete, ...], values: ArrayLike, what: str) -> Floats:
     check_size(scope)
-    array = np.array(values, dtype=np.float64)
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"The {what} of a table are real numbers; found {brief(values)}.") from error
     shape = tuple(v.num_states for v in scope)
     if array.shape != shape and array.shape != (num_entries(scope),):
         names = ", ".join(f"{v.name}[{v.num_states}]" for v in scope)
@@ -509,3 +474,78 @@ def _first_bad(scope: tuple[Discrete, ...], flat: Floats) -> str:
         place, code = divmod(place, variable.num_states)
         states.append(f"{variable.name}={variable.states[code]!r}")
     return f"found {value} at ({', '.join(reversed(states))})"
+
+
+class TableConditional:
+    r"""The conditional that eliminating variables from a table produces: $\phi(\mathbf y \mid \mathbf x)$.
+
+    Args:
+        frontal: the eliminated variables $\mathbf Y$.
+        parents: the others, $\mathbf X$.
+        table: the factor before elimination, unnormalized.
+
+    >>> a, b = Discrete("a"), Discrete("b")
+    >>> conditional, rest = Table((a, b), [[1, 3], [5, 2]]).eliminate("b")
+    >>> conditional, conditional.mode({a: np.array([0, 1])}, 2)[b].tolist()
+    (Conditional(b[2] | a[2]), [1, 0])
+    """
+
+    __slots__ = ("frontal", "parents", "table")
+
+    def __init__(self, frontal: tuple[Discrete, ...], parents: tuple[Discrete, ...], table: Table) -> None:
+        self.frontal, self.parents, self.table = frontal, parents, table
+
+    def _rows(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
+        """The distinct parent rows as the table stores them, and which of them each row has."""
+        place = np.zeros(num_rows, np.int64)
+        for variable in self.parents:
+            place = place * variable.num_states + rows[variable]
+        used, which = np.unique(place, return_inverse=True)
+        return self.table._rows(self.parents, self.frontal)[used], which
+
+    def _weights(self, matrix: Floats) -> Floats:
+        """Each stored row as linear weights whose largest is one."""
+        top = matrix.max(axis=1, keepdims=True)
+        zero = -np.inf if self.table.space == "log" else 0.0
+        if (top == zero).any():
+            raise NotClosed(f"{self!r} has no positive value for some parent states; nothing can be drawn.")
+        return np.asarray(np.exp(matrix - top) if self.table.space == "log" else matrix / top)
+
+    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Columns:
+        """A draw of the frontal variables for each row of parent codes."""
+        if not num_rows:
+            return self._decode(np.zeros(0, np.int64))
+        matrix, which = self._rows(rows, num_rows)
+        weights = self._weights(matrix)
+        cumulative = np.cumsum(weights, axis=1)
+        cumulative /= cumulative[:, -1:]
+        # Row i of the cumulative table lies in [i, i + 1], so one sorted search serves every row.
+        cumulative += np.arange(len(weights))[:, None]
+        flat = np.searchsorted(cumulative.reshape(-1), rng.random(num_rows) + which, side="right")
+        joint = np.clip(flat - which * weights.shape[1], 0, weights.shape[1] - 1)
+        return self._decode(_skip_zeros(joint, weights, which))
+
+    def mode(self, rows: Columns, num_rows: int) -> Columns:
+        """The most probable frontal codes for each row of parent codes; the lowest on ties."""
+        if not num_rows:
+            return self._decode(np.zeros(0, np.int64))
+        matrix, which = self._rows(rows, num_rows)
+        return self._decode(matrix.argmax(axis=1)[which])
+
+    def _decode(self, joint: Ints) -> Columns:
+        columns: Columns = {}
+        for variable in reversed(self.frontal):
+            joint, columns[variable] = np.divmod(joint, variable.num_states)
+        return columns
+
+    def __repr__(self) -> str:
+        return conditional(self.frontal, self.parents)
+
+
+def _skip_zeros(joint: Ints, weights: Floats, which: Ints) -> Ints:
+    """Move the rare draw that rounding put on a zero cell to the nearest positive one before it."""
+    bad = np.flatnonzero(weights[which, joint] == 0.0)
+    for i in bad:
+        positive = np.flatnonzero(weights[which[i]])
+        joint[i] = positive[max(int(np.searchsorted(positive, joint[i])) - 1, 0)]
+    return joint

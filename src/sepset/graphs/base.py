@@ -1,20 +1,22 @@
-"""What every graph is: named nodes in order, edges as arrays of node ids, equality by value."""
+"""The base class of graphs: named nodes in order, edges as arrays of node ids, equality by value."""
 
 from __future__ import annotations
 
-import html
 import itertools
 from abc import ABC
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from types import MappingProxyType
 from typing import Protocol, Self, TypeAlias, cast
 
 import numpy as np
 
 from sepset.base.arraytypes import Ints
-from sepset.errors import ModelError, ScopeError, listing, nearest
+from sepset.base.display import html_text
+from sepset.base.frozen import Frozen, fill, made
+from sepset.base.lazy import lazy
+from sepset.base.text import listing, nearest
+from sepset.errors import ModelError, ScopeError
 from sepset.graphs.csr import CSR, csr, row, sorted_pairs
 from sepset.graphs.notation import parse_statements, statements
 
@@ -24,7 +26,7 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """The name that a graph knows it by."""
+        """The name that a graph uses for it."""
 
 
 Node: TypeAlias = str | Named
@@ -34,10 +36,10 @@ Edge: TypeAlias = tuple[str, str]
 _SHOWN = 8
 
 
-class Graph(ABC):
-    """What the three graphs share: named nodes in order, and edges as sorted arrays of node ids.
+class Graph(Frozen, ABC):
+    """Shared parts of the three kinds of graph: named nodes in order, and edges as sorted arrays of node ids.
 
-    Two graphs are equal when they are of one kind and have the same nodes and the same edges, in whatever order.
+    Two graphs are equal if they are of the same kind and have the same nodes and the same edges, in any order.
     """
 
     _arrows: tuple[str, ...]
@@ -46,11 +48,9 @@ class Graph(ABC):
     _undirected: Ints
 
     def _fill(self, nodes: tuple[str, ...], directed: Ints, undirected: Ints) -> None:
-        """Set nodes and edges, each `[m, 2]` in any order, repetitions allowed; checked here and only here."""
-        state = self.__dict__
-        state["nodes"] = nodes
-        state["_directed"] = sorted_pairs(directed, len(nodes))
-        state["_undirected"] = sorted_pairs(np.sort(undirected, axis=1), len(nodes))
+        """Set nodes and edges, each `[m, 2]` in any order, duplicates allowed; they are checked only here."""
+        lines = sorted_pairs(np.sort(undirected, axis=1), len(nodes))
+        fill(self, nodes=nodes, _directed=sorted_pairs(directed, len(nodes)), _undirected=lines)
         self._check()
 
     def _fill_named(
@@ -63,7 +63,7 @@ class Graph(ABC):
 
     @classmethod
     def _of(cls, nodes: tuple[str, ...], directed: Ints, undirected: Ints) -> Self:
-        graph = object.__new__(cls)
+        graph = made(cls)
         graph._fill(nodes, directed, undirected)
         return graph
 
@@ -85,21 +85,21 @@ class Graph(ABC):
         (('C', 'my node'),)
         """
         stated = parse_statements(text, cls._arrows)
-        graph = object.__new__(cls)
+        graph = made(cls)
         graph._fill_named(stated.nodes, stated.directed, stated.undirected)
         return graph
 
-    @cached_property
+    @lazy
     def index(self) -> Mapping[str, int]:
         """Each node's position in `nodes`."""
         return MappingProxyType({name: i for i, name in enumerate(self.nodes)})
 
-    @cached_property
+    @lazy
     def directed(self) -> tuple[Edge, ...]:
         """The directed edges, sorted by node order."""
         return self._names_of(self._directed)
 
-    @cached_property
+    @lazy
     def undirected(self) -> tuple[Edge, ...]:
         """The undirected edges, each in node order, sorted by node order."""
         return self._names_of(self._undirected)
@@ -114,23 +114,23 @@ class Graph(ABC):
         """The number of edges."""
         return len(self._directed) + len(self._undirected)
 
-    @cached_property
+    @lazy
     def parent_csr(self) -> CSR:
         """The parents of every node id as `(indptr, indices)`, each row sorted."""
         return csr(self._directed[:, 1], self._directed[:, 0], len(self))
 
-    @cached_property
+    @lazy
     def child_csr(self) -> CSR:
         """The children of every node id as `(indptr, indices)`, each row sorted."""
         return csr(self._directed[:, 0], self._directed[:, 1], len(self))
 
-    @cached_property
+    @lazy
     def neighbor_csr(self) -> CSR:
         """The undirected neighbors of every node id as `(indptr, indices)`, each row sorted."""
         left, right = self._undirected.T
         return csr(np.concatenate([left, right]), np.concatenate([right, left]), len(self))
 
-    @cached_property
+    @lazy
     def adjacent_csr(self) -> CSR:
         """The nodes joined to every node id by an edge of any kind, as `(indptr, indices)`, each row sorted."""
         left, right = np.concatenate([self._directed, self._undirected]).T
@@ -146,7 +146,7 @@ class Graph(ABC):
         return t in row(self.child_csr, s) or t in row(self.neighbor_csr, s)
 
     def id(self, node: Node) -> int:
-        """The position of `node` in `nodes`; an unknown name raises with the nearest one."""
+        """The position of `node` in `nodes`; an unknown name raises an error that suggests the nearest one."""
         name = name_of(node)
         found = self.index.get(name)
         if found is None:
@@ -171,7 +171,7 @@ class Graph(ABC):
         return self._of(names, *(renumber[p[kept[p].all(axis=1)]] for p in (self._directed, self._undirected)))
 
     def without_edge(self, source: Node, target: Node) -> Self:
-        """The graph without the edge from `source` to `target`; raises where there is none.
+        """The graph without the edge from `source` to `target`; raises if there is none.
 
         >>> from sepset.graphs.graph import DAG
         >>> DAG.parse("A -> B -> C").without_edge("A", "B")
@@ -216,12 +216,9 @@ class Graph(ABC):
     def __hash__(self) -> int:
         return hash(self._value)
 
-    @cached_property
+    @lazy
     def _value(self) -> tuple[object, ...]:
         return frozenset(self.nodes), frozenset(self.directed), frozenset(map(frozenset, self.undirected))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"A {type(self).__name__} is immutable; build a new one instead of setting {name!r}.")
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self)._of, (self.nodes, self._directed, self._undirected)
@@ -237,7 +234,7 @@ class Graph(ABC):
         return f"{type(self).__name__}({shown}; ...: {len(self)} nodes, {self.num_edges} edges)"
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(repr(self))}</code>"
+        return html_text(repr(self))
 
 
 def each(nodes: Nodes) -> list[Node]:
@@ -258,13 +255,13 @@ def name_of(node: Node) -> str:
 
 
 def text_of(node: object) -> str:
-    """A foreign node as a name."""
+    """The name of a node of another library's graph."""
     name = getattr(node, "name", node)
     return name if isinstance(name, str) else str(name)
 
 
 def unique_names(nodes: Iterable[str]) -> tuple[str, ...]:
-    """The names as a tuple; a repeated one is refused."""
+    """The names as a tuple; raises if one is repeated."""
     names = tuple(nodes)
     if len(set(names)) != len(names):
         repeated = next(name for name, count in Counter(names).items() if count > 1)

@@ -17,8 +17,9 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import number, whole
 from sepset.base.progress import Bar
-from sepset.errors import DataError, ScopeError, SepsetError
+from sepset.errors import ArgumentError, DataError, SepsetError
 from sepset.inference import checkpoint as files
 from sepset.inference.checkpoint import Codec, Plain
 from sepset.inference.result import Status
@@ -77,14 +78,14 @@ class Until:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        if self.steps is not None and (isinstance(self.steps, bool) or self.steps != int(self.steps) or self.steps < 0):
-            raise ScopeError(f"Until(steps=) is a whole number of at least 0, or None; found {self.steps!r}.")
-        for name in ("tolerance", "seconds"):
-            value = getattr(self, name)
-            if value is not None and not value >= 0:
-                raise ScopeError(f"Until({name}=) is a number of at least 0, or None; found {value!r}.")
+        if self.steps is not None:
+            whole("Until(steps=)", self.steps, otherwise="None")
+        if self.tolerance is not None:
+            number("Until(tolerance=)", self.tolerance, least=0, finite=False, otherwise="None")
+        if self.seconds is not None:
+            number("Until(seconds=)", self.seconds, least=0, finite=False, otherwise="None")
         if self.steps is None and self.tolerance is None and self.seconds is None:
-            raise ScopeError("Until(steps=None, tolerance=None, seconds=None) never ends. Give one of them.")
+            raise ArgumentError("Until(steps=None, tolerance=None, seconds=None) never ends. Give one of them.")
 
     def status(self, steps: int, seconds: float, info: Info | None) -> Status | None:
         """Why to stop after this many steps, or None to go on."""
@@ -112,9 +113,9 @@ def as_until(until: object, default: Until | None = None) -> Until:
         return Until() if default is None else default
     if isinstance(until, Until):
         return until
-    if isinstance(until, int) and not isinstance(until, bool):
-        return replace(Until() if default is None else default, steps=until)
-    raise ScopeError(f"until= takes Until(steps=, tolerance=, seconds=) or a number of steps; found {until!r}.")
+    if isinstance(until, int | np.integer) and not isinstance(until, bool):
+        return replace(Until() if default is None else default, steps=int(until))
+    raise ArgumentError(f"until= takes Until(steps=, tolerance=, seconds=) or a number of steps; found {until!r}.")
 
 
 class Iterative(Protocol[T_contra, S]):

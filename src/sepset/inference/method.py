@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
-from sepset.errors import NotApplicable
+from sepset.base.checks import number
+from sepset.errors import ArgumentError
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.table import Table
 from sepset.inference.plan import Plan
@@ -18,18 +19,16 @@ from sepset.variables.evidence import Evidence
 
 
 def check_settings(order: object, memory: object) -> None:
-    """Refuse what is no way to choose an order, or no number of bytes.
+    """Raise unless these are a way to choose an order, and a number of bytes.
 
     >>> from sepset.graphs.ordering import MinFill
     >>> check_settings(MinFill(), 4 * 2**30)
     """
     if isinstance(order, type) or not hasattr(order, "arrange"):
-        raise NotApplicable(
+        raise ArgumentError(
             f"order= says how elimination orders are chosen, as MinFill() or GivenOrder([...]) do; found {order!r}."
         )
-    is_number = isinstance(memory, int | float | np.integer | np.floating) and not isinstance(memory, bool)
-    if not is_number or not memory >= 0:  # type: ignore[operator]  # a number, as checked; NaN is none
-        raise NotApplicable(f"memory= is a number of bytes, as in memory=4 * 2**30; found {memory!r}.")
+    number("memory= (bytes)", memory, least=0, finite=False)
 
 
 class Answer(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import Ints
+from sepset.base.display import Shown, Tabulated, text_table
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.graphs.elimination import EliminationOrder
@@ -26,7 +27,7 @@ BYTES = 8
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Tabulated):
     """What a question needs: the relevant part, an elimination order, and its cost in entries and bytes.
 
     Attributes:
@@ -93,22 +94,22 @@ class Plan:
                 "variables, ask for fewer targets, raise `memory=` on the method, or use RecursiveConditioning."
             )
 
-    def __str__(self) -> str:
-        kept = len(self.relevant.variables)
-        lines = [
-            f"Plan: {kept} of {self.num_variables} variables and {len(self.relevant.factors)} factors are relevant",
-            f"  targets       {_shown(self.targets) or 'every variable'}",
-            f"  observed      {_shown(self.observed) or 'none'}",
-            f"  order         {_shown(self.order, 12)}",
-            f"  width         {self.width}",
-            f"  largest table {self.largest:,} entries",
-            f"  total         {self.total_size:,} entries, {readable(self.memory)}",
-            f"  cost          {self.cost:,} multiplications",
-        ]
-        return "\n".join(lines)
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        yield "targets", _names(self.targets) or "every variable"
+        yield "observed", _names(self.observed) or "none"
+        yield "order", _names(self.order, 12)
+        yield "width", str(self.width)
+        yield "largest table", f"{self.largest:,} entries"
+        yield "total", f"{self.total_size:,} entries, {readable(self.memory)}"
+        yield "cost", f"{self.cost:,} multiplications"
 
-    def __rich__(self) -> str:
-        return str(self)
+    def _shown(self) -> Shown:
+        kept, factors = len(self.relevant.variables), len(self.relevant.factors)
+        title = f"Plan: {kept} of {self.num_variables} variables and {factors} factors are relevant"
+        return Shown((), list(self._facts()), title)
+
+    def __str__(self) -> str:
+        return text_table(self._shown())
 
 
 def _figure(number: float) -> str:
@@ -116,7 +117,7 @@ def _figure(number: float) -> str:
     return f"{number:.3g}" if number < 1e300 else f"10^{len(str(int(number))) - 1}"
 
 
-def _shown(names: Sequence[str], limit: int = 8) -> str:
+def _names(names: Sequence[str], limit: int = 8) -> str:
     return ", ".join(names[:limit]) + (f", ... ({len(names)} in all)" if len(names) > limit else "")
 
 

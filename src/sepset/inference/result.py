@@ -11,8 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.display import Shown, Tabulated, html_text, rich_table, rich_text
 from sepset.base.lazy import lazy
-from sepset.errors import ScopeError, listing, nearest
+from sepset.base.text import listing, nearest
+from sepset.errors import ScopeError
 from sepset.factors.algebra import Scope
 from sepset.variables.array import VariableArray
 from sepset.variables.variable import Discrete, VariableLike, Vector
@@ -101,10 +103,11 @@ class QueryResult(Result):
         return getattr(self.distribution, name)
 
     def __rich__(self) -> Any:
-        return self.distribution.__rich__() if hasattr(self.distribution, "__rich__") else repr(self)
+        return self.distribution.__rich__() if isinstance(self.distribution, Tabulated) else rich_text(repr(self))
 
     def _repr_html_(self) -> str:
-        return self.distribution._repr_html_() if hasattr(self.distribution, "_repr_html_") else repr(self)
+        found = self.distribution
+        return found._repr_html_() if isinstance(found, Tabulated) else html_text(repr(self))
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{part}: {guarantee.value}" for part, guarantee in self.guarantees.items())
@@ -290,13 +293,7 @@ class MapResult(Result):
         return f"MapResult({shown}{more}; log value {self.log_value:.6g}; {self.guarantees['assignment'].value})"
 
     def __rich__(self) -> Any:
-        from rich.markup import escape
-        from rich.table import Table as RichTable
-
-        table = RichTable(title=f"log value {self.log_value:.6g}, {self.guarantees['assignment'].value}")
-        table.add_column("variable")
-        for rank in range(len(self.assignments)):
-            table.add_column("state" if rank == 0 else f"#{rank + 1}")
-        for name in self.assignment:
-            table.add_row(escape(name), *(escape(str(one[name])) for one in self.assignments))
-        return table
+        ranks = ["state", *(f"#{rank + 2}" for rank in range(len(self.assignments) - 1))]
+        rows = [(name, *(str(one[name]) for one in self.assignments)) for name in self.assignment]
+        title = f"log value {self.log_value:.6g}, {self.guarantees['assignment'].value}"
+        return rich_table(Shown(("variable", *ranks), rows, title, words=1 + len(ranks)))

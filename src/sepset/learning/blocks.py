@@ -16,9 +16,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD, ParameterBlock, with_block
 from sepset.cpds.parameters import AnyParameters, PriorTerm
-from sepset.errors import ModelError, NotApplicable, listing, nearest
+from sepset.errors import ArgumentError, ModelError, NotApplicable
 from sepset.factors.algebra import Columns
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import VariableLike
@@ -111,7 +112,7 @@ def prior_for(prior: object, cpds: Sequence[CPD]) -> Any:
             raise NotApplicable(f"None of {listing(prior)} is a prior for {cpds[0]!r}.")
         return fitting
     if isinstance(prior, type):
-        raise ModelError(f"A prior is a value, such as BDeu(10); found the class {prior.__name__}.")
+        raise ArgumentError(f"A prior is a value, such as BDeu(10); found the class {prior.__name__}.")
     return prior
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated
+from sepset.base.lazy import lazy
+from sepset.base.text import nearest
 from sepset.cpds.counts import SHOWN
 from sepset.cpds.cpd import CPD
 from sepset.cpds.parameters import Contexts
 from sepset.data.sources import Weights
-from sepset.errors import ScopeError, nearest
+from sepset.errors import ScopeError
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
 from sepset.learning.blocks import Blocks
@@ -131,7 +132,7 @@ class Fragmentation(Tabulated):
         more = f" and {rest} more, all in fragmentation.unseen" if rest > 0 else ""
         return ", ".join(firsts) + more
 
-    @cached_property
+    @lazy
     def headline(self) -> str:
         """One line that says how thin the data are."""
         contexts, unseen, thin, zeros = (

@@ -11,12 +11,14 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.axes import axes_of, count_steps
+from sepset.base.checks import generator
 from sepset.base.display import Shown, Tabulated
+from sepset.base.frozen import fill
+from sepset.base.text import listing, nearest
 from sepset.data.counts import Counts
 from sepset.data.sources import Weights
-from sepset.errors import DataError, NotApplicable, ScopeError, listing, nearest
+from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.factors.algebra import AnyVariable
-from sepset.factors.draws import generator
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import was_interrupted
 from sepset.inference.result import Guarantee, Guarantees, Result
@@ -57,9 +59,7 @@ class Fit(Tabulated, Result):
     guarantees: Guarantees = field(default_factory=lambda: {"parameters": Guarantee.EXACT}, kw_only=True)
 
     def __post_init__(self) -> None:
-        trace = np.array(self.trace, dtype=np.float64).reshape(-1)
-        trace.setflags(write=False)
-        object.__setattr__(self, "trace", trace)
+        fill(self, trace=np.array(self.trace, dtype=np.float64).reshape(-1))
 
     @property
     def num_iterations(self) -> int:
@@ -160,7 +160,7 @@ def fit(
 
     chosen = MLE() if method is None else method
     if not callable(getattr(chosen, "fit", None)) or isinstance(chosen, type):
-        raise NotApplicable(f"A learning method is a value such as MLE() or Bayes(BDeu(10)); found {method!r}.")
+        raise ArgumentError(f"A learning method is a value such as MLE() or Bayes(BDeu(10)); found {method!r}.")
     task = Task(
         template_of(structure, data, _known(structure, data, variables, weights)),
         data,

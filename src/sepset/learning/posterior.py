@@ -16,16 +16,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import Seed, fraction, generator, number
 from sepset.base.display import Shown, Tabulated
+from sepset.base.frames import FrameKind, frame
+from sepset.base.text import nearest
 from sepset.cpds.cpd import CPD, ParameterBlock
 from sepset.cpds.dirichletposterior import DirichletPosterior
 from sepset.cpds.parameters import Parameterization, check_parameterization
 from sepset.cpds.regressionposterior import RegressionPosterior
-from sepset.data.dataset import FrameKind
 from sepset.data.sources import Weights
-from sepset.errors import ModelError, NotApplicable, ScopeError, nearest
-from sepset.factors.draws import Seed, generator
-from sepset.factors.presentation import frame
+from sepset.errors import ArgumentError, ModelError, ScopeError
 from sepset.learning.blocks import prior_for
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
@@ -137,9 +137,7 @@ class Posterior(Tabulated):
             given: the states of all its (discrete) parents.
             level: the probability that the parameter lies inside.
         """
-        if not (isinstance(level, float | np.floating) and 0.0 < level < 1.0):
-            raise NotApplicable(f"A level lies between 0 and 1; found {level!r}.")
-        return self._own(variable).interval(parameter, level, _states(given))
+        return self._own(variable).interval(parameter, fraction("level", level), _states(given))
 
     def tail(
         self, variable: VariableLike, parameter: Any, *, above: float, given: Mapping[Any, Any] | None = None
@@ -148,9 +146,7 @@ class Posterior(Tabulated):
 
         Reference: Koller & Friedman, section 17.3.2.
         """
-        if not isinstance(above, int | float | np.number) or np.isnan(above):
-            raise NotApplicable(f"A tail lies above a number; found {above!r}.")
-        return self._own(variable).tail(parameter, above, _states(given))
+        return self._own(variable).tail(parameter, number("above", above, finite=False), _states(given))
 
     def moments(
         self, variable: VariableLike, parameter: Any, *, given: Mapping[Any, Any] | None = None
@@ -256,7 +252,7 @@ class Posterior(Tabulated):
 
 def _states(given: Mapping[Any, Any] | None) -> Mapping[Any, Any]:
     if given is not None and not isinstance(given, Mapping):
-        raise NotApplicable(f"given= maps the parents to their states; found {given!r}.")
+        raise ArgumentError(f"given= maps the parents to their states; found {given!r}.")
     return given or {}
 
 

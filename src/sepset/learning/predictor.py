@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.lazy import lazy
+from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.suggestions import column_names
-from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, listing
+from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.rows.evidencerows import Findings
 from sepset.inference.rows.rowwise import Workers, answer_rows
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 from sepset.variables.evidence import Evidence
-from sepset.variables.variable import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
 Names: TypeAlias = VariableLike | Iterable[VariableLike]
 
@@ -43,10 +45,9 @@ class Predictor:
 
     def reporting(self, report: Callable[[int, int], None]) -> Predictor:
         """The same predictor, which says how far it is: it calls `report` with the rows done and the rows in all."""
-        made = Predictor(self.model)
-        made.__dict__.update(self.__dict__)
-        made._workers = Workers(report=report)
-        return made
+        reporter = copy.copy(self)
+        reporter._workers = Workers(report=report)
+        return reporter
 
     @classmethod
     def of(cls, model: Model | Predictor) -> Predictor:
@@ -57,11 +58,11 @@ class Predictor:
         kept: Predictor = model.problem().kept.setdefault(cls, made)
         return kept if kept.model is model else made
 
-    @cached_property
+    @lazy
     def _prepared(self) -> Any:
         return CliqueTree().prepare(self.model.problem())
 
-    @cached_property
+    @lazy
     def _log_total(self) -> float:
         return 0.0 if self.model.problem().is_normalized else float(self._prepared.log_partition(Evidence()))
 
@@ -71,7 +72,7 @@ class Predictor:
 
     def variables(self, names: Names) -> tuple[Discrete | Vector, ...]:
         """The model's variables of these names; each at most once."""
-        asked = [names] if isinstance(names, str | Discrete | Vector) else list(names)
+        asked = listed(names)
         found = tuple(self.model.variables[v] for v in asked)
         if len(set(found)) != len(found) or not found:
             raise ScopeError(f"Different variables, at least one, were expected; found {listing(asked)}.")
@@ -167,8 +168,7 @@ class Predictor:
         aims = set(targets)
         if given is None:
             return tuple(v for v in self.model.variables if v not in aims)
-        asked = [given] if isinstance(given, str | Discrete | Vector) else list(given)
-        found = tuple(self.model.variables[v] for v in asked)
+        found = tuple(self.model.variables[v] for v in listed(given))
         both = [v.name for v in found if v in aims]
         if both:
             raise ScopeError(f"{listing(both)} cannot be both target and given. Leave out one of them.")

@@ -5,24 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import row_weights
+from sepset.base.lazy import lazy
+from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
-from sepset.data.dataset import Dataset, has_absent
+from sepset.data.columns import has_absent
+from sepset.data.dataset import Dataset
 from sepset.data.files import read_dataset
 from sepset.data.frames import is_lazy, opened_frame
-from sepset.data.requirements import require_complete, require_rows, require_varying
+from sepset.data.requirements import require_rows, require_varying
 from sepset.data.sources import Weights
 from sepset.data.suggestions import column_names, suggested_variables
-from sepset.data.weights import checked_weights
-from sepset.errors import DataError, ModelError, ScopeError, listing, nearest
+from sepset.errors import DataError, ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, check_size, num_entries
 from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
@@ -75,14 +76,14 @@ class Task:
     progress: bool | None = None
     checkpoint: str | os.PathLike[str] | None = None
 
-    @cached_property
+    @lazy
     def is_stored(self) -> bool:
         """Whether the rows stay where they are (a lazy frame, a file) until somebody asks for the dataset."""
         if isinstance(self.source, str | os.PathLike):
             return True
         return not isinstance(self.source, Dataset) and is_lazy(self.source)
 
-    @cached_property
+    @lazy
     def dataset(self) -> Dataset:
         """The rows over the network's variables, in its order; variables without a column are wholly missing."""
         rows = bind(self.source, self.template.variables, self.weights)
@@ -99,7 +100,7 @@ class Task:
         variables = self.template.variables
         if any(isinstance(v, Vector) and v.size > 1 for v in variables):
             columns, num_rows = complete(self.source, variables)
-            given = None if self.weights is None else checked_weights(self.weights, num_rows)
+            given = None if self.weights is None else row_weights(self.weights, num_rows)
             return CompleteRows(columns, num_rows, given, None)
         refuse_missing(self.dataset, method)
         columns = {v: self.dataset.column(v) for v in variables}
@@ -190,12 +191,7 @@ def refuse_missing(dataset: Dataset, method: str) -> None:
                 f"{method} needs complete data; there is no column {variable.name!r}, or it is empty. Rename the "
                 "column; or, where the variable is hidden, use EM."
             )
-    require_complete(dataset, method)
-
-
-def checked_row_weights(weights: ArrayLike, num_rows: int) -> Floats:
-    """Row weights as floats: one a row, finite and not negative."""
-    return checked_weights(weights, num_rows)
+    dataset.require_complete(method)
 
 
 def template_of(structure: DAG | BayesNet, source: object, variables: Iterable[AnyVariable] | None = None) -> BayesNet:

@@ -10,30 +10,32 @@ import functools
 import itertools
 import operator
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.frozen import Frozen, fill
+from sepset.base.lazy import lazy
+from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
-from sepset.errors import ModelError, ScopeError, listing
+from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, Conditional, Factor, check_scope, num_entries, union
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.graphs.graph import UndirectedGraph, connected_components
-from sepset.variables.variable import Discrete
+from sepset.variables.variable import Discrete, listed
 
 AnyTable = Table | SparseTable
 
 
-class ChainComponent:
+class ChainComponent(Frozen):
     r"""A conditional Gibbs distribution $P(\mathbf K \mid \mathbf U) \propto \prod_i \phi_i$ of one chain component.
 
     Args:
         variables: the component $\mathbf K$, connected by its factors.
-        factors: tables over the component and its parents; each touches the component.
-        given: the parents in the order they shall have; those of the factors follow.
+        factors: tables over the component and its parents; each has a variable of the component.
+        given: the parents in the order they will have; those of the factors follow.
 
     Reference: Koller & Friedman, definition 4.20.
 
@@ -50,28 +52,23 @@ class ChainComponent:
     def __init__(
         self, variables: Iterable[Discrete] | Discrete, *factors: Factor, given: Iterable[Discrete] | Discrete = ()
     ) -> None:
-        own = check_scope((variables,) if isinstance(variables, Discrete) else variables)
-        first = check_scope((given,) if isinstance(given, Discrete) else given)
+        own = check_scope(listed(variables))
+        first = check_scope(listed(given))
         for factor in factors:
             if not isinstance(factor, Table | SparseTable):
                 raise ModelError(f"A chain component is made of tables; found {factor!r} of {type(factor).__name__}.")
         scope: tuple[Any, ...] = functools.reduce(union, (f.scope for f in factors), union(own, first))
         parents = scope[len(own) :]
-        self.__dict__.update(variables=own, parents=parents, factors=factors, is_normalized=False)
+        fill(self, variables=own, parents=parents, factors=factors, is_normalized=False)
         self._check()
 
     @classmethod
     def of_cpd(cls, cpd: CPD) -> ChainComponent:
-        """The component of one variable with this CPD, which is normalized already."""
+        """The component of one variable with this CPD, which is already normalized."""
         if not isinstance(cpd.child, Discrete) or not all(isinstance(p, Discrete) for p in cpd.parents):
             raise ModelError(f"Chain graphs here are discrete; {cpd!r} is not.")
         factors = (cpd.to_table().table,) if cpd.auxiliaries else cpd.factors()  # type: ignore[attr-defined]
-        made = cls(cpd.child, *factors, given=cpd.parents)  # type: ignore[arg-type]
-        made.__dict__["is_normalized"] = True
-        return made
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"A ChainComponent is immutable; cannot set {name!r}.")
+        return fill(cls(cpd.child, *factors, given=cpd.parents), is_normalized=True)  # type: ignore[arg-type]
 
     def _check(self) -> None:
         if not self.variables:
@@ -79,7 +76,7 @@ class ChainComponent:
         for factor in self.factors:
             if factor.scope and not set(factor.scope) & set(self.variables):
                 raise ScopeError(
-                    f"{factor!r} touches no variable of the component {self!r}; it would cancel out. "
+                    f"{factor!r} has no variable of the component {self!r}; it would cancel out. "
                     "Put it in the component of its own variables."
                 )
         groups = connected_components(self.graph)
@@ -87,7 +84,7 @@ class ChainComponent:
             shown = " and ".join(f"({', '.join(g)})" for g in groups[:2])
             raise ModelError(f"{self!r} is not connected by its factors: {shown}. Make each part a component.")
 
-    @cached_property
+    @lazy
     def graph(self) -> UndirectedGraph:
         """The undirected graph inside the component."""
         own = {v.name for v in self.variables}
@@ -95,9 +92,9 @@ class ChainComponent:
         edges = [pair for scope in scopes for pair in itertools.combinations(scope, 2)]
         return UndirectedGraph(self.variables, edges)
 
-    @cached_property
+    @lazy
     def _eliminated(self) -> tuple[tuple[Conditional, ...], Table]:
-        """The conditionals left by eliminating the component, in that order, and $Z(\\mathbf u)$."""
+        """The conditionals from eliminating the component, in elimination order, and $Z(\\mathbf u)$."""
         factors: list[Any] = list(self.factors)
         waiting, conditionals = list(self.variables), []
         while waiting:
@@ -113,12 +110,12 @@ class ChainComponent:
 
     @property
     def conditionals(self) -> tuple[Conditional, ...]:
-        """One conditional a variable of the component, each given later ones and the parents."""
+        """One conditional per variable of the component, each given later ones and the parents."""
         return self._eliminated[0]
 
-    @cached_property
+    @lazy
     def normalizer(self) -> Table:
-        r"""$1 / Z(\mathbf u)$ as a table over the parents it depends on; $Z(\mathbf u) = 0$ is refused.
+        r"""$1 / Z(\mathbf u)$ as a table over the parents it depends on; raises if $Z(\mathbf u) = 0$.
 
         Cost: that of eliminating the component.
         """
@@ -161,7 +158,7 @@ def _joint_scope(factors: Iterable[Any], variable: Discrete) -> tuple[Any, ...]:
 
 
 def owners(components: Iterable[ChainComponent]) -> dict[str, ChainComponent]:
-    """Which component each variable is in; a variable in two is refused."""
+    """The component of each variable; raises if a variable is in two."""
     found: dict[str, ChainComponent] = {}
     for component in components:
         for variable in component.variables:
@@ -172,7 +169,7 @@ def owners(components: Iterable[ChainComponent]) -> dict[str, ChainComponent]:
 
 
 def check_parents(component: ChainComponent, owner: dict[str, ChainComponent]) -> None:
-    """Refuse parents that no component defines, or defines with other states."""
+    """Raise if a parent is in no component, or has other states there."""
     for parent in component.parents:
         source = owner.get(parent.name)
         if source is None:

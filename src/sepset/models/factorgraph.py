@@ -1,14 +1,15 @@
-r"""Factor graphs: variables on one side, factors on the other, an edge where a factor's scope has a variable."""
+r"""Factor graphs: variables on one side, factors on the other, an edge from a factor to each variable of its scope."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from sepset.errors import ScopeError, require
+from sepset.base.extras import require
+from sepset.base.lazy import lazy
+from sepset.errors import ScopeError
 from sepset.factors.algebra import Factor
 from sepset.models.markovnet import MarkovNet
 from sepset.models.model import Model, NamedModel
@@ -17,12 +18,12 @@ from sepset.variables.variable import VariableLike
 
 
 class FactorGraph(NamedModel):
-    r"""The bipartite view of any model, which keeps the structure inside a clique that an undirected graph loses.
+    r"""The bipartite graph of any model; it keeps the structure inside a clique that an undirected graph loses.
 
     $$P(\mathbf x) \propto \prod_a \phi_a(\mathbf x_{N(a)})$$
 
     Args:
-        model: whose factors to show; hidden variables of decomposed CPDs are nodes too.
+        model: the model whose factors to show; hidden variables of decomposed CPDs are nodes too.
 
     Factors are numbered as in the model's problem.
 
@@ -56,9 +57,9 @@ class FactorGraph(NamedModel):
         """The number of edges: the sum of all arities."""
         return sum(int(b.scopes.size) for b in self.problem().blocks)
 
-    @cached_property
+    @lazy
     def factors(self) -> tuple[Factor, ...]:
-        """Every factor as a single one, by number."""
+        """Every factor as an object of its own, by number."""
         return tuple(self.problem().factors())
 
     def neighbors(self, node: VariableLike | int) -> tuple[str, ...] | tuple[int, ...]:
@@ -71,7 +72,7 @@ class FactorGraph(NamedModel):
         place = problem.variables.id(node)  # type: ignore[arg-type]
         return tuple(self._by_variable.indices[slice(*self._by_variable.indptr[place : place + 2])].tolist())
 
-    @cached_property
+    @lazy
     def _by_variable(self) -> Any:
         matrix = self.problem().incidence.tocsc()
         matrix.sort_indices()

@@ -14,19 +14,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.frozen import fill
 from sepset.errors import ModelError
 from sepset.factors.algebra import check_scope, check_size, num_entries
 from sepset.factors.table import Table
-from sepset.variables.variable import Discrete
+from sepset.variables.variable import Discrete, listed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Feature:
-    r"""A feature $f(\mathbf x_D)$: any real function of discrete variables, negative values included.
+    r"""A feature $f(\mathbf x_D)$: any real function of discrete variables, which may be negative.
 
     Args:
         scope: the variables $D$.
-        function: called with one state a variable, or an array of the scope's shape.
+        function: a function called with one state per variable, or an array of the scope's shape.
         name: how it prints.
 
     Reference: Koller & Friedman, definition 4.14.
@@ -43,7 +44,7 @@ class Feature:
     def __init__(
         self, scope: Iterable[Discrete] | Discrete, function: Callable[..., Any] | ArrayLike, name: str = ""
     ) -> None:
-        variables = check_scope((scope,) if isinstance(scope, Discrete) else scope)
+        variables = check_scope(listed(scope))
         check_size(variables)
         shape = tuple(v.num_states for v in variables)
         if callable(function):
@@ -53,12 +54,7 @@ class Feature:
             values = np.array(function, np.float64)
         if values.shape not in (shape, (num_entries(variables),)) or not np.isfinite(values).all():
             raise ModelError(f"A feature over {[v.name for v in variables]} needs finite numbers of shape {shape}.")
-        values = values.reshape(shape)
-        values.setflags(write=False)
-        put = object.__setattr__
-        put(self, "scope", variables)
-        put(self, "values", values)
-        put(self, "name", name)
+        fill(self, scope=variables, values=values.reshape(shape), name=name)
 
     def factor(self, weight: float) -> Table:
         r"""The factor $e^{w f(\mathbf x)}$."""

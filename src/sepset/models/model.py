@@ -1,28 +1,26 @@
-r"""What every model is: named variables in order, and a problem that says what its factors are.
+r"""The base of all models: named variables in order, and a problem that gives the factors.
 
 $$P(\mathbf x) = \frac1Z \prod_i \phi_i(\mathbf x_{D_i})$$
 """
 
 from __future__ import annotations
 
-import html
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from sepset.base.display import Shown, Tabulated
+from sepset.base.frozen import Frozen, fill
+from sepset.base.lazy import lazy
 from sepset.errors import ModelError
 from sepset.problem import Problem
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
-
 
 @runtime_checkable
 class Model(Protocol):
-    """Anything with variables, a name, notes and a problem; methods ask no more.
+    """An object with variables, a name, notes and a problem; methods require nothing else.
 
     >>> from sepset.models.markovnet import MarkovNet
     >>> isinstance(MarkovNet(variables=[Discrete("a")]), Model)
@@ -35,11 +33,11 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """What the model is called, possibly nothing."""
+        """The name of the model, possibly empty."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader or a conversion had to say about it."""
+        """Notes that a file reader or a conversion left about it."""
 
     def problem(self) -> Problem:
         """The normal form: variables, factors and conditionals, unpruned and without evidence."""
@@ -52,11 +50,11 @@ class Model(Protocol):
 
 
 MODEL_MEMBERS = ("variables", "name", "notes", "problem", "__getitem__", "__contains__", "__len__")
-"""What a type must have to be a model."""
+"""The members that a type must have to be a model."""
 
 
 def offers(value: object, *members: str) -> bool:
-    """Whether a value's type has these members. Nothing is evaluated, as `isinstance` with a protocol would.
+    """Whether a value's type has these members; unlike `isinstance` with a protocol, no property is evaluated.
 
     >>> offers(Discrete("a"), "name", "states"), offers(3, "name")
     (True, False)
@@ -75,8 +73,8 @@ def is_cpd(value: object) -> bool:
     return offers(value, "child", "parents", "auxiliaries", "factors", "sample", "log_probability")
 
 
-class NamedModel(ABC):
-    """What the models here share: lookup by name, a cached problem, immutability, and how they print."""
+class NamedModel(Frozen, Tabulated):
+    """Shared parts of the models: lookup by name, a cached problem, immutability, and printing."""
 
     variables: Variables
     name: str
@@ -87,22 +85,22 @@ class NamedModel(ABC):
         if not isinstance(name, str):
             raise ModelError(f"A model's name is a string; found {name!r}.")
         lines = (notes,) if isinstance(notes, str) else tuple(notes)
-        self.__dict__.update(name=name, notes=lines, **parts)
+        fill(self, name=name, notes=lines, **parts)
 
     @abstractmethod
     def _build(self) -> Problem:
-        """The problem, made when first asked for."""
+        """The problem, built on first access."""
 
     @abstractmethod
     def _facts(self) -> Iterator[tuple[str, str]]:
-        """What a summary says about this model."""
+        """The rows of this model's summary: a label and a value each."""
 
-    @cached_property
+    @lazy
     def _problem(self) -> Problem:
         return self._build()
 
     def problem(self) -> Problem:
-        """The normal form every method takes: variables, factors and conditionals; made once."""
+        """The normal form that every method takes: variables, factors and conditionals; built once."""
         return self._problem
 
     def __getitem__(self, variable: VariableLike) -> Discrete | Vector:
@@ -120,12 +118,6 @@ class NamedModel(ABC):
     def __bool__(self) -> bool:
         return True
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"A {type(self).__name__} is immutable; build a new one instead of setting {name!r}.")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"A {type(self).__name__} is immutable; cannot delete {name!r}.")
-
     def __repr__(self) -> str:
         title = f"{self.name!r}: " if self.name else ""
         return f"{type(self).__name__}({title}{', '.join(f'{value} {what}' for what, value in self._counts())})"
@@ -133,21 +125,9 @@ class NamedModel(ABC):
     def _counts(self) -> Iterator[tuple[str, str]]:
         return (pair for pair in self._facts() if pair[1].isdigit())
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table as RichTable
-
-        table = RichTable(title=self.name or None, show_header=False)
-        table.add_column(style="bold")
-        table.add_column(justify="right")
-        for what, value in (("kind", type(self).__name__), *self._facts(), *(("note", n) for n in self.notes)):
-            table.add_row(what, value)
-        return table
-
-    def _repr_html_(self) -> str:
-        facts = (("kind", type(self).__name__), *self._facts(), *(("note", n) for n in self.notes))
-        rows = "".join(f"<tr><th>{html.escape(w)}</th><td>{html.escape(v)}</td></tr>" for w, v in facts)
-        caption = f"<caption>{html.escape(self.name)}</caption>" if self.name else ""
-        return f"<table>{caption}<tbody>{rows}</tbody></table>"
+    def _shown(self) -> Shown:
+        facts = (("kind", type(self).__name__), *self._facts(), *(("note", note) for note in self.notes))
+        return Shown((), facts, self.name)
 
     @abstractmethod
     def to_networkx(self) -> Any:

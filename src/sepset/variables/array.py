@@ -10,12 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Int32s
-from sepset.errors import ModelError, ScopeError
+from sepset.base.checks import whole
+from sepset.base.frozen import Frozen, fill, read_only
+from sepset.errors import ArgumentError, ModelError, ScopeError
 from sepset.variables.variable import Discrete, Domain, State, check_name, short_states
 
 
-class VariableArray:
-    """A lazy array of discrete variables with common states; elements are made when asked for.
+class VariableArray(Frozen):
+    """A lazy array of discrete variables with the same states; elements are created on access.
 
     >>> spin = Discrete.array("spin", (2, 2), states=(-1, 1))
     >>> len(spin), [v.name for v in spin]
@@ -30,19 +32,14 @@ class VariableArray:
     def __init__(self, name: str, shape: int | Sequence[int], states: int | Iterable[State] = 2) -> None:
         check_name(name)
         sizes = (shape,) if isinstance(shape, numbers.Integral) else tuple(shape)  # type: ignore[arg-type]
-        if not sizes or any(isinstance(n, bool) or int(n) < 0 for n in sizes):
-            raise ModelError(f"The array {name!r} needs a shape of non-negative sizes; found {shape!r}.")
-        put = object.__setattr__
-        put(self, "base", name)
-        put(self, "domain", Domain.of(states, name))
-        put(self, "shape", tuple(int(n) for n in sizes))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Variable arrays are immutable; cannot set {name!r}.")
+        if not sizes:
+            raise ModelError(f"The array {name!r} needs a shape of at least one size; found {shape!r}.")
+        extents = tuple(whole(f"A size of the array {name!r}", n, error=ModelError) for n in sizes)
+        fill(self, base=name, domain=Domain.of(states, name), shape=extents)
 
     @property
     def states(self) -> tuple[State, ...]:
-        """The states every element has."""
+        """The states of every element."""
         return self.domain.states
 
     @property
@@ -61,20 +58,20 @@ class VariableArray:
         return Discrete(self.base, self.domain, index=wrapped)
 
     def element(self, flat: int) -> Discrete:
-        """The element at a flat, C-order position."""
+        """The element at a flat position in C order."""
         return self[tuple(int(i) for i in np.unravel_index(flat, self.shape))]
 
     def __iter__(self) -> Iterator[Discrete]:
         return (self.element(flat) for flat in range(len(self)))
 
     def position(self, index: tuple[int, ...]) -> int | None:
-        """The flat position of an index, or None when it is outside the array."""
+        """The flat position of an index, or None if it is outside the array."""
         if len(index) != len(self.shape) or not all(0 <= i < n for i, n in zip(index, self.shape, strict=True)):
             return None
         return int(np.ravel_multi_index(index, self.shape)) if index else 0
 
     def grid_edges(self, connectivity: int = 1) -> Edges:
-        """The pairs of neighbouring elements: along each axis, or with `connectivity=2` also along plane diagonals.
+        """The pairs of neighboring elements: along each axis, or with `connectivity=2` also along plane diagonals.
 
         >>> len(Discrete.array("x", (3, 3)).grid_edges()), len(Discrete.array("x", (3, 3)).grid_edges(2))
         (12, 20)
@@ -111,9 +108,9 @@ class Edges:
 
 
 def grid_pairs(shape: tuple[int, ...], connectivity: int = 1) -> Int32s:
-    """Flat positions of neighbouring cells of a grid, one row a pair, first axis first."""
+    """Flat positions of neighboring cells of a grid, one row per pair, first axis first."""
     if connectivity not in (1, 2):
-        raise ModelError(f"Grid connectivity is 1 (axes) or 2 (axes and plane diagonals); found {connectivity!r}.")
+        raise ArgumentError(f"connectivity= is 1 (axes) or 2 (axes and plane diagonals); found {connectivity!r}.")
     cells = np.arange(math.prod(shape), dtype=np.int32).reshape(shape)
     axes = range(len(shape))
     steps = [{axis: 1} for axis in axes]
@@ -121,8 +118,7 @@ def grid_pairs(shape: tuple[int, ...], connectivity: int = 1) -> Int32s:
         steps += [{a: 1, b: sign} for a in axes for b in range(a + 1, len(shape)) for sign in (1, -1)]
     parts = [_shifted_pairs(cells, step) for step in steps]
     pairs = np.concatenate(parts) if parts else np.zeros((0, 2), np.int32)
-    pairs.setflags(write=False)
-    return pairs
+    return read_only(pairs)
 
 
 def _shifted_pairs(cells: Int32s, step: Mapping[int, int]) -> Int32s:

@@ -7,32 +7,34 @@ how they print.
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
-from sepset.errors import ModelError, StateError, listing, nearest
+from sepset.base.checks import whole
+from sepset.base.frozen import Frozen, fill, setters
+from sepset.base.text import listing, nearest
+from sepset.errors import ModelError, StateError
 
 if TYPE_CHECKING:
     from sepset.variables.array import VariableArray
 
 State: TypeAlias = str | int | bool | float
-"""What a state may be."""
+"""The types a state may have."""
 
 
 def _kind(state: object) -> type:
-    """The type that tells states apart: bool, str, or a number (1 and 1.0 are one state, True is another)."""
+    """The type that distinguishes states: bool, str, or a number (1 and 1.0 are one state, True is another)."""
     if isinstance(state, bool):
         return bool
     return str if isinstance(state, str) else float
 
 
 def plain(value: object) -> object:
-    """`value` with NumPy scalars turned into Python's own."""
+    """`value`, converted to a Python scalar if it is a NumPy scalar."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -61,10 +63,10 @@ class Domain:
         return cls(given, MappingProxyType(codes), types, hash((given, types)))  # type: ignore[arg-type]
 
     def find(self, state: object) -> int | None:
-        """The code of `state`, or None where it is not a state."""
+        """The code of `state`, or None if it is not a state."""
         value = plain(state)
         try:
-            return self.codes.get((_kind(value), value))  # type: ignore[arg-type]  # other types are simply not found
+            return self.codes.get((_kind(value), value))  # type: ignore[arg-type]  # other types are not found
         except TypeError:
             return None
 
@@ -81,11 +83,8 @@ class Domain:
 
 
 def _counted(states: int | np.integer, owner: str) -> tuple[State, ...]:
-    if isinstance(states, bool) or int(states) < 1:
-        raise ModelError(
-            f"{owner} was given {states!r} states. Give a positive number of states or the states themselves."
-        )
-    return tuple(range(int(states)))
+    name = f"The number of states of {owner}"
+    return tuple(range(whole(name, states, least=1, otherwise="give the states themselves", error=ModelError)))
 
 
 def _check_state(state: object, owner: str) -> None:
@@ -98,7 +97,7 @@ def _check_state(state: object, owner: str) -> None:
 
 
 def check_name(name: object) -> None:
-    """Refuse anything but a non-empty string."""
+    """Raise unless `name` is a non-empty string."""
     if not isinstance(name, str) or not name:
         raise ModelError(f"A variable's name is a non-empty string; found {name!r}.")
 
@@ -129,18 +128,18 @@ class Variable(Protocol):
 
     @property
     def index(self) -> tuple[int, ...]:
-        """The place in its array; empty for a single variable."""
+        """The index in its array; empty for a single variable."""
 
     @property
     def lag(self) -> int:
-        """How many slices before the current one."""
+        """The number of time slices before the current one."""
 
     @property
     def is_discrete(self) -> bool:
         """Whether its domain is finite."""
 
 
-class _Named:
+class _Named(Frozen):
     """Structured names, equality, hashing and slices, shared by the three kinds of variable."""
 
     __slots__ = ("_hash", "base", "index", "lag", "name", "part")
@@ -153,22 +152,15 @@ class _Named:
 
     def _init(self, base: str, index: tuple[int, ...], lag: int, domain: object, part: str = "") -> None:
         check_name(base)
-        put = object.__setattr__
-        put(self, "base", base)
-        put(self, "index", index)
-        put(self, "lag", lag)
-        put(self, "part", part)
-        put(self, "name", display_name(base, index, lag, part))
-        put(self, "_hash", hash((type(self).__name__, base, index, lag, part, domain)))
+        _SET_BASE(self, base)
+        _SET_INDEX(self, index)
+        _SET_LAG(self, lag)
+        _SET_PART(self, part)
+        _SET_NAME(self, display_name(base, index, lag, part))
+        _SET_HASH(self, hash((type(self).__name__, base, index, lag, part, domain)))
 
     def _domain_key(self) -> object:
         raise NotImplementedError
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Variables are immutable; cannot set {name!r} on {self!r}.")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"Variables are immutable; cannot delete {name!r} of {self!r}.")
 
     def __hash__(self) -> int:
         return self._hash
@@ -187,7 +179,7 @@ class Discrete(_Named):
 
     Args:
         name: unique within a model.
-        states: the states (strings, ints, bools or floats), or how many there are.
+        states: the states (strings, ints, bools or floats), or their number.
 
     >>> grade = Discrete("grade", ("A", "B", "C"))
     >>> grade, grade.num_states, grade.code("B"), grade.prev
@@ -209,13 +201,13 @@ class Discrete(_Named):
         part: str = "",
     ) -> None:
         domain = states if isinstance(states, Domain) else Domain.of(states, str(name))
-        object.__setattr__(self, "domain", domain)
-        object.__setattr__(self, "num_states", len(domain.states))
+        _SET_DOMAIN(self, domain)
+        _SET_NUM_STATES(self, len(domain.states))
         self._init(name, index, lag, domain, part)
 
     @staticmethod
     def array(name: str, shape: int | Sequence[int], states: int | Iterable[State] = 2) -> VariableArray:
-        """A lazy array of variables with common states: a million variables cost one object.
+        """A lazy array of variables with the same states: a million variables cost one object.
 
         >>> pixel = Discrete.array("pixel", (512, 512), states=("paper", "ink"))
         >>> pixel[3, 4]
@@ -232,20 +224,20 @@ class Discrete(_Named):
 
     @property
     def is_discrete(self) -> bool:
-        """True."""
+        """True: the domain is finite."""
         return True
 
     @property
     def prev(self) -> Discrete:
-        """The same variable one slice earlier."""
+        """The same variable one time slice earlier."""
         return self.at_lag(self.lag + 1)
 
     def at_lag(self, lag: int) -> Discrete:
-        """The same variable `lag` slices before the current one."""
+        """The same variable `lag` time slices before the current one."""
         return Discrete(self.base, self.domain, index=self.index, lag=lag, part=self.part)
 
     def hidden(self, part: str, states: int | Iterable[State] | Domain) -> Discrete:
-        """A hidden variable that belongs to this one, under a structured name no ordinary variable equals.
+        """A hidden variable that belongs to this one; no ordinary variable has the same structured name.
 
         >>> Discrete("fever").hidden("max 2", 2)
         Discrete('fever(max 2)', (0, 1))
@@ -253,7 +245,7 @@ class Discrete(_Named):
         return Discrete(self.base, states, index=self.index, lag=self.lag, part=part)
 
     def code(self, state: object) -> int:
-        """The code of `state`; an unknown state raises with the nearest valid one."""
+        """The code of `state`; an unknown state raises an error that names the nearest valid one."""
         found = self.domain.find(state)
         if found is None:
             value = plain(state)
@@ -278,7 +270,7 @@ class Discrete(_Named):
 
 
 def short_states(states: tuple[State, ...], limit: int = 6) -> str:
-    """The states as a tuple, cut where there are many."""
+    """The states printed as a tuple, shortened if there are more than `limit`."""
     if len(states) <= limit:
         return repr(states)
     return f"({', '.join(map(repr, states[:3]))}, ..., {states[-1]!r})"
@@ -301,23 +293,22 @@ class Vector(_Named):
     size: int
 
     def __init__(self, name: str, size: int, *, index: tuple[int, ...] = (), lag: int = 0) -> None:
-        if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1:
-            raise ModelError(f"{name!r} needs a positive whole dimension; found {size!r}.")
-        object.__setattr__(self, "size", int(size))
-        self._init(name, index, lag, int(size))
+        size = whole(f"The dimension of {name!r}", size, least=1, error=ModelError)
+        fill(self, size=size)
+        self._init(name, index, lag, size)
 
     @property
     def is_discrete(self) -> bool:
-        """False."""
+        """False: the domain is continuous."""
         return False
 
     @property
     def prev(self) -> Vector:
-        """The same variable one slice earlier."""
+        """The same variable one time slice earlier."""
         return self.at_lag(self.lag + 1)
 
     def at_lag(self, lag: int) -> Vector:
-        """The same variable `lag` slices before the current one."""
+        """The same variable `lag` time slices before the current one."""
         return Vector(self.base, self.size, index=self.index, lag=lag)
 
     def _domain_key(self) -> object:
@@ -343,12 +334,12 @@ class Real(Vector):
         super().__init__(name, 1, index=index, lag=lag)
 
     def at_lag(self, lag: int) -> Real:
-        """The same variable `lag` slices before the current one."""
+        """The same variable `lag` time slices before the current one."""
         return Real(self.base, index=self.index, lag=lag)
 
     @property
     def prev(self) -> Real:
-        """The same variable one slice earlier."""
+        """The same variable one time slice earlier."""
         return self.at_lag(self.lag + 1)
 
     def __repr__(self) -> str:
@@ -361,3 +352,21 @@ def _rebuild_vector(kind: type[Vector], base: str, size: int, index: tuple[int, 
 
 VariableLike: TypeAlias = str | Discrete | Vector
 """Wherever the API takes a variable it also takes its name."""
+
+OneVariable = TypeVar("OneVariable", bound=VariableLike)
+
+
+def listed(variables: OneVariable | Iterable[OneVariable]) -> list[OneVariable]:
+    """The variables as a list, whether one was given or several.
+
+    >>> listed("rain"), listed(("rain", Discrete("wet")))
+    (['rain'], ['rain', Discrete('wet', (0, 1))])
+    """
+    return [variables] if isinstance(variables, _ONE) else list(variables)
+
+
+_SET_BASE, _SET_INDEX, _SET_LAG, _SET_PART, _SET_NAME, _SET_HASH = setters(
+    _Named, "base", "index", "lag", "part", "name", "_hash"
+)
+_SET_DOMAIN, _SET_NUM_STATES = setters(Discrete, "domain", "num_states")
+_ONE = (str, Discrete, Vector)  # a tuple is tested twice as fast as a union

@@ -318,5 +318,7 @@ def test_random_models_calibrate_under_any_evidence(seed):
 
 
 def test_unknown_uses_of_zeros_are_refused():
-    with pytest.raises(ss.NotApplicable, match=r"zeros= is one of .*; found 'spare'\. Did you mean 'sparse'\?"):
+    with pytest.raises(
+        ss.ArgumentError, match=r"zeros= is 'auto', 'dense' or 'sparse'; found 'spare'\. Did you mean 'sparse'\?"
+    ):
         ss.CliqueTree(zeros="spare")

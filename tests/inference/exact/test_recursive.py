@@ -140,7 +140,7 @@ def test_a_plan_tells_memory_and_time():
     assert plan.memory <= 1000 < plan.full_memory
     assert plan.steps == plan.tree.steps(plan.kept)
     text = str(plan)
-    for part in ("36 of 36 variables", "dtree         height", "useful results", "steps at most, about"):
+    for part in ("36 of 36 variables", "dtree    height", "useful results", "steps at most, about"):
         assert part in text
     assert engine.plan("s[0,0]", given=["s[1,1]"]).targets == ("s[0,0]",)
     assert engine.plan("s[0,0]").tree.names[-1] == "s[0,0]"

@@ -8,7 +8,7 @@ from scipy import stats
 
 from sepset.cpds.priors.gaussian import NormalMean
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, NotApplicable, ScopeError
+from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.learning.classify.classification import Classifier
 from sepset.learning.classify.discriminant import discriminant_analysis
 from sepset.variables.variable import Discrete, Real
@@ -89,7 +89,7 @@ def test_weights_and_no_features():
 
 
 def test_what_is_refused():
-    with pytest.raises(NotApplicable, match="'shared' or 'own'"):
+    with pytest.raises(ArgumentError, match="'shared' or 'own'"):
         discriminant_analysis(PUBLISHED, "c", covariance="diagonal")
     with pytest.raises(ScopeError, match="Give it states"):
         discriminant_analysis(PUBLISHED, "x")

@@ -10,7 +10,7 @@ from scipy import stats
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.table import TableCPD
-from sepset.errors import ModelError, NotApplicable
+from sepset.errors import ArgumentError, ModelError, NotApplicable
 from sepset.inference.iterate import Until
 from sepset.learning.classify.latentclass import latent_class, ordered_states
 from sepset.learning.fit import fit
@@ -71,7 +71,7 @@ def test_orders_change_nothing_that_is_observed():
 
 
 def test_refusals():
-    with pytest.raises(ModelError, match="classes"):
+    with pytest.raises(ArgumentError, match="classes"):
         latent_class([x], 0)
     with pytest.raises(ModelError, match=r"Discrete\('x', ...\)"):
         latent_class(["x"], 2)

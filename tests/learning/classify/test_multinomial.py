@@ -7,7 +7,7 @@ from scipy import sparse
 
 import sepset as ss
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, ImpossibleEvidence, ModelError
+from sepset.errors import ArgumentError, DataError, ImpossibleEvidence, ModelError
 from sepset.learning.classify.multinomial import MultinomialNaiveBayes, multinomial_naive_bayes
 from sepset.variables.variable import Discrete
 from support.tolerances import CLOSE, EXACT, printed
@@ -91,7 +91,7 @@ def test_what_is_refused():
         multinomial_naive_bayes(CORPUS, TOPICS, words=["x", "y"])
     with pytest.raises(DataError, match="finite and >= 0"):
         multinomial_naive_bayes(-CORPUS, TOPICS)
-    with pytest.raises(DataError, match="pseudo_count"):
+    with pytest.raises(ArgumentError, match="pseudo_count"):
         multinomial_naive_bayes(CORPUS, TOPICS, pseudo_count=-1.0)
     with pytest.raises(DataError, match="missing in row 1"):
         multinomial_naive_bayes(CORPUS, ["a", None, "b", "b"])

@@ -138,7 +138,7 @@ def test_what_is_refused():
     empty = Dataset.from_codes([Discrete("c"), Discrete("x")], np.zeros((0, 2), int))
     with pytest.raises(DataError, match="there are none"):
         tree_augmented(empty, "c")
-    with pytest.raises(DataError, match="one a row"):
+    with pytest.raises(DataError, match="one per row"):
         tree_augmented({"c": [0, 1], "x": [0, 1]}, "c", weights=np.ones(3))
 
 

@@ -18,7 +18,7 @@ from sepset.cpds.priors.regression import NormalGamma
 from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, ModelError, NotApplicable
+from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.estimation.estimators import MAP, MLE, Bayes, shown
@@ -210,9 +210,9 @@ def test_functions_are_kept():
 
 @pytest.mark.parametrize("prior", [None, K2, 3, "K2", [], {}])
 def test_priors_are_values(prior):
-    with pytest.raises(ModelError, match="a value such as"):
+    with pytest.raises(ArgumentError, match="a value such as"):
         Bayes(prior)
-    with pytest.raises(ModelError, match="a value such as"):
+    with pytest.raises(ArgumentError, match="a value such as"):
         MAP(prior)
 
 
@@ -220,11 +220,11 @@ def test_settings_are_checked_and_shown():
     assert [shown(m) for m in (MLE(), MAP(K2(), "theta"))] == ["MLE()", "MAP(K2(), parameterization='theta')"]
     assert repr(Bayes({"a": K2(), ...: BDeu(2)})) == "Bayes({'a': K2(), Ellipsis: BDeu(sample_size=2)})"
     assert repr(MLE(floor=0.1, unseen="marginal")) == "MLE(unseen='marginal', floor=0.1)"
-    with pytest.raises(ModelError, match="floor above 0 and below 1"):
+    with pytest.raises(ArgumentError, match="floor= is a number between 0 and 1"):
         MLE(floor=1.5)
-    with pytest.raises(ModelError, match="min_variance above 0"):
+    with pytest.raises(ArgumentError, match="min_variance= is a finite number > 0"):
         MLE(min_variance=-1.0)
-    with pytest.raises(NotApplicable, match="'softmax' or 'theta'"):
+    with pytest.raises(ArgumentError, match="'softmax' or 'theta'"):
         MAP(K2(), parameterization="probit")
 
 

@@ -8,7 +8,7 @@ from scipy import stats
 from sepset.data.dataset import Dataset
 from sepset.data.moments import Moments
 from sepset.data.scatter import Scatter
-from sepset.errors import DataError, NotApplicable, ScopeError
+from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.factors.moments import Gaussian
 from sepset.graphs.graph import DAG
 from sepset.learning.estimation.gaussian import conditional_line, fit_gaussian, fit_line, gaussian_scatter
@@ -138,9 +138,9 @@ def test_zero_variance_is_never_silent():
 
 
 def test_what_is_refused():
-    with pytest.raises(NotApplicable, match="least variance"):
+    with pytest.raises(ArgumentError, match="singular= is a finite number > 0"):
         fit_gaussian({"x": [1.0, 2.0]}, X, singular=0.0)
-    with pytest.raises(NotApplicable, match="'raise', 'keep'"):
+    with pytest.raises(ArgumentError, match="'raise', 'keep'"):
         fit_gaussian({"x": [1.0, 2.0]}, X, singular="floor")
     with pytest.raises(DataError, match="missing"):
         fit_gaussian(Dataset({"x": [1.0, None]}), X)

@@ -17,7 +17,7 @@ from sepset.cpds.priors.regression import LinearNormalGamma, NormalGamma, Normal
 from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.cpds.rules import RuleCPD
 from sepset.cpds.table import TableCPD
-from sepset.errors import DataError, ModelError, NotApplicable
+from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable
 from sepset.learning.estimation.maximization import maximize_block, prior_for
 from sepset.learning.estimation.networkpriors import ImaginaryData
 from sepset.variables.variable import Discrete, Real, Vector
@@ -50,7 +50,7 @@ def test_contexts_without_data_are_an_error_by_default():
         maximize_block([TABLE], COUNTS)
     with pytest.raises(DataError, match="no data at all"):
         maximize_block([TABLE], np.zeros(6), unseen="marginal")
-    with pytest.raises(NotApplicable, match=r"found 'unifrom'. Did you mean 'uniform'"):
+    with pytest.raises(ArgumentError, match=r"found 'unifrom'. Did you mean 'uniform'"):
         maximize_block([TABLE], COUNTS, unseen="unifrom")
 
 
@@ -74,7 +74,7 @@ def test_policies_by_name():
     policies = {"y": "marginal", ...: "uniform"}
     np.testing.assert_allclose(maximize_block([TABLE], COUNTS, unseen=policies)[0].values[1], 1 / 3)
     assert maximize_block([line], stats, unseen=policies)[0].intercept[:, 0].tolist() == [1.5, 1.5]
-    with pytest.raises(NotApplicable, match="Did you mean 'uniform'"):
+    with pytest.raises(ArgumentError, match="Did you mean 'uniform'"):
         maximize_block([TABLE], COUNTS, unseen={"x": "unifrom"})
 
 
@@ -142,7 +142,7 @@ def test_modes_of_probabilities_need_pseudo_counts_of_one():
         maximize_block([TABLE], np.ones(6), Dirichlet(0.5), parameterization="theta")
     with pytest.raises(NotApplicable, match="several modes"):
         maximize_block([TABLE], np.ones(6), DirichletMixture([1, 1], [1, 2]))
-    with pytest.raises(NotApplicable, match="'softmax' or 'theta'"):
+    with pytest.raises(ArgumentError, match="'softmax' or 'theta'"):
         maximize_block([TABLE], np.ones(6), K2(), parameterization="logit")
     flat = maximize_block([TABLE], np.array([2.0, 1, 1, 0, 2, 2]), K2(), parameterization="theta")[0]
     np.testing.assert_allclose(flat.values, [[0.5, 0.25, 0.25], [0, 0.5, 0.5]])
@@ -345,7 +345,7 @@ def test_the_prior_of_a_block():
 
 @pytest.mark.parametrize("unseen", [None, 3, 1.0, BDeu, "unifrom"])
 def test_policies_are_names_or_priors(unseen):
-    with pytest.raises(NotApplicable, match="unseen is 'raise', 'uniform', 'marginal', 'keep' or a prior"):
+    with pytest.raises(ArgumentError, match="unseen= is 'raise', 'uniform', 'marginal', 'keep' or a prior"):
         maximize_block([TABLE], COUNTS, unseen=unseen)
 
 

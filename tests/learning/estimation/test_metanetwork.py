@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sepset.cpds.table import TableCPD
-from sepset.errors import NotApplicable
+from sepset.errors import ArgumentError
 from sepset.graphs.separation import csi_separated, d_separated
 from sepset.learning.estimation.metanetwork import irrelevant_parameters, meta_network
 from sepset.models.bayesnet import BayesNet
@@ -54,5 +54,5 @@ def test_a_shared_parameter_joins_the_variables_of_one_row():
 
 
 def test_rows_are_needed():
-    with pytest.raises(NotApplicable, match="at least one row"):
+    with pytest.raises(ArgumentError, match="num_rows= is a whole number of at least 1"):
         meta_network(PAIR, 0)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import stats
 
-from sepset.errors import DataError, NotApplicable
+from sepset.errors import ArgumentError, DataError
 from sepset.learning.estimation.proportions import (
     hoeffding_bound_size,
     hoeffding_error,
@@ -91,13 +91,13 @@ def test_the_same_proportion_of_more_rows_is_surer():
 def test_what_is_refused():
     with pytest.raises(DataError, match="3 of 2"):
         proportion_interval(3, 2)
-    with pytest.raises(DataError, match="level"):
+    with pytest.raises(ArgumentError, match="level"):
         proportion_interval(1, 2, 95)
-    with pytest.raises(NotApplicable, match="Did you mean 'wilson'"):
+    with pytest.raises(ArgumentError, match="Did you mean 'wilson'"):
         proportion_interval(1, 2, kind="willson")
-    with pytest.raises(DataError, match="half-width"):
+    with pytest.raises(ArgumentError, match="half_width= is a number between 0 and 1"):
         rows_needed(2.0)
-    with pytest.raises(NotApplicable, match="'hoeffding' or 'normal'"):
+    with pytest.raises(ArgumentError, match="'hoeffding' or 'normal'"):
         rows_needed(0.1, kind="wilson")
-    with pytest.raises(DataError, match="proportion"):
+    with pytest.raises(ArgumentError, match="proportion"):
         rows_needed(0.1, kind="normal", proportion=1.5)

@@ -9,7 +9,7 @@ import pytest
 
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, ScopeError
+from sepset.errors import ArgumentError, DataError
 from sepset.graphs.graph import DAG
 from sepset.learning.evaluation.biasvariance import bias_variance
 from sepset.learning.evaluation.losses import Brier, ConditionalLogLoss, evaluate
@@ -94,10 +94,10 @@ def test_zeros_are_infinitely_wrong_in_logarithms():
 
 def test_bad_settings_are_refused():
     test = TRUTH.sample(5, seed=0)
-    with pytest.raises(ScopeError, match="'brier' or 'log'"):
+    with pytest.raises(ArgumentError, match="'brier' or 'log'"):
         bias_variance(learner(1.0), TRUTH, "y", test=test, num_rows=5, loss="squared")
 
-    with pytest.raises(ScopeError, match="repeats is a whole number of at least 2"):
+    with pytest.raises(ArgumentError, match="repeats= is a whole number of at least 2"):
         bias_variance(learner(1.0), TRUTH, "y", test=test, num_rows=5, repeats=1)
 
     def impossible(data):

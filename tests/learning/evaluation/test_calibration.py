@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, ScopeError
+from sepset.errors import ArgumentError, DataError
 from sepset.learning.evaluation.calibration import calibration, calibration_curve
 from sepset.learning.evaluation.losses import ConditionalLogLoss, ZeroOne, evaluate
 from sepset.models.bayesnet import BayesNet
@@ -115,9 +115,9 @@ def test_nothing_to_calibrate():
 def test_bad_input_is_refused():
     with pytest.raises(DataError, match="between 0 and 1"):
         calibration([1.5], [1])
-    with pytest.raises(ScopeError, match="bins"):
+    with pytest.raises(ArgumentError, match="bins"):
         calibration([0.5], [1], bins=0)
-    with pytest.raises(ScopeError, match="'uniform' or 'quantile'"):
+    with pytest.raises(ArgumentError, match="'uniform' or 'quantile'"):
         calibration([0.5], [1], strategy="even")
 
 

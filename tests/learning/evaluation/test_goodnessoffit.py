@@ -13,7 +13,7 @@ import oracle
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, ScopeError
+from sepset.errors import ArgumentError, DataError
 from sepset.graphs.graph import DAG
 from sepset.learning.evaluation.goodnessoffit import (
     GoodnessOfFit,
@@ -151,7 +151,7 @@ def test_deterministic_and_pictured():
     console = Console(record=True)
     console.print(first)
     assert "p-value" in console.export_text()
-    with pytest.raises(ScopeError, match="num_draws"):
+    with pytest.raises(ArgumentError, match="num_draws"):
         goodness_of_fit(TRUTH, TRUTH.sample(3), num_draws=0)
 
 

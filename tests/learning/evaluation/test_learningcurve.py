@@ -9,7 +9,7 @@ import pytest
 
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, ScopeError
+from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.evaluation.learningcurve import LearningCurve, learning_curve
 from sepset.learning.evaluation.losses import LogLoss, ZeroOne
@@ -120,13 +120,13 @@ def test_curves_have_pictures_and_tables():
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(ScopeError, match="Sizes"):
+    with pytest.raises(ArgumentError, match="sizes= are numbers of rows"):
         learning_curve({"one": smoothed(1.0)}, TRUTH, [])
-    with pytest.raises(ScopeError, match="come by name"):
+    with pytest.raises(ArgumentError, match="come by name"):
         learning_curve({}, TRUTH, [10])
-    with pytest.raises(ScopeError, match="come by name"):
+    with pytest.raises(ArgumentError, match="come by name"):
         learning_curve(smoothed(1.0), TRUTH, [10])
-    with pytest.raises(ScopeError, match="repeats"):
+    with pytest.raises(ArgumentError, match="repeats"):
         learning_curve({"one": smoothed(1.0)}, TRUTH, [10], repeats=0)
 
 

@@ -13,7 +13,7 @@ import sepset as ss
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, NotApplicable, ScopeError
+from sepset.errors import ArgumentError, DataError, NotApplicable, ScopeError
 from sepset.learning.evaluation.divergence.discrete import divergence
 from sepset.learning.evaluation.losses import (
     Brier,
@@ -153,7 +153,7 @@ def test_a_suite_is_the_weighted_mean_of_its_queries():
         "conditional log-loss of c given a",
     ]
     for bad in ([], [("a", "b")]):
-        with pytest.raises(ScopeError):
+        with pytest.raises(ArgumentError):
             QuerySuite(bad, weights=[-1.0])
 
 
@@ -184,11 +184,11 @@ def test_brier_scores_by_hand():
 
 def test_bad_losses_are_refused():
     rows = small_net().sample(3, seed=0)
-    with pytest.raises(NotApplicable, match=r"LogLoss\(\)"):
+    with pytest.raises(ArgumentError, match=r"LogLoss\(\)"):
         evaluate(small_net(), rows, LogLoss)
     with pytest.raises(ScopeError, match="Two losses"):
         evaluate(small_net(), rows, LogLoss(), LogLoss())
-    with pytest.raises(ScopeError, match="'marginals' or 'joint'"):
+    with pytest.raises(ArgumentError, match="'marginals' or 'joint'"):
         Hamming("a", predictor="best")
     with pytest.raises(DataError, match="needs rows"):
         evaluate(small_net(), rows[:0])

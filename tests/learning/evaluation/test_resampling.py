@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, ScopeError
+from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.learning.evaluation.resampling import (
     Bootstrap,
     bootstrap,
@@ -170,15 +170,15 @@ def test_shuffling_keeps_the_other_columns_and_weights():
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(ScopeError, match="level"):
+    with pytest.raises(ArgumentError, match="level"):
         bootstrap_mean([1.0, 2.0]).interval(1.5)
-    with pytest.raises(ScopeError, match="'percentile', 'basic' or 'bca'"):
+    with pytest.raises(ArgumentError, match="'percentile', 'basic' or 'bca'"):
         bootstrap_mean([1.0, 2.0]).interval(kind="t")
     with pytest.raises(ScopeError, match="jackknife"):
         Bootstrap(1.0, np.array([1.0, 2.0])).interval(kind="bca")
     with pytest.raises(DataError, match="at least one row"):
         bootstrap_mean([])
-    with pytest.raises(ScopeError, match="num_draws"):
+    with pytest.raises(ArgumentError, match="num_draws"):
         bootstrap_mean([1.0], num_draws=0)
     with pytest.raises(DataError, match="finite losses on the same rows"):
         paired_comparison([1.0, math.inf], [0.0, 0.0])

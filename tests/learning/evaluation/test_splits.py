@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, ScopeError
+from sepset.errors import ArgumentError, DataError
 from sepset.learning.evaluation.splits import Holdout, KFold, LeaveOneOut, Splitter
 
 
@@ -48,12 +48,12 @@ def test_halves_are_rounded_up_for_training(num, share, trained):
 
 def test_what_is_no_split_is_refused_at_once():
     for folds in (1, 0, 2.5, True, "5"):
-        with pytest.raises(ScopeError, match="folds is a whole number of at least 2"):
+        with pytest.raises(ArgumentError, match="folds= is a whole number of at least 2"):
             KFold(folds)
     for share in (0.0, 1.0, -0.5, 3):
-        with pytest.raises(ScopeError, match="share of rows to test on"):
+        with pytest.raises(ArgumentError, match="test= is a number between 0 and 1"):
             Holdout(share)
-    with pytest.raises(ScopeError, match="repeats is a whole number of at least 1"):
+    with pytest.raises(ArgumentError, match="repeats= is a whole number of at least 1"):
         Holdout(0.5, repeats=0)
 
 

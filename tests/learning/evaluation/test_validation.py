@@ -11,7 +11,7 @@ import sepset as ss
 from sepset.cpds.priors.dirichlet import BDeu
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import ModelError, ScopeError
+from sepset.errors import ArgumentError, ModelError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.estimation.estimators import Bayes
 from sepset.learning.evaluation.losses import LogLoss, ZeroOne, evaluate
@@ -192,7 +192,7 @@ def test_candidates_are_given_the_same_rounds_and_ties_go_to_the_first():
     assert found.name == "b"
     for one, other in zip(found.validations["a"].rows, found.validations["b"].rows, strict=True):
         np.testing.assert_array_equal(one, other)
-    with pytest.raises(ScopeError, match="come by name"):
+    with pytest.raises(ArgumentError, match="come by name"):
         select_learner({}, numbered(4))
 
 
@@ -233,11 +233,11 @@ def test_nested_rounds_are_shown_with_what_was_chosen():
 
 
 def test_what_is_no_split_and_no_procedure_is_refused():
-    with pytest.raises(ScopeError, match=r"KFold\(5\).*found 5"):
+    with pytest.raises(ArgumentError, match=r"KFold\(5\).*found 5"):
         cross_validate(smoothed, numbered(10), split=5)
-    with pytest.raises(ModelError, match=r"Learner\(dag, method\)"):
+    with pytest.raises(ArgumentError, match=r"Learner\(dag, method\)"):
         cross_validate(DAG.parse("coin"), numbered(10))
-    with pytest.raises(ScopeError, match="come by name"):
+    with pytest.raises(ArgumentError, match="come by name"):
         select_learner(smoothed, numbered(10))
 
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.rules import RuleCPD
 from sepset.cpds.table import TableCPD
-from sepset.errors import NotApplicable
+from sepset.errors import ArgumentError, NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
 from sepset.inference.result import Status
@@ -108,9 +108,9 @@ def test_settings():
     assert repr(GradientAscent(memory=5)) == "GradientAscent(memory=5)"
     assert repr(GradientAscent(optimizer="conjugate")) == "GradientAscent(optimizer='conjugate')"
     for bad in ({"memory": 0}, {"batch": 0}, {"rate": 0.0}, {"rate": np.nan}):
-        with pytest.raises(NotApplicable, match=next(iter(bad))):
+        with pytest.raises(ArgumentError, match=next(iter(bad))):
             GradientAscent(**bad)
-    with pytest.raises(NotApplicable, match="Did you mean 'conjugate'"):
+    with pytest.raises(ArgumentError, match="Did you mean 'conjugate'"):
         GradientAscent(optimizer="conjugat")
 
 

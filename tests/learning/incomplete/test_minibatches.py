@@ -8,9 +8,11 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
 from sepset.cpds.table import TableCPD
-from sepset.errors import NotApplicable
-from sepset.learning.incomplete.minibatches import check_batch, mini_batches
+from sepset.errors import ArgumentError
+from sepset.learning.incomplete.gradient import GradientAscent
+from sepset.learning.incomplete.minibatches import mini_batches
 from sepset.learning.incomplete.run import Ascent
+from sepset.learning.incomplete.stepwise import StepwiseEM
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
@@ -76,5 +78,6 @@ def test_one_batch_is_all_rows_as_they_are():
 
 @pytest.mark.parametrize("bad", [0, -1, 2.5, True, None, "all"])
 def test_numbers_of_rows_are_checked(bad):
-    with pytest.raises(NotApplicable, match="batch is a whole number"):
-        check_batch(bad)
+    for method in (StepwiseEM, GradientAscent):
+        with pytest.raises(ArgumentError, match="batch= is a whole number of at least 1"):
+            method(batch=bad)

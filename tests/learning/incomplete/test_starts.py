@@ -11,7 +11,7 @@ from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.table import TableCPD
-from sepset.errors import NotApplicable
+from sepset.errors import ArgumentError, NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.learning.incomplete.expectation import expectation_of
 from sepset.learning.incomplete.starts import clusters, start_model
@@ -117,7 +117,9 @@ def test_what_says_nothing():
 
 def test_unknown_starts_are_refused():
     net = BayesNet(TableCPD(a, [0.5, 0.5]))
-    with pytest.raises(NotApplicable, match="start is one of"):
+    with pytest.raises(
+        ArgumentError, match="start= is 'auto', 'model', 'data', 'random' or a network; found 'elsewhere'"
+    ):
         started(net, {"a": [0]}, "elsewhere")
     kernel = KernelCPD(Real("x"), {"x": [0.0, 1.0]}, width=1.0)
     with pytest.raises(NotApplicable, match="no random start"):

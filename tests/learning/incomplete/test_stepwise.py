@@ -14,7 +14,7 @@ from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
 from sepset.cpds.priors.regression import NormalGamma
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import ImpossibleEvidence, NotApplicable
+from sepset.errors import ArgumentError, ImpossibleEvidence, NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
 from sepset.inference.result import Guarantee, Status
@@ -286,7 +286,7 @@ def test_variances_do_not_collapse_under_a_prior():
 def test_settings_are_checked_and_shown():
     assert repr(StepwiseEM(batch=5)) == "StepwiseEM(batch=5)"
     for bad in (0.5, 1.5, -0.1, 0.2):
-        with pytest.raises(NotApplicable, match="forgetting"):
+        with pytest.raises(ArgumentError, match="forgetting"):
             StepwiseEM(forgetting=bad)
-    with pytest.raises(NotApplicable, match="batch"):
+    with pytest.raises(ArgumentError, match="batch"):
         StepwiseEM(batch=0)

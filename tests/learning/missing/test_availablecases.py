@@ -110,7 +110,7 @@ def test_what_is_refused():
     with pytest.raises(ss.DataError):
         estimate(partly, AvailableCases())
     assert estimate(partly, AvailableCases(unseen="uniform")).cpd("b").values[1] == pytest.approx([0.5, 0.5])
-    with pytest.raises(ss.NotApplicable, match="Did you mean 'uniform'"):
+    with pytest.raises(ss.ArgumentError, match="Did you mean 'uniform'"):
         AvailableCases(unseen="unform")
 
 

@@ -134,11 +134,11 @@ def test_impossible_rows_are_named(kind):
 
 
 def test_what_is_refused():
-    with pytest.raises(ss.NotApplicable, match="'best'"):
+    with pytest.raises(ss.ArgumentError, match="'best'"):
         impute(NET, FRAME, kind="best")
     with pytest.raises(ss.NotApplicable, match="all the same"):
         impute(NET, FRAME, copies=3)
-    with pytest.raises(ss.DataError, match="copies"):
+    with pytest.raises(ss.ArgumentError, match="copies"):
         impute(NET, FRAME, kind="draw", copies=0)
     with pytest.raises(ss.ModelError, match="One model a copy"):
         impute([NET, NET], FRAME, kind="draw", copies=3)
@@ -170,5 +170,5 @@ def test_files_are_rows_too(tmp_path, suffix):
 
 
 def test_bad_seeds_are_named():
-    with pytest.raises(ss.NotApplicable, match="seed= is a whole number"):
+    with pytest.raises(ss.ArgumentError, match="seed= is a whole number"):
         impute(NET, FRAME, kind="draw", seed=-1)

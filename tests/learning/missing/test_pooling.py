@@ -99,7 +99,7 @@ def test_what_is_refused():
     for q, u in (([1.0], [1.0]), (1.0, 1.0), ([1.0, 2.0], [1.0]), ([1.0, np.nan], [1.0, 1.0]), ([1.0, 2.0], [1.0, -1])):
         with pytest.raises(ss.DataError):
             pool_estimates(q, u)
-    with pytest.raises(ss.DataError, match="level"):
+    with pytest.raises(ss.ArgumentError, match="level"):
         pool_estimates([1.0, 2.0], [1.0, 1.0]).interval(95)
 
 

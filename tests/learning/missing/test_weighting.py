@@ -83,5 +83,5 @@ def test_what_is_refused():
         inverse_probability_weights(rows, "v", given="z")
     with pytest.raises(ss.NotApplicable, match="real"):
         inverse_probability_weights({"x": [0.5, 1.5], "z": ["x", None]}, "z", given="x", form="table")
-    with pytest.raises(ss.NotApplicable, match="'tree'"):
+    with pytest.raises(ss.ArgumentError, match="'tree'"):
         inverse_probability_weights(rows, "z", given="v", form="tree")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sepset.errors import DataError
+from sepset.errors import ArgumentError
 from sepset.models.decisions.costs import DECLINED, cost_threshold, decide
 
 
@@ -39,7 +39,7 @@ def test_junk_is_discarded_only_when_nearly_sure():
 
 
 def test_bad_costs_are_refused():
-    with pytest.raises(DataError, match="not both zero"):
+    with pytest.raises(ArgumentError, match="not both zero"):
         cost_threshold(0, 0)
-    with pytest.raises(DataError, match="a row for each of 2 states"):
+    with pytest.raises(ArgumentError, match="a row for each of 2 states"):
         decide([[0.5, 0.5]], [[1.0, 2.0]])

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import check_positive, finite_array
+from sepset.base.frozen import fill, made
 from sepset.errors import ModelError
 from sepset.factors.algebra import Columns, num_entries
 
@@ -81,17 +82,12 @@ class Dirichlet:
             raise ModelError(
                 f"Dirichlet needs finite pseudo-counts > 0; found {array.tolist()}. Without a prior, use MLE."
             )
-        array.setflags(write=False)
-        object.__setattr__(self, "alpha", array)
+        fill(self, alpha=array)
 
     @classmethod
     def improper(cls, alpha: Floats) -> Dirichlet:
         """Pseudo-counts that may be zero: what imaginary data are silent about, and what a mode leaves of them."""
-        made = cls.__new__(cls)
-        array = np.array(alpha, dtype=np.float64)
-        array.setflags(write=False)
-        object.__setattr__(made, "alpha", array)
-        return made
+        return made(cls, alpha=np.array(alpha, dtype=np.float64))
 
     def pseudo_counts(self, shape: tuple[int, int]) -> Floats:
         """The pseudo-counts of `shape` = (contexts, child states)."""
@@ -148,7 +144,7 @@ class ContextStrength:
             mean = tuple(finite_array("ContextStrength", "mean", self.mean).reshape(-1).tolist())
             if not (all(p > 0 for p in mean) and math.isclose(sum(mean), 1.0, rel_tol=0, abs_tol=1e-9)):
                 raise ModelError(f"ContextStrength needs a mean of positive numbers that sum to one; found {mean}.")
-            object.__setattr__(self, "mean", mean)
+            fill(self, mean=mean)
 
     def pseudo_counts(self, shape: tuple[int, int]) -> Floats:
         """The pseudo-counts of `shape` = (contexts, child states)."""
@@ -214,10 +210,7 @@ class DirichletMixture:
         components = tuple(a if isinstance(a, Dirichlet) else Dirichlet(a) for a in alphas)
         if not (len(share) == len(components) > 0 and (share > 0).all()):
             raise ModelError(f"DirichletMixture needs a positive weight for each component; found {share.tolist()}.")
-        share /= share.sum()
-        share.setflags(write=False)
-        object.__setattr__(self, "weights", share)
-        object.__setattr__(self, "components", components)
+        fill(self, weights=share / share.sum(), components=components)
 
     def __repr__(self) -> str:
         return f"DirichletMixture({self.weights.tolist()}, {[c.alpha.tolist() for c in self.components]})"

@@ -19,15 +19,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.base.checks import check_finite, check_positive
+from sepset.base.checks import Seed, check_finite, check_positive, generator, whole
+from sepset.base.logarithms import LOG_2PI
 from sepset.data.scatter import Scatter
 from sepset.errors import DataError
-from sepset.factors.draws import Seed, generator, num_draws
 from sepset.factors.studentt import StudentT
 
 Data: TypeAlias = Scatter | ArrayLike
-
-LOG_2PI = math.log(2.0 * math.pi)
 
 
 @runtime_checkable
@@ -106,7 +104,7 @@ class NormalMean:
 
     def sample(self, num_rows: int, seed: Seed = 0) -> Floats:
         """Independent draws of the mean."""
-        return generator(seed).normal(self.mean, self.precision**-0.5, size=num_draws(num_rows))
+        return generator(seed).normal(self.mean, self.precision**-0.5, size=whole("num_rows", num_rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,4 +161,4 @@ class GammaPrecision:
 
     def sample(self, num_rows: int, seed: Seed = 0) -> Floats:
         """Independent draws of the precision."""
-        return generator(seed).gamma(self.shape, 1.0 / self.rate, size=num_draws(num_rows))
+        return generator(seed).gamma(self.shape, 1.0 / self.rate, size=whole("num_rows", num_rows))

@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.base.checks import check_finite, check_positive, finite_array
+from sepset.base.checks import Seed, check_finite, check_positive, finite_array, generator, whole
+from sepset.base.frozen import fill
 from sepset.base.leastsquares import least_squares
-from sepset.cpds.priors.gaussian import LOG_2PI, Data, summary
+from sepset.base.logarithms import LOG_2PI
+from sepset.cpds.priors.gaussian import Data, summary
 from sepset.data.scatter import Scatter
 from sepset.errors import DataError, ModelError
-from sepset.factors.draws import Seed, generator, num_draws
-from sepset.factors.moments import freeze
 from sepset.factors.studentt import StudentT
 
 LARGEST = 1e153
@@ -61,8 +61,8 @@ class RegressionPrior:
     scale: Floats
 
     def _fill(self, lines: Floats, precision: Floats, root: Floats, degrees: float, scale: Floats) -> Self:
-        freeze(self, lines=lines, precision=0.5 * (precision + precision.T), root=root)
-        freeze(self, degrees=degrees, scale=0.5 * (scale + scale.T))
+        fill(self, lines=lines, precision=0.5 * (precision + precision.T), root=root)
+        fill(self, degrees=degrees, scale=0.5 * (scale + scale.T))
         return self
 
     @classmethod
@@ -212,7 +212,7 @@ class RegressionPrior:
 
     def draws(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
         """Independent draws of the lines `[n, 1 + parents, d]` and of the covariance `[n, d, d]`."""
-        rng, num_rows = generator(seed), num_draws(num_rows)
+        rng, num_rows = generator(seed), whole("num_rows", num_rows)
         factor = wishart_roots(self.scale, self.degrees, num_rows, rng)
         noise = rng.standard_normal((num_rows, *self.lines.shape))
         return self.lines + np.linalg.solve(self.root, noise @ factor), np.swapaxes(factor, 1, 2) @ factor

@@ -9,10 +9,10 @@ from typing import TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats
-from sepset.base.threads import interruptible
+from sepset.base.threads import NEVER, interruptible
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
-from sepset.inference.compiled.question import LONG, NEVER, NOTHING, Question, Run
+from sepset.inference.compiled.question import LONG, NOTHING, Question, Run
 from sepset.inference.compiled.store import SAFE_BITS, FactorStore
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
@@ -152,7 +152,7 @@ def ask_log(question: Question, problem: Problem, evidence: Evidence, read: Call
     if program.work > LONG // SLOWER:
         interruptible(run)
     else:
-        run(np.zeros(1, dtype=np.uint8))
+        run(NEVER)
     return read(LogRun(question, w))
 
 

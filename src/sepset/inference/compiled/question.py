@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
@@ -12,7 +11,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.lazy import lazy
-from sepset.base.threads import SINGLE_BLAS, interruptible
+from sepset.base.logarithms import LN2
+from sepset.base.threads import NEVER, SINGLE_BLAS, interruptible
 from sepset.inference.compiled.contraction import Contraction, Groups, Inputs, Ranks, contract, tree_groups
 from sepset.inference.compiled.domains import Spread, States
 from sepset.inference.compiled.program import Program, assemble
@@ -26,9 +26,6 @@ T = TypeVar("T")
 
 NOTHING = np.zeros((0, 3), dtype=np.int64)
 NO_CODES = np.zeros(0, dtype=np.int64)
-NEVER = np.zeros(1, dtype=np.uint8)
-
-LN2 = math.log(2.0)
 
 SHORT = 1_000_000
 """Multiplications up to which a run has no matrix products that are worth more than one thread."""

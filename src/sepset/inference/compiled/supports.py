@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints, UInt32s
-from sepset.base.threads import interruptible
+from sepset.base.threads import NEVER, interruptible
 from sepset.inference.compiled.store import FactorStore, near_one
 from sepset.variables.evidence import Evidence
 
@@ -107,7 +107,7 @@ class SparseProgram:
         def run(cancel: Bytes) -> tuple[float, bool]:
             return run_triples(w, g, self.steps, self.tensors, a, b, d, exponents, roots, len(g) > 0, cancel)
 
-        log_partition, is_wide = interruptible(run) if self.num_triples > LONG else run(np.zeros(1, np.uint8))
+        log_partition, is_wide = interruptible(run) if self.num_triples > LONG else run(NEVER)
         return w, log_partition, is_wide
 
 

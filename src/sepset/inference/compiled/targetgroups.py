@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Ints
+from sepset.base.threads import NEVER
 from sepset.problem import ConditionalGroup, Problem
 
 WORTH = 60_000
@@ -170,8 +171,7 @@ class Costs:
         _, _, start, near = scope_graph(*self._scopes, numbers, place, place[:0], len(kept))
         blank, rest = np.zeros(len(kept)), np.arange(len(kept), dtype=np.float64)
         weights = blank + 1.0, self._logs[kept], np.zeros(len(kept), np.int64), np.array([1.0, 0.0])
-        never = np.zeros(1, np.uint8)
-        total = greedy_order(start, near.astype(np.int32), *weights, blank, rest, np.inf, never)[1]
+        total = greedy_order(start, near.astype(np.int32), *weights, blank, rest, np.inf, NEVER)[1]
         return int(np.rint(2.0 ** min(total, 1000.0))) + OVERHEAD * len(kept)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from sepset.errors import ImpossibleEvidence, TooLarge, listing
+from sepset.base.text import listing
+from sepset.errors import ImpossibleEvidence, TooLarge
 from sepset.inference.method import Prepared
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.factors.block import Single
 from sepset.factors.table import Table
@@ -150,7 +150,7 @@ class RetractionTree:
         settings = {name: getattr(method, name) for name in ("order", "memory") if hasattr(method, name)}
         self._derivatives = Derivatives(self._copies.problem, **settings)
 
-    @cached_property
+    @lazy
     def is_worthwhile(self) -> bool:
         """Whether the tree, whose tables hold the findings' variables, costs less than a query a finding."""
         empty = Evidence(dict.fromkeys(self._observed, 0), {v: np.ones(1) for v in self._weighted})

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
-from sepset.errors import NotApplicable, listing, nearest
+from sepset.base.checks import one_of
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
 from sepset.inference.compiled.engine import PreparedTables, Zeros
 from sepset.inference.exact.elimination import VariableElimination
@@ -45,9 +45,7 @@ class CliqueTree:
 
     def __post_init__(self) -> None:
         check_settings(self.order, self.memory)
-        if self.zeros not in ZEROS:
-            near = nearest(str(self.zeros), ZEROS)
-            raise NotApplicable(f"zeros= is one of {listing(ZEROS)}; found {self.zeros!r}.{near}")
+        one_of("zeros", self.zeros, ZEROS)
 
     def prepare(self, problem: Problem) -> PreparedTables | PreparedCliqueTree:
         """The method bound to a problem: compiled programs where every variable is discrete."""

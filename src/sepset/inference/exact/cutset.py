@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
-from sepset.errors import TooLarge, listing
+from sepset.base.text import listing
+from sepset.errors import TooLarge
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
 from sepset.graphs.elimination import EliminationOrder
@@ -57,10 +58,11 @@ class CutsetPlan(Plan):
                 "RecursiveConditioning(memory=...), which keeps results between cases."
             )
 
-    def __str__(self) -> str:
+    def _facts(self) -> Iterator[tuple[str, str]]:
         names = ", ".join(self.cutset[:8]) + (f", ... ({len(self.cutset)} in all)" if len(self.cutset) > 8 else "")
-        cases = f"  cases         {self.num_cases:,}, each as above"
-        return "\n".join([Plan.__str__(self), f"  cutset        {names or 'none'}", cases])
+        yield from super()._facts()
+        yield "cutset", names or "none"
+        yield "cases", f"{self.num_cases:,}, each as above"
 
 
 @dataclass(frozen=True, slots=True)

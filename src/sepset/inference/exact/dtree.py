@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
+from sepset.base.lazy import lazy
 from sepset.graphs.elimination import EliminationOrder
 
 ENTRY_BYTES = 12
@@ -48,7 +48,7 @@ class Dtree:
     def __len__(self) -> int:
         return len(self.parents)
 
-    @cached_property
+    @lazy
     def children(self) -> tuple[tuple[int, ...], ...]:
         """The nodes below each node."""
         rows: list[list[int]] = [[] for _ in self.parents]
@@ -57,12 +57,12 @@ class Dtree:
                 rows[parent].append(node)
         return tuple(map(tuple, rows))
 
-    @cached_property
+    @lazy
     def roots(self) -> tuple[int, ...]:
         """The nodes with nothing above."""
         return tuple(node for node, parent in enumerate(self.parents) if parent < 0)
 
-    @cached_property
+    @lazy
     def sizes(self) -> tuple[int, ...]:
         """The joint states of each context: the entries that keeping a node's results takes."""
         return tuple(math.prod(self.cards[v] for v in context) for context in self.contexts)

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Int32s, Ints
-from sepset.factors.table import LN2, Table
+from sepset.base.logarithms import LN2
+from sepset.factors.table import Table
 from sepset.inference.exact.dtree import ENTRY_BYTES, Dtree
 
 QUANTUM = 1_000_000

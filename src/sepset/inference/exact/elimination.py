@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
-from sepset.errors import NotClosed, listing
+from sepset.base.text import listing
+from sepset.errors import NotClosed
 from sepset.factors.algebra import AnyVariable, Columns, Conditional, Factor
 from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod, Portfolio

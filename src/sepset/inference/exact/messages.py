@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
+from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
@@ -74,7 +74,7 @@ class Calibration:
             return None
         return project(self.beliefs[home], frozenset(names), self.semiring).normalize()
 
-    @cached_property
+    @lazy
     def _homes(self) -> dict[str, frozenset[int]]:
         return homes(self.tree)
 

@@ -9,14 +9,14 @@ for as many joint states as the memory holds, where they save most; the rest is 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints
+from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import check_size
 from sepset.factors.table import Table
@@ -59,12 +59,12 @@ class ConditioningPlan(Plan):
         """Bytes for all kept results."""
         return ENTRY_BYTES * sum(self.tree.sizes[node] for node in self.kept)
 
-    @cached_property
+    @lazy
     def full_memory(self) -> int:
         """Bytes for every result worth keeping: with these, time is that of variable elimination."""
         return ENTRY_BYTES * sum(self.tree.sizes[node] for node in useful(self.tree))
 
-    @cached_property
+    @lazy
     def steps(self) -> int:
         """States visited when no factor is zero; zeros end a branch early."""
         return self.tree.steps(self.kept)
@@ -84,17 +84,13 @@ class ConditioningPlan(Plan):
                 "variables, or use an approximate method."
             )
 
-    def __str__(self) -> str:
-        lines = [
-            f"  dtree         height {self.tree.height}",
-            f"  kept          {len(self.kept)} of {len(useful(self.tree))} useful results, {readable(self.memory)} of "
-            f"{readable(self.full_memory)}",
-            f"  time          {_power(self.steps)} steps at most, about {duration(self.seconds)}",
-        ]
-        # No clique becomes a table here.
-        tables = ("largest table", "total", "cost")
-        general = [line for line in Plan.__str__(self).splitlines() if not line.strip().startswith(tables)]
-        return "\n".join([*general, *lines])
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        tables = ("largest table", "total", "cost")  # no clique becomes a table here
+        yield from (fact for fact in super()._facts() if fact[0] not in tables)
+        useful_results, all_of_them = len(useful(self.tree)), readable(self.full_memory)
+        yield "dtree", f"height {self.tree.height}"
+        yield "kept", f"{len(self.kept)} of {useful_results} useful results, {readable(self.memory)} of {all_of_them}"
+        yield "time", f"{_power(self.steps)} steps at most, about {duration(self.seconds)}"
 
 
 def _power(number: int) -> str:

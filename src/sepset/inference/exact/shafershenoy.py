@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
+from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable
 from sepset.factors.algebra import Factor
 from sepset.graphs import clusters
@@ -75,7 +75,7 @@ class Messages:
             return None
         return project(self.belief(home), frozenset(names), self.semiring, exact=True).normalize()
 
-    @cached_property
+    @lazy
     def _homes(self) -> dict[str, frozenset[int]]:
         return homes(self.tree)
 

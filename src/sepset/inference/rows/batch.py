@@ -14,9 +14,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bytes, Floats, Ints
+from sepset.base.checks import row_weights
+from sepset.base.text import listing
 from sepset.base.threads import in_order, num_threads
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, ImpossibleEvidence, TooLarge, listing
+from sepset.errors import ImpossibleEvidence, TooLarge
 from sepset.graphs.ordering import OrderingMethod
 from sepset.inference.compiled.factormarginals import ExpectedCounts
 from sepset.inference.compiled.question import Question, compile_question
@@ -196,12 +198,7 @@ class RowTables:
 
 
 def _weights(dataset: Dataset, weights: AnyArray | None) -> Floats:
-    if weights is None:
-        return np.ones(dataset.num_rows)
-    given = np.asarray(weights, dtype=np.float64)
-    if given.shape != (dataset.num_rows,) or not (np.isfinite(given).all() and (given >= 0).all()):
-        raise DataError(f"Weights are {dataset.num_rows} finite numbers of at least zero, one a row.")
-    return given
+    return np.ones(dataset.num_rows) if weights is None else row_weights(weights, dataset.num_rows)
 
 
 def refuse_impossible(log_partition: Floats, places: Ints | None = None) -> None:

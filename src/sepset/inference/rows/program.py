@@ -9,7 +9,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Bytes, Floats, Int32s, Ints
 from sepset.base.lazy import lazy
-from sepset.inference.compiled.question import NEVER, NOTHING, Question
+from sepset.base.threads import NEVER
+from sepset.inference.compiled.question import NOTHING, Question
 from sepset.inference.compiled.store import FactorStore
 
 LANES = (32, 16, 8)

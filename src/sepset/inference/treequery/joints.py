@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from sepset.base.display import rich_text
 from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.table import Table
@@ -86,8 +87,8 @@ class JointPlan:
             ]
         )
 
-    def __rich__(self) -> str:
-        return str(self)
+    def __rich__(self) -> Any:
+        return rich_text(str(self))
 
 
 def joint_plan(tree: CliqueTree, targets: Sequence[str], cards: Mapping[str, int], elimination: Plan) -> JointPlan:

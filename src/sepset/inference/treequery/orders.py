@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
+from sepset.base.lazy import lazy
+from sepset.base.threads import NEVER
 from sepset.errors import ModelError
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import OrderingMethod, OrderingTask, elimination_order
@@ -75,13 +76,13 @@ class MergeOrder:
         if sorted(self.edges) != list(range(len(self.query.edges))):
             raise ModelError(f"An order names each of {len(self.query.edges)} edges once; found {self.edges}.")
 
-    @cached_property
+    @lazy
     def steps(self) -> tuple[MergeStep, ...]:
         """The merges one after another."""
         merging = Merging(self.query, absorb=self.absorb)
         return tuple(merging.merge(edge) for edge in self.edges)
 
-    @cached_property
+    @lazy
     def cost(self) -> int:
         """The multiplications of all merges together."""
         return sum(step.cost for step in self.steps)
@@ -130,11 +131,11 @@ class LeastFill:
         """The node numbers, first eliminated first."""
         from sepset.kernels.graphs.ordering import greedy_order
 
-        logs, never = task.logs, np.zeros(1, np.uint8)
+        logs = task.logs
         # The smaller table decides only between equal numbers of fill edges.
         mix, bias = (np.array([1.0, _TIE]), _TIE * logs) if self.fill else (np.array([0.0, 1.0]), logs)
         even, numbers = np.ones(len(logs)), np.arange(len(logs), dtype=np.float64)
-        order, *_ = greedy_order(task.indptr, task.indices, even, logs, task.group, mix, bias, numbers, np.inf, never)
+        order, *_ = greedy_order(task.indptr, task.indices, even, logs, task.group, mix, bias, numbers, np.inf, NEVER)
         return [int(i) for i in order]
 
 

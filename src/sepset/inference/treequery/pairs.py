@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.errors import ScopeError, TooLarge, nearest
+from sepset.base.text import nearest
+from sepset.errors import ScopeError, TooLarge
 from sepset.factors.table import Table
 from sepset.graphs.clusters import CliqueTree
 from sepset.inference.method import dense

@@ -16,10 +16,11 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
-from sepset.errors import ScopeError, nearest
+from sepset.base.lazy import lazy
+from sepset.base.text import nearest
+from sepset.errors import ScopeError
 from sepset.graphs.clusters import CliqueTree, scope_of
 from sepset.graphs.graph import Nodes
 
@@ -87,7 +88,7 @@ class TreeQuery:
         """The tree itself: merged, it holds the query."""
         return Subtree((1 << len(self.cliques)) - 1, (1 << len(self.edges)) - 1, self.targets)
 
-    @cached_property
+    @lazy
     def incident(self) -> tuple[tuple[int, ...], ...]:
         """The edges at each node."""
         rows: list[list[int]] = [[] for _ in self.cliques]
@@ -96,7 +97,7 @@ class TreeQuery:
             rows[b].append(e)
         return tuple(map(tuple, rows))
 
-    @cached_property
+    @lazy
     def sides(self) -> tuple[tuple[Subtree, Subtree], ...]:
         """For each edge the two parts it separates, with every variable of theirs as scope."""
         return tuple((self._side(e, a), self._side(e, b)) for e, (a, b) in enumerate(self.edges))
@@ -136,7 +137,7 @@ class TreeQuery:
         first, second, shared = self.size(left), self.size(right), self.size(self.sepsets[edge])
         return 0 if absorb and shared in (first, second) else first * second // shared
 
-    @cached_property
+    @lazy
     def num_subtrees(self) -> int:
         r"""The number of connected parts: $\sum_v f(v)$ with $f(v) = \prod_{c \text{ below } v} (1 + f(c))$."""
         count = [1] * len(self.cliques)
@@ -145,7 +146,7 @@ class TreeQuery:
                 count[parent] *= 1 + count[node]
         return sum(count)
 
-    @cached_property
+    @lazy
     def _rooted(self) -> list[tuple[int, int]]:
         """Each node with its parent, parents first, from node 0."""
         reached = [(0, -1)] if self.cliques else []

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sepset.base.logarithms import LN2
 from sepset.kernels.compile import kernel
 from sepset.kernels.compiled.contraction import advance
 
@@ -19,7 +20,6 @@ DST, A, B, SIZE, TENSOR_D, TENSOR_A, TENSOR_B, FIRST, COUNT, LANES_A, LANES_B, G
 # Columns of a factor whose place in the store depends on findings, or whose marginal is counted.
 HOME, LANES, GROUP, GROUPS, BASE, START, STOP = range(7)
 
-LN2 = 0.6931471805599453
 LIMIT = 450.0
 """Entries stay within this many powers of two of one, so that the product of two is a normal number."""
 RANGE = 400.0

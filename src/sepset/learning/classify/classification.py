@@ -12,20 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints, Objects
+from sepset.base.frozen import fill
+from sepset.base.lazy import lazy
+from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.data.dataset import Dataset
 from sepset.errors import ImpossibleEvidence, ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns
-from sepset.factors.canonical import LOG_2PI
 from sepset.factors.coordinates import entries, matrix
 from sepset.learning.predictor import Predictor, over, remedy
 from sepset.models.bayesnet import BayesNet
@@ -69,16 +70,15 @@ class Classifier:
         found = model.variables[target]
         if not isinstance(found, Discrete):
             raise ScopeError(f"A classifier's target is discrete; {found.name!r} is not.")
-        object.__setattr__(self, "model", model)
-        object.__setattr__(self, "target", found)
+        fill(self, model=model, target=found)
 
-    @cached_property
+    @lazy
     def features(self) -> tuple[AnyVariable, ...]:
         """The variables whose values matter where all are known: the class's Markov blanket."""
         members = {v for cpd in self._cpds for v in cpd.scope}
         return tuple(v for v in self.model.variables if v in members and v != self.target)
 
-    @cached_property
+    @lazy
     def _cpds(self) -> tuple[CPD, ...]:
         return tuple(cpd for cpd in self.model.cpds if self.target in cpd.scope)
 

@@ -19,14 +19,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import one_of, row_weights
 from sepset.base.leastsquares import least_squares
+from sepset.base.text import listing
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.data.scatter import Scatter
 from sepset.data.sources import as_dataset
-from sepset.errors import DataError, NotApplicable, ScopeError, listing
-from sepset.learning.task import checked_row_weights, refuse_missing
+from sepset.errors import DataError, ScopeError
+from sepset.learning.task import refuse_missing
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
@@ -60,12 +62,11 @@ def discriminant_analysis(
     >>> model.cpd("x").intercept.tolist(), model.cpd("x").covariance.round(9).tolist()
     ([[2.0], [11.0]], [[[0.8]], [[0.8]]])
     """
-    if covariance not in ("shared", "own"):
-        raise NotApplicable(f"covariance is 'shared' or 'own'; found {covariance!r}.")
+    one_of("covariance", covariance, ("shared", "own"))
     rows = as_dataset(data)
     root, reals = _variables(rows, target, features)
     refuse_missing(rows.select([root, *reals]), "Discriminant analysis")
-    share = rows.weights if weights is None else checked_row_weights(weights, rows.num_rows)
+    share = rows.weights if weights is None else row_weights(weights, rows.num_rows)
     parts = _scatters(rows, root, reals, share)
     counts = np.array([p.count for p in parts])
     _check_counts(root, counts)

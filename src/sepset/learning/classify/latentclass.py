@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from sepset.base.checks import whole
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable
@@ -48,8 +49,7 @@ def latent_class(
     strange = [v for v in observed if not isinstance(v, Discrete | Vector)]
     if strange:
         raise ModelError(f"latent_class takes variables such as Discrete({strange[0]!r}, ...); found {strange[0]!r}.")
-    if isinstance(classes, bool) or not isinstance(classes, int | np.integer) or classes < 1:
-        raise ModelError(f"classes is a whole number of at least 1; found {classes!r}.")
+    whole("classes", classes, least=1)
     if name in {v.name for v in observed}:
         raise ModelError(f"{name!r} is an observed variable; give the hidden class another name=.")
     hidden = Discrete(name, int(classes))

@@ -18,10 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints, Objects
+from sepset.base.checks import number
+from sepset.base.frozen import fill
+from sepset.base.text import listing
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, listing
-from sepset.factors.moments import freeze
+from sepset.errors import DataError
 from sepset.learning.classify.classification import OnImpossible, log_posteriors
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
@@ -58,7 +60,7 @@ class MultinomialNaiveBayes:
     ) -> None:
         prior = TableCPD(target, class_probabilities).values
         words = TableCPD(word, word_probabilities, given=target).values
-        freeze(self, target=target, word=word, class_probabilities=prior, word_probabilities=words)
+        fill(self, target=target, word=word, class_probabilities=prior, word_probabilities=words)
 
     def log_probabilities(self, counts: CountMatrix, *, on_impossible: OnImpossible = "raise") -> Floats:
         """The log posterior of the class of every document, one column a class.
@@ -135,9 +137,8 @@ def multinomial_naive_bayes(
     >>> model.target.states, model.probabilities([[1, 0, 2]]).round(6).tolist()
     (('economy', 'sports'), [[0.273694, 0.726306]])
     """
-    for name, value in (("pseudo_count", pseudo_count), ("class_pseudo_count", class_pseudo_count)):
-        if not (np.isfinite(value) and value >= 0):
-            raise DataError(f"{name} is finite and >= 0; found {value!r}.")
+    number("pseudo_count", pseudo_count, least=0)
+    number("class_pseudo_count", class_pseudo_count, least=0)
     root, codes = _labels(classes, target)
     matrix = _counts(counts, None)
     if matrix.shape[0] != len(codes):

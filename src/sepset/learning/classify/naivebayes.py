@@ -16,13 +16,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import row_weights
+from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.files import read_dataset
 from sepset.data.scatter import check_range
-from sepset.errors import DataError, ScopeError, listing
+from sepset.errors import DataError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.classify.dependence import conditional_information
-from sepset.learning.task import checked_row_weights
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 TIE = 1e-12
@@ -149,5 +150,5 @@ def _row_weights(rows: Dataset, weights: Floats | None) -> Floats:
     if rows.num_rows == 0:
         raise DataError("A tree is learned from rows; there are none.")
     if weights is not None:
-        return checked_row_weights(weights, rows.num_rows)
+        return row_weights(weights, rows.num_rows)
     return np.ones(rows.num_rows) if rows.weights is None else rows.weights

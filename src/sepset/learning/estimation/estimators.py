@@ -2,16 +2,16 @@ r"""Estimates of parameters from complete data: maximum likelihood, Bayesian, an
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from sepset.base.checks import fraction, number
 from sepset.cpds.cpd import CPD
 from sepset.cpds.parameters import Parameterization, check_parameterization
-from sepset.errors import ModelError
+from sepset.errors import ArgumentError
 from sepset.inference.result import Guarantee
 from sepset.learning.coverage import Fragmentation
 from sepset.learning.estimation.maximization import check_policy, maximize_block
@@ -51,10 +51,10 @@ class MLE:
 
     def __post_init__(self) -> None:
         check_policy(self.unseen)
-        for name, limit in (("floor", 1.0), ("min_variance", math.inf)):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | float | np.floating) and 0.0 < value < limit):
-                raise ModelError(f"MLE needs {name} above 0{' and below 1' if limit == 1 else ''}; found {value!r}.")
+        if self.floor is not None:
+            fraction("floor", self.floor)
+        if self.min_variance is not None:
+            number("min_variance", self.min_variance, above=0, otherwise="None")
 
     def fit(self, task: Task) -> Fit:
         """The network of largest likelihood."""
@@ -156,11 +156,11 @@ class MAP:
 
 
 def check_prior(owner: str, prior: object) -> None:
-    """Refuse a missing prior, a class in place of a value, and an empty collection."""
+    """Raise for a missing prior, a class in place of a value, and an empty collection."""
     parts = list(prior.values()) if isinstance(prior, Mapping) else prior
     listed = parts if isinstance(parts, list | tuple) else [parts]
     if not listed or any(p is None or isinstance(p, type | str | int | float) for p in listed):
-        raise ModelError(f"{owner} needs a prior, a value such as BDeu(10) or Dirichlet(1); found {prior!r}.")
+        raise ArgumentError(f"{owner} needs a prior, a value such as BDeu(10) or Dirichlet(1); found {prior!r}.")
 
 
 def shown(method: Any) -> str:

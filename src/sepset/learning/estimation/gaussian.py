@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import number, one_of, row_weights
 from sepset.base.leastsquares import COLLINEAR, least_squares
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.regression import PERFECT, smallest_variances
@@ -24,14 +25,13 @@ from sepset.data.dataset import Dataset
 from sepset.data.frames import is_lazy
 from sepset.data.moments import Moments
 from sepset.data.scatter import Scatter, Scatters
-from sepset.data.weights import checked_weights
-from sepset.errors import DataError, NotApplicable, ScopeError
+from sepset.errors import DataError, ScopeError
 from sepset.factors.algebra import axis_of
 from sepset.factors.coordinates import continuous_scope, matrix, places
 from sepset.factors.moments import Gaussian
 from sepset.models.rows import complete
 from sepset.variables.universe import Variables
-from sepset.variables.variable import Discrete, Real, VariableLike, Vector
+from sepset.variables.variable import Real, VariableLike, Vector, listed
 
 Reals: TypeAlias = Iterable[Vector | str] | Vector | str
 """Real variables, or the names of columns of numbers."""
@@ -91,12 +91,10 @@ def _settled(covariance: Floats, singular: Singular, count: float) -> Floats:
     if singular == "keep":
         return covariance
     if not isinstance(singular, str):
-        if not singular > 0:
-            raise NotApplicable(f"A least variance is > 0; found {singular!r}.")
+        least = number("singular", singular, above=0, otherwise="'raise' or 'keep'")
         values, vectors = np.linalg.eigh(covariance)
-        return np.asarray((vectors * np.maximum(values, singular)) @ vectors.T)
-    if singular != "raise":
-        raise NotApplicable(f"singular is 'raise', 'keep' or a least variance; found {singular!r}.")
+        return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
+    one_of("singular", singular, ("raise", "keep"), otherwise="a least variance")
     if _has_inverse(covariance):
         return covariance
     raise DataError(
@@ -178,14 +176,13 @@ def _with_digits(
         return cpd, least
     columns, num_rows = complete(data, Variables(cpd.scope))
     share = data.weights if isinstance(data, Dataset) and weights is None else weights
-    checked = None if share is None else checked_weights(share, num_rows)
+    checked = None if share is None else row_weights(share, num_rows)
     better = cpd.parameters.refined([cpd], stats, columns, checked)
     return better, float(smallest_variances(better.coefficients, stats)[0])
 
 
 def _scope(variables: Reals) -> tuple[Vector, ...]:
-    listed = (variables,) if isinstance(variables, str | Vector | Discrete) else tuple(variables)
-    return continuous_scope(Real(v) if isinstance(v, str) else v for v in listed)
+    return continuous_scope(Real(v) if isinstance(v, str) else v for v in listed(variables))
 
 
 def conditional_line(joint: Gaussian, child: VariableLike, given: Iterable[VariableLike] = ()) -> LinearGaussian:
@@ -206,8 +203,7 @@ def conditional_line(joint: Gaussian, child: VariableLike, given: Iterable[Varia
     >>> conditional_line(joint, "x", ["u"]).covariance.tolist()
     [[[1.75]]]
     """
-    asked = [given] if isinstance(given, str | Vector | Discrete) else list(given)
-    parents = tuple(joint.scope[axis_of(joint.scope, v)] for v in asked)
+    parents = tuple(joint.scope[axis_of(joint.scope, v)] for v in listed(given))
     own = joint.scope[axis_of(joint.scope, child)]
     if own in parents:
         raise ScopeError(f"{own.name!r} cannot be its own parent.")

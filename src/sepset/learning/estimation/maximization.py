@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import one_of
+from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
 from sepset.cpds.parameters import Parameterization, check_parameterization
 from sepset.cpds.priors.dirichlet import DirichletMixture
-from sepset.errors import NotApplicable, listing, nearest
+from sepset.errors import ArgumentError, NotApplicable
 from sepset.factors.algebra import Columns
 from sepset.learning.blocks import prior_for, with_shared
 
@@ -69,13 +71,13 @@ def maximize_block(
 
 
 def check_policy(unseen: object) -> None:
-    """Refuse what is neither a policy nor a prior."""
-    if isinstance(unseen, str) and unseen not in POLICIES:
-        raise NotApplicable(f"unseen is {listing(POLICIES)} or a prior; found {unseen!r}.{nearest(unseen, POLICIES)}")
+    """Raise unless `unseen` is a policy, a prior, or a mapping to them."""
+    if isinstance(unseen, str):
+        one_of("unseen", unseen, POLICIES, otherwise="a prior")
     for own in unseen.values() if isinstance(unseen, Mapping) else ():
         check_policy(own)
     if unseen is None or isinstance(unseen, type | int | float) or (isinstance(unseen, list | dict) and not unseen):
-        raise NotApplicable(f"unseen is {listing(POLICIES)} or a prior such as Dirichlet(1); found {unseen!r}.")
+        raise ArgumentError(f"unseen= is {listing(POLICIES)} or a prior such as Dirichlet(1); found {unseen!r}.")
 
 
 def _policy_for(unseen: object, cpds: Sequence[CPD]) -> object:

@@ -13,10 +13,8 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-import numpy as np
-
+from sepset.base.checks import one_of, whole
 from sepset.cpds.cpd import CPD
-from sepset.errors import NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
@@ -34,10 +32,8 @@ def meta_network(net: BayesNet, num_rows: int, parameters: Literal["blocks", "co
     >>> meta_network(BayesNet(TableCPD(Discrete("coin"), [0.5, 0.5])), 2)
     DAG(theta[coin] -> coin[0]; theta[coin] -> coin[1])
     """
-    if not isinstance(num_rows, int | np.integer) or num_rows < 1:
-        raise NotApplicable(f"A meta-network has at least one row; found {num_rows!r}.")
-    if parameters not in ("blocks", "contexts"):
-        raise NotApplicable(f"parameters is 'blocks' or 'contexts'; found {parameters!r}.")
+    whole("num_rows", num_rows, least=1)
+    one_of("parameters", parameters, ("blocks", "contexts"))
     edges = [
         (source, f"{cpd.child.name}[{m}]")
         for cpd in net.cpds

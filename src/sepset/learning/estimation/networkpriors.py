@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.checks import check_positive
+from sepset.base.lazy import lazy
+from sepset.base.text import nearest
 from sepset.cpds.counts import decode
-from sepset.errors import ModelError, ScopeError, nearest
+from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, num_entries
 from sepset.inference.compiled.engine import PreparedTables
 from sepset.inference.exact.cliquetree import CliqueTree, PreparedCliqueTree
@@ -58,7 +59,7 @@ class BDe:
         """The pseudo-counts of a block's cells, flat."""
         return np.asarray(np.sum([self._family(cpd) for cpd in cpds], axis=0), dtype=np.float64)
 
-    @cached_property
+    @lazy
     def _prepared(self) -> PreparedTables | PreparedCliqueTree:
         return CliqueTree().prepare(self.network.problem())
 

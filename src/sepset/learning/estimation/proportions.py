@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.errors import DataError, NotApplicable, listing, nearest
+from sepset.base.checks import fraction, one_of
+from sepset.errors import DataError
 
 IntervalKind: TypeAlias = Literal["wilson", "clopper-pearson", "hoeffding"]
 
@@ -67,7 +68,7 @@ def proportion_interval(
     """
     if not 0 <= successes <= trials:
         raise DataError(f"Successes lie between 0 and the number of trials; found {successes} of {trials}.")
-    low, high = _chosen(kind)(np.array(float(successes)), float(trials), _checked(level))
+    low, high = KINDS[one_of("kind", kind, KINDS)](np.array(float(successes)), float(trials), fraction("level", level))
     return ConfidenceInterval(float(low), float(high), level, kind)
 
 
@@ -93,7 +94,7 @@ def interval_coverage(
 
     p = np.asarray(proportion, dtype=np.float64)[..., None]
     k = np.arange(trials + 1, dtype=np.float64)
-    low, high = _chosen(kind)(k, float(trials), _checked(level))
+    low, high = KINDS[one_of("kind", kind, KINDS)](k, float(trials), fraction("level", level))
     logs = gammaln(trials + 1.0) - gammaln(k + 1.0) - gammaln(trials - k + 1.0) + xlogy(k, p) + xlog1py(trials - k, -p)
     return np.asarray(np.where((low <= p) & (p <= high), np.exp(logs), 0.0).sum(axis=-1))
 
@@ -121,17 +122,14 @@ def rows_needed(
     >>> rows_needed(0.05, 0.99), rows_needed(0.02), rows_needed(0.02, kind="normal", proportion=0.61)
     (1060, 4612, 2285)
     """
-    if not 0 < half_width < 1:
-        raise DataError(f"A half-width lies between 0 and 1; found {half_width!r}.")
-    if kind == "hoeffding":
-        return math.floor(hoeffding_bound_size(half_width, 1.0 - _checked(level))) + 1
-    if kind != "normal":
-        raise NotApplicable(f"Sample sizes are by 'hoeffding' or 'normal'; found {kind!r}.")
+    fraction("half_width", half_width)
+    fraction("level", level)
+    if one_of("kind", kind, ("hoeffding", "normal")) == "hoeffding":
+        return math.floor(hoeffding_bound_size(half_width, 1.0 - level)) + 1
     from scipy.special import ndtri
 
-    if not 0 <= proportion <= 1:
-        raise DataError(f"A proportion lies between 0 and 1; found {proportion!r}.")
-    exact = float(ndtri(0.5 + 0.5 * _checked(level))) ** 2 * proportion * (1.0 - proportion) / half_width**2
+    fraction("proportion", proportion, ends=True)
+    exact = float(ndtri(0.5 + 0.5 * level)) ** 2 * proportion * (1.0 - proportion) / half_width**2
     return max(math.ceil(exact), 1)
 
 
@@ -191,15 +189,3 @@ KINDS: dict[str, Callable[[Floats, float, float], tuple[Floats, Floats]]] = {
     "clopper-pearson": _clopper_pearson,
     "hoeffding": _hoeffding,
 }
-
-
-def _chosen(kind: str) -> Callable[[Floats, float, float], tuple[Floats, Floats]]:
-    if kind not in KINDS:
-        raise NotApplicable(f"Intervals are {listing(KINDS)}; found {kind!r}.{nearest(kind, KINDS)}")
-    return KINDS[kind]
-
-
-def _checked(level: float) -> float:
-    if not 0 < level < 1:
-        raise DataError(f"A level lies between 0 and 1, as 0.95 does; found {level!r}.")
-    return level

@@ -12,11 +12,10 @@ from typing import Literal
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import generator, one_of, whole
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError, ScopeError
-from sepset.factors.draws import generator
-from sepset.learning.evaluation.splits import check_repeats
 from sepset.learning.evaluation.validation import Procedure, learned
 from sepset.learning.predictor import Names, Predictor, true_codes
 from sepset.models.bayesnet import BayesNet
@@ -87,9 +86,8 @@ def bias_variance(
     >>> parts.noise > parts.variance > parts.bias
     True
     """
-    if loss not in _PARTS:
-        raise ScopeError(f"The loss is 'brier' or 'log'; found {loss!r}.")
-    check_repeats(repeats, least=2)
+    one_of("loss", loss, _PARTS)
+    whole("repeats", repeats, least=2)
     rng = generator(seed)
     truth = source if isinstance(source, BayesNet) else None
     data = None if truth is not None else as_dataset(source)

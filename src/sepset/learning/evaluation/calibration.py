@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.axes import axes_of
+from sepset.base.checks import one_of, row_weights, whole
 from sepset.base.display import Shown, Tabulated
-from sepset.errors import DataError, ScopeError
-from sepset.learning.evaluation.losses import row_weights
+from sepset.errors import DataError
+from sepset.learning.evaluation.losses import weights_of
 from sepset.learning.predictor import Names, Predictor, most_probable, true_codes
 from sepset.models.model import Model
 from sepset.variables.variable import Discrete, State
@@ -110,14 +111,11 @@ def calibration(
     0.0
     """
     p, y = np.asarray(probabilities, np.float64), np.asarray(came_true, np.float64)
-    w = np.ones(len(p)) if weights is None else np.asarray(weights, np.float64)
-    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
-        raise ScopeError(f"bins is a whole number of at least 1; found {bins!r}.")
-    if p.shape != y.shape or p.shape != w.shape or p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
-        raise DataError("Calibration needs one probability between 0 and 1, one outcome and one weight a row.")
-    if strategy not in _BINNING:
-        raise ScopeError(f"Bins are 'uniform' or 'quantile'; found {strategy!r}.")
-    which = _BINNING[strategy](p, int(bins))
+    w = np.ones(len(p)) if weights is None else row_weights(weights, len(p))
+    whole("bins", bins, least=1)
+    if p.ndim != 1 or p.shape != y.shape or not ((p >= 0) & (p <= 1)).all():
+        raise DataError("Calibration needs one probability between 0 and 1 and one outcome per row.")
+    which = _BINNING[one_of("strategy", strategy, _BINNING)](p, int(bins))
     total = np.asarray(np.bincount(which, w, int(bins)), np.float64)
     used = total > 0
     means = [np.bincount(which, w * part, int(bins))[used] / total[used] for part in (p, y)]
@@ -175,7 +173,7 @@ def calibration_curve(
     chosen = most_probable(found) if state is None else np.full(len(truth), variable.code(state))
     kept = ~np.isnan(found).any(axis=1)
     p = np.clip(found[np.arange(len(truth)), chosen][kept], 0.0, 1.0)
-    came, weights = (chosen == truth)[kept], row_weights(rows)[kept]
+    came, weights = (chosen == truth)[kept], weights_of(rows)[kept]
     what = f"confidence in {variable.name}" if state is None else f"P({variable.name}={state})"
     made = calibration(p, came, bins=bins, strategy=strategy, weights=weights, what=what)
     return replace(made, left_out=int((~kept).sum()))

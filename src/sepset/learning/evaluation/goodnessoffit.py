@@ -15,14 +15,13 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.axes import axes_of
+from sepset.base.checks import generator, whole
 from sepset.base.display import Shown, Tabulated
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
-from sepset.factors.draws import generator
 from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.learning.evaluation.divergence.discrete import conditional_table
-from sepset.learning.evaluation.losses import LogLoss, evaluate, row_weights
-from sepset.learning.evaluation.resampling import check_draws
+from sepset.learning.evaluation.losses import LogLoss, evaluate, weights_of
 from sepset.learning.evaluation.validation import Procedure, learned
 from sepset.learning.predictor import Predictor, absent
 from sepset.models.bayesnet import BayesNet
@@ -117,10 +116,10 @@ def goodness_of_fit(
     >>> goodness_of_fit(coin, {"coin": [1] * 20}, num_draws=99).p_value
     0.02
     """
-    check_draws(num_draws)
+    whole("num_draws", num_draws, least=1)
     rng = generator(seed)
     rows = Predictor.of(model).dataset(data)
-    if not row_weights(rows).sum() > 0:
+    if not weights_of(rows).sum() > 0:
         raise DataError("Goodness of fit needs rows that count; there are none.")
     figure = mean_log_loss if statistic is None else statistic
     draws = np.empty(num_draws)

@@ -10,15 +10,16 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.axes import axes_of, mark_sizes
+from sepset.base.checks import generator, whole
 from sepset.base.display import Shown, Tabulated
 from sepset.base.progress import Bar
+from sepset.base.text import nearest
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
-from sepset.errors import DataError, ScopeError, nearest
-from sepset.factors.draws import generator
+from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.learning.evaluation.divergence.discrete import DivergenceFrom
 from sepset.learning.evaluation.losses import LogLoss, Loss, evaluate
-from sepset.learning.evaluation.splits import Holdout, check_repeats
+from sepset.learning.evaluation.splits import Holdout
 from sepset.learning.evaluation.validation import Procedure, learned, named
 from sepset.models.bayesnet import BayesNet
 
@@ -143,7 +144,7 @@ def learning_curve(
     """
     wanted = _checked_sizes(sizes)
     named(procedures)
-    check_repeats(repeats)
+    whole("repeats", repeats, least=1)
     values = {name: np.empty((repeats, len(wanted))) for name in procedures}
     rng = generator(seed)
     with Bar(progress, "sizes") as bar:
@@ -158,9 +159,9 @@ def learning_curve(
 
 
 def _checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
-    found = tuple(sorted({int(size) for size in sizes}))
-    if not found or found[0] < 1:
-        raise ScopeError(f"Sizes are numbers of rows, at least 1; found {list(sizes)!r}.")
+    found = tuple(sorted({whole("sizes", size, least=1) for size in sizes}))
+    if not found:
+        raise ArgumentError("sizes= are numbers of rows; found none.")
     return found
 
 

@@ -15,15 +15,18 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats
+from sepset.base.checks import one_of
 from sepset.base.display import Shown, Tabulated
+from sepset.base.frozen import read_only
 from sepset.base.progress import Bar
+from sepset.base.text import nearest
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, NotApplicable, ScopeError, nearest
+from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.inference.result import Answers
 from sepset.learning.evaluation.resampling import Bootstrap, bootstrap_mean
 from sepset.learning.predictor import Names, Predictor, most_probable, refuse_missing, true_codes
 from sepset.models.model import Model
-from sepset.variables.variable import Discrete, Vector
+from sepset.variables.variable import Discrete, listed
 
 
 @runtime_checkable
@@ -150,8 +153,7 @@ class Hamming:
     predictor: Literal["marginals", "joint"] = "marginals"
 
     def __post_init__(self) -> None:
-        if self.predictor not in ("marginals", "joint"):
-            raise ScopeError(f"predictor is 'marginals' or 'joint'; found {self.predictor!r}.")
+        one_of("predictor", self.predictor, ("marginals", "joint"))
 
     @property
     def name(self) -> str:
@@ -232,9 +234,9 @@ class QuerySuite:
     def __post_init__(self) -> None:
         weights = self.weights
         if not self.queries or (weights is not None and len(weights) != len(self.queries)):
-            raise ScopeError("A suite needs at least one query, and one weight a query where weights are given.")
+            raise ArgumentError("A suite needs at least one query, and one weight per query where weights are given.")
         if weights is not None and not (min(weights) >= 0 and sum(weights) > 0):
-            raise ScopeError(f"Weights of queries are non-negative and not all zero; found {list(weights)!r}.")
+            raise ArgumentError(f"Weights of queries are non-negative and not all zero; found {list(weights)!r}.")
 
     @property
     def name(self) -> str:
@@ -361,19 +363,18 @@ def evaluate(model: Model | Predictor, data: object, *losses: Loss, progress: bo
         for loss in losses or (LogLoss(),):
             _check_loss(loss, found)
             values = np.asarray(loss.rows(predictor.reporting(bar.report), rows), np.float64)
-            values.setflags(write=False)
-            found[loss.name] = Risk(loss.name, values, row_weights(rows))
+            found[loss.name] = Risk(loss.name, read_only(values), weights_of(rows))
     return Evaluation(found)
 
 
 def _check_loss(loss: Loss, known: Mapping[str, Risk]) -> None:
     if isinstance(loss, type) or not isinstance(loss, Loss):
-        raise NotApplicable(f"A loss is a value such as LogLoss() or ZeroOne('target'); found {loss!r}.")
+        raise ArgumentError(f"A loss is a value such as LogLoss() or ZeroOne('target'); found {loss!r}.")
     if loss.name in known:
         raise ScopeError(f"Two losses are called {loss.name!r}. Evaluate each once.")
 
 
-def row_weights(data: Dataset) -> Floats:
+def weights_of(data: Dataset) -> Floats:
     """The dataset's row weights, or ones."""
     return np.ones(data.num_rows) if data.weights is None else data.weights
 
@@ -383,8 +384,7 @@ def _infinite(losses: Floats) -> Floats:
 
 
 def _listed(names: Names) -> str:
-    asked = [names] if isinstance(names, str | Discrete | Vector) else names
-    return ", ".join(v if isinstance(v, str) else v.name for v in asked)
+    return ", ".join(v if isinstance(v, str) else v.name for v in listed(names))
 
 
 def _condition(given: Names | None) -> str:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import fraction, generator, one_of, row_weights, whole
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError, ScopeError
-from sepset.factors.draws import generator
 from sepset.variables.variable import VariableLike
 
 IntervalKind: TypeAlias = Literal["percentile", "basic", "bca"]
@@ -61,14 +61,9 @@ class Bootstrap:
 
         Reference: Efron (1987), Better bootstrap confidence intervals.
         """
-        check_level(level)
-        tail = (1.0 - level) / 2.0
-        if kind == "bca":
-            low, high = self._corrected(tail)
-        elif kind in ("percentile", "basic"):
-            low, high = tail, 1.0 - tail
-        else:
-            raise ScopeError(f"Intervals are 'percentile', 'basic' or 'bca'; found {kind!r}.")
+        tail = (1.0 - fraction("level", level)) / 2.0
+        one_of("kind", kind, ("percentile", "basic", "bca"))
+        low, high = self._corrected(tail) if kind == "bca" else (tail, 1.0 - tail)
         # between infinite draws there is nothing to interpolate
         way: Literal["median_unbiased", "inverted_cdf"] = (
             "median_unbiased" if np.isfinite(self.draws).all() else "inverted_cdf"
@@ -122,7 +117,7 @@ def bootstrap(
     rng = generator(seed)
     rows = as_dataset(data)
     size = _at_least_one(rows.num_rows)
-    check_draws(num_draws)
+    whole("num_draws", num_draws, least=1)
     draws = np.array([statistic(rows.take(rng.integers(0, size, size))) for _ in range(num_draws)], np.float64)
     every = np.arange(size)
     left = [statistic(rows.take(np.delete(every, m))) for m in range(size)] if jackknife else []
@@ -149,9 +144,9 @@ def bootstrap_mean(
     True
     """
     rng = generator(seed)
-    check_draws(num_draws)
+    whole("num_draws", num_draws, least=1)
     numbers = np.asarray(values, np.float64)
-    share = np.ones(len(numbers)) if weights is None else np.asarray(weights, np.float64)
+    share = np.ones(len(numbers)) if weights is None else row_weights(weights, len(numbers))
     size = _at_least_one(len(numbers))
     weighted = np.where(share > 0, numbers * np.where(share > 0, share, 1.0), 0.0)
     draws = np.empty(num_draws)
@@ -199,7 +194,7 @@ class PairedComparison:
 
         Reference: Hartigan (1969), Using subsample values as typical values.
         """
-        check_level(level)
+        fraction("level", level)
         ordered = np.sort(self.subset_means)
         rank = int(np.floor((1.0 - level) / 2.0 * (len(ordered) + 1)))
         if rank < 1:
@@ -237,7 +232,7 @@ def paired_comparison(
             f"shapes {ours.shape} and {theirs.shape}. Those of an evaluation are evaluation[loss].rows."
         )
     d = ours - theirs
-    check_draws(num_draws)
+    whole("num_draws", num_draws, least=1)
     exact = len(d) <= EXHAUSTIVE
     sums, sizes = _all_subsets(d) if exact else _random_subsets(d, num_draws, generator(seed))
     extreme = np.abs(d.sum() - 2.0 * sums) >= abs(d.sum()) * (1.0 - 1e-12)
@@ -284,7 +279,7 @@ class PermutationTest:
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Where the figure lies by chance alone, with this probability."""
-        check_level(level)
+        fraction("level", level)
         tail = (1.0 - level) / 2.0
         low, high = np.quantile(self.draws, [tail, 1.0 - tail], method="median_unbiased").tolist()
         return low, high
@@ -314,7 +309,7 @@ def permutation_test(
     True
     """
     rng = generator(seed)
-    check_draws(num_draws)
+    whole("num_draws", num_draws, least=1)
     rows = as_dataset(data)
     draws = [statistic(shuffled(rows, column, rng)) for _ in range(num_draws)]
     return PermutationTest(float(statistic(rows)), np.array(draws, np.float64))
@@ -330,18 +325,6 @@ def shuffled(data: Dataset, column: VariableLike, rng: np.random.Generator) -> D
     order = rng.permutation(data.num_rows)
     columns = {v.name: data.column(v)[order] if v.name == name else data.column(v) for v in data.variables}
     return Dataset.from_codes(data.variables, columns, weights=data.weights)
-
-
-def check_level(level: float) -> None:
-    """Refuse a level that is not strictly between zero and one."""
-    if not 0.0 < level < 1.0:
-        raise ScopeError(f"A level lies between 0 and 1, as 0.95 does; found {level!r}.")
-
-
-def check_draws(num_draws: int) -> None:
-    """Refuse fewer than one draw."""
-    if isinstance(num_draws, bool) or not isinstance(num_draws, int | np.integer) or num_draws < 1:
-        raise ScopeError(f"num_draws is a whole number of at least 1; found {num_draws!r}.")
 
 
 def _at_least_one(size: int) -> int:

@@ -9,9 +9,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Ints
+from sepset.base.checks import fraction, whole
 from sepset.data.dataset import Dataset
 from sepset.data.partition import dealt, fold_numbers, in_first_part
-from sepset.errors import DataError, ScopeError
+from sepset.errors import DataError
 from sepset.variables.variable import VariableLike
 
 
@@ -45,8 +46,7 @@ class KFold:
     stratify: VariableLike | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.folds, bool) or not isinstance(self.folds, int | np.integer) or self.folds < 2:
-            raise ScopeError(f"folds is a whole number of at least 2; found {self.folds!r}.")
+        whole("folds", self.folds, least=2)
 
     def num_rounds(self, data: Dataset) -> int:
         """One a fold."""
@@ -78,9 +78,8 @@ class Holdout:
     repeats: int = 1
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.test < 1.0:
-            raise ScopeError(f"test is the share of rows to test on, between 0 and 1; found {self.test!r}.")
-        check_repeats(self.repeats)
+        fraction("test", self.test)
+        whole("repeats", self.repeats, least=1)
 
     def num_rounds(self, data: Dataset) -> int:
         """One a repeat."""
@@ -112,12 +111,6 @@ class LeaveOneOut:
         if data.num_rows < 2:
             raise DataError(f"Leaving one out needs at least two rows; found {data.num_rows}.")
         return (np.arange(data.num_rows) == row for row in range(data.num_rows))
-
-
-def check_repeats(repeats: int, least: int = 1) -> None:
-    """Refuse what is no number of repeats."""
-    if isinstance(repeats, bool) or not isinstance(repeats, int | np.integer) or repeats < least:
-        raise ScopeError(f"repeats is a whole number of at least {least}; found {repeats!r}.")
 
 
 def _strata(data: Dataset, variable: VariableLike | None) -> Ints | None:

@@ -12,12 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.checks import generator
 from sepset.base.display import Shown, Tabulated
 from sepset.base.progress import Bar
+from sepset.base.text import nearest
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
-from sepset.errors import ModelError, ScopeError, nearest
-from sepset.factors.draws import generator
+from sepset.errors import ArgumentError, ModelError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.inference.result import Answers
 from sepset.learning.evaluation.losses import Evaluation, LogLoss, Loss, Risk, evaluate, weighted_mean
@@ -55,7 +56,7 @@ class Learner:
 def learned(procedure: Procedure, data: Dataset) -> Model:
     """The model that a procedure makes of these rows, whether it gives the model or a fit that holds it."""
     if not callable(procedure):
-        raise ModelError(
+        raise ArgumentError(
             f"A procedure makes a model from a dataset, as Learner(dag, method) does; found {procedure!r}."
         )
     found = procedure(data)
@@ -229,14 +230,14 @@ def _over_rounds(name: str, tested: Sequence[Evaluation], trained: Sequence[Eval
 
 def _checked(split: Splitter) -> Splitter:
     if not isinstance(split, Splitter):
-        raise ScopeError(f"split is a value such as KFold(5), Holdout(0.25) or LeaveOneOut(); found {split!r}.")
+        raise ArgumentError(f"split= is a value such as KFold(5), Holdout(0.25) or LeaveOneOut(); found {split!r}.")
     return split
 
 
 def named(procedures: Mapping[str, Procedure]) -> Mapping[str, Procedure]:
     """The procedures, which come by name, at least one of them."""
     if not isinstance(procedures, Mapping) or not procedures:
-        raise ScopeError(f"Procedures come by name, as {{'mine': Learner(dag, method)}}; found {procedures!r}.")
+        raise ArgumentError(f"Procedures come by name, as {{'mine': Learner(dag, method)}}; found {procedures!r}.")
     return procedures
 
 

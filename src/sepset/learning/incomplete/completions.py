@@ -11,12 +11,12 @@ Reference: Koller & Friedman, sections 14.2 and 19.2.2; Dempster, Laird & Rubin 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset
 from sepset.data.scatter import check_range
 from sepset.errors import DataError
@@ -71,7 +71,7 @@ class Completions:
             score += float(self.weights[part.rows] @ logs)
         return Expected(self.blocks.pooled(total, self._total_weight), score)
 
-    @cached_property
+    @lazy
     def _total_weight(self) -> float:
         return float(self.weights.sum())
 

@@ -15,8 +15,8 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from sepset.base.checks import one_of, whole
 from sepset.cpds.parameters import Parameterization
-from sepset.errors import NotApplicable, listing, nearest
 from sepset.inference.iterate import Info
 from sepset.learning.incomplete.run import Ascent, Climbing, Point
 from sepset.learning.incomplete.starts import Start
@@ -66,10 +66,8 @@ class EM(Climbing):
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        known = get_args(Accelerated)
-        if self.acceleration not in (None, *known):
-            near = nearest(str(self.acceleration), known)
-            raise NotApplicable(f"acceleration is {listing(known)} or None; found {self.acceleration!r}.{near}")
+        if self.acceleration is not None:
+            one_of("acceleration", self.acceleration, get_args(Accelerated), otherwise="None")
 
     def first(self, task: Ascent, model: BayesNet) -> Point:
         """The point at these parameters."""
@@ -155,8 +153,7 @@ class IncrementalEM(Climbing):
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.parts, bool) or self.parts < 1:
-            raise NotApplicable(f"parts is a whole number of at least 1; found {self.parts!r}.")
+        whole("parts", self.parts, least=1)
 
     def first(self, task: Ascent, model: BayesNet) -> Point:
         """The point at these parameters, with statistics part by part."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.regression import COLLAPSE
 from sepset.errors import NotClosed
 from sepset.factors.algebra import Columns
-from sepset.factors.canonical import LOG_2PI
 from sepset.factors.coordinates import matrix, places
 from sepset.models.jointgaussian import joint_gaussian
 from sepset.variables.variable import Discrete, Vector

@@ -16,10 +16,10 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from sepset.base.checks import number, one_of, whole
 from sepset.cpds.parameters import Parameterization
-from sepset.errors import NotApplicable, listing, nearest
 from sepset.inference.iterate import Info
-from sepset.learning.incomplete.minibatches import check_batch, mini_batches
+from sepset.learning.incomplete.minibatches import mini_batches
 from sepset.learning.incomplete.run import Ascent, Climbing, Point
 from sepset.learning.incomplete.starts import Start
 from sepset.learning.optimize.directions import DIRECTIONS, Curvature, within
@@ -71,15 +71,10 @@ class GradientAscent(Climbing):
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        if self.optimizer not in get_args(Optimizer):
-            known = get_args(Optimizer)
-            near = nearest(str(self.optimizer), known)
-            raise NotApplicable(f"optimizer is one of {listing(known)}; found {self.optimizer!r}.{near}")
-        if isinstance(self.memory, bool) or self.memory < 1:
-            raise NotApplicable(f"memory is a whole number of at least 1; found {self.memory!r}.")
-        check_batch(self.batch)
-        if not 0.0 < self.rate < np.inf:
-            raise NotApplicable(f"rate is a positive number; found {self.rate!r}.")
+        one_of("optimizer", self.optimizer, get_args(Optimizer))
+        whole("memory", self.memory, least=1)
+        whole("batch", self.batch, least=1)
+        number("rate", self.rate, above=0)
 
     @property
     def is_monotone(self) -> bool:

@@ -17,10 +17,10 @@ from functools import reduce
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.factors.algebra import Columns
-from sepset.factors.canonical import LOG_2PI
 from sepset.learning.incomplete.gaussianfamily import Numbers
 from sepset.variables.variable import Discrete, Vector
 

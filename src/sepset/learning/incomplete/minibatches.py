@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.errors import NotApplicable
 from sepset.learning.incomplete.expectation import Expected
 from sepset.learning.incomplete.run import Ascent
 from sepset.models.bayesnet import BayesNet
@@ -69,9 +68,3 @@ def num_counted(task: Ascent) -> int:
     """How many rows of the data have a positive weight."""
     weights = task.task.row_weights
     return task.task.dataset.num_rows if weights is None else int((weights > 0).sum())
-
-
-def check_batch(batch: object) -> None:
-    """Refuse what is no number of rows."""
-    if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
-        raise NotApplicable(f"batch is a whole number of rows, at least 1; found {batch!r}.")

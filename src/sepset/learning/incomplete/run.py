@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from sepset.base.checks import whole
 from sepset.cpds.parameters import PriorTerm, check_parameterization
-from sepset.errors import ImpossibleEvidence, NotApplicable, NotClosed
+from sepset.errors import ImpossibleEvidence, NotClosed
 from sepset.inference.checkpoint import tagged
 from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, iterate
 from sepset.inference.result import Guarantee, Status
@@ -158,9 +159,7 @@ class Ascent:
         """How many starting points the method asks for."""
         if method.restarts is None:
             return RESTARTS if self.hidden and method.start in ("auto", "data", "random") else 1
-        if isinstance(method.restarts, bool) or method.restarts < 1:
-            raise NotApplicable(f"restarts is a whole number of at least 1, or None; found {method.restarts!r}.")
-        return method.restarts
+        return whole("restarts", method.restarts, least=1, otherwise="None")
 
     @property
     def hidden(self) -> tuple[str, ...]:

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats
-from sepset.errors import ScopeError, TooLarge, nearest
+from sepset.base.text import nearest
+from sepset.errors import ScopeError, TooLarge
 from sepset.inference.result import Answers
 from sepset.learning.incomplete.expectation import Expectation, expectation_of
 from sepset.learning.optimize.vector import ParameterVector

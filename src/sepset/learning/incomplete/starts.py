@@ -11,9 +11,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints
+from sepset.base.checks import one_of
 from sepset.cpds.cpd import CPD
 from sepset.cpds.parameters import is_observed
-from sepset.errors import NotApplicable
 from sepset.factors.algebra import Columns
 from sepset.learning.blocks import PriorTerms
 from sepset.learning.incomplete.expectation import Expectation
@@ -55,8 +55,7 @@ def start_model(
     """
     if isinstance(start, BayesNet):
         return start
-    if start not in STARTS:
-        raise NotApplicable(f"start is one of {STARTS} or a network; found {start!r}.")
+    one_of("start", start, STARTS, otherwise="a network")
     template = task.template
     if start == "model":
         return template

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import generator, whole
 from sepset.cpds.parameters import Parameterization
 from sepset.data.sources import Weights
-from sepset.errors import NotApplicable
-from sepset.factors.draws import generator
+from sepset.errors import ArgumentError, NotApplicable
 from sepset.inference.iterate import Info, Run, Until, iterate
 from sepset.inference.result import Status
 from sepset.learning.blocks import FlatStatistics
 from sepset.learning.fit import Fit
-from sepset.learning.incomplete.minibatches import check_batch, mini_batches
+from sepset.learning.incomplete.minibatches import mini_batches
 from sepset.learning.incomplete.run import Ascent, Climbing, Point, result
 from sepset.learning.incomplete.starts import Start
 from sepset.learning.task import Task
@@ -64,10 +64,10 @@ class StepwiseEM(Climbing):
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        check_batch(self.batch)
+        whole("batch", self.batch, least=1)
         if not (self.forgetting == 0.0 or 0.5 < self.forgetting <= 1.0):
-            raise NotApplicable(
-                f"forgetting is above 0.5 and at most 1, where the iteration converges, or 0 to keep nothing; found "
+            raise ArgumentError(
+                f"forgetting= is above 0.5 and at most 1, where the iteration converges, or 0 to keep nothing; found "
                 f"{self.forgetting!r}."
             )
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.frozen import fill
 from sepset.cpds.cpd import CPD
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
@@ -23,11 +24,11 @@ from sepset.learning.estimation.estimators import shown
 from sepset.learning.estimation.maximization import check_policy, maximize_block
 from sepset.learning.fit import Fit
 from sepset.learning.incomplete.mixedrows import log_densities
-from sepset.learning.missing.weighting import Form, inverse_probability_weights, listed
+from sepset.learning.missing.weighting import Form, inverse_probability_weights
 from sepset.learning.statistics import pooled
 from sepset.learning.task import Task, bind
 from sepset.models.bayesnet import BayesNet
-from sepset.variables.variable import VariableLike
+from sepset.variables.variable import VariableLike, listed
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -69,8 +70,7 @@ class AvailableCases:
         unseen: object = "raise",
     ) -> None:
         check_policy(unseen)
-        for name, value in (("given", tuple(listed(given))), ("form", form), ("prior", prior), ("unseen", unseen)):
-            object.__setattr__(self, name, value)
+        fill(self, given=tuple(listed(given)), form=form, prior=prior, unseen=unseen)
 
     def __repr__(self) -> str:
         return shown(self)

@@ -16,9 +16,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats, Int32s, Ints
+from sepset.base.text import listing
 from sepset.cpds.discrete import draw
 from sepset.data.missingness import members
-from sepset.errors import ImpossibleEvidence, listing
+from sepset.errors import ImpossibleEvidence
 from sepset.factors.moments import Gaussian, square_roots
 from sepset.inference.compiled.engine import PreparedTables
 from sepset.inference.diagnosis.conflict import impossible

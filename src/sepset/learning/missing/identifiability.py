@@ -15,17 +15,18 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import Seed, generator, one_of
 from sepset.base.display import Shown, Tabulated
+from sepset.base.lazy import lazy
+from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
 from sepset.data.missingness import MissingPatterns
-from sepset.errors import ModelError, NotApplicable, listing
-from sepset.factors.draws import Seed, generator
+from sepset.errors import ModelError, NotApplicable
 from sepset.inference.compiled.gradients import Derivatives
 from sepset.learning.blocks import blocks_of, with_shared
 from sepset.models.bayesnet import BayesNet
@@ -129,16 +130,16 @@ class FreeParameters:
 
     model: BayesNet
 
-    @cached_property
+    @lazy
     def _blocks(self) -> list[tuple[CPD, ...]]:
         return [cpds for cpds in blocks_of(self.model).values() if len(cpds[0].parameters.names)]
 
-    @cached_property
+    @lazy
     def names(self) -> tuple[str, ...]:
         """What each parameter is called: a conditional probability, a contribution, or a weight."""
         return tuple(name for cpds in self._blocks for name in cpds[0].parameters.names)
 
-    @cached_property
+    @lazy
     def values(self) -> Floats:
         """The parameters of the model."""
         return np.concatenate([np.zeros(0), *(cpds[0].parameters.values for cpds in self._blocks)])
@@ -162,12 +163,12 @@ class FreeParameters:
         firsts = ((cpds, cpds[0].parameters.random(rng, interior=True)) for cpds in self._blocks)
         return self.model.with_cpds(*(cpd for cpds, first in firsts for cpd in with_shared(cpds, first)))
 
-    @cached_property
+    @lazy
     def _derivatives(self) -> Derivatives:
         tables = BayesNet(*(cpd.to_table() for cpd in self.model.cpds))  # type: ignore[attr-defined]  # discrete
         return Derivatives(tables.problem())
 
-    @cached_property
+    @lazy
     def _factor(self) -> dict[str, int]:
         return {cpd.child.name: number for number, cpd in enumerate(self.model.cpds)}
 
@@ -217,8 +218,7 @@ def identifiability(
     >>> identifiability(net, ["a", "b"])
     IdentifiabilityReport(3 of 5 dimensions, 2 labellings)
     """
-    if at not in ("random", "model"):
-        raise NotApplicable(f"at= is 'random' or 'model'; found {at!r}.")
+    one_of("at", at, ("random", "model"))
     sets = _sets(model, observed)
     rng = generator(seed)
     own = FreeParameters(model)

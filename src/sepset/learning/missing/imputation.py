@@ -8,10 +8,11 @@ from typing import Any, cast, overload
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
+from sepset.base.checks import Seed, generator, one_of, whole
+from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.suggestions import column_names
-from sepset.errors import DataError, ModelError, NotApplicable, listing
-from sepset.factors.draws import Seed, generator
+from sepset.errors import DataError, ModelError, NotApplicable
 from sepset.inference.rows.rowwise import Workers
 from sepset.learning.missing.filling import Cells, Kind, completed
 from sepset.learning.missing.mixedfilling import fill_mixed, is_mixed
@@ -87,8 +88,7 @@ def impute(
     [1, 1, 1]
     """
     models = _models(model, copies)
-    if kind not in KINDS:
-        raise NotApplicable(f"kind= is one of {listing(KINDS)}; found {kind!r}.")
+    one_of("kind", kind, KINDS)
     if copies is not None and kind != "draw":
         raise NotApplicable(f"Copies of a {kind} are all the same. Say kind='draw', or leave out copies=.")
     rng, workers = generator(seed), Workers(threads)
@@ -108,8 +108,8 @@ def _models(model: Any, copies: int | None) -> tuple[Model, ...]:
             raise ModelError(
                 f"Cells are imputed from a model; found {each!r}. Fit one to the data first: EM takes holes."
             )
-    if copies is not None and (isinstance(copies, bool) or not isinstance(copies, int | np.integer) or copies < 1):
-        raise DataError(f"copies is a whole number of at least 1, or None; found {copies!r}.")
+    if copies is not None:
+        whole("copies", copies, least=1, otherwise="None")
     if isinstance(model, list | tuple) and len(models) != copies:
         raise ModelError(f"One model a copy is needed; found {len(models)} models and copies={copies}.")
     if any(tuple(each.variables) != tuple(models[0].variables) for each in models):

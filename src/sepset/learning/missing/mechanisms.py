@@ -18,13 +18,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, Bools
+from sepset.base.checks import generator
+from sepset.base.frozen import fill
+from sepset.base.text import listing, nearest
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
-from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, listing, nearest
+from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns
-from sepset.factors.draws import generator
-from sepset.variables.variable import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, listed
 
 Probability: TypeAlias = float | ArrayLike | Mapping[Any, float] | Callable[..., ArrayLike]
 """A number, an array over states, a mapping from states, or a function of columns."""
@@ -59,9 +61,8 @@ class Hiding:
     given: tuple[VariableLike, ...] = ()
 
     def __init__(self, probability: Probability, given: VariableLike | Iterable[VariableLike] = ()) -> None:
-        several = (given,) if isinstance(given, str | Discrete | Vector) else tuple(given)
-        object.__setattr__(self, "probability", probability)
-        object.__setattr__(self, "given", several)
+        several = tuple(listed(given))
+        fill(self, probability=probability, given=several)
         if callable(probability) and not several:
             raise ModelError("A probability that is a function needs columns to depend on: say given=.")
         if isinstance(probability, int | float) and not 0.0 <= probability <= 1.0:

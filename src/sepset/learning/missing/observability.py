@@ -20,13 +20,14 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
+from sepset.base.checks import generator
+from sepset.base.text import nearest
 from sepset.cpds.deterministic import DeterministicCPD
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import NotApplicable, ScopeError, nearest
+from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable, check_size
-from sepset.factors.draws import generator
 from sepset.factors.table import Table
 from sepset.graphs.graph import DAG
 from sepset.graphs.separation import d_separated

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import fraction
+from sepset.base.frozen import read_only
 from sepset.errors import DataError
 
 
@@ -68,8 +70,7 @@ class PooledEstimate:
         >>> round(float(low), 3), round(float(high), 3)
         (0.409, 1.591)
         """
-        if not 0.0 < level < 1.0:
-            raise DataError(f"A confidence level is between 0 and 1; found {level!r}.")
+        fraction("level", level)
         from scipy.special import ndtri, stdtrit
 
         upper = 0.5 + 0.5 * level
@@ -119,9 +120,7 @@ def pool_estimates(
 
 
 def _frozen(values: ArrayLike) -> Floats:
-    array = np.array(values, np.float64)
-    array.setflags(write=False)
-    return array
+    return read_only(np.array(values, np.float64))
 
 
 def _freedom(m: int, within: Floats, between: Floats, complete: float | None) -> Floats:

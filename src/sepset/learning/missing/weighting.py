@@ -16,11 +16,13 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
+from sepset.base.checks import one_of
+from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
-from sepset.errors import DataError, NotApplicable, listing
+from sepset.errors import DataError, NotApplicable
 from sepset.factors.algebra import AnyVariable
-from sepset.variables.variable import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, listed
 
 Form: TypeAlias = Literal["table", "logistic"]
 
@@ -93,19 +95,12 @@ def inverse_probability_weights(
     share = np.ones(rows.num_rows) if rows.weights is None else rows.weights
     rows.select(known).require_complete("The probability that cells are observed")
     chosen = form or ("table" if all(isinstance(v, Discrete) for v in known) else "logistic")
-    if chosen == "table":
+    if one_of("form", chosen, ("table", "logistic")) == "table":
         chance = _table(rows, known, complete, share)
-    elif chosen == "logistic":
-        chance = _logistic(_design(rows, known), complete, share)
     else:
-        raise NotApplicable(f"form= is 'table' or 'logistic'; found {form!r}.")
+        chance = _logistic(_design(rows, known), complete, share)
     weight = np.divide(share, chance, out=np.zeros(rows.num_rows), where=complete)
     return CaseWeights(weight, chance, complete)
-
-
-def listed(names: VariableLike | Iterable[VariableLike]) -> list[VariableLike]:
-    """One or several variables as a list."""
-    return [names] if isinstance(names, str | Discrete | Vector) else list(names)
 
 
 def _table(rows: Dataset, given: Sequence[AnyVariable], complete: Bools, share: Floats) -> Floats:

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sepset.base.checks import generator, whole
 from sepset.base.display import Shown, Tabulated
+from sepset.base.text import listing
 from sepset.data.dataset import Dataset
-from sepset.errors import ModelError, ScopeError, listing
-from sepset.factors.draws import generator
+from sepset.errors import ModelError, ScopeError
 from sepset.graphs.equivalence import cpdag, immoralities
 from sepset.graphs.graph import DAG, skeleton
-from sepset.learning.evaluation.resampling import check_draws
 
 
 class Overlap(NamedTuple):
@@ -147,7 +147,7 @@ def feature_confidence(
     >>> feature_confidence(lambda d: DAG.parse("a -> b"), rows, num_draws=5)[frozenset("ab")]
     1.0
     """
-    check_draws(num_draws)
+    whole("num_draws", num_draws, least=1)
     if not data.num_rows:
         raise ScopeError("Resampling needs rows; there are none.")
     rng = generator(seed)

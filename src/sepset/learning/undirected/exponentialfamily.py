@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats
-from sepset.errors import DataError, ModelError, NotApplicable, listing
-from sepset.factors.moments import freeze
+from sepset.base.frozen import fill
+from sepset.base.text import listing
+from sepset.errors import DataError, ModelError, NotApplicable
 
 MAX_STEPS = 200
 RANK = 1e-11
@@ -51,7 +52,7 @@ class ExponentialFamily:
         h = np.ones(len(tau)) if base is None else np.array(base, dtype=np.float64)
         if h.shape != (len(tau),) or not (np.isfinite(h).all() and (h > 0).all()):
             raise ModelError(f"The base has a positive number for each of {len(tau)} outcomes; found {h.tolist()}.")
-        freeze(self, statistics=tau, base=h)
+        fill(self, statistics=tau, base=h)
 
     def log_partition(self, theta: ArrayLike) -> float:
         r"""$\log Z(\theta)$, a convex function whose gradient is `expected`."""

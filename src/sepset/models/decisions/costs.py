@@ -1,4 +1,4 @@
-"""Decisions from posteriors: the least expected cost, with the option to decline."""
+"""Decisions from posteriors: actions of smallest expected cost, with the option to decline."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Ints
-from sepset.errors import DataError
+from sepset.errors import ArgumentError
 
 DECLINED = -1
-"""The action that means: leave this row to someone else."""
+"""The code of the action to decline: no decision is made for the row."""
 
 
 def cost_threshold(false_positive: float, false_negative: float) -> float:
     r"""The probability above which acting on an event is cheaper than not: $c_{fp} / (c_{fp} + c_{fn})$.
 
     Args:
-        false_positive: what it costs to act where the event did not come.
-        false_negative: what it costs not to act where it did.
+        false_positive: the cost of acting if the event does not occur.
+        false_negative: the cost of not acting if it does.
 
     Reference: Koller & Friedman, box 17.A.
 
@@ -25,19 +25,21 @@ def cost_threshold(false_positive: float, false_negative: float) -> float:
     0.99
     """
     if not (false_positive >= 0 and false_negative >= 0 and false_positive + false_negative > 0):
-        raise DataError(f"Costs are non-negative and not both zero; found {false_positive!r} and {false_negative!r}.")
+        raise ArgumentError(
+            f"Costs are non-negative and not both zero; found {false_positive!r} and {false_negative!r}."
+        )
     return false_positive / (false_positive + false_negative)
 
 
 def decide(probabilities: ArrayLike, costs: ArrayLike | None = None, *, decline: float | None = None) -> Ints:
-    r"""The action of least expected cost in every row, the first among equals; -1 where declining is cheaper still.
+    r"""The action of smallest expected cost in every row, ties go to the first; -1 where declining is cheaper.
 
     $$a[m] = \arg\min_a \sum_y P(y \mid \mathbf x[m])\, c(y, a)$$
 
     Args:
-        probabilities: the posterior of every row, one column a state.
-        costs: what action $a$ costs in state $y$, as `costs[y, a]`; by default one for any other state.
-        decline: what it costs to decline; by default no row is declined.
+        probabilities: the posterior of every row, one column per state.
+        costs: the cost of action $a$ in state $y$, as `costs[y, a]`; by default zero for $a = y$ and one otherwise.
+        decline: the cost of declining; by default no row is declined.
 
     Reference: Koller & Friedman, box 17.A; Chow (1970), On optimum recognition error and reject tradeoff.
 
@@ -49,7 +51,7 @@ def decide(probabilities: ArrayLike, costs: ArrayLike | None = None, *, decline:
     p = np.atleast_2d(np.asarray(probabilities, np.float64))
     table = 1.0 - np.eye(p.shape[1]) if costs is None else np.asarray(costs, np.float64)
     if table.ndim != 2 or table.shape[0] != p.shape[1]:
-        raise DataError(f"Costs have a row for each of {p.shape[1]} states; found shape {table.shape}.")
+        raise ArgumentError(f"Costs have a row for each of {p.shape[1]} states; found shape {table.shape}.")
     expected = p @ table
     best = expected.argmin(axis=1)
     if decline is None:

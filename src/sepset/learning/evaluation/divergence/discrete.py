@@ -13,16 +13,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated
+from sepset.base.lazy import lazy
+from sepset.base.text import listing
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.errors import ModelError, NotApplicable, ScopeError, listing
+from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.method import dense
 from sepset.inference.result import Guarantee
@@ -155,7 +156,7 @@ class DivergenceFrom:
             self._known[key] = np.asarray(dense(self._prepared.query(positions, Evidence()).distribution).values)
         return self._known[key].transpose([key.index(name) for name in scope])
 
-    @cached_property
+    @lazy
     def _prepared(self) -> Any:
         return CliqueTree().prepare(self._states.problem())
 

@@ -21,9 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.errors import TooLarge, listing
+from sepset.errors import TooLarge
 from sepset.factors.algebra import AnyVariable, num_entries
 from sepset.factors.coordinates import entries, places, width
 from sepset.graphs.graph import ancestors

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.errors import NotApplicable, ScopeError, listing
+from sepset.base.checks import generator, whole
+from sepset.base.text import listing
+from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.algebra import Columns
-from sepset.factors.draws import generator
 from sepset.inference.result import Guarantee
 from sepset.models.bayesnet import BayesNet
 
@@ -76,8 +77,7 @@ def sampled_divergence(
     (True, 0.0063)
     """
     _require_comparable(p, q)
-    if isinstance(num_rows, bool) or num_rows < 2:
-        raise NotApplicable(f"num_rows is a whole number of at least 2; found {num_rows!r}.")
+    whole("num_rows", num_rows, least=2)
     rng, ratios = generator(seed), []
     for start in range(0, num_rows, CHUNK):
         count = min(CHUNK, num_rows - start)

@@ -1,4 +1,4 @@
-"""Group-bys computed in the engine that holds the rows: lazy polars, DuckDB, Dask, through Narwhals.
+"""Counts and moments computed in the engine that holds the rows: lazy polars, DuckDB, Dask, through Narwhals.
 
 Only groups come back, never rows. Families that fit into one small table together share a group-by, since a scan of
 the rows is what costs.
@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.data.binding import unknown_state
+from sepset.data.binding import missing_message, unknown_state
 from sepset.data.columns import Levels, levels_of, numbers_of
-from sepset.data.files import matched
+from sepset.data.filecolumns import matched
 from sepset.data.frames import Frame, open_frame
-from sepset.data.requirements import missing_message
 from sepset.errors import DataError
-from sepset.variables.variable import Discrete
+from sepset.factors.algebra import num_entries
+from sepset.variables.variable import Discrete, Vector
 
 Scope = tuple[Discrete, ...]
 
@@ -47,7 +46,7 @@ class Groups:
         known = np.ones(len(self.weights), np.bool_)
         for variable in scope:
             known &= self.codes[variable] >= 0
-        return np.bincount(self.places(scope)[known], self.weights[known], _size(scope)).astype(np.float64)
+        return np.bincount(self.places(scope)[known], self.weights[known], num_entries(scope)).astype(np.float64)
 
     def places(self, scope: Scope) -> Ints:
         """Each group's joint state, as its place in C order, where no cell is missing."""
@@ -57,7 +56,7 @@ class Groups:
         return places
 
     def require_complete(self, purpose: str) -> None:
-        """Refuse missing cells, naming the column and how many rows miss it."""
+        """Raise if cells are missing, naming the column and the number of rows."""
         for variable, codes in self.codes.items():
             absent = codes < 0
             if absent.any():
@@ -110,7 +109,7 @@ class LazyRows:
         return nw.col(self.columns[self.weights or ""]).cast(nw.Float64).alias("weight")
 
     def weight_sums(self) -> list[Any]:
-        """The number of rows, and what is to be known of the column `weight`."""
+        """The number of rows, and the sum, minimum and count of the column `weight`."""
         import narwhals.stable.v2 as nw
 
         weight = nw.col("weight")
@@ -174,10 +173,10 @@ def shared_scopes(scopes: Sequence[Scope], limit: int = SHARED) -> list[tuple[Sc
     [(2, [0, 2]), (2, [1])]
     """
     unions: list[tuple[dict[Discrete, None], list[int]]] = []
-    for place in sorted(range(len(scopes)), key=lambda place: -_size(scopes[place])):
+    for place in sorted(range(len(scopes)), key=lambda place: -num_entries(scopes[place])):
         mine = dict.fromkeys(scopes[place])
-        grown = [(_size({**union, **mine}) / _size(union), k) for k, (union, _) in enumerate(unions)]
-        fitting = [(growth, k) for growth, k in grown if growth == 1 or growth * _size(unions[k][0]) <= limit]
+        grown = [(num_entries(union | mine) / num_entries(union), k) for k, (union, _) in enumerate(unions)]
+        fitting = [(growth, k) for growth, k in grown if growth == 1 or growth * num_entries(unions[k][0]) <= limit]
         if not fitting:
             unions.append(({}, []))
         union, places = unions[min(fitting)[1] if fitting else -1]
@@ -186,5 +185,97 @@ def shared_scopes(scopes: Sequence[Scope], limit: int = SHARED) -> list[tuple[Sc
     return [(tuple(union), places) for union, places in unions]
 
 
-def _size(variables: Any) -> int:
-    return prod(v.num_states for v in variables)
+def lazy_moments(rows: LazyRows, reals: Sequence[Vector], scope: Scope) -> tuple[Floats, Floats, Floats, int]:
+    r"""The total weight, mean and scatter of each context, flat in C order, and the number of rows.
+
+    With centers $c$ near the means, $\delta = \frac1M \sum_m w_m (x[m] - c)$ is small and nothing cancels in
+
+    $$\bar x = c + \delta, \qquad S = \sum_m w_m (x[m] - c)(x[m] - c)^\top - M \delta \delta^\top.$$
+    """
+    cells = _cells(rows, reals, scope)
+    sums = _sums(rows, cells, len(reals), len(scope))
+    first = collected([sums])[0]
+    groups = rows.read(first, scope)
+    groups.require_complete("Moments")
+    _require_numbers(first, groups, reals)
+    second = collected([_products(cells, sums, first, len(reals), len(scope))])[0]
+    return _assembled(rows, second, len(reals), scope, int(groups.num_rows.sum()))
+
+
+def _cells(rows: LazyRows, reals: Sequence[Vector], scope: Scope) -> Any:
+    """Keys, numbers and weights under names of our own."""
+    import narwhals.stable.v2 as nw
+
+    numbers = [column.cast(nw.Float64) for column in rows.renamed([v.name for v in reals], "x")]
+    chosen = [*rows.renamed([v.name for v in scope], "key"), *numbers]
+    if rows.weights is not None:
+        return rows.frame.select(*chosen, rows.weight_column())
+    return rows.frame.select(*chosen).with_columns(weight=nw.lit(1.0))
+
+
+def _by(cells: Any, num_keys: int, sums: Sequence[Any]) -> Any:
+    keys = [f"key{place}" for place in range(num_keys)]
+    return cells.group_by(keys).agg(*sums) if keys else cells.select(*sums)
+
+
+def _sums(rows: LazyRows, cells: Any, size: int, num_keys: int) -> Any:
+    """Rows, weights and weighted sums of each context."""
+    import narwhals.stable.v2 as nw
+
+    weighed = cells.with_columns(*((nw.col(f"x{i}") * nw.col("weight")).alias(f"wx{i}") for i in range(size)))
+    numbers = [nw.col(f"wx{i}").sum().alias(f"s{i}") for i in range(size)]
+    known = [nw.col(f"x{i}").count().alias(f"n{i}") for i in range(size)]
+    return _by(weighed, num_keys, [*rows.weight_sums(), *numbers, *known])
+
+
+def _require_numbers(frame: Frame, groups: Groups, reals: Sequence[Vector]) -> None:
+    for place, variable in enumerate(reals):
+        missing = groups.num_rows - numbers_of(frame.read(f"n{place}"))
+        if missing.any():
+            raise DataError(missing_message("Moments", variable.name, int(missing.sum())))
+        if not np.isfinite(numbers_of(frame.read(f"s{place}"))[groups.num_rows > 0]).all():
+            raise DataError(
+                f"Column {variable.name!r} holds NaN or infinity, which has no moments. "
+                "Where it stands for a missing cell use EM, or leave those rows out."
+            )
+
+
+def _products(cells: Any, sums: Any, first: Frame, size: int, num_keys: int) -> Any:
+    """Weighted sums of differences from the centers, and of their products."""
+    import narwhals.stable.v2 as nw
+
+    if num_keys:
+        centers = sums.with_columns(*((nw.col(f"s{i}") / nw.col("sum")).alias(f"c{i}") for i in range(size)))
+        keys = [f"key{place}" for place in range(num_keys)]
+        centered = cells.join(centers.select(*keys, *(f"c{i}" for i in range(size))), on=keys, how="inner")
+    else:
+        total = numbers_of(first.read("sum"))[0] or 1.0
+        numbers = (float(numbers_of(first.read(f"s{i}"))[0]) / total for i in range(size))
+        centered = cells.with_columns(*(nw.lit(value).alias(f"c{i}") for i, value in enumerate(numbers)))
+    apart = centered.with_columns(*((nw.col(f"x{i}") - nw.col(f"c{i}")).alias(f"e{i}") for i in range(size)))
+    weighed = apart.with_columns(*((nw.col(f"e{i}") * nw.col("weight")).alias(f"we{i}") for i in range(size)))
+    pairs = [(i, j) for i in range(size) for j in range(i + 1)]
+    paired = weighed.with_columns(*((nw.col(f"we{i}") * nw.col(f"e{j}")).alias(f"p{i}_{j}") for i, j in pairs))
+    kept = [nw.col(f"c{i}").min().alias(f"c{i}") for i in range(size)]
+    added = [nw.col(name).sum() for name in (*(f"we{i}" for i in range(size)), *(f"p{i}_{j}" for i, j in pairs))]
+    return _by(paired, num_keys, [nw.len().alias("rows"), nw.col("weight").sum().alias("sum"), *kept, *added])
+
+
+def _assembled(
+    rows: LazyRows, frame: Frame, size: int, scope: Scope, num_rows: int
+) -> tuple[Floats, Floats, Floats, int]:
+    groups = rows.read(frame, scope, is_checked=True)
+    places, num_contexts = groups.places(scope), groups.table(scope).size
+    count, mean = np.zeros(num_contexts), np.zeros((num_contexts, size))
+    scatter = np.zeros((num_contexts, size, size))
+    some = numbers_of(frame.read("sum")) > 0  # a context without weight has no mean
+    at = places[some]
+    total = numbers_of(frame.read("sum"))[some]
+    delta = np.stack([numbers_of(frame.read(f"we{i}"))[some] for i in range(size)], axis=1) / total[:, None]
+    count[at] = total
+    mean[at] = np.stack([numbers_of(frame.read(f"c{i}"))[some] for i in range(size)], axis=1) + delta
+    for i in range(size):
+        for j in range(i + 1):
+            product = numbers_of(frame.read(f"p{i}_{j}"))[some] - total * delta[:, i] * delta[:, j]
+            scatter[at, i, j] = scatter[at, j, i] = product
+    return count, mean, scatter, num_rows

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sepset.data.counts import Counts
-from sepset.data.pushdown import shared_scopes
+from sepset.data.engines import lazy_moments, shared_scopes
+from sepset.data.moments import Moments
+from sepset.data.sources import rows_of
 from sepset.errors import DataError
-from sepset.variables.variable import Discrete
+from sepset.variables.variable import Discrete, Real
 
 A, N, T, F = Discrete("a", ("x", "y")), Discrete("n", (1, 2)), Discrete("t", (False, True)), Discrete("f", (0.5, 1.5))
 CELLS = {"a": ["x", "y", "x"], "n": [1, 2, 2], "t": [True, False, True], "f": [0.5, 0.5, 1.5], "w": [0.5, 1.0, 2.0]}
@@ -89,10 +91,10 @@ def test_names_that_our_own_columns_might_use(engine):
 def test_only_groups_come_back(monkeypatch):
     """No frame with as many rows as the data is ever collected."""
     sizes = []
-    from sepset.data import pushdown
+    from sepset.data import engines
 
-    opened = pushdown.open_frame
-    monkeypatch.setattr(pushdown, "open_frame", lambda frame: sizes.append(opened(frame).num_rows) or opened(frame))
+    opened = engines.open_frame
+    monkeypatch.setattr(engines, "open_frame", lambda frame: sizes.append(opened(frame).num_rows) or opened(frame))
     rows = pl.LazyFrame({"a": ["x", "y"] * 5000, "n": [1, 2, 2, 1] * 2500})
     for source in (rows, duckdb.from_arrow(rows.collect().to_arrow())):
         Counts.of(source, [A, (N, [A])])
@@ -119,3 +121,21 @@ def test_shared_scopes_cover_every_family(families, limit):
         size = np.prod([v.num_states for v in union])
         assert all(set(scopes[place]) <= set(union) for place in places)
         assert size <= max(limit, *(np.prod([v.num_states for v in scopes[place]]) for place in places))
+
+
+X, K = Real("x"), Discrete("k", ("a", "b", "c"))
+ROWS = pl.LazyFrame({"x": [1.0, 3.0, 7.0], "k": ["a", "a", "b"], "w": [1.0, 1.0, 0.0]})
+
+
+def test_contexts_without_weight_have_no_moments():
+    with rows_of(ROWS, [X, K], "w") as rows:
+        count, mean, scatter, num_rows = lazy_moments(rows, [X], (K,))
+    assert (count.tolist(), num_rows) == ([2, 0, 0], 3)
+    assert (mean.ravel().tolist(), scatter.ravel().tolist()) == ([2, 0, 0], [2, 0, 0])
+
+
+def test_no_rows():
+    none = ROWS.filter(pl.col("x") > 10)
+    assert Moments.of(none, [X], K).count.tolist() == [0, 0, 0]
+    assert Moments.of(none, [X]).total == 0
+    assert np.all(Moments.of(none, [X], weights="w").scatter == 0)

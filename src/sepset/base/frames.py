@@ -1,0 +1,25 @@
+"""Data frames of the libraries that users have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+from sepset.base.checks import one_of
+from sepset.base.extras import require
+
+FrameKind: TypeAlias = Literal["pandas", "polars", "pyarrow"]
+"""The libraries whose frames can be asked for."""
+
+MAKERS = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
+"""The name of the frame type in each library."""
+
+
+def frame(columns: Mapping[str, list[Any]], kind: str) -> Any:
+    """A data frame of the asked kind from columns.
+
+    >>> frame({"coin": ["head", "tail"]}, "polars").shape
+    (2, 1)
+    """
+    one_of("kind", kind, MAKERS)
+    return getattr(require(kind, "pandas" if kind == "pyarrow" else kind, f"A {kind} frame"), MAKERS[kind])(columns)

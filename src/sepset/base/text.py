@@ -1,0 +1,56 @@
+"""Words in messages: the nearest valid name, and short lists."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def nearest(asked: object, valid: Iterable[object], *, cutoff: float = 0.5) -> str:
+    """A clause such as ` Did you mean 'high'?`, or the empty string when nothing is close.
+
+    Args:
+        cutoff: the least share of letters in common, from 0 to 1, that counts as close.
+
+    >>> nearest("hgih", ("low", "high"))
+    " Did you mean 'high'?"
+    """
+    by_text = {str(candidate): candidate for candidate in valid}
+    lowered = {text.lower(): text for text in by_text}
+    asked_text = str(asked)
+    if asked_text in by_text:
+        return f" Did you mean {by_text[asked_text]!r}?"
+    close = difflib.get_close_matches(asked_text.lower(), list(lowered), n=1, cutoff=cutoff)
+    return f" Did you mean {by_text[lowered[close[0]]]!r}?" if close else ""
+
+
+def listing(items: Iterable[object], limit: int = 8) -> str:
+    """The items as a short readable list.
+
+    >>> listing(range(20), limit=3)
+    '0, 1, 2, ... (20 in all)'
+    """
+    shown = [repr(item) for item in items]
+    if len(shown) <= limit:
+        return ", ".join(shown)
+    return f"{', '.join(shown[:limit])}, ... ({len(shown)} in all)"
+
+
+def brief(value: object) -> str:
+    """A value in a message; only its type if it would fill the screen.
+
+    >>> brief([1, 2]), brief(list(range(100)))
+    ('[1, 2]', 'a list')
+    """
+    text = repr(value)
+    return text if len(text) <= 60 and "\n" not in text else f"a {type(value).__name__}"
+
+
+def alternatives(items: Iterable[object]) -> str:
+    """The items as choices.
+
+    >>> alternatives(["a", "b", "c"])
+    "'a', 'b' or 'c'"
+    """
+    shown = [repr(item) for item in items]
+    return " or ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
