@@ -274,6 +274,66 @@ def test_compiled_functions_live_in_kernels():
     assert not offences, "\n".join(offences)
 
 
+FOREIGN = ("cpds", "io")  # where classes of CPDs are told apart: their own room, and formats that know only some
+
+
+def classes_of_cpds() -> set[str]:
+    """The classes that are registered as CPDs, and the base class of the discrete ones."""
+    found = {"DiscreteCPD"}
+    for path in sorted((SOURCE / "cpds").glob("*.py")):
+        for node in ast.walk(parsed(path)):
+            marks = node.decorator_list if isinstance(node, ast.ClassDef) else ()
+            if any(ast.unparse(mark).startswith("registered(") for mark in marks):
+                found.add(node.name)
+    return found
+
+
+def told_apart(node: ast.AST, classes: set[str]) -> set[str]:
+    """The classes that an expression or a pattern compares the class of a value with."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+        where: list[ast.AST] = [*node.args[1:]]
+    elif isinstance(node, ast.Compare) and any(ast.unparse(side).startswith("type(") for side in ast.walk(node)):
+        where = [node]
+    elif isinstance(node, ast.MatchClass):
+        where = [node.cls]
+    else:
+        return set()
+    names = {part.id for tree in where for part in ast.walk(tree) if isinstance(part, ast.Name)}
+    names |= {part.attr for tree in where for part in ast.walk(tree) if isinstance(part, ast.Attribute)}
+    return names & classes
+
+
+def test_cpds_are_asked_and_not_told_apart():
+    """What learning and models need to know about a CPD is in `cpd.parameters`, or is a function of its own module."""
+    classes = classes_of_cpds()
+    assert len(classes) >= 12
+    ladders = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {sorted(found)}"
+        for path in MODULES
+        if package(dotted(path)) not in FOREIGN
+        for node in ast.walk(parsed(path))
+        if (found := told_apart(node, classes))
+    ]
+    assert not ladders, ladders
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("isinstance(cpd, TableCPD)", {"TableCPD"}),
+        ("isinstance(cpd, TableCPD | tree.TreeCPD)", {"TableCPD", "TreeCPD"}),
+        ("type(cpd) is TableCPD", {"TableCPD"}),
+        ("type(cpd) in (TableCPD, str)", {"TableCPD"}),
+        ("match cpd:\n    case TreeCPD():\n        pass", {"TreeCPD"}),
+        ("isinstance(prior, Dirichlet)", set()),
+        ("TableCPD(x, [0.5, 0.5])", set()),
+    ],
+)
+def test_the_law_of_ladders_itself(text, expected):
+    nodes = ast.walk(ast.parse(text))
+    assert set().union(*(told_apart(node, {"TableCPD", "TreeCPD"}) for node in nodes)) == expected
+
+
 def test_the_oracle_knows_nothing_of_the_library():
     allowed = set(sys.stdlib_module_names) | {"numpy"}
     assert set(imported_roots(parsed(TESTS / "oracle.py"))) <= allowed

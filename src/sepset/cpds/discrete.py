@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -215,6 +215,16 @@ class DiscreteCPD(Frozen, Tabulated):
 
     def __repr__(self) -> str:
         return conditional((self.child,), self.parents, type(self).__name__)
+
+
+def is_discrete(cpd: object) -> TypeGuard[DiscreteCPD]:
+    """Whether a CPD is about discrete variables only, so that `to_table` lists it.
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> is_discrete(TableCPD(Discrete("coin"), [0.5, 0.5]))
+    True
+    """
+    return isinstance(cpd, DiscreteCPD)
 
 
 def parent_tuple(child: Discrete, given: object) -> tuple[Discrete, ...]:

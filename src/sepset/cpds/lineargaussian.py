@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -359,6 +359,15 @@ def _by_context(matrices: Floats, rows: Floats, entry: Ints) -> Floats:
         at = entry == e
         found[at] = rows[at] @ matrices[e].T
     return found
+
+
+def is_linear_gaussian(cpd: object) -> TypeGuard[LinearGaussian]:
+    """Whether a CPD is a linear Gaussian, so that joint distributions with it stay Gaussian in each discrete context.
+
+    >>> is_linear_gaussian(LinearGaussian(Vector("x", 1), covariance=1.0))
+    True
+    """
+    return isinstance(cpd, LinearGaussian)
 
 
 def checked_parents(

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -128,10 +128,10 @@ def forward_sample(
     codes = np.empty((len(discrete), num_rows), np.int8 if largest <= LARGEST_INT8 else np.int32)
     row_of = {v: row for row, v in enumerate(discrete)}
     columns: Columns = {}
-    runs = [list(run) for _, run in itertools.groupby(cpds, lambda cpd: isinstance(cpd, TableCPD))]
+    runs = [list(run) for _, run in itertools.groupby(cpds, lambda cpd: cpd.parameters.is_table)]
     for run, source in zip(runs, seed_sequence(seed).spawn(len(runs)), strict=True):
-        if isinstance(run[0], TableCPD):
-            steps = TableSteps.of([cpd for cpd in run if isinstance(cpd, TableCPD)], row_of)
+        if run[0].parameters.is_table:
+            steps = TableSteps.of(cast("list[TableCPD]", run), row_of)
             steps.run(codes, source.spawn(-(-num_rows // CHUNK)), threads or _default_threads(len(run) * num_rows))
             columns.update((cpd.child, codes[row_of[cpd.child]]) for cpd in run)  # type: ignore[index]
         else:

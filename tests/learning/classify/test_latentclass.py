@@ -10,6 +10,7 @@ from scipy import stats
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.table import TableCPD
+from sepset.cpds.tree import Split, TreeCPD
 from sepset.errors import ArgumentError, ModelError, NotApplicable
 from sepset.inference.iterate import Until
 from sepset.learning.classify.latentclass import latent_class, ordered_states
@@ -70,6 +71,14 @@ def test_orders_change_nothing_that_is_observed():
         assert_allclose(made.cpd("x").intercept.reshape(3, 2)[new], old_lines)
 
 
+def test_states_are_ordered_below_other_forms():
+    h, b = Discrete("h"), Discrete("b")
+    net = BayesNet(TableCPD(h, [0.2, 0.8]), LogisticCPD(b, {h: 1.0}, bias=-0.25))
+    made = ordered_states(net, "h")
+    assert_allclose(made.cpd("h").values, [0.8, 0.2])
+    assert_allclose(made.cpd("b").to_table().values, net.cpd("b").to_table().values[::-1])
+
+
 def test_refusals():
     with pytest.raises(ArgumentError, match="classes"):
         latent_class([x], 0)
@@ -78,7 +87,7 @@ def test_refusals():
     with pytest.raises(ModelError, match="another name"):
         latent_class([x], 2, name="x")
     h, b = Discrete("h"), Discrete("b")
-    net = BayesNet(TableCPD(h, [0.5, 0.5]), LogisticCPD(b, {h: 1.0}))
+    net = BayesNet(TableCPD(h, [0.5, 0.5]), TreeCPD(b, Split(h, {0: [0.5, 0.5], 1: [0.1, 0.9]})))
     with pytest.raises(NotApplicable, match="discrete root"):
         ordered_states(net, "b")
     with pytest.raises(NotApplicable, match="cannot be ordered"):

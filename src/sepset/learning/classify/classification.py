@@ -22,8 +22,8 @@ from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.cpd import CPD
-from sepset.cpds.discrete import DiscreteCPD
-from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.discrete import DiscreteCPD, is_discrete
+from sepset.cpds.lineargaussian import LinearGaussian, is_linear_gaussian
 from sepset.data.dataset import Dataset
 from sepset.errors import ImpossibleEvidence, ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns
@@ -177,9 +177,9 @@ def class_scores(cpd: CPD, target: Discrete, columns: Columns, num_rows: int) ->
     >>> np.exp(class_scores(cpd, c, {x: np.array([1])}, 1)).tolist()
     [[0.5], [0.75]]
     """
-    if isinstance(cpd, DiscreteCPD):
+    if is_discrete(cpd):
         return _table_scores(cpd, target, columns, num_rows)
-    if isinstance(cpd, LinearGaussian) and cpd.child.size == 1 and (cpd.covariance > 0).all():
+    if is_linear_gaussian(cpd) and cpd.child.size == 1 and (cpd.covariance > 0).all():
         return _line_scores(cpd, target, columns, num_rows)
     codes = (np.full(num_rows, code) for code in range(target.num_states))
     return np.stack([cpd.log_probability({**columns, target: code}) for code in codes])

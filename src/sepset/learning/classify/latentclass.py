@@ -7,8 +7,6 @@ from collections.abc import Iterable
 import numpy as np
 
 from sepset.base.checks import whole
-from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable
 from sepset.learning.task import default_cpd
@@ -81,24 +79,13 @@ def ordered_states(model: BayesNet, hidden: VariableLike) -> BayesNet:
     """
     variable = model.variables[hidden]
     own = model.cpd(variable)
-    if not isinstance(variable, Discrete) or not isinstance(own, TableCPD) or own.parents:
+    if not isinstance(variable, Discrete) or not own.parameters.is_table or own.parents:
         raise NotApplicable(f"Only a discrete root with a table has states to order; found {own!r}.")
-    order = np.argsort(-own.values, kind="stable")
-    changed: list[TableCPD | LinearGaussian] = [TableCPD(variable, own.values[order], block=own.block)]
+    order = np.argsort(-own.parameters.arrays["rows"][0], kind="stable")
+    changed = [own.parameters.relabeled(variable, order)]
     for name in model.children(variable):
-        cpd = model.cpd(name)
-        if isinstance(cpd, LinearGaussian):
-            changed.append(_reordered_line(cpd, variable, order))
-        elif isinstance(cpd, TableCPD):
-            axis = cpd.parents.index(variable)
-            changed.append(TableCPD(cpd.child, np.take(cpd.values, order, axis), cpd.parents, block=cpd.block))
-        else:
-            raise NotApplicable(f"The states of {variable.name!r} cannot be ordered below {cpd!r}.")
+        questions = model.cpd(name).parameters
+        if not questions.relabels(variable):
+            raise NotApplicable(f"The states of {variable.name!r} cannot be ordered below {questions.cpd!r}.")
+        changed.append(questions.relabeled(variable, order))
     return model.with_cpds(*changed)
-
-
-def _reordered_line(cpd: LinearGaussian, variable: Discrete, order: np.ndarray) -> LinearGaussian:
-    axis = cpd.by.index(variable)
-    places = np.arange(len(cpd.intercept)).reshape([v.num_states for v in cpd.by])
-    at = np.take(places, order, axis).reshape(-1)
-    return cpd.with_parameters(cpd.intercept[at], cpd.coefficients[at], cpd.covariance[at])

@@ -12,8 +12,8 @@ from collections.abc import Collection
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.cpds.discrete import DiscreteCPD
-from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.discrete import is_discrete
+from sepset.cpds.lineargaussian import is_linear_gaussian
 from sepset.data.dataset import Dataset
 from sepset.factors.algebra import AnyVariable, Columns
 from sepset.learning.incomplete.rowchoices import RowChoices, num_choices
@@ -56,8 +56,8 @@ def log_densities(model: object, rows: Dataset, over: Collection[AnyVariable]) -
 
 
 def _is_plain(model: BayesNet) -> bool:
-    lines = [cpd for cpd in model.cpds if isinstance(cpd, LinearGaussian)]
-    known = all(isinstance(cpd, LinearGaussian | DiscreteCPD) for cpd in model.cpds)
+    lines = [cpd for cpd in model.cpds if is_linear_gaussian(cpd)]
+    known = all(is_discrete(cpd) or is_linear_gaussian(cpd) for cpd in model.cpds)
     real = all(isinstance(v, Discrete | Real) for v in model.variables)
     return bool(lines) and known and real and all(line.covariance.min() > 0 for line in lines)
 

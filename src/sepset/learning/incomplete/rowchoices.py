@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.lineargaussian import is_linear_gaussian
 from sepset.errors import TooLarge
 from sepset.factors.algebra import Columns, num_entries
 from sepset.inference.rows.batch import refuse_impossible
@@ -112,7 +112,7 @@ class RowChoices:
 
         Then the covariances are about all numbers, zero for those that were found.
         """
-        joint = JointLines.of([cpd for cpd in model.cpds if isinstance(cpd, LinearGaussian)])
+        joint = JointLines.of([cpd for cpd in model.cpds if is_linear_gaussian(cpd)])
         if joint is None or len(self.patterns) < 2:
             yield from self.completed(model, rows)
             return
@@ -163,7 +163,7 @@ class RowChoices:
 
     def _chunk(self, model: BayesNet, rows: Ints, missing: tuple[Vector, ...]) -> Completed:
         owner, starts, columns = self._choices(rows)
-        lines = [cpd for cpd in model.cpds if isinstance(cpd, LinearGaussian)]
+        lines = [cpd for cpd in model.cpds if is_linear_gaussian(cpd)]
         numbers = conditional_numbers(lines, columns, missing, len(owner))
         log = _log_states(model, columns, len(owner)) + numbers.log_density
         return Completed(rows, self.places[rows], owner, starts, numbers, log)
@@ -180,7 +180,7 @@ def _log_states(model: BayesNet, columns: Columns, num_rows: int) -> Floats:
     """The log probability of the states."""
     log = np.zeros(num_rows)
     for cpd in model.cpds:
-        if not isinstance(cpd, LinearGaussian):
+        if not is_linear_gaussian(cpd):
             log += cpd.log_probability({v: columns[v] for v in cpd.scope})
     return log
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints
-from sepset.cpds.discrete import DiscreteCPD
-from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.discrete import is_discrete
+from sepset.cpds.lineargaussian import is_linear_gaussian
 from sepset.factors.algebra import Columns
 from sepset.factors.moments import square_roots
 from sepset.learning.incomplete.rowchoices import Completed, RowChoices, num_choices
@@ -30,8 +30,8 @@ def is_mixed(model: object) -> bool:
     """Whether a model is a network of discrete CPDs and linear Gaussians, with both."""
     if not isinstance(model, BayesNet):
         return False
-    kinds = {isinstance(cpd, LinearGaussian) for cpd in model.cpds}
-    return kinds == {True, False} and all(isinstance(cpd, LinearGaussian | DiscreteCPD) for cpd in model.cpds)
+    kinds = {is_linear_gaussian(cpd) for cpd in model.cpds}
+    return kinds == {True, False} and all(is_discrete(cpd) or is_linear_gaussian(cpd) for cpd in model.cpds)
 
 
 def fill_mixed(model: BayesNet, cells: Cells, wanted: Sequence[int], kind: Kind, rng: np.random.Generator) -> Ints:

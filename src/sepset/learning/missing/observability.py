@@ -23,7 +23,7 @@ from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import generator
 from sepset.base.text import nearest
 from sepset.cpds.deterministic import DeterministicCPD
-from sepset.cpds.discrete import DiscreteCPD
+from sepset.cpds.discrete import is_discrete
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import NotApplicable, ScopeError
@@ -216,7 +216,7 @@ def _product(model: BayesNet) -> Table:
 
 
 def _table(cpd: object) -> Table:
-    if not isinstance(cpd, DiscreteCPD):
+    if not is_discrete(cpd):
         raise NotApplicable(f"{cpd!r} is continuous; only discrete models are enumerated. Say by='separation'.")
     return cpd.to_table().table
 

@@ -21,8 +21,8 @@ from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
-from sepset.cpds.discrete import DiscreteCPD
-from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.discrete import is_discrete
+from sepset.cpds.lineargaussian import is_linear_gaussian
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.method import dense
@@ -184,7 +184,7 @@ def divergence(p: BayesNet, q: BayesNet) -> Divergence:
     >>> net = BayesNet.random(DAG.parse("a -> b <- c"), seed=1)
     >>> divergence(net, net).total
     0.0
-    >>> from sepset.cpds.lineargaussian import LinearGaussian
+    >>> from sepset.cpds.lineargaussian import LinearGaussian, is_linear_gaussian
     >>> from sepset.variables.variable import Real
     >>> standard, shifted = (BayesNet(LinearGaussian(Real("x"), mean, covariance=1.0)) for mean in (0.0, 2.0))
     >>> divergence(standard, shifted).total
@@ -268,7 +268,7 @@ def _require_same(p: BayesNet, q: BayesNet, require_kind: Callable[[BayesNet], N
 def _require_kind(model: BayesNet) -> None:
     """Refuse what is no network of discrete CPDs and lines."""
     _require_network(model)
-    others = [cpd for cpd in model.cpds if not isinstance(cpd, DiscreteCPD | LinearGaussian)]
+    others = [cpd for cpd in model.cpds if not (is_discrete(cpd) or is_linear_gaussian(cpd))]
     if others:
         raise NotApplicable(
             f"The divergence has a closed form for discrete CPDs and linear Gaussians; found {others[0]!r}. "

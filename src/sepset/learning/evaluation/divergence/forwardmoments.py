@@ -23,7 +23,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
-from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.lineargaussian import is_linear_gaussian
 from sepset.errors import TooLarge
 from sepset.factors.algebra import AnyVariable, num_entries
 from sepset.factors.coordinates import entries, places, width
@@ -93,7 +93,7 @@ class Frontier:
     def extended(self, cpd: Any) -> Frontier:
         """With one variable more, whose parents are all here."""
         w, mean, covariance = self.moments
-        if not isinstance(cpd, LinearGaussian):
+        if not is_linear_gaussian(cpd):
             table = np.asarray(cpd.to_table().values).reshape(-1, cpd.child.num_states)
             size = cpd.child.num_states
             new = (w[:, None] * table[entries(self.states, cpd.parents)]).reshape(-1)

@@ -24,7 +24,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
-from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.lineargaussian import LinearGaussian, is_linear_gaussian
 from sepset.factors.algebra import num_entries
 from sepset.factors.coordinates import entries, places, width
 from sepset.learning.evaluation.divergence.forwardmoments import Moments, forward_moments, frontier_size, mixed
@@ -94,7 +94,7 @@ class GaussianTruth:
     @property
     def entropy(self) -> float:
         r"""$\tfrac12 \sum_i E \log |2\pi e\, C_{i,d}|$ in nats; minus infinity where a relation is deterministic."""
-        parts = [cpd for cpd in self.network.cpds if isinstance(cpd, LinearGaussian)]
+        parts = [cpd for cpd in self.network.cpds if is_linear_gaussian(cpd)]
         logs = [_mean(self._weights(cpd.by), log_dets(cpd.covariance)) for cpd in parts]
         size = sum(cpd.child.size for cpd in parts)
         return 0.5 * (size * math.log(2.0 * math.pi * math.e) + math.fsum(logs))
@@ -132,11 +132,11 @@ class GaussianTruth:
     def _above(self, reals: Sequence[Vector]) -> list[LinearGaussian]:
         """The lines of real variables and of those they depend on, parents first; of all where nothing is discrete."""
         lines = [self.network.cpd(name) for name in self.network.dag.topological_order]
-        if all(isinstance(cpd, LinearGaussian) for cpd in lines):
+        if all(is_linear_gaussian(cpd) for cpd in lines):
             return lines  # type: ignore[return-value]
         wanted, found = set(reals), []
         for cpd in reversed(lines):
-            if isinstance(cpd, LinearGaussian) and cpd.child in wanted:
+            if is_linear_gaussian(cpd) and cpd.child in wanted:
                 wanted.update(cpd.given)
                 found.append(cpd)
         return found[::-1]
@@ -187,7 +187,7 @@ def _mean(weights: Floats, values: Floats) -> float:
 def line_of(model: BayesNet, child: str) -> LinearGaussian:
     """The CPD of a real variable."""
     found = model.cpd(child)
-    assert isinstance(found, LinearGaussian)
+    assert is_linear_gaussian(found)
     return found
 
 
