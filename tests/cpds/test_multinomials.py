@@ -11,7 +11,7 @@ from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.priors.weights import Normal
 from sepset.cpds.rules import RuleCPD
 from sepset.cpds.table import TableCPD
-from sepset.errors import DataError, NotApplicable
+from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.variables.variable import Discrete
 from support import random_models
 from support.cpd_contract import all_rows
@@ -81,7 +81,7 @@ def test_other_priors_and_policies_are_refused():
     coin = TableCPD(Discrete("coin"), [0.5, 0.5])
     with pytest.raises(NotApplicable, match="Dirichlet"):
         coin.from_statistics(np.ones(2), Normal(1.0))
-    with pytest.raises(NotApplicable, match="'uniform' or 'raise'; found 'zero'"):
+    with pytest.raises(ArgumentError, match="'uniform' or 'raise'; found 'zero'"):
         coin.from_statistics(np.ones(2), unseen="zero")
 
 

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.checks import one_of
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import frame
 from sepset.base.frozen import Frozen, fill
 from sepset.cpds.counts import column, decode, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.parameters import AnyParameters
-from sepset.errors import ModelError, NotApplicable, ScopeError
+from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, Factor, check_scope, check_size, find, num_entries
 from sepset.factors.labels import conditional
 from sepset.variables.variable import Discrete, State, Vector
@@ -165,8 +166,7 @@ class DiscreteCPD(Frozen, Tabulated):
 
         Reference: Koller & Friedman, sections 17.2.3, 17.4.2 and 17.5.2.
         """
-        if unseen not in ("uniform", "raise"):
-            raise NotApplicable(f"unseen is 'uniform' or 'raise'; found {unseen!r}.")
+        one_of("unseen", unseen, ("uniform", "raise"))
         own = self.parameters
         term = None if prior is None else own.prior_term(prior, [self])
         return cast(Self, own.maximized(stats, term, unseen=unseen))

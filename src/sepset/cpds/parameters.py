@@ -319,7 +319,7 @@ class CompleteRows(Values[C], Generic[C, S]):
     def posterior(self, prior: object, cpds: Sequence[C], stats: S) -> Any:
         """The posterior of the parameters of a block, of which this is the first CPD."""
         raise self.refusal(
-            "has no conjugate prior, so its posterior has no closed form", "Use MAP, or give it a table."
+            "declares no conjugate prior, so its posterior has no closed form", "Use MAP, or give it a table."
         )
 
     def contexts(self, stats: S) -> Contexts | None:

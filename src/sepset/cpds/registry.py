@@ -67,11 +67,11 @@ def registered(tag: str) -> Callable[[R], R]:
     """Let files and checkpoints keep the CPDs of a class.
 
     Args:
-        tag: what they call it, wherever its module is.
+        tag: what they call it, wherever its module is. A class that is defined again takes the place of the first.
     """
 
     def register(kind: R) -> R:
-        if tag in KINDS:
+        if tag in KINDS and KINDS[tag].__qualname__ != kind.__qualname__:
             raise ModelError(f"The tag {tag!r} is that of {KINDS[tag].__name__}. Give {kind.__name__} one of its own.")
         KINDS[tag] = kind
         return kind

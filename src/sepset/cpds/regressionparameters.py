@@ -393,7 +393,11 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
 
     def for_rows(self, columns: Columns) -> Self:
         """The same about the means of the observed numbers."""
-        seen = [columns[v][is_observed(columns[v])] for v in (*self.cpd.given, self.cpd.child)]
+        scope = (*self.cpd.given, self.cpd.child)
+        if any(v.size > 1 for v in scope):
+            what = "is not learned from incomplete rows, since it has vectors, which columns of data do not hold"
+            raise self.refusal(what, "Make each entry a Real variable.")
+        seen = [columns[v][is_observed(columns[v])] for v in scope]
         spread = float(seen[-1].var()) if len(seen[-1]) else 0.0
         center = np.array([c.mean() if len(c) else 0.0 for c in seen])
         return replace(self, origin=center, smallest=COLLAPSED * spread)
