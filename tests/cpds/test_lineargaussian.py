@@ -246,17 +246,6 @@ def test_the_joint_of_a_linear_network(seed):
     assert answer.to_moments().mean() == pytest.approx(joint.marginal(target).mean(), abs=1e-8)
 
 
-def test_the_joint_of_vectors_and_deterministic_relations():
-    x = LinearGaussian(X, 1.0, covariance=4.0)
-    p = LinearGaussian(P, [0.0, 1.0], coefficients=[[1.0], [2.0]], covariance=np.diag([0.0, 1.0]), given=X)
-    y = LinearGaussian(Y, coefficients=[1.0, -1.0], covariance=0.0, given=P)
-    joint = joint_gaussian([y, p, x])
-    assert joint.scope == (X, P, Y)
-    np.testing.assert_allclose(joint.mu, [1, 1, 3, -2])
-    np.testing.assert_allclose(joint.covariance, [[4, 4, 8, -4], [4, 4, 8, -4], [8, 8, 17, -9], [-4, -4, -9, 5]])
-    assert joint.condition({X: 2.0}).marginal(P).mean().tolist() == [2.0, 5.0]
-
-
 def test_a_conditional_network_matches_the_enumerated_mixture():
     rng = np.random.default_rng(12)
     families, cards, nodes = oracle.random_clg(rng, 2, 3)
@@ -321,22 +310,6 @@ def test_a_conditional_network_matches_the_enumerated_mixture():
             lambda: LinearGaussian(Y, coefficients=1.0, covariance=1.0, given=X).sample({}, 1, np.random.default_rng()),
             DataError,
             "column for x",
-        ),
-        (lambda: joint_gaussian([LinearGaussian(Y, covariance=1.0, by=A)]), NotApplicable, "mixture"),
-        (
-            lambda: joint_gaussian([LinearGaussian(Y, coefficients=1.0, covariance=1.0, given=X)]),
-            ScopeError,
-            "'x' is not in",
-        ),
-        (
-            lambda: joint_gaussian(
-                [
-                    LinearGaussian(Y, coefficients=1.0, covariance=1.0, given=X),
-                    LinearGaussian(X, coefficients=1.0, covariance=1.0, given=Y),
-                ]
-            ),
-            ModelError,
-            "cycle",
         ),
     ],
 )

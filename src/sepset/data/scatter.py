@@ -220,8 +220,8 @@ class Scatter:
 
     Args:
         count: $M$, the number or the total weight of the rows.
-        mean: $\bar{\mathbf x}$, one entry a column.
-        products: $S$, the centered sums of products, one row and one column a column.
+        mean: $\bar{\mathbf x}$, one entry per column.
+        products: $S$, the centered sums of products, square.
 
     >>> first, second = Scatter.of([1.0, 3.0]), Scatter.of([5.0])
     >>> (first + second).mean.tolist(), (first + second).products.tolist()
@@ -340,7 +340,7 @@ class Scatters:
 
     @classmethod
     def stacked(cls, contexts: Iterable[Scatter]) -> Scatters:
-        """One scatter a context, as arrays."""
+        """One scatter per context, as arrays."""
         parts = tuple(contexts)
         return cls(
             np.array([s.count for s in parts]), np.stack([s.mean for s in parts]), np.stack([s.products for s in parts])
@@ -348,7 +348,7 @@ class Scatters:
 
     @classmethod
     def from_sums(cls, sums: Floats) -> Scatters:
-        """The statistics from raw sums of products of (1, parents, child), one matrix a context."""
+        """The statistics from raw sums of products of (1, parents, child), one matrix per context."""
         return cls.stacked(Scatter.from_sums(total) for total in np.asarray(sums, dtype=np.float64))
 
     @property

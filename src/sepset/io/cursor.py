@@ -127,7 +127,7 @@ def _key(token: str) -> str:
 
 
 def _flatten(values: list[Any], flat: list[Any], depth: int) -> None:
-    """Put the values of nested lists into one, at most so deep; lists further down stay, and are no numbers."""
+    """Put the values of nested lists into one, at most so deep; lists further down stay, and are not numbers."""
     if depth > 1 and any(type(value) is list for value in values):
         for value in values:
             _flatten(value if type(value) is list else [value], flat, depth - 1)

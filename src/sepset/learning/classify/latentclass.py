@@ -72,6 +72,7 @@ def ordered_states(model: BayesNet, hidden: VariableLike) -> BayesNet:
 
     Reference: Koller & Friedman, section 19.1.4.
 
+    >>> from sepset.cpds.table import TableCPD
     >>> h, x = Discrete("h"), Discrete("x")
     >>> net = BayesNet(TableCPD(h, [0.2, 0.8]), TableCPD(x, [[1.0, 0.0], [0.5, 0.5]], given=h))
     >>> ordered_states(net, "h").cpd("x").values.tolist()

@@ -34,6 +34,7 @@ def log_densities(model: object, rows: Dataset, over: Collection[AnyVariable]) -
         rows: over all of its variables.
         over: whose cells count; all others are summed out.
 
+    >>> from sepset.cpds.lineargaussian import LinearGaussian
     >>> from sepset.cpds.table import TableCPD
     >>> d, x = Discrete("d"), Real("x")
     >>> net = BayesNet(TableCPD(d, [0.5, 0.5]), LinearGaussian(x, [0.0, 2.0], covariance=1.0, by=d))

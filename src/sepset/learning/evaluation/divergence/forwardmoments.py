@@ -53,6 +53,7 @@ def forward_moments(
 
     Cost: one pass over the ancestors, each as large as the frontier there.
 
+    >>> from sepset.cpds.lineargaussian import LinearGaussian
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.variables.variable import Real
     >>> d, x = Discrete("d"), Real("x")
