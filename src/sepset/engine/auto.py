@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.method import Method, Prepared
 from sepset.inference.result import Guarantees
 from sepset.problem import Problem

@@ -19,7 +19,7 @@ from sepset.data.dataset import Dataset
 from sepset.errors import DataError, NotApplicable
 from sepset.inference.conflict import impossible, refuse_impossible
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, Workers
-from sepset.inference.method import AnswersRows, CountsRows, Prepared, TakesValues, dense
+from sepset.inference.method import AnswersQueries, AnswersRows, CountsRows, Prepared, TakesValues, can, dense
 from sepset.inference.values import Values, checked_values, replaced
 from sepset.variables.evidence import Evidence
 
@@ -30,7 +30,7 @@ def with_values(prepared: Prepared, values: Values) -> Prepared:
     Args:
         values: one array per factor over its scope; a mapping from factor number keeps the factors it leaves out.
     """
-    if isinstance(prepared, TakesValues):
+    if can(prepared, TakesValues):
         return prepared.with_values(values)
     arrays = checked_values(prepared.problem, values)
     copies = {number: array.copy() for number, array in arrays.items()}
@@ -39,7 +39,7 @@ def with_values(prepared: Prepared, values: Values) -> Prepared:
 
 def answer_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
     """The log partition of every row and the posterior of each discrete target in it; rows that repeat count once."""
-    if isinstance(prepared, AnswersRows):
+    if can(prepared, AnswersRows):
         return prepared.answer_rows(rows, targets, workers)
     different, which = rows.distinct()
     found = row_by_row(prepared, different, targets, workers)
@@ -47,7 +47,7 @@ def answer_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], 
 
 
 def row_by_row(
-    prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers | None = None
+    prepared: AnswersQueries, rows: EvidenceRows, targets: Sequence[int], workers: Workers | None = None
 ) -> RowAnswers:
     """The same, one question after the other."""
     report = (workers or Workers()).report
@@ -63,7 +63,9 @@ def row_by_row(
     return RowAnswers(log_partition, probabilities)
 
 
-def _one_row(prepared: Prepared, evidence: Evidence, targets: Sequence[int]) -> tuple[float, Callable[[int], Floats]]:
+def _one_row(
+    prepared: AnswersQueries, evidence: Evidence, targets: Sequence[int]
+) -> tuple[float, Callable[[int], Floats]]:
     if not targets:
         return prepared.log_partition(evidence), lambda v: np.zeros(0)
     if len(targets) == 1:
@@ -75,7 +77,7 @@ def _one_row(prepared: Prepared, evidence: Evidence, targets: Sequence[int]) -> 
 
 def factor_marginals(prepared: Prepared, evidence: Evidence) -> tuple[Floats, ...]:
     """The marginal over every factor's scope, observed variables as point masses; one query per scope at worst."""
-    if isinstance(prepared, CountsRows):
+    if can(prepared, CountsRows):
         return prepared.factor_marginals(evidence)
     problem = prepared.problem
     if not problem.variables.all_discrete:
@@ -89,7 +91,7 @@ def factor_marginals(prepared: Prepared, evidence: Evidence) -> tuple[Floats, ..
     return tuple(known[problem.scope(number)] for number in range(problem.num_factors))
 
 
-def _scope_marginal(prepared: Prepared, scope: Sequence[int], evidence: Evidence) -> Floats:
+def _scope_marginal(prepared: AnswersQueries, scope: Sequence[int], evidence: Evidence) -> Floats:
     """The joint of a scope, in which observed variables have all their mass at their state."""
     free = [v for v in scope if v not in evidence.codes]
     whole = np.zeros([int(prepared.problem.variables.cards[v]) for v in scope])
@@ -103,7 +105,7 @@ def summed_marginals(prepared: Prepared, rows: EvidenceRows, weights: Floats, wo
 
     Impossible rows have -inf and count nothing. Rows that repeat are answered again.
     """
-    if isinstance(prepared, CountsRows):
+    if can(prepared, CountsRows):
         return prepared.summed_marginals(rows, weights, workers)
     totals = tuple(np.zeros(shape) for shape in prepared.problem.shapes)
     log_partition = np.empty(len(rows))

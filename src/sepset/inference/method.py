@@ -1,14 +1,14 @@
 """The shape of direct methods: prepare once, ask many times. Variables travel as positions.
 
-`Prepared` is what every method answers. What some can do beyond that is a named capability: `TakesValues`,
-`AnswersRows`, `CountsRows` and `Calibrates`. Callers ask for it by `isinstance`, or use the functions of
+`Prepared` is what every method answers. What some can do beyond that is a named capability: `ReadsAll`, `TakesValues`,
+`AnswersRows`, `CountsRows` and `Calibrates`. Callers ask by `can(prepared, capability)`, or use the functions of
 `inference.capabilities`, which do the same by plain questions where a method lacks it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from sepset.factors.algebra import Factor
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.table import Table
 from sepset.graphs.clusters import CliqueTree
+from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, Workers
 from sepset.inference.plan import JointPlan, Plan
 from sepset.inference.result import Answers, Guarantee, Guarantees
@@ -25,6 +26,11 @@ from sepset.inference.values import Values
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
+
+C = TypeVar("C")
+
+DEFAULT_MEMORY = 8 * 2**30
+"""The most bytes one step may need, where a method does not say."""
 
 
 def check_settings(order: object, memory: object) -> None:
@@ -68,17 +74,12 @@ class Best(NamedTuple):
     log_value: float
 
 
-@runtime_checkable
-class Prepared(Protocol):
-    """A method bound to a problem."""
+class AnswersQueries(Protocol):
+    """What is bound to a problem and answers single questions about it: enough for the rest to be derived."""
 
     @property
     def problem(self) -> Problem:
         """The problem it answers questions about."""
-
-    @property
-    def method(self) -> Method:
-        """The settings it was made with."""
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence; the log partition is -inf where that is impossible."""
@@ -88,6 +89,15 @@ class Prepared(Protocol):
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
+
+
+@runtime_checkable
+class Prepared(AnswersQueries, Protocol):
+    """A method bound to a problem."""
+
+    @property
+    def method(self) -> Method:
+        """The settings it was made with."""
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out."""
@@ -110,11 +120,50 @@ class Method(Protocol):
         """What its answers about this problem guarantee."""
 
 
+def can(prepared: object, capability: Callable[..., C]) -> TypeGuard[C]:
+    """Whether a prepared method has a capability: what `isinstance` says, remembered for each class.
+
+    >>> from sepset.inference.exact.elimination import VariableElimination
+    >>> from sepset.variables.universe import Variables
+    >>> can(VariableElimination().prepare(Problem(Variables([]), ())), TakesValues)
+    False
+    """
+    return issubclass(type(prepared), capability)  # type: ignore[arg-type]  # a class, as it makes a C
+
+
 @runtime_checkable
-class TakesValues(Prepared, Protocol):
+class ReadsAll(Protocol):
+    """A prepared method whose marginals cover observed variables, too, all of them as tables."""
+
+    def all_marginals(self, evidence: Evidence) -> tuple[Callable[[int], Table], float]:
+        """A reader of the marginal of every variable, observed ones as point masses, and the log partition."""
+
+
+@runtime_checkable
+class EliminationMethod(Method, Protocol):
+    """A method that eliminates variables in an order, within a limit of memory."""
+
+    @property
+    def order(self) -> OrderingMethod:
+        """How elimination orders are chosen."""
+
+    @property
+    def memory(self) -> int:
+        """The most bytes one step may need."""
+
+
+def elimination_settings(method: Method) -> tuple[OrderingMethod, int]:
+    """How a method chooses orders and how much memory it may take; the defaults where it has no say in that."""
+    if isinstance(method, EliminationMethod):
+        return method.order, method.memory
+    return DEFAULT_ORDER, DEFAULT_MEMORY
+
+
+@runtime_checkable
+class TakesValues(Protocol):
     """A prepared method that keeps its plans when only the numbers of the factors change: EM, gradients."""
 
-    def with_values(self, values: Values) -> TakesValues:
+    def with_values(self, values: Values) -> Prepared:
         """The same method prepared for the same structure with new numbers; this one stays as it is.
 
         Conditionals must stay conditionals, since plans leave out what sums to one; others are refused, and so are
@@ -126,7 +175,7 @@ class TakesValues(Prepared, Protocol):
 
 
 @runtime_checkable
-class AnswersRows(Prepared, Protocol):
+class AnswersRows(Protocol):
     """A prepared method that takes many rows of evidence at once: prediction, imputation, evaluation."""
 
     def answer_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
@@ -142,7 +191,7 @@ class AnswersRows(Prepared, Protocol):
 
 
 @runtime_checkable
-class CountsRows(Prepared, Protocol):
+class CountsRows(Protocol):
     r"""A prepared method that knows the marginal over each factor's scope: expected counts, and the gradient
 
     $$\frac{\partial \log Z}{\partial \log \phi(\mathbf u)} = P(\mathbf u \mid \mathbf e).$$
@@ -193,7 +242,7 @@ class Calibrated(Protocol):
 
 
 @runtime_checkable
-class Calibrates(Prepared, Protocol):
+class Calibrates(Protocol):
     """A prepared method with a clique tree over every unobserved variable, which is calibrated once and then read."""
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:

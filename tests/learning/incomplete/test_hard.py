@@ -11,8 +11,8 @@ from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ImpossibleEvidence
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.evidencerows import EvidenceRows
-from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM, HardEM
 from sepset.learning.incomplete.hard import completed

@@ -19,9 +19,9 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.data.dataset import Dataset
 from sepset.errors import NotApplicable
 from sepset.inference.capabilities import summed_marginals, with_values
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.conflict import refuse_impossible
 from sepset.inference.evidencerows import EvidenceRows, Workers
-from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.method import Prepared
 from sepset.learning.incomplete.families import Family, family_of
 from sepset.learning.incomplete.mstep import Reestimation, Statistics

@@ -21,9 +21,9 @@ from sepset.data.missingness import members
 from sepset.errors import ImpossibleEvidence, listing
 from sepset.factors.moments import Gaussian, square_roots
 from sepset.inference.capabilities import answer_rows
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.conflict import impossible
 from sepset.inference.evidencerows import EvidenceRows, Workers
-from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.method import Prepared
 from sepset.inference.rows.modes import row_modes
 from sepset.problem import Problem
