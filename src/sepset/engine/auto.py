@@ -14,6 +14,10 @@ from sepset.problem import Problem
 Task = Literal["query", "marginals", "log_partition", "map", "sample", "plan"]
 
 
+CLIQUE_TREE = CliqueTree()
+"""What it promises does not depend on its settings."""
+
+
 @dataclass(frozen=True, slots=True)
 class Auto:
     """Chooses by the question: so far compiled clique trees answer everything.
@@ -35,4 +39,4 @@ class Auto:
 
     def promises(self, problem: Problem) -> Guarantees:
         """What the chosen methods promise: everything exact, but in hybrid models the shape of continuous marginals."""
-        return self.select("marginals").promises(problem)
+        return CLIQUE_TREE.promises(problem)

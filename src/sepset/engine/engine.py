@@ -72,7 +72,6 @@ class Engine:
         self._promises = dict(method.promises(model.problem()))
         reads = self.prepared.all_marginals if can(self.prepared, ReadsAll) else self._marginals_and_points
         self._read_marginals: Callable[[Evidence], tuple[Callable[[int], Any], float]] = reads
-        self._retractions: Cache[RetractionTree] = Cache(16)
 
     def query(self, targets: VariableLike | Iterable[VariableLike], given: Given = None) -> QueryResult:
         """The joint distribution of the targets given the evidence, axes in the order asked."""
@@ -370,6 +369,10 @@ class Engine:
         ("P(grade='C' | intelligence='high', difficulty='easy')", 0.4742)
         """
         return parameters.sensitivity(self, target, state, given)
+
+    @lazy
+    def _retractions(self) -> Cache[RetractionTree]:
+        return Cache(16)
 
     @lazy
     def _derivatives(self) -> Derivatives:

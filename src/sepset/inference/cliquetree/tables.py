@@ -43,20 +43,24 @@ class PreparedTables:
         problem: what it answers questions about.
         method: the settings it was made with.
         tables: answers single questions.
-        rows: answers many rows.
     """
 
-    def __init__(self, method: TableMethod, tables: TableEngine, rows: RowTables) -> None:
+    def __init__(self, method: TableMethod, tables: TableEngine, compiler: RowCompiler | None = None) -> None:
         self.problem = tables.problem
         self.method = method
         self.tables = tables
-        self.rows = rows
+        self._row_compiler = compiler
 
     @classmethod
     def of(cls, problem: Problem, method: TableMethod) -> PreparedTables:
         """The method bound to a problem, with nothing planned yet."""
-        tables = TableEngine.of(problem, Settings(method.order, method.memory, method.zeros))
-        return cls(method, tables, RowTables(tables, RowCompiler(tables.compiler.planner)))
+        return cls(method, TableEngine.of(problem, Settings(method.order, method.memory, method.zeros)))
+
+    @lazy
+    def rows(self) -> RowTables:
+        """Answers many rows."""
+        compiler = self._row_compiler
+        return RowTables(self.tables, RowCompiler(self.tables.compiler.planner) if compiler is None else compiler)
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
@@ -90,8 +94,7 @@ class PreparedTables:
 
     def with_values(self, values: Values) -> PreparedTables:
         """The same plans and programs with new numbers, one array per factor over its scope."""
-        tables = self.tables.with_values(values)
-        return PreparedTables(self.method, tables, RowTables(tables, self.rows.compiler))
+        return PreparedTables(self.method, self.tables.with_values(values), self.rows.compiler)
 
     def factor_marginals(self, evidence: Evidence) -> tuple[Floats, ...]:
         r"""The marginal over every factor's scope: the gradient $\partial \log Z / \partial \log \phi$."""

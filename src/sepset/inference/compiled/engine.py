@@ -44,7 +44,6 @@ class TableEngine:
     def __init__(self, problem: Problem, compiler: Compiler) -> None:
         self.problem = problem
         self.compiler = compiler
-        self._numbers: Cache[Numbers] = Cache(16)
 
     @classmethod
     def of(cls, problem: Problem, settings: Settings) -> TableEngine:
@@ -173,6 +172,10 @@ class TableEngine:
         if states is None:
             return self._all_numbers, evidence
         return self._numbers.get(states, lambda: self._over(states)), states.evidence(evidence)
+
+    @lazy
+    def _numbers(self) -> Cache[Numbers]:
+        return Cache(16)
 
     @lazy
     def _all_numbers(self) -> Numbers:

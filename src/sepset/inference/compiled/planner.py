@@ -67,15 +67,19 @@ class Planner:
         self._plans: Cache[Plan] = Cache(128)
 
     @lazy
+    def store(self) -> FactorStore:
+        """The numbers of the problem; a plan that is refused never needs them."""
+        return FactorStore.of(self.problem)
+
+    @lazy
     def domains(self) -> Domains | None:
         """What tables range over; None where that is every state whatever the zeros."""
         zeros = self.settings.zeros
         if zeros == "dense" or self.problem.num_visible > costs.VARIABLES_ALWAYS_PLANNED:
             return None
-        store = FactorStore.of(self.problem)
-        if zeros == "auto" and len(store.values) <= costs.ENTRIES_FOR_SMALLER_DOMAINS:
+        if zeros == "auto" and len(self.store.values) <= costs.ENTRIES_FOR_SMALLER_DOMAINS:
             return None
-        return Domains(store, np.array(self.problem.variables.cards))
+        return Domains(self.store, np.array(self.problem.variables.cards))
 
     def pattern(self, evidence: Evidence) -> Pattern:
         """What of the evidence belongs to a plan."""
@@ -88,7 +92,7 @@ class Planner:
 
     def layout(self, states: States | None) -> Layout:
         """Where the factors lie in a store over these states."""
-        return FactorStore.of(self.problem).layout if states is None else states.layout
+        return self.store.layout if states is None else states.layout
 
     def plan(self, kind: Kind, targets: Positions, pattern: Pattern) -> Plan:
         """The plan of a question; all that asks about everything shares one."""
@@ -140,7 +144,7 @@ class Planner:
 
     def _size_of_one_tree(self, pattern: Pattern) -> int:
         """Entries of the one tree: of its plan, or where there is none yet and may never be, of one greedy order."""
-        if int(FactorStore.of(self.problem).offsets[-1]) <= costs.ENTRIES_PLANNED_OUTRIGHT:
+        if len(self.store.values) <= costs.ENTRIES_PLANNED_OUTRIGHT:
             return self.plan("marginals", (), pattern).total_size
         relevant = self._relevant("marginals", (), pattern)
         return make_plan(self.problem, relevant, method=MinFill(), cards=self.cards(pattern.states)).total_size
