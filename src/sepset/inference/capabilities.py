@@ -18,8 +18,18 @@ from sepset.base.arraytypes import AnyArray, Floats
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, NotApplicable
 from sepset.inference.conflict import impossible, refuse_impossible
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, Workers
-from sepset.inference.method import AnswersQueries, AnswersRows, CountsRows, Prepared, TakesValues, can, dense
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowModes, Workers
+from sepset.inference.method import (
+    AnswersQueries,
+    AnswersRows,
+    CompletesRows,
+    CountsRows,
+    Maximizes,
+    Prepared,
+    TakesValues,
+    can,
+    dense,
+)
 from sepset.inference.values import Values, checked_values, replaced
 from sepset.variables.evidence import Evidence
 
@@ -73,6 +83,32 @@ def _one_row(
         return answer.log_partition, lambda v: np.asarray(dense(answer.distribution).values)
     reader, log_partition = prepared.marginals(evidence)
     return log_partition, lambda v: np.asarray(dense(reader(v)).values)
+
+
+def complete_rows(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> RowModes:
+    """The most probable values of every visible variable given each row, all others summed out; rows count once."""
+    different, which = rows.distinct()
+    if can(prepared, CompletesRows):
+        found = prepared.complete_rows(different, workers)
+    else:
+        found = modes_row_by_row(prepared, different, workers)
+    return found if len(different) == len(rows) else RowModes(found.codes[which], found.log_value[which])
+
+
+def modes_row_by_row(prepared: Maximizes, rows: EvidenceRows, workers: Workers) -> RowModes:
+    """The same, one question after the other; findings are masks, so that one plan serves every row."""
+    problem = prepared.problem
+    over, cards = range(problem.num_visible), problem.variables.cards.tolist()
+    codes, log_value = np.zeros((len(rows), len(over)), np.int64), np.full(len(rows), -np.inf)
+    for row in range(len(rows)):
+        found = rows.evidence(row).codes
+        masks = {v: np.eye(cards[v])[found[v]] if v in found else np.ones(cards[v]) for v in over}
+        best = prepared.best(Evidence({}, masks), over)
+        log_value[row] = best.log_value
+        if best.log_value > -np.inf:
+            codes[row] = [int(best.values[v]) for v in over]
+        workers.report(row + 1, len(rows))
+    return RowModes(codes, log_value)
 
 
 def factor_marginals(prepared: Prepared, evidence: Evidence) -> tuple[Floats, ...]:

@@ -39,6 +39,18 @@ class RowCounts(NamedTuple):
     log_partition: Floats
 
 
+class RowModes(NamedTuple):
+    """The most probable values of every visible variable in each row, and the logarithm of their unnormalized value.
+
+    Attributes:
+        codes: one column per visible variable, what the row observes included.
+        log_value: -inf where a row is impossible; its codes then mean nothing.
+    """
+
+    codes: Ints
+    log_value: Floats
+
+
 @dataclass(frozen=True)
 class Workers:
     """How many rows are run.

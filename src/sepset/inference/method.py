@@ -1,8 +1,8 @@
 """The shape of direct methods: prepare once, ask many times. Variables travel as positions.
 
 `Prepared` is what every method answers. What some can do beyond that is a named capability: `ReadsAll`, `TakesValues`,
-`AnswersRows`, `CountsRows` and `Calibrates`. Callers ask by `can(prepared, capability)`, or use the functions of
-`inference.capabilities`, which do the same by plain questions where a method lacks it.
+`AnswersRows`, `CountsRows`, `CompletesRows` and `Calibrates`. Callers ask by `can(prepared, capability)`, or use the
+functions of `inference.capabilities`, which do the same by plain questions where a method lacks it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.table import Table
 from sepset.graphs.clusters import CliqueTree
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, Workers
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowModes, Workers
 from sepset.inference.plan import JointPlan, Plan
 from sepset.inference.result import Answers, Guarantee, Guarantees
 from sepset.inference.values import Values
@@ -91,16 +91,24 @@ class AnswersQueries(Protocol):
         """The logarithm of the total weight consistent with the evidence."""
 
 
+class Maximizes(Protocol):
+    """What is bound to a problem and finds most probable values."""
+
+    @property
+    def problem(self) -> Problem:
+        """The problem it answers questions about."""
+
+    def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
+        """The most probable values of `over`, all other variables summed out."""
+
+
 @runtime_checkable
-class Prepared(AnswersQueries, Protocol):
+class Prepared(AnswersQueries, Maximizes, Protocol):
     """A method bound to a problem."""
 
     @property
     def method(self) -> Method:
         """The settings it was made with."""
-
-    def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
-        """The most probable values of `over`, all other variables summed out."""
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable."""
@@ -211,6 +219,19 @@ class CountsRows(Protocol):
 
         Args:
             weights: one per row.
+        """
+
+
+@runtime_checkable
+class CompletesRows(Protocol):
+    """A prepared method that completes many rows of evidence at once: hard-assignment EM, imputation."""
+
+    def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowModes:
+        r"""For every row the values $\arg\max_{\mathbf h} P(\mathbf h, \mathbf o)$ of what it does not observe.
+
+        Variables that the problem has beyond the model's own are summed out, not maximized. A row's completion depends
+        neither on the other rows nor on the number of threads; ties are broken by the elimination order, in which the
+        first state of the variable eliminated last wins. All variables are discrete.
         """
 
 

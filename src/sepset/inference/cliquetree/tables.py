@@ -10,11 +10,12 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.lazy import lazy
 from sepset.factors.table import Table
+from sepset.inference.capabilities import modes_row_by_row
 from sepset.inference.compiled.domains import Zeros
 from sepset.inference.compiled.engine import TableEngine
 from sepset.inference.compiled.planner import Settings
 from sepset.inference.conflict import impossible
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, Workers
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowModes, Workers
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.exact.tree import PreparedTree
 from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
@@ -111,6 +112,15 @@ class PreparedTables:
         """The weighted sums of the factor marginals given each row, and each row's log partition."""
         totals, log_partition = self.rows.summed(rows, weights, workers)
         return RowCounts(self.tables.store.split(self.problem, totals), log_partition)
+
+    def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowModes:
+        """The most probable values of the model's variables in every row; row by row where others are summed out."""
+        if self.problem.num_visible < len(self.problem.variables):
+            return modes_row_by_row(self, rows, workers)
+        found, left = self.rows.modes(rows, workers)
+        if len(left):
+            found.codes[left], found.log_value[left] = modes_row_by_row(self, rows.take(left), workers)
+        return found
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:
         """Clique and sepset beliefs as factors, for those who want to look at them."""

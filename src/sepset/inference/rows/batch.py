@@ -18,8 +18,9 @@ from sepset.base.threads import in_order, num_threads
 from sepset.inference.capabilities import row_by_row
 from sepset.inference.compiled import costs
 from sepset.inference.compiled.engine import TableEngine
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, Workers
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowModes, Workers
 from sepset.inference.rows.compiler import RowCompiler
+from sepset.inference.rows.modes import LoadedModes
 from sepset.inference.rows.program import LoadedRows, RowProgram
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
@@ -76,6 +77,20 @@ class RowTables:
                 if log_partition[row] > -np.inf:
                     totals += weight[row] * _marginals_of(self._tables, evidence)
         return totals, log_partition
+
+    def modes(self, rows: EvidenceRows, workers: Workers) -> tuple[RowModes, Ints]:
+        """The most probable codes of all variables in every row, and the rows for which that takes logarithms."""
+        codes = np.zeros((len(rows), len(self._tables.problem.variables)), np.int64)
+        log_value, wide = np.full(len(rows), -np.inf), np.ones(len(rows), np.uint8)
+        program = self.compiler.modes(rows.positions)
+        loaded = None if program is None else LoadedModes.of(program, self._tables.store)
+        if loaded is not None and loaded.rows.is_safe:
+            parts = list(_chunks_of(loaded.modes.program, np.arange(len(rows)), counted=False))
+            tasks = (partial(loaded.run, rows.codes[_span(part)]) for part in parts)
+            for part, found in zip(parts, in_order(tasks, num_threads(workers.threads)), strict=True):
+                codes[part], log_value[part], wide[part] = found
+                workers.report(int(part[-1]) + 1, len(rows))
+        return RowModes(codes, log_value), np.flatnonzero(wide)
 
     def _chunks(
         self, rows: EvidenceRows, targets: tuple[int, ...], weights: Floats | None, workers: Workers

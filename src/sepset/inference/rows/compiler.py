@@ -5,9 +5,10 @@ from __future__ import annotations
 from sepset.base.cache import Cache
 from sepset.errors import TooLarge
 from sepset.inference.compiled import costs
-from sepset.inference.compiled.planner import Planner, Positions
+from sepset.inference.compiled.planner import Pattern, Planner, Positions
 from sepset.inference.compiled.question import Question, compile_question
 from sepset.inference.plan import make_plan
+from sepset.inference.rows.modes import ModeProgram, mode_program
 from sepset.inference.rows.program import RowProgram, row_program
 
 
@@ -21,6 +22,7 @@ class RowCompiler:
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
         self._programs: Cache[RowProgram | None] = Cache(128)
+        self._modes: Cache[ModeProgram | None] = Cache(16)
 
     def program(
         self, columns: Positions, targets: Positions, *, counted: bool = False, observed: Positions = ()
@@ -36,6 +38,29 @@ class RowCompiler:
         """
         key = columns, targets, counted, observed
         return self._programs.get(key, lambda: self._compiled(columns, targets, counted, observed))
+
+    def modes(self, columns: Positions) -> ModeProgram | None:
+        """The program that completes rows of codes, findings on the columns as masks; None where it is too large.
+
+        It has the elimination order of all marginals without findings, which decides between equal maxima.
+        """
+        return self._modes.get(columns, lambda: self._compiled_modes(columns))
+
+    def _compiled_modes(self, columns: Positions) -> ModeProgram | None:
+        planner = self._planner
+        try:
+            question = compile_question(
+                planner.layout(None),
+                planner.plan("mode", (), Pattern((), (), None)),
+                cards=planner.cards(None),
+                observed=(),
+                touched=columns,
+                maximize=True,
+                memory=planner.settings.memory // costs.LANES[-1],
+            )
+        except TooLarge:
+            return None
+        return mode_program(row_program(question, columns))
 
     def _compiled(
         self, columns: Positions, targets: Positions, counted: bool, observed: Positions

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -185,13 +186,19 @@ class LoadedRows:
         totals = np.zeros(len(self.store.values) if len(p.counted) else 0)
         wide = np.zeros(len(codes), dtype=np.uint8)
         columns = np.ascontiguousarray(codes.T)
-        workspace, exponents = self._idle.pop() if self._idle else self._fresh()
-        batches.run_rows(
-            workspace, p.ops, p.groups, self.checks, exponents, self.store.values, columns, p.likelihoods, p.moving,
-            p.copies, p.fixed, p.roots, p.reads, p.counted, weights, log_partition, out, totals, wide, cancel,
-        )  # fmt: skip
-        self._idle.append((workspace, exponents))
+        with self.workspace() as (workspace, exponents):
+            batches.run_rows(
+                workspace, p.ops, p.groups, self.checks, exponents, self.store.values, columns, p.likelihoods, p.moving,
+                p.copies, p.fixed, p.roots, p.reads, p.counted, weights, log_partition, out, totals, wide, cancel,
+            )  # fmt: skip
         return log_partition, out, totals, wide
+
+    @contextmanager
+    def workspace(self) -> Iterator[tuple[Floats, Ints]]:
+        """A workspace and the powers of two of its tensors, there for the next run afterwards."""
+        space = self._idle.pop() if self._idle else self._fresh()
+        yield space
+        self._idle.append(space)
 
     def _fresh(self) -> tuple[Floats, Ints]:
         """A workspace with the shared tensors in place."""
@@ -213,7 +220,7 @@ def _shared_run(program: RowProgram, store: FactorStore) -> tuple[Floats, Ints, 
     codes = np.zeros(len(question.observed), dtype=np.int64)
     ops = np.ascontiguousarray(own.ops[~program.varies[own.ops[:, kernels.TENSOR_D]]])
     copied = own.rows, own.copies, own.fixed, codes, codes, space.dirty
-    rest = ops, own.groups, space.exponents, space.flags, False, NEVER, NO_READS, NO_READS, NOTHING
+    rest = ops, own.groups, space.exponents, space.flags, question.maximize, NEVER, NO_READS, NO_READS, NOTHING
     kernels.run(space.values, store.values, *copied, *rest)
     return space.values, space.exponents, bool(space.flags[0])
 
