@@ -12,6 +12,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, Floats, Int32s, Ints
 from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset, side_by_side
+from sepset.data.duplicates import group_words
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
@@ -156,9 +157,4 @@ def distinct_rows(matrix: Int32s, *, only_missing: bool = False) -> tuple[Ints, 
         few = matrix[_drawn(num_rows, min(SAMPLE, 4 * math.isqrt(num_rows)))]
         if len(distinct_rows(few, only_missing=only_missing)[0]) == len(few):
             return np.arange(num_rows), np.arange(num_rows)
-    from sepset.kernels.rows import batches
-
-    first, which = np.empty(num_rows, dtype=np.int64), np.empty(num_rows, dtype=np.int64)
-    table = np.full(1 << (2 * num_rows + 2).bit_length(), -1, dtype=np.int64)
-    num = batches.distinct(np.ascontiguousarray(matrix), only_missing, first, which, table)
-    return first[:num], which
+    return group_words(matrix, only_missing=only_missing, few=False)

@@ -18,6 +18,7 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.cache import Cache
+from sepset.data.duplicates import group_words
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import check_size
 from sepset.factors.table import Table
@@ -309,10 +310,8 @@ class PreparedConditioning:
 
 def _distinct(rows: Ints) -> tuple[Ints, Ints]:
     """The distinct rows, and for each row which of them it is."""
-    if not rows.shape[1]:
-        return rows[:1], np.zeros(len(rows), np.int64)
-    found, group = np.unique(rows, axis=0, return_inverse=True)
-    return found, group.reshape(-1)
+    first, group = group_words(rows)
+    return rows[first], group
 
 
 def _reduce(logs: Floats, maximize: bool) -> float:
