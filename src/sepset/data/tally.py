@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
+from sepset.base.arraytypes import AnyArray, AnyInts, Bytes, Floats, Ints
+from sepset.base.tasks import in_order
+from sepset.base.threads import num_threads
 from sepset.data.dataset import Dataset
-from sepset.errors import ScopeError
 from sepset.variables.variable import Discrete
 
 _SCRATCH = 1 << 20  # bytes of codes laid side by side: they stay in the second cache
@@ -64,7 +64,7 @@ def tally(
     r"""The (weighted) counts of each scope, flat in C order; rows that miss a cell of a scope are not in its count.
 
     Args:
-        threads: the scopes are shared out among them, so that no sum depends on their number; None for one a processor.
+        threads: the scopes are divided among them, so that no sum depends on their number; None for all processors.
 
     Cost: $O(M \sum_f |f|)$, one pass over the rows.
 
@@ -75,29 +75,24 @@ def tally(
     from sepset.kernels.data.counting import LANES
 
     lanes = LANES if sum(map(_size, scopes)) <= _LANED else 1
-    workers = min(_num_threads(threads), len(scopes))
+    workers = min(num_threads(threads), len(scopes))
     if not scopes:
         return []
     if workers == 1:
         return _tally(dataset, scopes, weights, lanes)
-    with ThreadPoolExecutor(workers, thread_name_prefix="sepset") as pool:
-        parts = [pool.submit(_tally, dataset, scopes[first::workers], weights, lanes) for first in range(workers)]
-        found: list[Any] = [None] * len(scopes)
-        for first, part in enumerate(parts):
-            found[first::workers] = part.result()
+    tasks = [partial(_tally, dataset, scopes[first::workers], weights, lanes) for first in range(workers)]
+    found: list[Any] = [None] * len(scopes)
+    for first, part in enumerate(in_order(tasks, workers)):
+        found[first::workers] = part
     return found
 
 
-def _num_threads(threads: int | None) -> int:
-    if threads is None:
-        return os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise ScopeError(f"threads is a whole number of at least 1, or None for all processors; found {threads!r}.")
-    return threads
-
-
 def _tally(
-    dataset: Dataset, scopes: Sequence[tuple[Discrete, ...]], weights: Floats | None, lanes: int
+    dataset: Dataset,
+    scopes: Sequence[tuple[Discrete, ...]],
+    weights: Floats | None,
+    lanes: int,
+    cancel: Bytes | None = None,
 ) -> list[Floats]:
     from sepset.kernels.data.counting import TILE, count_rows, weigh_rows
 
@@ -106,6 +101,8 @@ def _tally(
     counts: AnyArray = np.zeros((lanes, layout.num_cells + 1), np.int64 if weights is None else np.float64)
     where = layout.ptr, layout.places, layout.strides, layout.offsets
     for start in range(0, dataset.num_rows, scratch.shape[1]):
+        if cancel is not None and cancel[0]:
+            break
         size, is_complete = _gather(layout.columns, start, scratch)
         if weights is None:
             count_rows(scratch, size, is_complete, *where, counts)

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats
-from sepset.base.threads import SINGLE_BLAS, interruptible
+from sepset.base.blas import SINGLE_BLAS
+from sepset.base.tasks import interruptible
 from sepset.inference.compiled import costs
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.run import TensorRun

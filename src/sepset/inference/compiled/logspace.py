@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats
-from sepset.base.threads import interruptible
+from sepset.base.tasks import interruptible
 from sepset.inference.compiled import costs
 from sepset.inference.compiled.dense import NEVER, NO_READS, NOTHING
 from sepset.inference.compiled.question import Question

@@ -14,7 +14,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.cache import Cache
-from sepset.base.threads import in_order, num_threads
+from sepset.base.tasks import in_order
+from sepset.base.threads import num_threads
 from sepset.inference.capabilities import row_by_row
 from sepset.inference.compiled import costs
 from sepset.inference.compiled.engine import TableEngine
