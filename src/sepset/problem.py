@@ -8,6 +8,7 @@ are identified by position.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Int32s, Ints
+from sepset.base.cache import Kept
 from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
 from sepset.factors.algebra import Factor
@@ -100,10 +102,11 @@ class Problem:
         if self.num_visible < 0:
             fill(self, num_visible=len(self.variables))
 
-    @lazy
-    def kept(self) -> dict[Any, Any]:
-        """Whatever was prepared for this problem and may be asked for again; it is not copied or saved with it."""
-        return {}
+    @property
+    def kept(self) -> Kept:
+        """What was prepared for this problem and may be asked for again; it is not copied or saved with it."""
+        found: Kept | None = self.__dict__.get("_kept")
+        return self.__dict__.setdefault("_kept", Kept()) if found is None else found
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: self.__dict__[f.name] for f in fields(self)}
@@ -153,6 +156,13 @@ class Problem:
         start = np.concatenate([[0], *lengths]).cumsum().astype(np.int64)
         members = [b.scopes.reshape(-1) for b in self.blocks]
         return start, np.concatenate(members).astype(np.int64) if members else np.zeros(0, np.int64)
+
+    @lazy
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """For each factor the number of states of each variable of its scope; 0 for continuous ones."""
+        start, members = self.scopes
+        cards = self.variables.cards[members].tolist()
+        return tuple(tuple(cards[i:j]) for i, j in itertools.pairwise(start.tolist()))
 
     def scope(self, number: int) -> tuple[int, ...]:
         """The variable positions of one factor."""
@@ -222,8 +232,12 @@ class Problem:
     @lazy
     def _ungrouped_variables(self) -> Ints:
         """The variables of factors that belong to no conditional: their parts are never barren."""
-        start, members = self.scopes
-        return np.unique(members[np.repeat(self._families[2] < 0, np.diff(start))])
+        return np.unique(self.scopes[1][np.repeat(self._families[2] < 0, self._arities)])
+
+    @lazy
+    def _arities(self) -> Ints:
+        """How many variables each factor has."""
+        return np.diff(self.scopes[0])
 
     def _connected(self, kept: Bools, targets: Ints, observed: Ints) -> Bools:
         """The kept factors in the same component as a target once observed variables are removed."""
@@ -242,8 +256,7 @@ class Problem:
 
     def _read(self, kept: Bools, targets: Ints, observed: Ints) -> Relevant:
         used = np.zeros(len(self.variables), bool)
-        start, members = self.scopes
-        used[members[np.repeat(kept, np.diff(start))]] = True
+        used[self.scopes[1][np.repeat(kept, self._arities)]] = True
         used[targets] = True
         used[observed] = False
         return Relevant(np.flatnonzero(kept), np.flatnonzero(used))

@@ -8,17 +8,17 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.factors.algebra import Columns
-from sepset.inference.rows.batch import refuse_impossible
-from sepset.inference.rows.evidencerows import Findings
-from sepset.inference.rows.modes import row_modes
+from sepset.inference.capabilities import complete_rows
+from sepset.inference.conflict import refuse_impossible
+from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.models.bayesnet import BayesNet
 
 if TYPE_CHECKING:
-    from sepset.inference.compiled.engine import PreparedTables
+    from sepset.inference.method import Prepared
 
 
 def completed(
-    engine: PreparedTables, rows: Findings, model: BayesNet, places: Ints | None = None
+    engine: Prepared, rows: EvidenceRows, model: BayesNet, places: Ints | None = None
 ) -> tuple[Columns, Floats]:
     r"""The rows with $\arg\max_{\mathbf h} P(\mathbf h \mid \mathbf o)$ in their holes, and their log probabilities.
 
@@ -35,7 +35,7 @@ def completed(
     codes[:, list(rows.positions)] = rows.codes
     holes = np.flatnonzero((codes < 0).any(axis=1))
     log = np.zeros(len(rows))
-    codes[holes], log[holes] = row_modes(engine, codes[holes])
+    codes[holes], log[holes] = complete_rows(engine, rows.take(holes), Workers())
     codes[log == -np.inf] = 0  # such completions mean nothing
     columns: Columns = {v: codes[:, i] for i, v in enumerate(model.variables)}
     found = np.sum(

@@ -21,13 +21,11 @@ from sepset.cpds.discrete import draw
 from sepset.data.missingness import members
 from sepset.errors import ImpossibleEvidence
 from sepset.factors.moments import Gaussian, square_roots
-from sepset.inference.compiled.engine import PreparedTables
-from sepset.inference.diagnosis.conflict import impossible
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.capabilities import answer_rows, complete_rows
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.conflict import impossible
+from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.method import Prepared
-from sepset.inference.rows.evidencerows import Findings
-from sepset.inference.rows.modes import row_modes
-from sepset.inference.rows.rowwise import Workers, answer_rows
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
@@ -53,11 +51,11 @@ class Cells:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def findings(self, rows: Ints) -> Findings:
+    def findings(self, rows: Ints) -> EvidenceRows:
         """The findings of some rows; columns that are missing in all of them are left out."""
         codes, reals = self.codes[rows], self.reals[rows]
         seen, found = (codes >= 0).any(axis=0), (~np.isnan(reals)).any(axis=0)
-        return Findings(
+        return EvidenceRows(
             tuple(np.array(self.discrete, int)[seen].tolist()),
             np.ascontiguousarray(codes[:, seen]),
             tuple(np.array(self.real, int)[found].tolist()),
@@ -119,15 +117,11 @@ def _by_maximum(prepared: Prepared, cells: Cells, wanted: Sequence[int]) -> None
     """Fill all rows by their most probable completions at once; rows with equal findings count once."""
     holes = [i for i, v in enumerate(cells.discrete) if v in wanted]
     rows = np.flatnonzero((cells.codes[:, holes] < 0).any(axis=1))
-    distinct, which = cells.findings(rows).distinct()
-    codes = np.full((len(distinct), len(cells.discrete)), -1, np.int64)
-    codes[:, [cells.discrete.index(v) for v in distinct.positions]] = distinct.codes
-    assert isinstance(prepared, PreparedTables)
-    best, logs = row_modes(prepared, codes)
-    _refuse_impossible(prepared, cells, rows[logs[which] == -np.inf])
+    best = complete_rows(prepared, cells.findings(rows), Workers())
+    _refuse_impossible(prepared, cells, rows[best.log_value == -np.inf])
     for column in holes:
         empty = cells.codes[rows, column] < 0
-        cells.codes[rows[empty], column] = best[which[empty], column]
+        cells.codes[rows[empty], column] = best.codes[empty, cells.discrete[column]]
 
 
 def _refuse_impossible(prepared: Prepared, cells: Cells, rows: Ints) -> None:

@@ -13,7 +13,7 @@ from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.suggestions import column_names
 from sepset.errors import DataError, ModelError, NotApplicable
-from sepset.inference.rows.rowwise import Workers
+from sepset.inference.evidencerows import Workers
 from sepset.learning.missing.filling import Cells, Kind, completed
 from sepset.learning.missing.mixedfilling import fill_mixed, is_mixed
 from sepset.learning.task import bind

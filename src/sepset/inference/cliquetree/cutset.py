@@ -15,18 +15,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.cache import Cache
 from sepset.base.text import listing
 from sepset.errors import TooLarge
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
 from sepset.graphs.elimination import EliminationOrder
 from sepset.graphs.ordering import OrderingMethod, Portfolio
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.exact.evidencefactors import observed_states
 from sepset.inference.exact.recursive import check_discrete
 from sepset.inference.method import Answer, Best, check_settings, dense
-from sepset.inference.plan import BYTES, Plan, PlanCache, make_plan, readable
-from sepset.inference.result import Guarantee, Guarantees
+from sepset.inference.plan import BYTES, Plan, make_plan, readable
+from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem, Relevant
 from sepset.variables.evidence import Evidence
 
@@ -100,7 +101,7 @@ class CutsetConditioning:
 
     def promises(self, problem: Problem) -> Guarantees:
         """Everything exact."""
-        return dict.fromkeys(("log_partition", "marginals", "moments", "assignment"), Guarantee.EXACT)
+        return EVERYTHING_EXACT
 
 
 def choose_cutset(
@@ -149,7 +150,7 @@ class PreparedCutset:
     def __init__(self, problem: Problem, method: CutsetConditioning) -> None:
         self.problem = problem
         self.method = method
-        self._plans: PlanCache[CutsetPlan] = PlanCache()
+        self._plans: Cache[CutsetPlan] = Cache()
         # Cases are planned to fit; the engine's own figure also counts the factors.
         self._cases_engine = CliqueTree(method.order, 2**62).prepare(problem)
 
