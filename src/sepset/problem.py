@@ -7,7 +7,7 @@ A method knows problems, never model classes. Factors are numbered through the b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,6 +16,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyInts, Bools, Int32s, Ints
 from sepset.base.lazy import lazy
 from sepset.factors.algebra import Factor
+from sepset.factors.regression import Regression
 from sepset.variables.universe import Variables
 
 if TYPE_CHECKING:
@@ -129,6 +130,20 @@ class Problem:
     def factors(self, numbers: Iterable[int] | None = None) -> Iterator[Factor]:
         """The factors with these numbers, or all."""
         return (self.factor(i) for i in (range(self.num_factors) if numbers is None else numbers))
+
+    @lazy
+    def regressions(self) -> Mapping[int, Regression]:
+        """The regression of each real variable whose conditional is one factor in moment form, by its position.
+
+        >>> from sepset.factors.block import Single
+        >>> from sepset.variables.variable import Real
+        >>> noise = Regression(Real("x"), 1.0, None, 4.0)
+        >>> Problem(Variables([Real("x")]), (Single(noise, [0]),), (ConditionalGroup(0, (), (0,)),)).regressions
+        {0: Regression(x)}
+        """
+        single = [g for g in self.conditionals if len(g.factors) == 1 and not self.variables[g.child].is_discrete]
+        stated = [(group.child, self.factor(group.factors[0])) for group in single]
+        return {child: factor for child, factor in stated if isinstance(factor, Regression)}
 
     @lazy
     def incidence(self) -> sparse.csr_array:
