@@ -7,6 +7,7 @@ A method knows problems, never model classes. Factors are numbered through the b
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol
@@ -166,6 +167,13 @@ class Problem:
         start = np.concatenate([[0], *lengths]).cumsum().astype(np.int64)
         members = [b.scopes.reshape(-1) for b in self.blocks]
         return start, np.concatenate(members).astype(np.int64) if members else np.zeros(0, np.int64)
+
+    @lazy
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """For each factor the number of states of each variable of its scope; 0 for continuous ones."""
+        start, members = self.scopes
+        cards = self.variables.cards[members].tolist()
+        return tuple(tuple(cards[i:j]) for i, j in itertools.pairwise(start.tolist()))
 
     def scope(self, number: int) -> tuple[int, ...]:
         """The variable positions of one factor."""

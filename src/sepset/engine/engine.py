@@ -34,18 +34,17 @@ from sepset.factors.algebra import Factor
 from sepset.factors.draws import generator
 from sepset.factors.moments import Gaussian
 from sepset.factors.table import Table
+from sepset.inference.capabilities import answer_rows
 from sepset.inference.compiled.engine import PreparedTables
 from sepset.inference.compiled.gradients import Derivatives
-from sepset.inference.diagnosis.conflict import impossible
+from sepset.inference.conflict import impossible
 from sepset.inference.diagnosis.retraction import RetractionTree, retracted
 from sepset.inference.diagnosis.soft import resolve_soft
+from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.map.kbest import k_best
-from sepset.inference.method import Answer, Best, Method, dense
-from sepset.inference.plan import Plan, PlanCache
+from sepset.inference.method import Answer, Best, Calibrates, Method, dense
+from sepset.inference.plan import JointPlan, Plan, PlanCache
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
-from sepset.inference.rows.evidencerows import Findings
-from sepset.inference.rows.rowwise import Workers, answer_rows
-from sepset.inference.treequery.joints import JointPlan
 from sepset.models.model import MODEL_MEMBERS, Model, NamedModel, offers
 from sepset.variables.evidence import Evidence, Given, resolve
 from sepset.variables.variable import Discrete, State, VariableLike, Vector
@@ -202,7 +201,7 @@ class Engine:
         return Prediction(asked, log_probability, probabilities, source, method=self.method, guarantees=self._promises)
 
     def _rows(
-        self, findings: Findings, targets: Sequence[int], threads: int | None, progress: bool | None
+        self, findings: EvidenceRows, targets: Sequence[int], threads: int | None, progress: bool | None
     ) -> tuple[Floats, dict[int, Floats]]:
         """Log probabilities of rows, and the targets' posteriors in each."""
         with Bar(progress) as bar:
@@ -304,12 +303,13 @@ class Engine:
         """
         evidence = self._evidence(given)
         positions = [v for v in self._positions(targets) if v not in set(evidence.observed)]
-        if not isinstance(self.prepared, PreparedTables):
+        prepared = self.prepared
+        if not isinstance(prepared, Calibrates) or not prepared.problem.variables.all_discrete:
             raise NotApplicable(
                 "Joints are planned on the clique tree of a discrete model; "
                 f"{type(self.method).__name__} has none here. Use plan(...) for what a query costs."
             )
-        return self.prepared.joint_plan(positions, evidence)
+        return prepared.joint_plan(positions, evidence, prepared.calibrate(evidence))
 
     def observe(self, given: Given) -> Observed:
         """The engine with these findings: an immutable view, calibrated when first asked, that can be observed further.
@@ -327,14 +327,13 @@ class Engine:
         Reference: El-Hay (2001), chapter 4, for joints across cliques; the sweep over all pairs extends it.
         """
         evidence = self._evidence(given)
-        sweep = getattr(self.prepared, "pairwise_marginals", None)
-        if sweep is None:
+        if not isinstance(self.prepared, Calibrates):
             raise NotApplicable(
                 f"All pairs come from a calibrated tree; {type(self.method).__name__} has none. Use CliqueTree."
             )
         singles = self.marginals(given)
         names = frozenset(self.model.variables[v].name for v in evidence.observed)
-        return Pairs(sweep(evidence), singles, names)
+        return Pairs(self.prepared.pairwise_marginals(evidence), singles, names)
 
     def retracted_marginals(self, given: Given) -> Marginals:
         r"""For every finding, $P(X \mid \mathbf e_{-X})$: its variable given all the *other* findings.

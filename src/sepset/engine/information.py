@@ -13,7 +13,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated
 from sepset.errors import NotApplicable, ScopeError, listing, nearest
 from sepset.factors.table import Table
-from sepset.inference.diagnosis.conflict import impossible
+from sepset.inference.conflict import impossible
 from sepset.inference.method import dense
 from sepset.inference.result import Answers, Result
 from sepset.variables.evidence import Evidence, Given

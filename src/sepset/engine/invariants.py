@@ -13,7 +13,7 @@ from sepset.errors import BrokenInvariant, ModelError
 from sepset.factors.algebra import Factor
 from sepset.factors.draws import generator
 from sepset.inference.compiled.gradients import Derivatives
-from sepset.inference.diagnosis.conflict import impossible
+from sepset.inference.conflict import impossible
 from sepset.inference.exact.cliquetree import CliqueTree, PreparedCliqueTree
 from sepset.inference.exact.messages import Calibration, project, tree_factors
 from sepset.inference.method import dense

@@ -21,7 +21,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Shown, Tabulated
 from sepset.errors import NotApplicable, ScopeError
 from sepset.inference.compiled.gradients import Gradient
-from sepset.inference.diagnosis.conflict import impossible
+from sepset.inference.conflict import impossible
 from sepset.inference.method import dense
 from sepset.inference.result import Result
 from sepset.problem import Problem

@@ -1,4 +1,9 @@
-"""The shape of direct methods: prepare once, ask many times. Variables travel as positions."""
+"""The shape of direct methods: prepare once, ask many times. Variables travel as positions.
+
+`Prepared` is what every method answers. What some can do beyond that is a named capability: `TakesValues`,
+`AnswersRows`, `CountsRows` and `Calibrates`. Callers ask for it by `isinstance`, or use the functions of
+`inference.capabilities`, which do the same by plain questions where a method lacks it.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,18 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray
+from sepset.base.arraytypes import AnyArray, Floats
 from sepset.errors import NotApplicable
+from sepset.factors.algebra import Factor
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.table import Table
-from sepset.inference.plan import Plan
-from sepset.inference.result import Guarantee, Guarantees
+from sepset.graphs.clusters import CliqueTree
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, Workers
+from sepset.inference.plan import JointPlan, Plan
+from sepset.inference.result import Answers, Guarantee, Guarantees
+from sepset.inference.values import Values
 from sepset.problem import Problem
+from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
 
 
@@ -98,3 +108,105 @@ class Method(Protocol):
 
     def promises(self, problem: Problem) -> Guarantees:
         """What its answers about this problem guarantee."""
+
+
+@runtime_checkable
+class TakesValues(Prepared, Protocol):
+    """A prepared method that keeps its plans when only the numbers of the factors change: EM, gradients."""
+
+    def with_values(self, values: Values) -> TakesValues:
+        """The same method prepared for the same structure with new numbers; this one stays as it is.
+
+        Conditionals must stay conditionals, since plans leave out what sums to one; others are refused, and so are
+        arrays that do not fit. What the new one answers is what a method prepared for the new problem would.
+
+        Args:
+            values: one array per factor over its scope; a mapping from factor number keeps the factors it leaves out.
+        """
+
+
+@runtime_checkable
+class AnswersRows(Prepared, Protocol):
+    """A prepared method that takes many rows of evidence at once: prediction, imputation, evaluation."""
+
+    def answer_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
+        """The log partition of every row, and in each the posterior of every target.
+
+        What each row gets is what `log_partition` and `query` answer for its evidence, up to rounding; it depends
+        neither on the other rows nor on the number of threads. Impossible rows have -inf, and NaN for posteriors.
+
+        Args:
+            rows: the evidence; rows may repeat.
+            targets: discrete variables; a row may observe them.
+        """
+
+
+@runtime_checkable
+class CountsRows(Prepared, Protocol):
+    r"""A prepared method that knows the marginal over each factor's scope: expected counts, and the gradient
+
+    $$\frac{\partial \log Z}{\partial \log \phi(\mathbf u)} = P(\mathbf u \mid \mathbf e).$$
+    """
+
+    def factor_marginals(self, evidence: Evidence) -> tuple[Floats, ...]:
+        """One array per factor with an axis per variable of its scope, observed variables as point masses.
+
+        Impossible evidence raises `ImpossibleEvidence`.
+        """
+
+    def summed_marginals(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:
+        """The weighted sum over the rows of their factor marginals, and the log partition of every row.
+
+        Impossible rows have -inf and count nothing. The sums do not depend on the number of threads. Rows that repeat
+        are answered again: make them distinct once, where many sets of numbers meet the same rows.
+
+        Args:
+            weights: one per row.
+        """
+
+
+class Calibrated(Protocol):
+    r"""A calibrated tree: $\prod_i \beta_i / \prod_{ij} \mu_{ij}$ is the distribution it started from."""
+
+    @property
+    def tree(self) -> CliqueTree:
+        """The cliques and their sepsets."""
+
+    @property
+    def beliefs(self) -> Sequence[Factor]:
+        """One factor per clique, proportional to its marginal."""
+
+    @property
+    def sepset_beliefs(self) -> Sequence[Factor]:
+        """One factor per edge, in the order of `tree.edges`."""
+
+    @property
+    def log_partition(self) -> float:
+        """The logarithm of the total."""
+
+    @property
+    def semiring(self) -> Semiring:
+        """What sums meant."""
+
+    def marginal(self, names: Sequence[str]) -> Any:
+        """The normalized marginal over names that one clique covers; None where no clique does."""
+
+
+@runtime_checkable
+class Calibrates(Prepared, Protocol):
+    """A prepared method with a clique tree over every unobserved variable, which is calibrated once and then read."""
+
+    def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:
+        """The calibrated tree; `MAX` gives max-marginals."""
+
+    def pairwise_marginals(self, evidence: Evidence) -> Answers[tuple[str, str], Table]:
+        """The joint of every pair of unobserved variables, all of them discrete, in one sweep over the tree.
+
+        Impossible evidence raises `ImpossibleEvidence`.
+        """
+
+    def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> Answer:
+        """What `query` answers, from the tree calibrated for this evidence or by an elimination, the cheaper way."""
+
+    def joint_plan(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> JointPlan:
+        """Which way `joint` takes, and what it costs."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -109,6 +109,33 @@ class Plan:
 
     def __rich__(self) -> str:
         return str(self)
+
+
+class JointPlan(Protocol):
+    """How a joint is answered where a calibrated tree is at hand, and what that costs."""
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The query."""
+
+    @property
+    def elimination(self) -> Plan:
+        """The plan of an elimination that does without the tree."""
+
+    @property
+    def route(self) -> Literal["clique", "merging", "elimination"]:
+        """The cheapest way: one clique covers the query, cliques merge, or the factors are eliminated."""
+
+    @property
+    def cost(self) -> int:
+        """The operations of the chosen way."""
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the largest table of the chosen way, while it is built."""
+
+    def check(self, limit: int) -> None:
+        """Refuse a plan whose largest step would need more than `limit` bytes."""
 
 
 def _figure(number: float) -> str:

@@ -12,9 +12,9 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.data.dataset import Dataset
 from sepset.data.suggestions import column_names
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, listing
+from sepset.inference.capabilities import answer_rows
+from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.exact.cliquetree import CliqueTree
-from sepset.inference.rows.evidencerows import Findings
-from sepset.inference.rows.rowwise import Workers, answer_rows
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 from sepset.variables.evidence import Evidence
@@ -174,12 +174,12 @@ class Predictor:
             raise ScopeError(f"{listing(both)} cannot be both target and given. Leave out one of them.")
         return found
 
-    def _given(self, data: object, targets: Sequence[Discrete], given: Names | None) -> Findings:
+    def _given(self, data: object, targets: Sequence[Discrete], given: Names | None) -> EvidenceRows:
         return self._findings(self.dataset(data), self.features(targets, given))
 
-    def _findings(self, rows: Dataset, over: Iterable[Discrete | Vector]) -> Findings:
+    def _findings(self, rows: Dataset, over: Iterable[Discrete | Vector]) -> EvidenceRows:
         wanted, everyone = set(over), self.model.variables
-        return Findings.of(rows, everyone, without=[i for i, v in enumerate(everyone) if v not in wanted])
+        return EvidenceRows.of(rows, everyone, without=[i for i, v in enumerate(everyone) if v not in wanted])
 
 
 def most_probable(probabilities: Floats) -> Ints:

@@ -10,7 +10,6 @@ import pytest
 import oracle
 import sepset as ss
 from sepset.inference.compiled.factormarginals import from_calibration
-from sepset.inference.compiled.values import split
 from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.variables.evidence import resolve
 from support.random_models import markov_net, random_evidence, table_net
@@ -31,7 +30,7 @@ def test_equal_enumerated_marginals(seed):
         return
     found = prepared.factor_marginals(evidence)
     tree = from_calibration(prepared.calibrate(evidence), problem, prepared._store, evidence)
-    for number, (one, two) in enumerate(zip(found, split(problem, prepared._store, tree), strict=True)):
+    for number, (one, two) in enumerate(zip(found, prepared._store.split(problem, tree), strict=True)):
         names = [problem.variables[v].name for v in problem.scope(number)]
         expected = oracle.conditional(case.factors, case.cards, names, plain)
         np.testing.assert_allclose(one, expected, atol=CLOSE)

@@ -11,8 +11,8 @@ from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ImpossibleEvidence
+from sepset.inference.evidencerows import EvidenceRows
 from sepset.inference.exact.cliquetree import CliqueTree
-from sepset.inference.rows.evidencerows import Findings
 from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM, HardEM
 from sepset.learning.incomplete.hard import completed
@@ -25,7 +25,7 @@ from support.random_incomplete import completions, incomplete
 @settings(max_examples=30)
 def test_each_row_is_completed_by_its_most_probable_values(case):
     net, rows = case
-    columns, logs = completed(CliqueTree().prepare(net.problem()), Findings.of(rows, net.variables), net)
+    columns, logs = completed(CliqueTree().prepare(net.problem()), EvidenceRows.of(rows, net.variables), net)
     for i, row in enumerate(rows.rows()):
         assert_allclose(np.exp(logs[i]), max(p for _, p in completions(net, row)), rtol=1e-10)
         for variable in net.variables:
@@ -38,7 +38,7 @@ def test_impossible_rows_are_refused():
     net = BayesNet(TableCPD(a, [1.0, 0.0]), TableCPD(b, [0.5, 0.5]))
     rows = Dataset({"a": [1], "b": [None]}, [a, b])
     with pytest.raises(ImpossibleEvidence, match="probability zero"):
-        completed(CliqueTree().prepare(net.problem()), Findings.of(rows, net.variables), net)
+        completed(CliqueTree().prepare(net.problem()), EvidenceRows.of(rows, net.variables), net)
 
 
 def test_auxiliaries_are_summed_out_not_maximized():
@@ -47,7 +47,7 @@ def test_auxiliaries_are_summed_out_not_maximized():
     net = BayesNet(*(TableCPD(u, [0.6, 0.4]) for u in causes), NoisyOr(x, dict.fromkeys(causes, 0.7), leak=0.2))
     assert net.cpd("x").auxiliaries
     rows = Dataset({"x": [1, 0, None], "u0": [None, 1, None]}, net.variables, missing_columns="allow")
-    _, logs = completed(CliqueTree().prepare(net.problem()), Findings.of(rows, net.variables), net)
+    _, logs = completed(CliqueTree().prepare(net.problem()), EvidenceRows.of(rows, net.variables), net)
     for log, row in zip(logs, rows.rows(), strict=True):
         assert_allclose(np.exp(log), max(p for _, p in completions(net, row)), rtol=1e-10)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import oracle
 import sepset as ss
-from sepset.inference.rows.rowwise import Workers
+from sepset.inference.evidencerows import Workers
 from sepset.learning.missing.filling import Cells, completed
 from support.random_models import structured_net, table_net
 from support.strategies import plain_factors

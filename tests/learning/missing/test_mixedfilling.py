@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 import sepset as ss
-from sepset.inference.rows.rowwise import Workers
+from sepset.inference.evidencerows import Workers
 from sepset.learning.missing import mixedfilling
 from sepset.learning.missing.filling import Cells, completed
 from sepset.learning.missing.mixedfilling import fill_mixed, is_mixed

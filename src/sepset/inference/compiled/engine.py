@@ -9,13 +9,12 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.lazy import lazy
-from sepset.data.dataset import Dataset
 from sepset.factors.algebra import num_entries
 from sepset.factors.table import Table
 from sepset.graphs.ordering import MinFill, OrderingMethod
 from sepset.inference.compiled import domains as sparsestates
 from sepset.inference.compiled.domains import Domains, States
-from sepset.inference.compiled.factormarginals import ExpectedCounts, from_run
+from sepset.inference.compiled.factormarginals import from_run
 from sepset.inference.compiled.logspace import Finished, ask, ask_marginals, is_linear
 from sepset.inference.compiled.question import Question, compile_question
 from sepset.inference.compiled.readback import drawer, modes, read_back
@@ -23,16 +22,13 @@ from sepset.inference.compiled.sharedprogram import bundle
 from sepset.inference.compiled.store import FactorStore
 from sepset.inference.compiled.supports import SparseProgram
 from sepset.inference.compiled.targetgroups import WORTH, Ancestry, target_groups
-from sepset.inference.compiled.values import Values, split, with_values
-from sepset.inference.diagnosis.conflict import impossible
-from sepset.inference.exact.messages import Calibration
-from sepset.inference.method import Answer, Best, Method, Prepared
-from sepset.inference.plan import Plan, PlanCache, make_plan
+from sepset.inference.conflict import impossible
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, Workers
+from sepset.inference.method import Answer, Best, Calibrated, Calibrates, Method
+from sepset.inference.plan import JointPlan, Plan, PlanCache, make_plan
+from sepset.inference.result import Answers
 from sepset.inference.rows.batch import RowTables
-from sepset.inference.rows.evidencerows import Findings
-from sepset.inference.rows.rowwise import RowAnswers, Workers
-from sepset.inference.treequery.joints import JointPlan
-from sepset.inference.treequery.pairs import PairwiseMarginals
+from sepset.inference.values import Values, checked_values
 from sepset.problem import Problem, Relevant
 from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
@@ -70,22 +66,6 @@ class TreeSettings(Protocol):
         """What is made of the factors' zeros."""
 
 
-class PlainTree(Prepared, Protocol):
-    """The executor over the factor protocol, for what programs do not answer."""
-
-    def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibration:
-        """The calibrated tree."""
-
-    def pairwise_marginals(self, evidence: Evidence) -> PairwiseMarginals:
-        """The joint of every pair of unobserved variables."""
-
-    def joint_plan(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> JointPlan:
-        """How a calibrated tree answers a joint across cliques."""
-
-    def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> Answer:
-        """The joint of `targets`, in one clique or across several."""
-
-
 class Asked:
     """How all marginals are found for one observed set, and how often they were asked for.
 
@@ -106,7 +86,7 @@ class PreparedTables:
         self,
         problem: Problem,
         method: Any,
-        fallback: Callable[[Problem], PlainTree],
+        fallback: Callable[[Problem], Calibrates],
         store: FactorStore | None = None,
         questions: PlanCache[Any] | None = None,
         domains: Domains | None = None,
@@ -268,21 +248,21 @@ class PreparedTables:
         codes = self._ask(question, evidence, lambda run: read_back(run, num_rows, drawer(rng)))
         return _by_position(question, codes)
 
-    def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibration:
+    def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:
         """Clique and sepset beliefs as factors, for those who want to look at them."""
         return self._fallback.calibrate(evidence, semiring)
 
-    def pairwise_marginals(self, evidence: Evidence) -> PairwiseMarginals:
+    def pairwise_marginals(self, evidence: Evidence) -> Answers[tuple[str, str], Table]:
         """The joint of every pair of unobserved variables, in one sweep over a calibrated tree."""
         return self._fallback.pairwise_marginals(evidence)
 
-    def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> Answer:
+    def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> Answer:
         """The joint of `targets` from the tree calibrated for this evidence, in one clique or across several."""
         return self._fallback.joint(targets, evidence, calibration)
 
-    def joint_plan(self, targets: Sequence[int], evidence: Evidence) -> JointPlan:
+    def joint_plan(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> JointPlan:
         """How a tree calibrated for this evidence answers a joint, in one clique or across several."""
-        return self._fallback.joint_plan(targets, evidence, self._fallback.calibrate(evidence))
+        return self._fallback.joint_plan(targets, evidence, calibration)
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
         """What a query would cost; without targets, what all marginals do."""
@@ -298,7 +278,7 @@ class PreparedTables:
 
         Conditionals must stay conditionals: plans leave out what sums to one.
         """
-        problem, store = with_values(self.problem, self._store, values)
+        problem, store = self._store.with_values(self.problem, checked_values(self.problem, values))
         domains = self._domains
         keeps = domains is None or domains.hold(store)
         return PreparedTables(
@@ -307,7 +287,7 @@ class PreparedTables:
 
     def factor_marginals(self, evidence: Evidence) -> tuple[Floats, ...]:
         r"""The marginal over every factor's scope: the gradient $\partial \log Z / \partial \log \phi$."""
-        return split(self.problem, self._store, self._factor_marginals(evidence))
+        return self._store.split(self.problem, self._factor_marginals(evidence))
 
     def _factor_marginals(self, evidence: Evidence) -> Floats:
         question = self._question("factors", evidence)
@@ -321,32 +301,14 @@ class PreparedTables:
             raise impossible(self, evidence)
         return found if question.states is None else question.states.entries(found)
 
-    def answer_rows(self, findings: Findings, targets: Sequence[int], workers: Workers) -> RowAnswers:
+    def answer_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
         """The posterior of each target and the log partition, for every row of findings."""
-        return self._rows.answers(findings, targets, workers)
+        return self._rows.answers(rows, targets, workers)
 
-    def expected_counts(
-        self, dataset: Dataset, *, weights: AnyArray | None = None, threads: int | None = None
-    ) -> ExpectedCounts:
-        """The sum over rows of the factor marginals given each row, missing cells unobserved.
-
-        Args:
-            weights: one a row; all one by default.
-            threads: how many; the counts do not depend on it.
-
-        Reference: Koller & Friedman, section 19.2.2.
-        """
-        return self._rows.expected_counts(dataset, weights, Workers(threads))
-
-    def summed_marginals(
-        self, rows: Findings, weights: Floats, *, threads: int | None = None
-    ) -> tuple[tuple[Floats, ...], Floats]:
-        """The weighted sums of the factor marginals given each row, and each row's log partition.
-
-        Rows that repeat are answered again: make them distinct once, where many sets of numbers meet the same rows.
-        """
-        totals, log_partition = self._rows.summed(rows, weights, Workers(threads))
-        return split(self.problem, self._store, totals), log_partition
+    def summed_marginals(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:
+        """The weighted sums of the factor marginals given each row, and each row's log partition."""
+        totals, log_partition = self._rows.summed(rows, weights, workers)
+        return RowCounts(self._store.split(self.problem, totals), log_partition)
 
     @lazy
     def _store(self) -> FactorStore:
@@ -381,7 +343,7 @@ class PreparedTables:
         return RowTables(*parts, self, self._factor_marginals)
 
     @lazy
-    def _fallback(self) -> PlainTree:
+    def _fallback(self) -> Calibrates:
         """The executor over the factor protocol, for beliefs, pairs and maxima over some of the variables."""
         return self._fallback_of(self.problem)
 

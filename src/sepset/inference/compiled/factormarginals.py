@@ -1,4 +1,4 @@
-r"""Marginals over the scopes of factors: the gradient of the log partition function, and expected counts.
+r"""Marginals over the scopes of factors: the gradient of the log partition function.
 
 $$\frac{\partial \log Z}{\partial \log \phi(\mathbf u)} = P(\mathbf u \mid \mathbf e)$$
 """
@@ -6,7 +6,6 @@ $$\frac{\partial \log Z}{\partial \log \phi(\mathbf u)} = P(\mathbf u \mid \math
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,20 +16,6 @@ from sepset.inference.exact.messages import Calibration
 from sepset.inference.method import dense
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
-
-
-class ExpectedCounts(NamedTuple):
-    r"""Sums over rows of the marginals $P(\mathbf u \mid \mathbf e[m])$ over factor scopes: the E-step of EM.
-
-    Attributes:
-        factors: one array a factor, with an axis a variable of its scope.
-        log_likelihood: the weighted sum of the rows' log partitions.
-
-    Reference: Koller & Friedman, section 19.2.2.
-    """
-
-    factors: tuple[Floats, ...]
-    log_likelihood: float
 
 
 def from_run(run: Finished, store: FactorStore, evidence: Evidence) -> Floats:

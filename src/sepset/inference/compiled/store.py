@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,6 +15,7 @@ from sepset.factors.algebra import Factor
 from sepset.factors.block import Single
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
+from sepset.inference.values import replaced
 from sepset.problem import Problem
 
 SAFE_BITS = 400
@@ -79,6 +80,26 @@ class FactorStore:
             exponents = exponents + shifts
         return cls(values, offsets, exponents, (start, members, strides), is_safe)
 
+    def with_values(self, problem: Problem, arrays: Mapping[int, Floats]) -> tuple[Problem, FactorStore]:
+        """The problem and its store with new numbers for some factors, as `checked_values` returns them."""
+        flat, exponents = self.values.copy(), self.exponents.copy()
+        for number, array in arrays.items():
+            flat[int(self.offsets[number]) : int(self.offsets[number + 1])] = array.reshape(-1)
+            exponents[number] = 0
+        parts = self.split(problem, flat)
+        made = replaced(problem, {number: parts[number] for number in arrays})
+        settled = FactorStore.settled(problem, flat, self.offsets, exponents)
+        if self.is_safe or len(arrays) == self.num_factors:
+            return made, settled
+        kept = (problem.factor(number) for number in range(self.num_factors) if number not in arrays)
+        # Factors in log space have numbers that the store does not hold, and cannot judge.
+        return made, replace(settled, is_safe=settled.is_safe and all(_is_linear(factor) for factor in kept))
+
+    def split(self, problem: Problem, flat: Floats) -> tuple[Floats, ...]:
+        """Numbers laid out as the store is, as one array per factor with an axis per variable of its scope."""
+        parts = np.split(flat, self.offsets[1:-1]) if self.num_factors else []
+        return tuple(part.reshape(shape) for part, shape in zip(parts, problem.shapes, strict=True))
+
     @lazy
     def strides(self) -> tuple[dict[int, int], ...]:
         """For each factor, from variable position to stride."""
@@ -98,6 +119,10 @@ def _factors(problem: Problem) -> Iterator[Factor]:
             yield block.value
         else:
             yield from (block.factor(i, problem.variables) for i in range(len(block)))
+
+
+def _is_linear(factor: Factor) -> bool:
+    return not isinstance(factor, Table) or factor.space == "linear"
 
 
 def near_one(entries: Floats) -> tuple[Floats, int]:

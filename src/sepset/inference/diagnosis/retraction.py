@@ -17,7 +17,7 @@ from sepset.errors import TooLarge
 from sepset.factors.block import Single
 from sepset.factors.table import Table
 from sepset.inference.compiled.gradients import Derivatives, Gradient
-from sepset.inference.diagnosis.conflict import impossible, restrict
+from sepset.inference.conflict import impossible, restrict
 from sepset.inference.method import Prepared, dense
 from sepset.problem import ConditionalGroup, Problem
 from sepset.variables.evidence import Evidence

@@ -13,7 +13,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.errors import ImpossibleEvidence, listing
-from sepset.inference.diagnosis.conflict import impossible
+from sepset.inference.conflict import impossible
 from sepset.inference.method import Prepared, dense
 from sepset.variables.evidence import Evidence
 

@@ -14,10 +14,10 @@ from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
 from sepset.inference.compiled.engine import PreparedTables, Zeros
 from sepset.inference.exact.elimination import VariableElimination
 from sepset.inference.exact.messages import Calibration, calibrate, is_hybrid, plan_tree, tree_factors
-from sepset.inference.method import Answer, Best, check_settings
+from sepset.inference.method import Answer, Best, Calibrated, check_settings
 from sepset.inference.plan import Plan
 from sepset.inference.result import Guarantee, Guarantees
-from sepset.inference.treequery.joints import JointPlan, TreeJoints
+from sepset.inference.treequery.joints import MergePlan, TreeJoints
 from sepset.inference.treequery.pairs import PairwiseMarginals
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
@@ -99,11 +99,11 @@ class PreparedCliqueTree:
         """The joint of `targets`, by elimination over the part that is relevant to them."""
         return self._elimination.query(targets, evidence)
 
-    def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> Answer:
+    def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> Answer:
         """The joint of `targets`, in one clique or across several, from the tree calibrated for this evidence."""
         return self._joints.answer(targets, evidence, calibration)
 
-    def joint_plan(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> JointPlan:
+    def joint_plan(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> MergePlan:
         """How `joint` answers, and at what cost."""
         return self._joints.plan(targets, evidence.observed, calibration.tree)
 

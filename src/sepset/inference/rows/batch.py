@@ -13,20 +13,17 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, Bytes, Floats, Ints
+from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.threads import in_order, num_threads
-from sepset.data.dataset import Dataset
-from sepset.errors import DataError, ImpossibleEvidence, TooLarge, listing
+from sepset.errors import TooLarge
 from sepset.graphs.ordering import OrderingMethod
-from sepset.inference.compiled.factormarginals import ExpectedCounts
+from sepset.inference.capabilities import row_by_row
 from sepset.inference.compiled.question import Question, compile_question
 from sepset.inference.compiled.store import FactorStore
-from sepset.inference.compiled.values import split
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, Workers
 from sepset.inference.method import Prepared
 from sepset.inference.plan import PlanCache, make_plan
-from sepset.inference.rows.evidencerows import Findings
 from sepset.inference.rows.program import LANES, LoadedRows, RowProgram, row_program
-from sepset.inference.rows.rowwise import RowAnswers, Workers, row_by_row
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
@@ -75,7 +72,7 @@ class RowTables:
     factor_marginals: Callable[[Evidence], Floats]
     _loaded: PlanCache[LoadedRows] = field(default_factory=lambda: PlanCache(16), repr=False)
 
-    def answers(self, findings: Findings, targets: Sequence[int], workers: Workers) -> RowAnswers:
+    def answers(self, findings: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
         """The posterior of each target and the log partition, for every row."""
         rows, which = findings.distinct()
         cards = self.problem.variables.cards
@@ -91,14 +88,8 @@ class RowTables:
             return RowAnswers(log_partition, probabilities)
         return RowAnswers(log_partition[which], {v: p[which] for v, p in probabilities.items()})
 
-    def counts(self, findings: Findings, weights: Floats, workers: Workers) -> tuple[Floats, Floats]:
+    def summed(self, rows: EvidenceRows, weight: Floats, workers: Workers) -> tuple[Floats, Floats]:
         """The sum of all rows' factor marginals, flat as the store is, and the log partition of every row."""
-        rows, which = findings.distinct()
-        totals, log_partition = self.summed(rows, np.bincount(which, weights, len(rows)).astype(np.float64), workers)
-        return totals, log_partition[which]
-
-    def summed(self, rows: Findings, weight: Floats, workers: Workers) -> tuple[Floats, Floats]:
-        """The same for rows that do not repeat, as they are."""
         log_partition, totals = np.empty(len(rows)), np.zeros(len(self.store.values))
         for chunk in self._chunks(rows, (), weight, workers):
             log_partition[chunk.rows] = chunk.log_partition
@@ -110,17 +101,8 @@ class RowTables:
                     totals += weight[row] * self.factor_marginals(evidence)
         return totals, log_partition
 
-    def expected_counts(self, dataset: Dataset, weights: AnyArray | None, workers: Workers) -> ExpectedCounts:
-        """The expected counts of a dataset whose variables are the problem's, as far as it has columns."""
-        weight = _weights(dataset, weights)
-        totals, log_partition = self.counts(Findings.of(dataset, self.problem.variables), weight, workers)
-        used = weight > 0
-        refuse_impossible(np.where(used, log_partition, 0.0))
-        likelihood = float(weight[used] @ log_partition[used])
-        return ExpectedCounts(split(self.problem, self.store, totals), likelihood)
-
     def _chunks(
-        self, rows: Findings, targets: tuple[int, ...], weights: Floats | None, workers: Workers
+        self, rows: EvidenceRows, targets: tuple[int, ...], weights: Floats | None, workers: Workers
     ) -> Iterator[Chunk]:
         """Chunks of rows with what was found in them, in an order that does not depend on the threads."""
         done = 0
@@ -130,7 +112,7 @@ class RowTables:
             workers.report(done, len(rows))
 
     def _tasks(
-        self, rows: Findings, targets: tuple[int, ...], weights: Floats | None
+        self, rows: EvidenceRows, targets: tuple[int, ...], weights: Floats | None
     ) -> Iterator[Callable[[Bytes], Chunk]]:
         for program, members in self._programs(rows, targets, weights is not None):
             loaded = None if program is None else self._loaded.get(program, partial(LoadedRows.of, program, self.store))
@@ -141,7 +123,7 @@ class RowTables:
                 yield partial(_run, loaded, rows, targets, weights, part)
 
     def _programs(
-        self, rows: Findings, targets: tuple[int, ...], counted: bool
+        self, rows: EvidenceRows, targets: tuple[int, ...], counted: bool
     ) -> Iterator[tuple[RowProgram | None, Ints]]:
         """A program for each set of observed variables that deserves one, and one for all other rows."""
         first, which = rows.patterns
@@ -195,31 +177,6 @@ class RowTables:
         )
 
 
-def _weights(dataset: Dataset, weights: AnyArray | None) -> Floats:
-    if weights is None:
-        return np.ones(dataset.num_rows)
-    given = np.asarray(weights, dtype=np.float64)
-    if given.shape != (dataset.num_rows,) or not (np.isfinite(given).all() and (given >= 0).all()):
-        raise DataError(f"Weights are {dataset.num_rows} finite numbers of at least zero, one a row.")
-    return given
-
-
-def refuse_impossible(log_partition: Floats, places: Ints | None = None) -> None:
-    """Raise an error that names the rows whose findings have probability zero.
-
-    Args:
-        places: the number of each row in the data, where equal rows were left out.
-    """
-    rows = np.flatnonzero(log_partition == -np.inf)
-    if len(rows):
-        rows = rows if places is None else np.unique(places[rows])
-        raise ImpossibleEvidence(
-            f"{len(rows)} of {len(log_partition)} {'' if places is None else 'different '}rows have probability zero: "
-            f"rows {listing(rows.tolist())}, counted "
-            "from 0. Ask about one of them alone to see which findings contradict each other, or correct them."
-        )
-
-
 def _span(rows: Ints) -> slice | Ints:
     """The rows as a slice where they follow each other, which saves copies."""
     together = len(rows) > 0 and int(rows[-1]) - int(rows[0]) + 1 == len(rows)
@@ -233,7 +190,7 @@ def _put(found: RowAnswers, place: slice | Ints, log_partition: Floats, probabil
 
 
 def _run(
-    loaded: LoadedRows, rows: Findings, targets: Sequence[int], weights: Floats | None, part: Ints, cancel: Bytes
+    loaded: LoadedRows, rows: EvidenceRows, targets: Sequence[int], weights: Floats | None, part: Ints, cancel: Bytes
 ) -> Chunk:
     weight = np.ones(len(part)) if weights is None else weights[part]
     log_partition, flat, totals, wide = loaded.run(rows.codes[_span(part)], weight, cancel)

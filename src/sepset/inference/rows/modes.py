@@ -11,15 +11,13 @@ Reference: Koller & Friedman, section 13.2.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.inference.method import Prepared
 from sepset.variables.evidence import Evidence
-
-if TYPE_CHECKING:
-    from sepset.inference.compiled.engine import PreparedTables
 
 Scope: TypeAlias = tuple[int, ...]
 Tensor: TypeAlias = tuple[Scope, Floats]
@@ -29,7 +27,7 @@ HELD = 2**22
 """About how many numbers the tables of the rows that are completed together may have."""
 
 
-def row_modes(engine: PreparedTables, codes: Ints) -> tuple[Ints, Floats]:
+def row_modes(engine: Prepared, codes: Ints) -> tuple[Ints, Floats]:
     r"""The rows with $\arg\max_{\mathbf h} P(\mathbf h, \mathbf o)$ in their holes, and the log of that maximum.
 
     Rows of probability zero have -inf, and their completion means nothing. Among equals the choice is fixed by the
@@ -64,7 +62,7 @@ def row_modes(engine: PreparedTables, codes: Ints) -> tuple[Ints, Floats]:
     return filled, np.concatenate([np.zeros(0), *(best for _, best in parts)])
 
 
-def _order(engine: PreparedTables, num_variables: int) -> list[int]:
+def _order(engine: Prepared, num_variables: int) -> list[int]:
     """All variables, first those that the plan of all marginals eliminates."""
     planned = engine.plan((), ()).positions.tolist()
     known = set(planned)
@@ -80,7 +78,7 @@ def _scopes(scopes: list[Scope], order: Sequence[int]) -> Iterator[Scope]:
         left = [s for s in left if v not in s] + [made - {v}]
 
 
-def _log(engine: PreparedTables, number: int) -> Floats:
+def _log(engine: Prepared, number: int) -> Floats:
     factor = engine.problem.factor(number)
     table = factor if hasattr(factor, "values") else factor.to_table()  # type: ignore[attr-defined]
     with np.errstate(divide="ignore"):
@@ -121,7 +119,7 @@ def _added(tensors: Sequence[Tensor], scope: Scope, cards: Ints) -> Floats:
     return total
 
 
-def _one_by_one(engine: PreparedTables, codes: Ints) -> tuple[Ints, Floats]:
+def _one_by_one(engine: Prepared, codes: Ints) -> tuple[Ints, Floats]:
     """The same, one row after the other; findings are masks, so that one program serves every row."""
     cards = [int(card) for card in engine.problem.variables.cards]
     filled, logs = codes.copy(), np.zeros(len(codes))

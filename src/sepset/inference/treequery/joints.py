@@ -13,10 +13,9 @@ from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.table import Table
 from sepset.graphs.clusters import CliqueTree
-from sepset.inference.diagnosis.conflict import impossible
+from sepset.inference.conflict import impossible
 from sepset.inference.exact.elimination import PreparedElimination
-from sepset.inference.exact.messages import Calibration
-from sepset.inference.method import Answer
+from sepset.inference.method import Answer, Calibrated
 from sepset.inference.plan import BYTES, Plan, PlanCache, readable
 from sepset.inference.result import Guarantee
 from sepset.inference.treequery.merge import merged
@@ -28,14 +27,14 @@ from sepset.semiring import SUM
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
 
-__all__ = ["JointPlan", "ManyJoints", "TreeJoints", "joint_plan"]
+__all__ = ["ManyJoints", "MergePlan", "TreeJoints", "joint_plan"]
 
 PASSES, FACTOR_COST = 4, 50_000
 """What calibrating takes, in multiplications of a compiled elimination: for each entry of the tree, each variable."""
 
 
 @dataclass(frozen=True)
-class JointPlan:
+class MergePlan:
     """How a joint is read from a calibrated tree: by merging cliques, or by a fresh elimination where that is cheaper.
 
     Attributes:
@@ -90,13 +89,13 @@ class JointPlan:
         return str(self)
 
 
-def joint_plan(tree: CliqueTree, targets: Sequence[str], cards: Mapping[str, int], elimination: Plan) -> JointPlan:
+def joint_plan(tree: CliqueTree, targets: Sequence[str], cards: Mapping[str, int], elimination: Plan) -> MergePlan:
     """The plan for a joint of `targets` from a calibrated tree over discrete variables."""
     query = tree_query(tree, targets, cards)
     order = choose_order(query)
     scopes = (tree.clusters[s] if s >= 0 else tree.sepsets[-1 - s] for s in order.query.sources)
     reading = sum(math.prod(cards[name] for name in scope) for scope in scopes)
-    return JointPlan(tuple(targets), order, reading, elimination)
+    return MergePlan(tuple(targets), order, reading, elimination)
 
 
 class Trees(Protocol):
@@ -111,10 +110,10 @@ class Trees(Protocol):
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
         """Without targets, the plan of the tree."""
 
-    def calibrate(self, evidence: Evidence) -> Calibration:
+    def calibrate(self, evidence: Evidence) -> Calibrated:
         """The calibrated tree."""
 
-    def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> Answer:
+    def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> Answer:
         """The joint of `targets` from the tree calibrated for this evidence, by the cheapest way."""
 
 
@@ -146,7 +145,7 @@ class ManyJoints:
         return self._prepared.plan((), self._evidence.observed).total_size
 
     @lazy
-    def _calibration(self) -> Calibration:
+    def _calibration(self) -> Calibrated:
         return self._prepared.calibrate(self._evidence)
 
 
@@ -162,22 +161,22 @@ class TreeJoints:
         self._elimination = elimination
         self._memory = elimination.method.memory
         self._cards = {v.name: v.num_states for v in self.problem.variables if isinstance(v, Discrete)}
-        self._plans: PlanCache[JointPlan] = PlanCache()
+        self._plans: PlanCache[MergePlan] = PlanCache()
 
     @property
     def _is_discrete(self) -> bool:
         return len(self._cards) == len(self.problem.variables)
 
-    def plan(self, targets: Sequence[int], observed: Sequence[int], tree: CliqueTree) -> JointPlan:
+    def plan(self, targets: Sequence[int], observed: Sequence[int], tree: CliqueTree) -> MergePlan:
         """The cheapest way to a joint of discrete variables from a tree calibrated with these observed."""
 
-        def make() -> JointPlan:
+        def make() -> MergePlan:
             names = [self.problem.variables[v].name for v in targets]
             return joint_plan(tree, names, self._cards, self._elimination.plan(targets, observed))
 
         return self._plans.get((tuple(targets), tuple(observed)), make)
 
-    def answer(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> Answer:
+    def answer(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> Answer:
         """The joint of `targets` by the cheapest way; models with continuous variables are eliminated."""
         possible = calibration.log_partition > -np.inf
         if not possible or not targets or not self._is_discrete or calibration.semiring is not SUM:
@@ -192,7 +191,7 @@ class TreeJoints:
             found = found if v in found.scope else found * Table.ones(v)  # type: ignore[arg-type]
         return Answer(found.normalize().align(variables), calibration.log_partition, Guarantee.EXACT)
 
-    def pairs(self, evidence: Evidence, calibration: Calibration) -> PairwiseMarginals:
+    def pairs(self, evidence: Evidence, calibration: Calibrated) -> PairwiseMarginals:
         """The joint of every pair of unobserved variables."""
         if not self._is_discrete:
             raise NotApplicable("All pairs at once are for discrete variables. Query the pairs one by one.")

@@ -14,8 +14,8 @@ from sepset.base.checks import check_positive
 from sepset.cpds.discrete import decode
 from sepset.errors import ModelError, ScopeError, nearest
 from sepset.factors.algebra import Columns, num_entries
-from sepset.inference.compiled.engine import PreparedTables
-from sepset.inference.exact.cliquetree import CliqueTree, PreparedCliqueTree
+from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.method import Prepared
 from sepset.learning.statistics import counted
 from sepset.learning.task import bind, refuse_missing
 from sepset.models.model import Model
@@ -60,7 +60,7 @@ class BDe:
         return np.asarray(np.sum([self._family(cpd) for cpd in cpds], axis=0), dtype=np.float64)
 
     @cached_property
-    def _prepared(self) -> PreparedTables | PreparedCliqueTree:
+    def _prepared(self) -> Prepared:
         return CliqueTree().prepare(self.network.problem())
 
     def _family(self, cpd: Any) -> Floats:

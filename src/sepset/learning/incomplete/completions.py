@@ -23,7 +23,7 @@ from sepset.data.centered import check_range
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
 from sepset.factors.algebra import Columns
-from sepset.inference.rows.evidencerows import distinct_rows
+from sepset.inference.evidencerows import distinct_rows
 from sepset.learning.incomplete.expectation import Expected
 from sepset.learning.incomplete.families import Estimated, family_of
 from sepset.learning.incomplete.gaussianfamily import GaussianFamily, Numbers

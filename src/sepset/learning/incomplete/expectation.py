@@ -18,10 +18,11 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.data.dataset import Dataset
 from sepset.errors import NotApplicable
-from sepset.inference.compiled.engine import PreparedTables
+from sepset.inference.capabilities import summed_marginals, with_values
+from sepset.inference.conflict import refuse_impossible
+from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.exact.cliquetree import CliqueTree
-from sepset.inference.rows.batch import refuse_impossible
-from sepset.inference.rows.evidencerows import Findings
+from sepset.inference.method import Prepared
 from sepset.learning.incomplete.families import Family, family_of
 from sepset.learning.incomplete.mstep import Reestimation, Statistics
 from sepset.learning.task import Task
@@ -98,10 +99,10 @@ class TableExpectation:
     """
 
     blocks: Reestimation
-    rows: Findings = field(repr=False)
+    rows: EvidenceRows = field(repr=False)
     weights: Floats = field(repr=False)
     places: Ints = field(repr=False)
-    engine: PreparedTables = field(repr=False)
+    engine: Prepared = field(repr=False)
     threads: int | None = None
 
     @classmethod
@@ -113,8 +114,7 @@ class TableExpectation:
         families: tuple[Family, ...] = blocks.families  # type: ignore[assignment]  # as `family_of` made them
         net = BayesNet(*(f.engine(c) for f, c in zip(families, template.cpds, strict=True)))
         engine = CliqueTree().prepare(net.problem())
-        assert isinstance(engine, PreparedTables)
-        findings = Findings.of(dataset, engine.problem.variables)
+        findings = EvidenceRows.of(dataset, engine.problem.variables)
         rows, which = findings.distinct()
         weight = np.bincount(which, weights, len(rows)).astype(np.float64)
         places = np.empty(len(rows), np.int64)
@@ -134,7 +134,7 @@ class TableExpectation:
         found = self.rows if rows is None else self.rows.take(rows)
         if weights is None:
             weights = self.weights if rows is None else self.weights[rows]
-        marginals, log_partition = engine.summed_marginals(found, weights, threads=self.threads)
+        marginals, log_partition = summed_marginals(engine, found, weights, Workers(self.threads))
         refuse_impossible(log_partition, self.places if rows is None else self.places[rows])
         per_cpd = [
             family.statistics(cpd, marginals[first[i] : first[i + 1]])
@@ -142,14 +142,14 @@ class TableExpectation:
         ]
         return Expected(self.blocks.pooled(per_cpd, self._total), float(weights @ log_partition))
 
-    def _at(self, model: BayesNet) -> tuple[PreparedTables, list[int]]:
+    def _at(self, model: BayesNet) -> tuple[Prepared, list[int]]:
         """The engine with the model's numbers, and where each CPD's factors start."""
         values: list[Floats] = []
         first = [0]
         for family, cpd in zip(self._families, model.cpds, strict=True):
             values += family.numbers(cpd)
             first.append(len(values))
-        return self.engine.with_values(values), first
+        return with_values(self.engine, values), first
 
     @property
     def _total(self) -> float:

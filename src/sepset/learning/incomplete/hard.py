@@ -8,17 +8,17 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.factors.algebra import Columns
-from sepset.inference.rows.batch import refuse_impossible
-from sepset.inference.rows.evidencerows import Findings
+from sepset.inference.conflict import refuse_impossible
+from sepset.inference.evidencerows import EvidenceRows
 from sepset.inference.rows.modes import row_modes
 from sepset.models.bayesnet import BayesNet
 
 if TYPE_CHECKING:
-    from sepset.inference.compiled.engine import PreparedTables
+    from sepset.inference.method import Prepared
 
 
 def completed(
-    engine: PreparedTables, rows: Findings, model: BayesNet, places: Ints | None = None
+    engine: Prepared, rows: EvidenceRows, model: BayesNet, places: Ints | None = None
 ) -> tuple[Columns, Floats]:
     r"""The rows with $\arg\max_{\mathbf h} P(\mathbf h \mid \mathbf o)$ in their holes, and their log probabilities.
 

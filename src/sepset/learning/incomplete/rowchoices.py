@@ -22,7 +22,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.errors import TooLarge
 from sepset.factors.algebra import Columns, num_entries
-from sepset.inference.rows.batch import refuse_impossible
+from sepset.inference.conflict import refuse_impossible
 from sepset.learning.incomplete.gaussianfamily import Numbers, conditional_numbers
 from sepset.learning.incomplete.jointlines import JointLines
 from sepset.models.bayesnet import BayesNet

@@ -13,10 +13,10 @@ from sepset.cpds.cpd import CPD
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError
+from sepset.inference.capabilities import answer_rows
+from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.result import Guarantee
-from sepset.inference.rows.evidencerows import Findings
-from sepset.inference.rows.rowwise import Workers, answer_rows
 from sepset.learning.blocks import blocks_of
 from sepset.learning.estimation.estimators import maximized, shown
 from sepset.learning.estimation.maximization import check_policy
@@ -143,7 +143,7 @@ def observed_log_likelihood(model: BayesNet, data: object) -> float:
     found = log_densities(model, rows, model.variables)
     if found is None:
         prepared = CliqueTree().prepare(model.problem())
-        found = answer_rows(prepared, Findings.of(rows, model.variables), (), Workers(1)).log_partition
+        found = answer_rows(prepared, EvidenceRows.of(rows, model.variables), (), Workers(1)).log_partition
     share = np.ones(rows.num_rows) if rows.weights is None else rows.weights
     counted = share > 0
     return float(share[counted] @ found[counted])

@@ -20,13 +20,12 @@ from sepset.cpds.discrete import draw
 from sepset.data.missingness import members
 from sepset.errors import ImpossibleEvidence, listing
 from sepset.factors.moments import Gaussian, square_roots
-from sepset.inference.compiled.engine import PreparedTables
-from sepset.inference.diagnosis.conflict import impossible
+from sepset.inference.capabilities import answer_rows
+from sepset.inference.conflict import impossible
+from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.method import Prepared
-from sepset.inference.rows.evidencerows import Findings
 from sepset.inference.rows.modes import row_modes
-from sepset.inference.rows.rowwise import Workers, answer_rows
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
@@ -52,11 +51,11 @@ class Cells:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def findings(self, rows: Ints) -> Findings:
+    def findings(self, rows: Ints) -> EvidenceRows:
         """The findings of some rows; columns that are missing in all of them are left out."""
         codes, reals = self.codes[rows], self.reals[rows]
         seen, found = (codes >= 0).any(axis=0), (~np.isnan(reals)).any(axis=0)
-        return Findings(
+        return EvidenceRows(
             tuple(np.array(self.discrete, int)[seen].tolist()),
             np.ascontiguousarray(codes[:, seen]),
             tuple(np.array(self.real, int)[found].tolist()),
@@ -121,7 +120,6 @@ def _by_maximum(prepared: Prepared, cells: Cells, wanted: Sequence[int]) -> None
     distinct, which = cells.findings(rows).distinct()
     codes = np.full((len(distinct), len(cells.discrete)), -1, np.int64)
     codes[:, [cells.discrete.index(v) for v in distinct.positions]] = distinct.codes
-    assert isinstance(prepared, PreparedTables)
     best, logs = row_modes(prepared, codes)
     _refuse_impossible(prepared, cells, rows[logs[which] == -np.inf])
     for column in holes:

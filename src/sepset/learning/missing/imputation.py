@@ -12,7 +12,7 @@ from sepset.data.dataset import Dataset
 from sepset.data.suggestions import column_names
 from sepset.errors import DataError, ModelError, NotApplicable, listing
 from sepset.factors.draws import Seed, generator
-from sepset.inference.rows.rowwise import Workers
+from sepset.inference.evidencerows import Workers
 from sepset.learning.missing.filling import Cells, Kind, completed
 from sepset.learning.missing.mixedfilling import fill_mixed, is_mixed
 from sepset.learning.task import bind

@@ -1,10 +1,11 @@
-"""Rows of findings: a dataset seen as evidence, one row a case, missing cells unobserved."""
+"""Rows of evidence: a dataset seen as evidence, one case per row, missing cells unobserved; and what rows get back."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,40 @@ SAMPLE = 1024
 """How many of a large number of rows are looked at before all are compared."""
 
 
+class RowAnswers(NamedTuple):
+    """The log partition of every row, and the targets' probabilities, one row each; NaN where impossible."""
+
+    log_partition: Floats
+    probabilities: dict[int, Floats]
+
+
+class RowCounts(NamedTuple):
+    r"""Weighted sums over rows of the marginals $P(\mathbf u \mid \mathbf e[m])$ over factor scopes.
+
+    Attributes:
+        factors: one array per factor, with an axis per variable of its scope.
+        log_partition: of every row; -inf where it is impossible, and nothing was added.
+    """
+
+    factors: tuple[Floats, ...]
+    log_partition: Floats
+
+
+@dataclass(frozen=True)
+class Workers:
+    """How many rows are run.
+
+    Attributes:
+        threads: how many; one per processor by default. Answers do not depend on it.
+        report: called with the number of rows done and the number of all rows.
+    """
+
+    threads: int | None = None
+    report: Callable[[int, int], None] = field(default=lambda done, total: None)
+
+
 @dataclass(frozen=True, eq=False)
-class Findings:
+class EvidenceRows:
     """Codes and numbers found in each row, by variable position.
 
     Attributes:
@@ -28,7 +61,7 @@ class Findings:
         real_positions: the continuous variables, one column of `reals` each; NaN is missing.
 
     >>> rows = Dataset.from_codes([Discrete("a", 2), Discrete("b", 3)], np.array([[1, -1], [0, 2], [1, -1]]))
-    >>> found = Findings.of(rows, rows.variables)
+    >>> found = EvidenceRows.of(rows, rows.variables)
     >>> found.evidence(1).codes, found.distinct()[1].tolist()
     ({0: 0, 1: 2}, [0, 1, 0])
     """
@@ -39,7 +72,7 @@ class Findings:
     reals: Floats = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
 
     @classmethod
-    def of(cls, dataset: Dataset, variables: Variables, *, without: Iterable[int] = ()) -> Findings:
+    def of(cls, dataset: Dataset, variables: Variables, *, without: Iterable[int] = ()) -> EvidenceRows:
         """The findings in a dataset's columns on `variables`; positions in `without` and empty columns are left out."""
         skipped = set(without)
         known = {name: i for i, name in enumerate(variables.names)}
@@ -56,9 +89,9 @@ class Findings:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def take(self, rows: Ints) -> Findings:
+    def take(self, rows: Ints) -> EvidenceRows:
         """The findings of these rows."""
-        return Findings(self.positions, self.codes[rows], self.real_positions, self.reals[rows])
+        return EvidenceRows(self.positions, self.codes[rows], self.real_positions, self.reals[rows])
 
     def evidence(self, row: int) -> Evidence:
         """One row as evidence."""
@@ -66,7 +99,7 @@ class Findings:
         reals = {v: np.array([x]) for v, x in zip(self.real_positions, self.reals[row], strict=True) if x == x}
         return Evidence(codes, reals=reals)
 
-    def distinct(self) -> tuple[Findings, Ints]:
+    def distinct(self) -> tuple[EvidenceRows, Ints]:
         """Each different row once, and for every row which of them it is."""
         first, which = self.patterns
         if len(first) == len(self):

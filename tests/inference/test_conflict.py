@@ -10,7 +10,7 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.inference.diagnosis.conflict import minimal_conflict, restrict
+from sepset.inference.conflict import minimal_conflict, restrict
 from sepset.variables.evidence import resolve
 from support.random_models import random_finding, table_net
 

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 import sepset as ss
-from sepset.inference.rows.evidencerows import Findings, distinct_rows
+from sepset.inference.evidencerows import EvidenceRows, distinct_rows
 
 CODES = st.tuples(st.integers(0, 30), st.integers(0, 4)).flatmap(
     lambda shape: arrays(np.int32, shape, elements=st.integers(-1, 2))
@@ -48,7 +48,7 @@ def test_missing_cells_columns_and_targets_are_left_out():
     a, b, c, x = ss.Discrete("a", 2), ss.Discrete("b", 2), ss.Discrete("c", 2), ss.Real("x")
     rows = ss.Dataset({"a": [0, None, 1], "b": [None] * 3, "c": [1, 1, 1], "x": [0.5, None, 0.5]}, [a, b, c, x])
     variables = ss.Dataset({"c": [0], "x": [0.0], "b": [0], "a": [0]}, [c, x, b, a]).variables
-    found = Findings.of(rows, variables, without=[0])
+    found = EvidenceRows.of(rows, variables, without=[0])
     assert found.positions == (3,)
     assert found.real_positions == (1,)
     assert found.evidence(0).codes == {3: 0}
@@ -61,4 +61,4 @@ def test_missing_cells_columns_and_targets_are_left_out():
 def test_numbers_repeat_too():
     x = ss.Real("x")
     rows = ss.Dataset({"x": [0.5, None, 0.5, None, 0.25]}, [x])
-    assert Findings.of(rows, rows.variables).distinct()[1].tolist() == [0, 1, 0, 1, 2]
+    assert EvidenceRows.of(rows, rows.variables).distinct()[1].tolist() == [0, 1, 0, 1, 2]

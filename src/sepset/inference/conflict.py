@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from sepset.base.arraytypes import Floats, Ints
 from sepset.errors import ImpossibleEvidence, TooLarge, listing
 from sepset.inference.method import Prepared
 from sepset.variables.evidence import Evidence
@@ -76,3 +77,19 @@ def _describe(prepared: Prepared, evidence: Evidence, position: int) -> str:
         left = [state for state, weight in zip(variable.states, evidence.weights[position], strict=True) if weight > 0]
         return f"{variable.name} in {{{listing(left)}}}"
     return f"{variable.name}={evidence.reals.get(position)}"
+
+
+def refuse_impossible(log_partition: Floats, places: Ints | None = None) -> None:
+    """Raise an error that names the rows whose findings have probability zero.
+
+    Args:
+        places: the number of each row in the data, where equal rows were left out.
+    """
+    rows = np.flatnonzero(log_partition == -np.inf)
+    if len(rows):
+        rows = rows if places is None else np.unique(places[rows])
+        raise ImpossibleEvidence(
+            f"{len(rows)} of {len(log_partition)} {'' if places is None else 'different '}rows have probability zero: "
+            f"rows {listing(rows.tolist())}, counted "
+            "from 0. Ask about one of them alone to see which findings contradict each other, or correct them."
+        )

@@ -1,0 +1,162 @@
+r"""What some prepared methods can do beyond answering, for all of them: by a capability, or by plain questions.
+
+Each function takes any prepared method. One that has the capability is asked for it; for the others the answer comes
+from `query`, `marginals` and `log_partition`, one row or one factor after the other. So a method that only answers
+questions can serve prediction, and the E-step of EM,
+
+$$\bar M[\mathbf u] = \sum_m w_m P(\mathbf u \mid \mathbf e[m]).$$
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sepset.base.arraytypes import AnyArray, Floats
+from sepset.data.dataset import Dataset
+from sepset.errors import DataError, NotApplicable
+from sepset.inference.conflict import impossible, refuse_impossible
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, Workers
+from sepset.inference.method import AnswersRows, CountsRows, Prepared, TakesValues, dense
+from sepset.inference.values import Values, checked_values, replaced
+from sepset.variables.evidence import Evidence
+
+
+def with_values(prepared: Prepared, values: Values) -> Prepared:
+    """The method prepared for the same structure with new numbers: where it must be, prepared from scratch.
+
+    Args:
+        values: one array per factor over its scope; a mapping from factor number keeps the factors it leaves out.
+    """
+    if isinstance(prepared, TakesValues):
+        return prepared.with_values(values)
+    arrays = checked_values(prepared.problem, values)
+    copies = {number: array.copy() for number, array in arrays.items()}
+    return prepared.method.prepare(replaced(prepared.problem, copies))
+
+
+def answer_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
+    """The log partition of every row and the posterior of each discrete target in it; rows that repeat count once."""
+    if isinstance(prepared, AnswersRows):
+        return prepared.answer_rows(rows, targets, workers)
+    different, which = rows.distinct()
+    found = row_by_row(prepared, different, targets, workers)
+    return RowAnswers(found.log_partition[which], {v: p[which] for v, p in found.probabilities.items()})
+
+
+def row_by_row(
+    prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers | None = None
+) -> RowAnswers:
+    """The same, one question after the other."""
+    report = (workers or Workers()).report
+    cards = prepared.problem.variables.cards
+    log_partition = np.empty(len(rows))
+    probabilities = {v: np.full((len(rows), int(cards[v])), np.nan) for v in targets}
+    for row in range(len(rows)):
+        log_partition[row], read = _one_row(prepared, rows.evidence(row), targets)
+        if log_partition[row] > -np.inf:
+            for v in targets:
+                probabilities[v][row] = read(v)
+        report(row + 1, len(rows))
+    return RowAnswers(log_partition, probabilities)
+
+
+def _one_row(prepared: Prepared, evidence: Evidence, targets: Sequence[int]) -> tuple[float, Callable[[int], Floats]]:
+    if not targets:
+        return prepared.log_partition(evidence), lambda v: np.zeros(0)
+    if len(targets) == 1:
+        answer = prepared.query(targets, evidence)
+        return answer.log_partition, lambda v: np.asarray(dense(answer.distribution).values)
+    reader, log_partition = prepared.marginals(evidence)
+    return log_partition, lambda v: np.asarray(dense(reader(v)).values)
+
+
+def factor_marginals(prepared: Prepared, evidence: Evidence) -> tuple[Floats, ...]:
+    """The marginal over every factor's scope, observed variables as point masses; one query per scope at worst."""
+    if isinstance(prepared, CountsRows):
+        return prepared.factor_marginals(evidence)
+    problem = prepared.problem
+    if not problem.variables.all_discrete:
+        raise NotApplicable("Marginals over factors are arrays over discrete scopes; this problem has continuous ones.")
+    if prepared.log_partition(evidence) == -np.inf:
+        raise impossible(prepared, evidence)
+    known: dict[tuple[int, ...], Floats] = {}
+    for scope in map(problem.scope, range(problem.num_factors)):
+        if scope not in known:
+            known[scope] = _scope_marginal(prepared, scope, evidence)
+    return tuple(known[problem.scope(number)] for number in range(problem.num_factors))
+
+
+def _scope_marginal(prepared: Prepared, scope: Sequence[int], evidence: Evidence) -> Floats:
+    """The joint of a scope, in which observed variables have all their mass at their state."""
+    free = [v for v in scope if v not in evidence.codes]
+    whole = np.zeros([int(prepared.problem.variables.cards[v]) for v in scope])
+    found = dense(prepared.query(free, evidence).distribution).values if free else 1.0
+    whole[tuple(evidence.codes.get(v, slice(None)) for v in scope)] = found
+    return whole
+
+
+def summed_marginals(prepared: Prepared, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:
+    """The weighted sum over the rows of their factor marginals, and the log partition of every row.
+
+    Impossible rows have -inf and count nothing. Rows that repeat are answered again.
+    """
+    if isinstance(prepared, CountsRows):
+        return prepared.summed_marginals(rows, weights, workers)
+    totals = tuple(np.zeros(shape) for shape in prepared.problem.shapes)
+    log_partition = np.empty(len(rows))
+    for row in range(len(rows)):
+        evidence = rows.evidence(row)
+        log_partition[row] = prepared.log_partition(evidence)
+        if log_partition[row] > -np.inf:
+            for total, marginal in zip(totals, factor_marginals(prepared, evidence), strict=True):
+                total += weights[row] * marginal
+        workers.report(row + 1, len(rows))
+    return RowCounts(totals, log_partition)
+
+
+class ExpectedCounts(NamedTuple):
+    r"""Sums over rows of the marginals $P(\mathbf u \mid \mathbf e[m])$ over factor scopes: the E-step of EM.
+
+    Attributes:
+        factors: one array per factor, with an axis per variable of its scope.
+        log_likelihood: the weighted sum of the rows' log partitions.
+    """
+
+    factors: tuple[Floats, ...]
+    log_likelihood: float
+
+
+def expected_counts(
+    prepared: Prepared, dataset: Dataset, *, weights: AnyArray | None = None, threads: int | None = None
+) -> ExpectedCounts:
+    """The sum over rows of the factor marginals given each row, missing cells unobserved; equal rows count once.
+
+    Rows of positive weight that are impossible are refused.
+
+    Args:
+        dataset: its variables are the problem's, as far as it has columns.
+        weights: one per row; all one by default.
+        threads: how many; the counts do not depend on it.
+
+    Reference: Koller & Friedman, section 19.2.2.
+    """
+    weight = _row_weights(dataset, weights)
+    rows, which = EvidenceRows.of(dataset, prepared.problem.variables).distinct()
+    summed = np.bincount(which, weight, len(rows)).astype(np.float64)
+    factors, log_partition = summed_marginals(prepared, rows, summed, Workers(threads))
+    used = weight > 0
+    each = np.where(used, log_partition[which], 0.0)
+    refuse_impossible(each)
+    return ExpectedCounts(factors, float(weight @ each))
+
+
+def _row_weights(dataset: Dataset, weights: AnyArray | None) -> Floats:
+    if weights is None:
+        return np.ones(dataset.num_rows)
+    given = np.asarray(weights, dtype=np.float64)
+    if given.shape != (dataset.num_rows,) or not (np.isfinite(given).all() and (given >= 0).all()):
+        raise DataError(f"Weights are {dataset.num_rows} finite numbers of at least zero, one per row.")
+    return given
