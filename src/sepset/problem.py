@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Int32s, Ints
+from sepset.base.cache import Kept
 from sepset.base.lazy import lazy
 from sepset.factors.algebra import Factor
 from sepset.factors.regression import Regression
@@ -100,10 +101,11 @@ class Problem:
         if self.num_visible < 0:
             object.__setattr__(self, "num_visible", len(self.variables))
 
-    @lazy
-    def kept(self) -> dict[Any, Any]:
-        """Whatever was prepared for this problem and may be asked for again; it is not copied or saved with it."""
-        return {}
+    @property
+    def kept(self) -> Kept:
+        """What was prepared for this problem and may be asked for again; it is not copied or saved with it."""
+        found: Kept | None = self.__dict__.get("_kept")
+        return self.__dict__.setdefault("_kept", Kept()) if found is None else found
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: self.__dict__[f.name] for f in fields(self)}

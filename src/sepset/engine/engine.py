@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.base.progress import Bar
 from sepset.data.dataset import Dataset
@@ -43,7 +44,7 @@ from sepset.inference.diagnosis.soft import resolve_soft
 from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.map.kbest import k_best
 from sepset.inference.method import Answer, Best, Calibrates, Method, dense
-from sepset.inference.plan import JointPlan, Plan, PlanCache
+from sepset.inference.plan import JointPlan, Plan
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
 from sepset.models.model import MODEL_MEMBERS, Model, NamedModel, offers
 from sepset.variables.evidence import Evidence, Given, resolve
@@ -71,7 +72,7 @@ class Engine:
         self.prepared = method.prepare(model.problem())
         self._promises = dict(method.promises(model.problem()))
         self._reads_all = isinstance(self.prepared, PreparedTables)
-        self._retractions: PlanCache[RetractionTree] = PlanCache(16)
+        self._retractions: Cache[RetractionTree] = Cache(16)
 
     def query(self, targets: VariableLike | Iterable[VariableLike], given: Given = None) -> QueryResult:
         """The joint distribution of the targets given the evidence, axes in the order asked."""

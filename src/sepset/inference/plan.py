@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from threading import Lock
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -239,28 +237,3 @@ def _within(given: GivenOrder, problem: Problem, nodes: Sequence[str], group: In
     rank = {problem.variables[name].name: i for i, name in enumerate(given.order)}
     keys = [(g, rank.get(name, len(rank))) for name, g in zip(nodes, group.tolist(), strict=True)]
     return GivenOrder(nodes[i] for i in sorted(range(len(nodes)), key=keys.__getitem__))
-
-
-Kept = TypeVar("Kept")
-
-
-class PlanCache(Generic[Kept]):
-    """The plans of one engine under the questions they answer: bounded, least recently used, locked."""
-
-    def __init__(self, size: int = 256) -> None:
-        self._size = size
-        self._plans: OrderedDict[Hashable, Kept] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
-        """The plan under `key`, made when it is not there."""
-        with self._lock:
-            if key in self._plans:
-                self._plans.move_to_end(key)
-                return self._plans[key]
-        plan = make()
-        with self._lock:
-            self._plans[key] = plan
-            while len(self._plans) > self._size:
-                self._plans.popitem(last=False)
-        return plan

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.cache import Slot
 from sepset.data.dataset import Dataset
 from sepset.data.suggestions import column_names
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, listing
@@ -54,8 +55,7 @@ class Predictor:
         if isinstance(model, Predictor):
             return model
         made = cls(model)
-        kept: Predictor = model.problem().kept.setdefault(cls, made)
-        return kept if kept.model is model else made
+        return made.model.problem().kept.get(PREDICTOR, lambda: made, key=id(model))
 
     @cached_property
     def _prepared(self) -> Any:
@@ -180,6 +180,9 @@ class Predictor:
     def _findings(self, rows: Dataset, over: Iterable[Discrete | Vector]) -> EvidenceRows:
         wanted, everyone = set(over), self.model.variables
         return EvidenceRows.of(rows, everyone, without=[i for i, v in enumerate(everyone) if v not in wanted])
+
+
+PREDICTOR: Slot[Predictor] = Slot("the predictor of a model")
 
 
 def most_probable(probabilities: Floats) -> Ints:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.inference.compiled.store import FactorStore
-from sepset.inference.plan import PlanCache
 from sepset.variables.evidence import Evidence
 
 FEW = 10_000
@@ -179,7 +179,7 @@ class Domains:
 
     def __init__(self, store: FactorStore, cards: Ints) -> None:
         self._store, self._cards = store, cards
-        self._first: PlanCache[FirstValues] = PlanCache()
+        self._first: Cache[FirstValues] = Cache()
 
     @lazy
     def possible(self) -> States | None:

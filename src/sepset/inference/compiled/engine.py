@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints
+from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.factors.algebra import num_entries
 from sepset.factors.table import Table
@@ -25,7 +26,7 @@ from sepset.inference.compiled.targetgroups import WORTH, Ancestry, target_group
 from sepset.inference.conflict import impossible
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, Workers
 from sepset.inference.method import Answer, Best, Calibrated, Calibrates, Method
-from sepset.inference.plan import JointPlan, Plan, PlanCache, make_plan
+from sepset.inference.plan import JointPlan, Plan, make_plan
 from sepset.inference.result import Answers
 from sepset.inference.rows.batch import RowTables
 from sepset.inference.values import Values, checked_values
@@ -88,7 +89,7 @@ class PreparedTables:
         method: Any,
         fallback: Callable[[Problem], Calibrates],
         store: FactorStore | None = None,
-        questions: PlanCache[Any] | None = None,
+        questions: Cache[Any] | None = None,
         domains: Domains | None = None,
     ) -> None:
         self.problem = problem
@@ -96,9 +97,9 @@ class PreparedTables:
         self._settings: TreeSettings = method
         self._fallback_of = fallback
         self._given_store = store
-        self._questions = PlanCache(128) if questions is None else questions
+        self._questions = Cache(128) if questions is None else questions
         self._given_domains = domains
-        self._numbers: PlanCache[FactorStore] = PlanCache(16)
+        self._numbers: Cache[FactorStore] = Cache(16)
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""

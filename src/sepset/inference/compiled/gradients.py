@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.cache import Cache
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.compiled.contraction import ONE
 from sepset.inference.compiled.logspace import Finished, ask
 from sepset.inference.compiled.question import Question, compile_question
 from sepset.inference.compiled.store import FactorStore
-from sepset.inference.plan import Plan, PlanCache, make_plan
+from sepset.inference.plan import Plan, make_plan
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
@@ -73,7 +74,7 @@ class Derivatives:
         self.memory = memory
         self._prune = prune
         self._store = FactorStore.of(problem)
-        self._questions: PlanCache[Question] = PlanCache(32)
+        self._questions: Cache[Question] = Cache(32)
 
     def plan(self, observed: Iterable[int], touched: Iterable[int] = ()) -> Plan:
         """What the forward sweep costs with these observed; the reverse sweep about doubles it."""

@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats
+from sepset.base.cache import Slot
 from sepset.base.threads import interruptible
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
@@ -32,10 +33,7 @@ class LogStore:
     @classmethod
     def of(cls, problem: Problem) -> LogStore:
         """The logarithms of an all-discrete problem: made when first needed, and kept with it."""
-        store: LogStore | None = problem.kept.get(cls)
-        if store is None:
-            store = problem.kept[cls] = cls._made(problem)
-        return store
+        return problem.kept.get(LOG_STORE, lambda: cls._made(problem))
 
     @classmethod
     def _made(cls, problem: Problem) -> LogStore:
@@ -45,6 +43,9 @@ class LogStore:
             assert isinstance(table, Table)
             parts.append(table.log_values.reshape(-1))
         return cls(np.concatenate(parts) if parts else np.zeros(0))
+
+
+LOG_STORE: Slot[LogStore] = Slot("the logarithms of every factor's numbers")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.cache import Slot
 from sepset.base.lazy import lazy
 from sepset.factors.algebra import Factor
 from sepset.factors.block import Single
@@ -46,10 +47,7 @@ class FactorStore:
     @classmethod
     def of(cls, problem: Problem) -> FactorStore:
         """The store of an all-discrete problem: made once, and shared by every engine that asks about it."""
-        store: FactorStore | None = problem.kept.get(cls)
-        if store is None:
-            store = problem.kept[cls] = cls._made(problem)
-        return store
+        return problem.kept.get(STORE, lambda: cls._made(problem))
 
     @classmethod
     def _made(cls, problem: Problem) -> FactorStore:
@@ -110,6 +108,9 @@ class FactorStore:
     def num_factors(self) -> int:
         """How many factors there are."""
         return len(self.offsets) - 1
+
+
+STORE: Slot[FactorStore] = Slot("the numbers of every factor")
 
 
 def _factors(problem: Problem) -> Iterator[Factor]:

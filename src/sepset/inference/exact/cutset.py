@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.cache import Cache
 from sepset.errors import TooLarge, listing
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
@@ -24,7 +25,7 @@ from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.exact.evidencefactors import observed_states
 from sepset.inference.exact.recursive import check_discrete
 from sepset.inference.method import Answer, Best, check_settings, dense
-from sepset.inference.plan import BYTES, Plan, PlanCache, make_plan, readable
+from sepset.inference.plan import BYTES, Plan, make_plan, readable
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.problem import Problem, Relevant
 from sepset.variables.evidence import Evidence
@@ -147,7 +148,7 @@ class PreparedCutset:
     def __init__(self, problem: Problem, method: CutsetConditioning) -> None:
         self.problem = problem
         self.method = method
-        self._plans: PlanCache[CutsetPlan] = PlanCache()
+        self._plans: Cache[CutsetPlan] = Cache()
         # Cases are planned to fit; the engine's own figure also counts the factors.
         self._cases_engine = CliqueTree(method.order, 2**62).prepare(problem)
 

@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
+from sepset.base.cache import Cache
 from sepset.errors import NotClosed, listing
 from sepset.factors.algebra import AnyVariable, Columns, Conditional, Factor
 from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.method import Answer, Best, check_settings
-from sepset.inference.plan import Plan, PlanCache, make_plan
+from sepset.inference.plan import Plan, make_plan
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.semiring import MAX, SUM, Semiring
@@ -151,7 +152,7 @@ class PreparedElimination:
     def __init__(self, problem: Problem, method: VariableElimination) -> None:
         self.problem = problem
         self.method = method
-        self._plans: PlanCache[Plan] = PlanCache()
+        self._plans: Cache[Plan] = Cache()
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
+from sepset.base.cache import Cache
 from sepset.errors import NotApplicable
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
@@ -27,7 +28,7 @@ from sepset.graphs.ordering import OrderingMethod
 from sepset.inference.exact.elimination import VariableElimination, product
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.method import Answer, Best, Method
-from sepset.inference.plan import Plan, PlanCache, interaction_graph, make_plan
+from sepset.inference.plan import Plan, interaction_graph, make_plan
 from sepset.inference.result import Guarantee
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
@@ -200,7 +201,7 @@ class PreparedPasses:
         self.problem = problem
         self.method = method
         self._send = send
-        self._plans: PlanCache[Plan] = PlanCache()
+        self._plans: Cache[Plan] = Cache()
         self._elimination = VariableElimination(method.order, method.memory).prepare(problem)
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints
+from sepset.base.cache import Cache
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import check_size
 from sepset.factors.table import Table
@@ -34,7 +35,7 @@ from sepset.inference.exact.dtreevalues import Recursion
 from sepset.inference.exact.elimination import product
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.method import Answer, Best, check_settings, dense
-from sepset.inference.plan import Plan, PlanCache, make_plan, readable
+from sepset.inference.plan import Plan, make_plan, readable
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
@@ -165,7 +166,7 @@ class PreparedConditioning:
     def __init__(self, problem: Problem, method: RecursiveConditioning) -> None:
         self.problem = problem
         self.method = method
-        self._plans: PlanCache[ConditioningPlan] = PlanCache()
+        self._plans: Cache[ConditioningPlan] = Cache()
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked: one recursion for each of its entries."""

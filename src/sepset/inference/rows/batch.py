@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.base.cache import Cache
 from sepset.base.threads import in_order, num_threads
 from sepset.errors import TooLarge
 from sepset.graphs.ordering import OrderingMethod
@@ -22,7 +23,7 @@ from sepset.inference.compiled.question import Question, compile_question
 from sepset.inference.compiled.store import FactorStore
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, Workers
 from sepset.inference.method import Prepared
-from sepset.inference.plan import PlanCache, make_plan
+from sepset.inference.plan import make_plan
 from sepset.inference.rows.program import LANES, LoadedRows, RowProgram, row_program
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
@@ -35,13 +36,6 @@ SHORTEST, LONGEST = 2e-4, 0.25
 """Seconds a task; between these it takes one in `SHARE` of the rows that are left."""
 SHARE = 4
 CHUNKS_OF_COUNTS = 64
-
-
-class Cache(Protocol):
-    """Where compiled questions are kept."""
-
-    def get(self, key: Any, make: Callable[[], Any]) -> Any:
-        """The value under `key`, made when it is not there."""
 
 
 class Chunk(NamedTuple):
@@ -65,12 +59,12 @@ class RowTables:
 
     problem: Problem
     store: FactorStore
-    cache: Cache
+    cache: Cache[Any]
     order: OrderingMethod
     memory: int
     single: Prepared
     factor_marginals: Callable[[Evidence], Floats]
-    _loaded: PlanCache[LoadedRows] = field(default_factory=lambda: PlanCache(16), repr=False)
+    _loaded: Cache[LoadedRows] = field(default_factory=lambda: Cache(16), repr=False)
 
     def answers(self, findings: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
         """The posterior of each target and the log partition, for every row."""

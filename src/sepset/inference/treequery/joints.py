@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.table import Table
@@ -16,7 +17,7 @@ from sepset.graphs.clusters import CliqueTree
 from sepset.inference.conflict import impossible
 from sepset.inference.exact.elimination import PreparedElimination
 from sepset.inference.method import Answer, Calibrated
-from sepset.inference.plan import BYTES, Plan, PlanCache, readable
+from sepset.inference.plan import BYTES, Plan, readable
 from sepset.inference.result import Guarantee
 from sepset.inference.treequery.merge import merged
 from sepset.inference.treequery.orders import MergeOrder
@@ -161,7 +162,7 @@ class TreeJoints:
         self._elimination = elimination
         self._memory = elimination.method.memory
         self._cards = {v.name: v.num_states for v in self.problem.variables if isinstance(v, Discrete)}
-        self._plans: PlanCache[MergePlan] = PlanCache()
+        self._plans: Cache[MergePlan] = Cache()
 
     @property
     def _is_discrete(self) -> bool:
