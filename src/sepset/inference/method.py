@@ -1,8 +1,8 @@
 """The shape of direct methods: prepare once, ask many times. Variables travel as positions.
 
 `Prepared` is what every method answers. What some can do beyond that is a named capability: `TakesValues`,
-`AnswersRows`, `CountsRows` and `Calibrates`. Callers ask for it by `isinstance`, or use the functions of
-`inference.capabilities`, which do the same by plain questions where a method lacks it.
+`AnswersRows`, `CompletesRows`, `CountsRows` and `Calibrates`. Callers ask for it by `isinstance`, or use the functions
+of `inference.capabilities` and `inference.completion`, which do the same by plain questions where a method lacks it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sepset.factors.algebra import Factor
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.table import Table
 from sepset.graphs.clusters import CliqueTree
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, Workers
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.plan import JointPlan, Plan
 from sepset.inference.result import Answers, Guarantee, Guarantees
 from sepset.inference.values import Values
@@ -121,7 +121,8 @@ class TakesValues(Prepared, Protocol):
         arrays that do not fit. What the new one answers is what a method prepared for the new problem would.
 
         Args:
-            values: one array per factor over its scope; a mapping from factor number keeps the factors it leaves out.
+            values: one array per factor over its scope, for a regression another one over the same variables; a
+                mapping from factor number keeps the factors it leaves out.
         """
 
 
@@ -137,7 +138,26 @@ class AnswersRows(Prepared, Protocol):
 
         Args:
             rows: the evidence; rows may repeat.
-            targets: discrete variables; a row may observe them.
+            targets: discrete or real variables; a row may observe them. Of real ones it finds mean and variance.
+        """
+
+
+@runtime_checkable
+class CompletesRows(Prepared, Protocol):
+    """A prepared method that fills in what rows miss: imputation, hard EM."""
+
+    def mode_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
+        """The targets with the most probable value of each by itself where a row misses it; log partitions."""
+
+    def best_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
+        """Every variable, missing ones at their most probable values together; the logarithms of those maxima."""
+
+    def draw_rows(
+        self, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
+    ) -> RowValues:
+        """The targets, missing ones drawn together, independently between rows; log partitions.
+
+        Impossible rows have -inf, here and above, and their cells stay missing.
         """
 
 
@@ -151,7 +171,8 @@ class CountsRows(Prepared, Protocol):
     def factor_marginals(self, evidence: Evidence) -> tuple[Floats, ...]:
         """One array per factor with an axis per variable of its scope, observed variables as point masses.
 
-        Impossible evidence raises `ImpossibleEvidence`.
+        For a regression they are the expected products of (1, real parents, child), one matrix per joint state of its
+        discrete parents. Impossible evidence raises `ImpossibleEvidence`.
         """
 
     def summed_marginals(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:

@@ -23,12 +23,14 @@ from sepset.inference.compiled.sharedprogram import bundle
 from sepset.inference.compiled.store import FactorStore
 from sepset.inference.compiled.supports import SparseProgram
 from sepset.inference.compiled.targetgroups import WORTH, Ancestry, target_groups
+from sepset.inference.completion import by_chain_rule, by_posteriors
 from sepset.inference.conflict import impossible
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, Workers
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.method import Answer, Best, Calibrated, Calibrates, Method
 from sepset.inference.plan import JointPlan, Plan, make_plan
 from sepset.inference.result import Answers
 from sepset.inference.rows.batch import RowTables
+from sepset.inference.rows.modes import row_modes
 from sepset.inference.values import Values, checked_values
 from sepset.problem import Problem, Relevant
 from sepset.semiring import SUM, Semiring
@@ -305,6 +307,25 @@ class PreparedTables:
     def answer_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
         """The posterior of each target and the log partition, for every row of findings."""
         return self._rows.answers(rows, targets, workers)
+
+    def mode_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
+        """The targets with the most probable state of each by itself where a row misses it."""
+        return by_posteriors(self, rows, targets, workers)
+
+    def best_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
+        """The model's variables, missing ones at their most probable states together; auxiliaries are summed out."""
+        different, which = rows.distinct()
+        everyone = different.over(range(self.problem.num_visible), ())
+        codes, log_value = row_modes(self, everyone.codes.astype(np.int64))
+        possible = (log_value > -np.inf)[:, None]
+        made = EvidenceRows(everyone.positions, np.where(possible, codes, everyone.codes).astype(np.int32))
+        return RowValues(made, log_value).take(which)
+
+    def draw_rows(
+        self, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
+    ) -> RowValues:
+        """The targets, missing ones drawn together, one after the other."""
+        return by_chain_rule(self, rows, targets, rng, workers)
 
     def summed_marginals(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:
         """The weighted sums of the factor marginals given each row, and each row's log partition."""

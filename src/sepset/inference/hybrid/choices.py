@@ -109,7 +109,7 @@ class Choices:
     @cached_property
     def numbers(self) -> Floats:
         """How many choices each row has."""
-        return np.where(self._codes == -1, self.coordinates.cards, 1).prod(axis=1, dtype=np.float64)
+        return np.asarray(np.where(self._codes == -1, self.coordinates.cards, 1).prod(axis=1, dtype=np.float64))
 
     @cached_property
     def _distinct(self) -> tuple[Ints, Ints, Ints]:

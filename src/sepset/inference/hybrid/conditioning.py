@@ -58,7 +58,8 @@ class Groups:
     @cached_property
     def missing(self) -> tuple[Ints, Ints]:
         """The group and the coordinate of everything that is missing, group by group."""
-        return np.nonzero(self.kinds == MISSING)
+        group, coordinate = np.nonzero(self.kinds == MISSING)
+        return np.asarray(group, np.int64), np.asarray(coordinate, np.int64)
 
     @cached_property
     def begin(self) -> Ints:
@@ -113,18 +114,18 @@ class Spread:
         num = len(self.groups.kinds)
         free = self.noise > 0
         logs = np.where(free, -0.5 * (LOG_2PI + np.log(np.where(free, self.noise, 1.0))), 0.0)
-        return np.bincount(group, logs, num), np.bincount(group, ~free, num).astype(np.int64)
+        return np.bincount(group, logs, num).astype(np.float64), np.bincount(group, ~free, num).astype(np.int64)
 
     @cached_property
     def variances(self) -> Floats:
         """The variance of every coordinate in each group, given what was found; zero where it was."""
         groups = self.groups
-        width = np.diff(groups.begin)[groups.missing[0]]
-        starts = np.concatenate([[0], np.cumsum(width)[:-1]]).astype(np.int64)
-        column = np.arange(len(self.loadings)) - np.repeat(starts, width)
-        noise = self.noise[np.repeat(groups.begin[groups.missing[0]], width) + column]
         found = np.zeros(groups.kinds.shape)
-        if len(starts):
+        if len(self.noise):
+            width = np.diff(groups.begin)[groups.missing[0]]
+            starts = np.cumsum(width) - width
+            column = np.arange(len(self.loadings)) - np.repeat(starts, width)
+            noise = self.noise[np.repeat(groups.begin[groups.missing[0]], width) + column]
             found[groups.missing] = np.add.reduceat(self.loadings**2 * noise, starts)
         return found
 
@@ -185,8 +186,7 @@ class CompletedRows:
         from sepset.kernels.hybrid.conditioning import add_moments, add_spreads
 
         groups, known = self.spread.groups, self.spread
-        mass = np.zeros(len(groups.kinds))
-        layout = coordinates.layout
-        add_moments(*layout, groups.entries, self.group, self.values, weights, moments, mass)
-        kinds = groups.entries, groups.kinds, groups.begin, groups.square
-        add_spreads(*layout, *kinds, known.loadings, known.noise, mass, moments)
+        mass, layout, entries = np.zeros(len(groups.kinds)), coordinates.layout, groups.entries
+        add_moments(*layout, entries, self.group, self.values, weights, moments, mass)
+        places = groups.begin, groups.square
+        add_spreads(*layout, entries, groups.kinds, *places, known.loadings, known.noise, mass, moments)

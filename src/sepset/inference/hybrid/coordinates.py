@@ -142,6 +142,15 @@ class Coordinates:
     def __len__(self) -> int:
         return len(self.all)
 
+    @lazy
+    def reals(self) -> tuple[int, ...]:
+        """The positions of the variables that are one number."""
+        return tuple(v for v, family in self.families.items() if len(family.own) == 1)
+
+    def column(self, variable: int) -> int:
+        """The coordinate of a variable that is one number."""
+        return int(self.families[variable].own[0])
+
     def entry(self, by: tuple[int, ...], contexts: Ints) -> Ints:
         """The number of the joint state of some contexts, given by their places, in each row of states."""
         entry = np.zeros(len(contexts), np.int64)
@@ -165,7 +174,9 @@ class Coordinates:
         """Where each family starts, the coordinates of all families, and where the matrices of each family start."""
         members = [np.concatenate([f.parents, f.own]) for f in self.families.values()]
         sizes = [self._contexts_of(f) * (len(m) + 1) ** 2 for f, m in zip(self.families.values(), members, strict=True)]
-        ends = [np.concatenate([[0], np.cumsum(list(counts))]).astype(np.int64) for counts in (map(len, members), sizes)]
+        ends = [
+            np.concatenate([[0], np.cumsum(list(counts))]).astype(np.int64) for counts in (map(len, members), sizes)
+        ]
         return ends[0], np.concatenate(members), ends[1]
 
     def _contexts_of(self, family: Family) -> int:

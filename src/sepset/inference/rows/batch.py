@@ -139,12 +139,13 @@ class RowTables:
         self, columns: tuple[int, ...], targets: tuple[int, ...], counted: bool, observed: tuple[int, ...]
     ) -> RowProgram | None:
         """The program for rows that observe just these, or without them any columns; None where it is too large."""
-        masked = columns if not observed else ()
+        seen = tuple(v for v in observed if v not in targets)
+        masked = tuple(v for v in observed if v in targets) if observed else columns
         key = ("rows", columns, targets, counted, observed)
 
         def build() -> RowProgram | None:
             try:
-                return row_program(self._question(targets, counted, observed, masked), columns)
+                return row_program(self._question(targets, counted, seen, masked), columns)
             except TooLarge:
                 return None
 

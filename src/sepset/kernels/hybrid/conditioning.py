@@ -245,7 +245,14 @@ def _covariance(F: Floats, D: Floats, r: int, s: int, width: int) -> float:
 
 @kernel
 def disturb(
-    kinds: Bytes, begin: Ints, square: Ints, loadings: Floats, noise: Floats, group: Ints, normals: Floats, values: Floats
+    kinds: Bytes,
+    begin: Ints,
+    square: Ints,
+    loadings: Floats,
+    noise: Floats,
+    group: Ints,
+    normals: Floats,
+    values: Floats,
 ) -> None:
     """Add to the missing numbers of each row a draw of what they leave open; normal numbers are used up in order."""
     next_ = 0
