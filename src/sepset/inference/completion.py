@@ -18,7 +18,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.data.missingness import members
 from sepset.inference.capabilities import answer_rows
-from sepset.inference.evidencerows import EvidenceRows, RowValues, Workers
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowValues, Workers
 from sepset.inference.method import CompletesRows, Prepared
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
@@ -42,16 +42,30 @@ def modes_one_by_one(prepared: Prepared, rows: EvidenceRows, targets: Sequence[i
     return RowValues(made, log_partition).take(which)
 
 
+def mean_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
+    """The same with the posterior mean of each real target."""
+    discrete, real = parted(prepared.problem, targets)
+    found = answer_rows(prepared, rows, [*discrete, *real], workers)
+    made = _most_probable(rows.over(discrete, real), found)
+    for column, position in enumerate(real):
+        empty = np.isnan(made.reals[:, column])
+        made.reals[empty, column] = found.moments[position].mean[empty]
+    return RowValues(made, found.log_partition)
+
+
 def by_posteriors(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
     """The same for the discrete targets alone, from their posteriors; ties go to the first state."""
     discrete, real = parted(prepared.problem, targets)
     found = answer_rows(prepared, rows, discrete, workers)
-    made = rows.over(discrete, real)
-    for column, position in enumerate(discrete):
-        chances = found.probabilities[position]
+    return RowValues(_most_probable(rows.over(discrete, real), found), found.log_partition)
+
+
+def _most_probable(made: EvidenceRows, found: RowAnswers) -> EvidenceRows:
+    """The rows, whose codes are filled in, with the most probable state of each discrete variable."""
+    for column, position in enumerate(made.positions):
         empty = np.flatnonzero((made.codes[:, column] < 0) & (found.log_partition > -np.inf))
-        made.codes[empty, column] = chances[empty].argmax(axis=1)
-    return RowValues(made, found.log_partition)
+        made.codes[empty, column] = found.probabilities[position][empty].argmax(axis=1)
+    return made
 
 
 def best_rows(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> RowValues:

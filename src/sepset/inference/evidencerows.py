@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Int32s, Ints
+from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Int32s, Ints
 from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset, side_by_side
 from sepset.variables.evidence import Evidence
@@ -175,6 +175,16 @@ class EvidenceRows:
                 if position in own:
                     table[:, column] = source[:, own.index(position)]
         return EvidenceRows(tuple(positions), codes, tuple(real_positions), reals)
+
+    def repeated(self, times: int) -> EvidenceRows:
+        """All rows, then all rows again, and so on."""
+        codes, reals = np.tile(self.codes, (times, 1)), np.tile(self.reals, (times, 1))
+        return EvidenceRows(self.positions, codes, self.real_positions, reals)
+
+    @property
+    def is_missing(self) -> Bools:
+        """Which rows miss anything."""
+        return np.asarray((self.codes < 0).any(axis=1) | np.isnan(self.reals).any(axis=1))
 
     def found(self) -> EvidenceRows:
         """The same rows without the columns that are missing throughout."""

@@ -315,10 +315,10 @@ class PreparedTables:
     def best_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
         """The model's variables, missing ones at their most probable states together; auxiliaries are summed out."""
         different, which = rows.distinct()
-        everyone = different.over(range(self.problem.num_visible), ())
-        codes, log_value = row_modes(self, everyone.codes.astype(np.int64))
-        possible = (log_value > -np.inf)[:, None]
-        made = EvidenceRows(everyone.positions, np.where(possible, codes, everyone.codes).astype(np.int32))
+        made = different.over(range(self.problem.num_visible), ())
+        log_value = self.answer_rows(different, (), workers).log_partition
+        holes = np.flatnonzero((made.codes < 0).any(axis=1) & (log_value > -np.inf))
+        made.codes[holes], log_value[holes] = row_modes(self, made.codes[holes].astype(np.int64))
         return RowValues(made, log_value).take(which)
 
     def draw_rows(

@@ -53,9 +53,9 @@ class CliqueTree:
         """The method bound to a problem: compiled programs where every variable is discrete."""
         if problem.variables.all_discrete:
             return PreparedTables(problem, self, lambda p: PreparedCliqueTree(p, self))
-        from sepset.inference.exact.hybridtree import PreparedHybridTree
+        from sepset.inference.exact.hybridtree import prepared_tree
 
-        return PreparedHybridTree.of(problem, self)
+        return prepared_tree(problem, self)
 
     def promises(self, problem: Problem) -> Guarantees:
         """Everything exact for discrete and for Gaussian models.

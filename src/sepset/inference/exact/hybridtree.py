@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable
 from sepset.inference.capabilities import row_by_row, with_values
 from sepset.inference.completion import best_one_by_one, by_posteriors, draw_one_by_one, modes_one_by_one
@@ -30,33 +31,18 @@ MANY = 2**10
 T = TypeVar("T", RowAnswers, RowValues)
 
 
-class PreparedHybridTree(PreparedCliqueTree):
-    """Clique-tree inference about regressions: as for any factors, and many rows at once in moment form."""
+class RowTree(PreparedCliqueTree):
+    """Clique-tree inference about any factors, and about many rows at once where real variables are normal in each
+    discrete context.
+    """
 
-    def __init__(self, problem: Problem, method: CliqueTree, part: DiscretePart, rows: HybridRows) -> None:
+    def __init__(self, problem: Problem, method: CliqueTree, rows: Callable[[PreparedCliqueTree], HybridRows]) -> None:
         super().__init__(problem, method)
-        self._part, self._rows = part, rows
+        self._make_rows = rows
 
-    @classmethod
-    def of(cls, problem: Problem, method: CliqueTree) -> PreparedCliqueTree:
-        """The method bound to a problem; without rows at once where real variables have other factors."""
-        coordinates = Coordinates.of(problem)
-        if coordinates is None:
-            return PreparedCliqueTree(problem, method)
-        part = discrete_part(problem)
-        discrete = None if part.problem is None else method.prepare(part.problem)
-        return cls(problem, method, part, HybridRows(coordinates, part.positions, discrete))
-
-    def with_values(self, values: Values) -> PreparedHybridTree:
-        """The same plans with new numbers: an array for each table, a regression for each regression."""
-        problem = self.problem
-        named = named_values(problem, values)
-        regressions = checked_regressions(problem, values)
-        tables = {i: named[n] for i, n in enumerate(self._part.factors) if n in named}
-        discrete = None if self._rows.discrete is None else with_values(self._rows.discrete, tables)
-        arrays = {n: np.asarray(named[n], np.float64) for n in self._part.factors if n in named}
-        made = replaced(problem, {**arrays, **regressions})
-        return PreparedHybridTree(made, self.method, self._part, self._rows.with_values(discrete, made.regressions))
+    @lazy
+    def _rows(self) -> HybridRows:
+        return self._make_rows(self)
 
     def answer_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
         """The log partition of every row, and in each the posterior of every target."""
@@ -121,6 +107,24 @@ class PreparedHybridTree(PreparedCliqueTree):
         found = together(rows.take(some)).joined(alone(rows.take(others)))
         return found.take(np.argsort(np.concatenate([some, others])))
 
+
+class RegressionTree(RowTree):
+    """Inference about discrete variables and regressions, whose numbers may change."""
+
+    def __init__(self, problem: Problem, method: CliqueTree, part: DiscretePart, rows: HybridRows) -> None:
+        super().__init__(problem, method, lambda tree: rows)
+        self._part = part
+
+    def with_values(self, values: Values) -> RegressionTree:
+        """The same plans with new numbers: an array for each table, a regression for each regression."""
+        problem, rows = self.problem, self._rows
+        named, regressions = named_values(problem, values), checked_regressions(problem, values)
+        tables = {i: named[n] for i, n in enumerate(self._part.factors) if n in named}
+        discrete = None if rows.discrete is None else with_values(rows.discrete, tables)
+        arrays = {n: np.asarray(named[n], np.float64) for n in self._part.factors if n in named}
+        made = replaced(problem, {**arrays, **regressions})
+        return RegressionTree(made, self.method, self._part, rows.with_values(discrete, made.regressions))
+
     def factor_marginals(self, evidence: Evidence) -> tuple[Floats, ...]:
         """One array per factor: the marginal over a table's scope, the expected products of a regression."""
         if evidence.weights or evidence.soft:
@@ -139,3 +143,21 @@ class PreparedHybridTree(PreparedCliqueTree):
         factors = dict(zip(self._part.factors, found.tables, strict=True))
         factors |= {g.factors[0]: found.moments[g.child] for g in self.problem.conditionals if g.child in found.moments}
         return RowCounts(tuple(factors[i] for i in range(self.problem.num_factors)), found.log_partition)
+
+
+def _of_joint(tree: PreparedCliqueTree) -> HybridRows:
+    """A joint normal distribution, whatever its factors, as regressions of each variable on those before it."""
+    positions = tuple(range(len(tree.problem.variables)))
+    joint, log_total, _ = tree.query(positions, Evidence())
+    return HybridRows(Coordinates.of_gaussian(joint, positions), log_total=log_total)
+
+
+def prepared_tree(problem: Problem, method: CliqueTree) -> PreparedCliqueTree:
+    """Inference about a problem with real variables: about many rows at once where these are normal in each context."""
+    coordinates = Coordinates.of(problem)
+    if coordinates is not None:
+        part = discrete_part(problem)
+        discrete = None if part.problem is None else method.prepare(part.problem)
+        return RegressionTree(problem, method, part, HybridRows(coordinates, part.positions, discrete))
+    is_mixed = bool((problem.variables.cards > 0).any())
+    return PreparedCliqueTree(problem, method) if is_mixed else RowTree(problem, method, _of_joint)

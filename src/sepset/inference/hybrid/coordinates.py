@@ -187,7 +187,7 @@ class Coordinates:
         found = {}
         for (v, family), first in zip(self.families.items(), self.layout[2].tolist(), strict=False):
             num, side = self._contexts_of(family), len(family.parents) + len(family.own) + 1
-            lower = moments[first : first + num * side * side].reshape(num, side, side)
+            lower = np.tril(moments[first : first + num * side * side].reshape(num, side, side))
             found[v] = lower + np.swapaxes(np.tril(lower, -1), 1, 2)
         return found
 

@@ -100,11 +100,13 @@ class HybridRows:
         coordinates: the regressions.
         states: the positions of the discrete variables, in the order that the discrete part has them.
         discrete: the discrete part, prepared; None where there is none.
+        log_total: the logarithm of the total weight, where that is not one.
     """
 
     coordinates: Coordinates
     states: tuple[int, ...] = ()
     discrete: Prepared | None = None
+    log_total: float = 0.0
     _layouts: Cache[Choices] = field(default_factory=lambda: Cache(2), repr=False)
 
     @cached_property
@@ -128,7 +130,7 @@ class HybridRows:
 
     def _mixtures(self, choices: Choices, workers: Workers) -> Iterator[Mixture]:
         """The rows part by part, each row once."""
-        logs = np.zeros(len(choices.states))
+        logs = np.full(len(choices.states), self.log_total)
         if self.discrete is not None:
             logs = answer_rows(self.discrete, self._inside(choices.states), (), _quiet(workers)).log_partition
         done = 0
@@ -189,7 +191,7 @@ class HybridRows:
         """Every variable, missing ones at their most probable values together, and the logarithms of those maxima."""
         made, log_value = self._over(rows), np.empty(len(rows))
         choices = self._choices(rows, self.coordinates.reals)
-        filled, logs = choices.states.codes, np.zeros(len(choices.states))
+        filled, logs = choices.states.codes, np.full(len(choices.states), self.log_total)
         if self.discrete is not None:
             (states, logs) = best_rows(self.discrete, self._inside(choices.states), _quiet(workers))
             filled = states.codes

@@ -182,21 +182,22 @@ def add_moments(
         moment_first: where the matrices of each family start.
     """
     for row in range(len(values)):
-        weight, g = weights[row], group[row]
-        if weight == 0.0:
-            continue
-        mass[g] += weight
-        for k in range(len(family_start) - 1):
-            members = family[family_start[k] : family_start[k + 1]]
-            side = len(members) + 1
-            at = moment_first[k] + entries[g, members[-1]] * side * side
-            moments[at] += weight
-            for a in range(side - 1):
-                left = weight * values[row, members[a]]
-                line = at + (a + 1) * side
-                moments[line] += left
+        mass[group[row]] += weights[row]
+    z = np.ones(values.shape[1] + 1)
+    for k in range(len(family_start) - 1):
+        first, side = family_start[k], family_start[k + 1] - family_start[k] + 1
+        child = family[first + side - 2]
+        for row in range(len(values)):
+            if weights[row] == 0.0:
+                continue
+            for a in range(1, side):
+                z[a] = values[row, family[first + a - 1]]
+            at = moment_first[k] + entries[group[row], child] * side * side
+            for a in range(side):
+                left = weights[row] * z[a]
                 for b in range(a + 1):
-                    moments[line + b + 1] += left * values[row, members[b]]
+                    moments[at + b] += left * z[b]
+                at += side
 
 
 @kernel
