@@ -17,11 +17,14 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, Floats
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, NotApplicable
+from sepset.factors.coordinates import width
+from sepset.factors.moments import GaussianMixture
 from sepset.inference.conflict import impossible, refuse_impossible
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, Workers
-from sepset.inference.method import AnswersRows, CountsRows, Prepared, TakesValues, dense
+from sepset.inference.method import AnswersRows, ContextMoments, CountsRows, FindsMoments, Prepared, TakesValues, dense
 from sepset.inference.values import Values, checked_regressions, checked_values, named_values, replaced
 from sepset.variables.evidence import Evidence
+from sepset.variables.variable import Vector
 
 
 def with_values(prepared: Prepared, values: Values) -> Prepared:
@@ -128,6 +131,28 @@ def summed_marginals(prepared: Prepared, rows: EvidenceRows, weights: Floats, wo
                 total += weights[row] * marginal
         workers.report(row + 1, len(rows))
     return RowCounts(totals, log_partition)
+
+
+def moments(prepared: Prepared, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:
+    """The moments of real variables in each joint state of discrete ones; without the capability by a query for each.
+
+    Args:
+        reals: the positions of real variables.
+        by: the positions of discrete variables; the contexts are their joint states in C order.
+    """
+    if isinstance(prepared, FindsMoments):
+        return prepared.moments(reals, by)
+    shape = [int(prepared.problem.variables.cards[v]) for v in by]
+    answer = dense(prepared.query(by, Evidence()).distribution).values if by else 1.0
+    weights = np.asarray(answer, np.float64).reshape(-1)
+    size = width(v for v in map(prepared.problem.variables.__getitem__, reals) if isinstance(v, Vector))
+    mean, covariance = np.zeros((len(weights), size)), np.zeros((len(weights), size, size))
+    for context in np.flatnonzero(weights) if reals else ():
+        codes = dict(zip(by, (int(c) for c in np.unravel_index(context, shape)), strict=True))
+        found = prepared.query(reals, Evidence(codes)).distribution
+        joint = found.to_gaussian() if isinstance(found, GaussianMixture) else found
+        mean[context], covariance[context] = joint.mu, joint.covariance
+    return ContextMoments(weights, mean, covariance)
 
 
 class ExpectedCounts(NamedTuple):

@@ -1,8 +1,9 @@
 """The shape of direct methods: prepare once, ask many times. Variables travel as positions.
 
 `Prepared` is what every method answers. What some can do beyond that is a named capability: `TakesValues`,
-`AnswersRows`, `CompletesRows`, `CountsRows` and `Calibrates`. Callers ask for it by `isinstance`, or use the functions
-of `inference.capabilities` and `inference.completion`, which do the same by plain questions where a method lacks it.
+`AnswersRows`, `CompletesRows`, `CountsRows`, `FindsMoments` and `Calibrates`. Callers ask for it by `isinstance`, or
+use the functions of `inference.capabilities` and `inference.completion`, which do the same by plain questions where a
+method lacks it.
 """
 
 from __future__ import annotations
@@ -66,6 +67,14 @@ class Best(NamedTuple):
 
     values: Mapping[int, Any]
     log_value: float
+
+
+class ContextMoments(NamedTuple):
+    """Of real variables in each context: its probability, the mean and the covariance."""
+
+    weights: Floats
+    mean: Floats
+    covariance: Floats
 
 
 @runtime_checkable
@@ -183,6 +192,17 @@ class CountsRows(Prepared, Protocol):
 
         Args:
             weights: one per row.
+        """
+
+
+@runtime_checkable
+class FindsMoments(Prepared, Protocol):
+    """A prepared method that knows means and covariances of real variables, in many contexts at once: divergences."""
+
+    def moments(self, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:
+        """The moments of the real variables `reals` in each joint state of the discrete variables `by`, in C order.
+
+        A context of probability zero has zeros.
         """
 
 

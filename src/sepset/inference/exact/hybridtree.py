@@ -17,7 +17,9 @@ from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, R
 from sepset.inference.exact.cliquetree import PreparedCliqueTree
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.hybrid.discretepart import DiscretePart, discrete_part
+from sepset.inference.hybrid.moments import RegressionMoments
 from sepset.inference.hybrid.rows import HybridRows
+from sepset.inference.method import ContextMoments
 from sepset.inference.values import Values, checked_regressions, named_values, replaced
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
@@ -124,6 +126,14 @@ class RegressionTree(RowTree):
         arrays = {n: np.asarray(named[n], np.float64) for n in self._part.factors if n in named}
         made = replaced(problem, {**arrays, **regressions})
         return RegressionTree(made, self.method, self._part, rows.with_values(discrete, made.regressions))
+
+    def moments(self, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:
+        """The moments of real variables in each joint state of discrete ones, in C order."""
+        return self._moments.of(reals, by)
+
+    @lazy
+    def _moments(self) -> RegressionMoments:
+        return RegressionMoments(self.problem, self._rows.discrete, self._part.positions)
 
     def factor_marginals(self, evidence: Evidence) -> tuple[Floats, ...]:
         """One array per factor: the marginal over a table's scope, the expected products of a regression."""
