@@ -18,8 +18,8 @@ from sepset.factors.conditional import TableConditional
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.exact.bruteforce import BruteForce
-from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.exact.elimination import VariableElimination
 from sepset.inference.result import Guarantee
 from sepset.models.bayesnet import BayesNet

@@ -177,10 +177,10 @@ if TYPE_CHECKING:
         perfect_elimination_order as perfect_elimination_order,
         triangulate as triangulate,
     )
+    from sepset.inference.cliquetree.cutset import CutsetConditioning as CutsetConditioning, CutsetPlan as CutsetPlan
+    from sepset.inference.cliquetree.method import CliqueTree as CliqueTree
     from sepset.inference.exact.beliefupdate import BeliefUpdate as BeliefUpdate
     from sepset.inference.exact.bruteforce import BruteForce as BruteForce
-    from sepset.inference.exact.cliquetree import CliqueTree as CliqueTree
-    from sepset.inference.exact.cutset import CutsetConditioning as CutsetConditioning, CutsetPlan as CutsetPlan
     from sepset.inference.exact.elimination import VariableElimination as VariableElimination
     from sepset.inference.exact.recursive import (
         ConditioningPlan as ConditioningPlan,
@@ -445,9 +445,9 @@ _MODULES = {
     "graphs.triangulation": ("is_chordal maximal_cliques perfect_elimination_order triangulate "),
     "inference.exact.beliefupdate": ("BeliefUpdate "),
     "inference.exact.bruteforce": ("BruteForce "),
-    "inference.exact.cliquetree": ("CliqueTree "),
+    "inference.cliquetree.method": ("CliqueTree "),
     "inference.exact.recursive": ("ConditioningPlan RecursiveConditioning "),
-    "inference.exact.cutset": ("CutsetConditioning CutsetPlan "),
+    "inference.cliquetree.cutset": ("CutsetConditioning CutsetPlan "),
     "inference.exact.elimination": ("VariableElimination "),
     "inference.iterate": ("Until iterate "),
     "inference.treequery.orders": ("MergeOrder "),

@@ -245,8 +245,12 @@ class Problem:
     @lazy
     def _ungrouped_variables(self) -> Ints:
         """The variables of factors that belong to no conditional: their parts are never barren."""
-        start, members = self.scopes
-        return np.unique(members[np.repeat(self._families[2] < 0, np.diff(start))])
+        return np.unique(self.scopes[1][np.repeat(self._families[2] < 0, self._arities)])
+
+    @lazy
+    def _arities(self) -> Ints:
+        """How many variables each factor has."""
+        return np.diff(self.scopes[0])
 
     def _connected(self, kept: Bools, targets: Ints, observed: Ints) -> Bools:
         """The kept factors in the same component as a target once observed variables are removed."""
@@ -265,8 +269,7 @@ class Problem:
 
     def _read(self, kept: Bools, targets: Ints, observed: Ints) -> Relevant:
         used = np.zeros(len(self.variables), bool)
-        start, members = self.scopes
-        used[members[np.repeat(kept, np.diff(start))]] = True
+        used[self.scopes[1][np.repeat(kept, self._arities)]] = True
         used[targets] = True
         used[observed] = False
         return Relevant(np.flatnonzero(kept), np.flatnonzero(used))

@@ -358,7 +358,7 @@ def check_method(
         seed: where the generator starts.
         rtol: how closely numbers must agree, relative to the larger of one and their size.
 
-    >>> from sepset.inference.exact.cliquetree import CliqueTree
+    >>> from sepset.inference.cliquetree.method import CliqueTree
     >>> from sepset.models.markovnet import MarkovNet
     >>> a, b = Discrete("a"), Discrete("b")
     >>> check_method(CliqueTree(), [MarkovNet(Table((a, b), [[1, 2], [3, 0]]))])

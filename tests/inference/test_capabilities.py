@@ -18,9 +18,9 @@ from sepset.inference.capabilities import (
     summed_marginals,
     with_values,
 )
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.exact.bruteforce import BruteForce
-from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.method import AnswersRows, Calibrates, CountsRows, TakesValues
 from sepset.variables.evidence import Evidence, resolve
 from support.random_findings import dataset, evidence_of, log_of, random_codes

@@ -13,9 +13,11 @@ from scipy import stats
 
 import oracle
 import sepset as ss
+from sepset.inference.cliquetree import hybrid as hybridtree
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.completion import (
-    best_one_by_one,
-    best_rows,
+    complete_one_by_one,
+    complete_rows,
     draw_one_by_one,
     draw_rows,
     drawn,
@@ -24,9 +26,7 @@ from sepset.inference.completion import (
     modes_one_by_one,
 )
 from sepset.inference.evidencerows import EvidenceRows, Workers
-from sepset.inference.exact import hybridtree
 from sepset.inference.exact.bruteforce import BruteForce
-from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.method import CompletesRows
 from support.filled_rows import Cells, filled
 from support.random_incomplete import completions, incomplete
@@ -352,7 +352,7 @@ def test_modes_of_mixed_rows_against_enumeration(seed):
 @settings(max_examples=30)
 def test_each_row_is_completed_by_its_most_probable_values(case):
     net, rows = case
-    found, logs = best_rows(CliqueTree().prepare(net.problem()), EvidenceRows.of(rows, net.variables), ONE)
+    found, logs = complete_rows(CliqueTree().prepare(net.problem()), EvidenceRows.of(rows, net.variables), ONE)
     for i, row in enumerate(rows.rows()):
         assert_allclose(np.exp(logs[i]), max(p for _, p in completions(net, row)), rtol=1e-10)
         for place, variable in enumerate(net.variables):
@@ -367,7 +367,7 @@ def test_auxiliaries_are_summed_out_not_maximized():
     net = ss.BayesNet(*(ss.TableCPD(u, [0.6, 0.4]) for u in causes), cause)
     assert net.cpd("x").auxiliaries
     rows = ss.Dataset({"x": [1, 0, None], "u0": [None, 1, None]}, net.variables, missing_columns="allow")
-    _, logs = best_rows(CliqueTree().prepare(net.problem()), EvidenceRows.of(rows, net.variables), ONE)
+    _, logs = complete_rows(CliqueTree().prepare(net.problem()), EvidenceRows.of(rows, net.variables), ONE)
     for log, row in zip(logs, rows.rows(), strict=True):
         assert_allclose(np.exp(log), max(p for _, p in completions(net, row)), rtol=1e-10)
 
@@ -406,7 +406,7 @@ def test_methods_that_cannot_complete_rows_are_asked_one_by_one(seed):
     assert not np.isnan(found.reals).any()
     assert (log > -np.inf).all()
     rows, everyone = cells.evidence, range(len(net.variables))
-    assert_allclose(best_one_by_one(able, rows, ONE).log_value, best_rows(able, rows, ONE).log_value, atol=1e-8)
+    assert_allclose(complete_one_by_one(able, rows, ONE).log_value, complete_rows(able, rows, ONE).log_value, atol=1e-8)
     assert (draw_one_by_one(able, rows, everyone, rng, ONE).rows.codes >= 0).all()
     assert modes_one_by_one(able, rows, everyone, ONE).rows.codes.tolist() == other_codes(able, rows, everyone)
 

@@ -7,9 +7,9 @@ import pytest
 
 import sepset as ss
 from sepset.inference.capabilities import expected_counts
-from sepset.inference.compiled import engine as tabletree
-from sepset.inference.exact.cliquetree import CliqueTree
-from sepset.inference.rows import batch
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.compiled import planner
+from sepset.inference.rows import compiler
 from sepset.variables.evidence import Evidence
 from support.random_models import markov_net, table_net
 from support.tolerances import CLOSE
@@ -43,7 +43,9 @@ def test_as_if_prepared_anew(seed):
     for v in range(len(variables)):
         expected = plain.query([v], Evidence()).distribution.values
         np.testing.assert_allclose(changed.query([v], Evidence()).distribution.values, expected, atol=CLOSE)
-        np.testing.assert_allclose(changed._fallback.query([v], Evidence()).distribution.values, expected, atol=CLOSE)
+        np.testing.assert_allclose(
+            changed.joint([v], Evidence(), changed.calibrate(Evidence())).distribution.values, expected, atol=CLOSE
+        )
 
 
 def test_nothing_is_planned_again(monkeypatch):
@@ -56,8 +58,8 @@ def test_nothing_is_planned_again(monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("planned again")
 
-    monkeypatch.setattr(tabletree, "make_plan", refuse)
-    monkeypatch.setattr(batch, "make_plan", refuse)
+    monkeypatch.setattr(planner, "make_plan", refuse)
+    monkeypatch.setattr(compiler, "make_plan", refuse)
     changed = prepared.with_values({0: [0.1, 0.9]})
     assert changed.log_partition(Evidence({0: 1})) == pytest.approx(np.log(0.9))
     assert prepared.log_partition(Evidence({0: 1})) == pytest.approx(np.log(0.4))
@@ -111,7 +113,7 @@ def test_factors_of_a_block_that_are_not_named_keep_their_numbers():
     expected = (old @ new @ old).sum()
     changed = prepared.with_values({1: new})
     assert np.exp(changed.log_partition(Evidence())) == pytest.approx(expected)
-    assert changed._fallback.log_partition(Evidence()) == pytest.approx(np.log(expected))
+    assert changed.calibrate(Evidence()).log_partition == pytest.approx(np.log(expected))
     assert np.exp(prepared.log_partition(Evidence())) == pytest.approx((old @ old @ old).sum())
 
 
@@ -130,10 +132,3 @@ def test_wrong_numbers_are_refused():
         prepared.with_values([[0.5, 0.5]])
     with pytest.raises(ss.StateError, match="at least zero"):
         prepared.with_values({0: [1.5, -0.5]})
-
-
-def test_split_has_an_axis_a_variable():
-    prepared = CliqueTree().prepare(ss.datasets.load("student").problem())
-    parts = prepared._store.split(prepared.problem, prepared._store.values)
-    for number, part in enumerate(parts):
-        np.testing.assert_array_equal(part, prepared.problem.factor(number).values)

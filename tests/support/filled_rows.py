@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sepset.inference.completion import best_rows, draw_rows, mean_rows, mode_rows
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.completion import complete_rows, draw_rows, mean_rows, mode_rows
 from sepset.inference.evidencerows import EvidenceRows, Workers
-from sepset.inference.exact.cliquetree import CliqueTree
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def filled(net, cells, kind, seed=0, wanted=None, prepared=None):
     targets = list(range(len(net.variables)) if wanted is None else wanted)
     workers, rows = Workers(1), cells.evidence
     if kind == "map":
-        made, log_value = best_rows(prepared, rows, workers)
+        made, log_value = complete_rows(prepared, rows, workers)
     elif kind == "draw":
         made, log_value = draw_rows(prepared, rows, targets, np.random.default_rng(seed), workers)
     else:

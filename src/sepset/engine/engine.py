@@ -36,14 +36,13 @@ from sepset.factors.draws import generator
 from sepset.factors.moments import Gaussian
 from sepset.factors.table import Table
 from sepset.inference.capabilities import answer_rows
-from sepset.inference.compiled.engine import PreparedTables
 from sepset.inference.compiled.gradients import Derivatives
 from sepset.inference.conflict import impossible
 from sepset.inference.diagnosis.retraction import RetractionTree, retracted
 from sepset.inference.diagnosis.soft import resolve_soft
 from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.map.kbest import k_best
-from sepset.inference.method import Answer, Best, Calibrates, Method, dense
+from sepset.inference.method import Answer, Best, Calibrates, Method, ReadsAll, can, dense, elimination_settings
 from sepset.inference.plan import JointPlan, Plan
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
 from sepset.models.model import MODEL_MEMBERS, Model, NamedModel, offers
@@ -71,8 +70,8 @@ class Engine:
         self.method = method
         self.prepared = method.prepare(model.problem())
         self._promises = dict(method.promises(model.problem()))
-        self._reads_all = isinstance(self.prepared, PreparedTables)
-        self._retractions: Cache[RetractionTree] = Cache(16)
+        reads = self.prepared.all_marginals if can(self.prepared, ReadsAll) else self._marginals_and_points
+        self._read_marginals: Callable[[Evidence], tuple[Callable[[int], Any], float]] = reads
 
     def query(self, targets: VariableLike | Iterable[VariableLike], given: Given = None) -> QueryResult:
         """The joint distribution of the targets given the evidence, axes in the order asked."""
@@ -123,17 +122,16 @@ class Engine:
     def marginals(self, given: Given = None) -> Marginals:
         """The marginal of every variable given the evidence; observed ones are point masses."""
         evidence = self._evidence(given)
-        read, log_partition = self.prepared.marginals(evidence)
+        read, log_partition = self._read_marginals(evidence)
         if log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
-        if not self._reads_all:
-            read = self._reader(read, evidence)
         return Marginals(self._place, read, log_partition, method=self.method, guarantees=self._promises)
 
-    def _reader(self, read: Callable[[int], Any], evidence: Evidence) -> Callable[[int], Any]:
-        """A reader of every variable from one of the unobserved."""
+    def _marginals_and_points(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
+        """A reader of every variable, where the method reads those that are not observed."""
+        read, log_partition = self.prepared.marginals(evidence)
         observed = frozenset(evidence.observed)
-        return lambda v: self._point(v, evidence) if v in observed else dense(read(v))
+        return lambda v: self._point(v, evidence) if v in observed else dense(read(v)), log_partition
 
     @lazy
     def _place(self) -> dict[str, int]:
@@ -305,7 +303,7 @@ class Engine:
         evidence = self._evidence(given)
         positions = [v for v in self._positions(targets) if v not in set(evidence.observed)]
         prepared = self.prepared
-        if not isinstance(prepared, Calibrates) or not prepared.problem.variables.all_discrete:
+        if not prepared.problem.variables.all_discrete or not can(prepared, Calibrates):
             raise NotApplicable(
                 "Joints are planned on the clique tree of a discrete model; "
                 f"{type(self.method).__name__} has none here. Use plan(...) for what a query costs."
@@ -328,7 +326,7 @@ class Engine:
         Reference: El-Hay (2001), chapter 4, for joints across cliques; the sweep over all pairs extends it.
         """
         evidence = self._evidence(given)
-        if not isinstance(self.prepared, Calibrates):
+        if not can(self.prepared, Calibrates):
             raise NotApplicable(
                 f"All pairs come from a calibrated tree; {type(self.method).__name__} has none. Use CliqueTree."
             )
@@ -373,9 +371,12 @@ class Engine:
         return parameters.sensitivity(self, target, state, given)
 
     @lazy
+    def _retractions(self) -> Cache[RetractionTree]:
+        return Cache(16)
+
+    @lazy
     def _derivatives(self) -> Derivatives:
-        settings = {name: getattr(self.prepared.method, name, None) for name in ("order", "memory")}
-        return Derivatives(self.prepared.problem, **{k: v for k, v in settings.items() if v is not None})
+        return Derivatives(self.prepared.problem, *elimination_settings(self.prepared.method))
 
     def value_of_information(
         self,

@@ -21,7 +21,17 @@ from sepset.factors.coordinates import width
 from sepset.factors.moments import GaussianMixture
 from sepset.inference.conflict import impossible, refuse_impossible
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, Workers
-from sepset.inference.method import AnswersRows, ContextMoments, CountsRows, FindsMoments, Prepared, TakesValues, dense
+from sepset.inference.method import (
+    AnswersQueries,
+    AnswersRows,
+    ContextMoments,
+    CountsRows,
+    FindsMoments,
+    Prepared,
+    TakesValues,
+    can,
+    dense,
+)
 from sepset.inference.values import Values, checked_regressions, checked_values, named_values, replaced
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Vector
@@ -34,7 +44,7 @@ def with_values(prepared: Prepared, values: Values) -> Prepared:
         values: one array per factor over its scope, or a regression; a mapping from factor number keeps the factors it
             leaves out.
     """
-    if isinstance(prepared, TakesValues):
+    if can(prepared, TakesValues):
         return prepared.with_values(values)
     problem = prepared.problem
     regressions = checked_regressions(problem, values)
@@ -45,14 +55,14 @@ def with_values(prepared: Prepared, values: Values) -> Prepared:
 
 def answer_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
     """The log partition of every row and the posterior of each target in it; rows that repeat count once."""
-    if isinstance(prepared, AnswersRows):
+    if can(prepared, AnswersRows):
         return prepared.answer_rows(rows, targets, workers)
     different, which = rows.distinct()
     return row_by_row(prepared, different, targets, workers).take(which)
 
 
 def row_by_row(
-    prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers | None = None
+    prepared: AnswersQueries, rows: EvidenceRows, targets: Sequence[int], workers: Workers | None = None
 ) -> RowAnswers:
     """The same, one question after the other."""
     report = (workers or Workers()).report
@@ -70,7 +80,9 @@ def row_by_row(
     return found
 
 
-def _one_row(prepared: Prepared, evidence: Evidence, targets: Sequence[int]) -> tuple[float, Callable[[int], Any]]:
+def _one_row(
+    prepared: AnswersQueries, evidence: Evidence, targets: Sequence[int]
+) -> tuple[float, Callable[[int], Any]]:
     free = [v for v in targets if v not in evidence.codes and v not in evidence.reals]
     if len(free) == 1:
         answer = prepared.query(free, evidence)
@@ -91,7 +103,7 @@ def _moments(distribution: Any) -> tuple[float, float]:
 
 def factor_marginals(prepared: Prepared, evidence: Evidence) -> tuple[Floats, ...]:
     """The marginal over every factor's scope, observed variables as point masses; one query per scope at worst."""
-    if isinstance(prepared, CountsRows):
+    if can(prepared, CountsRows):
         return prepared.factor_marginals(evidence)
     problem = prepared.problem
     if not problem.variables.all_discrete:
@@ -105,7 +117,7 @@ def factor_marginals(prepared: Prepared, evidence: Evidence) -> tuple[Floats, ..
     return tuple(known[problem.scope(number)] for number in range(problem.num_factors))
 
 
-def _scope_marginal(prepared: Prepared, scope: Sequence[int], evidence: Evidence) -> Floats:
+def _scope_marginal(prepared: AnswersQueries, scope: Sequence[int], evidence: Evidence) -> Floats:
     """The joint of a scope, in which observed variables have all their mass at their state."""
     free = [v for v in scope if v not in evidence.codes]
     whole = np.zeros([int(prepared.problem.variables.cards[v]) for v in scope])
@@ -119,7 +131,7 @@ def summed_marginals(prepared: Prepared, rows: EvidenceRows, weights: Floats, wo
 
     Impossible rows have -inf and count nothing. Rows that repeat are answered again.
     """
-    if isinstance(prepared, CountsRows):
+    if can(prepared, CountsRows):
         return prepared.summed_marginals(rows, weights, workers)
     totals = tuple(np.zeros(shape) for shape in prepared.problem.shapes)
     log_partition = np.empty(len(rows))
@@ -140,7 +152,7 @@ def moments(prepared: Prepared, reals: Sequence[int], by: Sequence[int]) -> Cont
         reals: the positions of real variables.
         by: the positions of discrete variables; the contexts are their joint states in C order.
     """
-    if isinstance(prepared, FindsMoments):
+    if can(prepared, FindsMoments):
         return prepared.moments(reals, by)
     shape = [int(prepared.problem.variables.cards[v]) for v in by]
     answer = dense(prepared.query(by, Evidence()).distribution).values if by else 1.0

@@ -19,14 +19,14 @@ from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.data.missingness import members
 from sepset.inference.capabilities import answer_rows
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowValues, Workers
-from sepset.inference.method import CompletesRows, Prepared
+from sepset.inference.method import CompletesRows, Prepared, can
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
 
 def mode_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
     """The targets with the most probable value of each by itself where a row misses it, and the log partitions."""
-    if isinstance(prepared, CompletesRows):
+    if can(prepared, CompletesRows):
         return prepared.mode_rows(rows, targets, workers)
     return modes_one_by_one(prepared, rows, targets, workers)
 
@@ -68,27 +68,32 @@ def _most_probable(made: EvidenceRows, found: RowAnswers) -> EvidenceRows:
     return made
 
 
-def best_rows(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> RowValues:
+def complete_rows(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> RowValues:
     """The rows with their most probable completion, every variable at once, and the logarithms of those maxima.
 
     Impossible rows have -inf and stay as they are.
 
     Reference: Koller & Friedman, section 13.2.
     """
-    if isinstance(prepared, CompletesRows):
-        return prepared.best_rows(rows, workers)
-    return best_one_by_one(prepared, rows, workers)
+    if can(prepared, CompletesRows):
+        return prepared.complete_rows(rows, workers)
+    return complete_one_by_one(prepared, rows, workers)
 
 
-def best_one_by_one(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> RowValues:
-    """The same, by one question for each different row."""
-    num = prepared.problem.num_visible
+def complete_one_by_one(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> RowValues:
+    """The same, by one question for each different row; states are masks, so that one plan serves every row."""
+    problem = prepared.problem
+    num, cards = problem.num_visible, problem.variables.cards.tolist()
 
     def complete(evidence: Evidence, number: int) -> tuple[Mapping[int, Any], float]:
-        known = set(evidence.observed)
-        return prepared.best(evidence, [v for v in range(num) if v not in known])
+        if not problem.variables.all_discrete:
+            known = set(evidence.observed)
+            return prepared.best(evidence, [v for v in range(num) if v not in known])
+        codes = evidence.codes
+        masks = {v: np.eye(cards[v])[codes[v]] if v in codes else np.ones(cards[v]) for v in range(num)}
+        return prepared.best(Evidence({}, masks), range(num))
 
-    return _one_by_one(prepared.problem, rows, range(num), complete, workers)
+    return _one_by_one(problem, rows, range(num), complete, workers)
 
 
 def draw_rows(
@@ -98,7 +103,7 @@ def draw_rows(
 
     Impossible rows have -inf and stay as they are.
     """
-    if isinstance(prepared, CompletesRows):
+    if can(prepared, CompletesRows):
         return prepared.draw_rows(rows, targets, rng, workers)
     if prepared.problem.variables.all_discrete:
         return by_chain_rule(prepared, rows, targets, rng, workers)

@@ -8,12 +8,12 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.errors import ImpossibleEvidence, TooLarge, listing
-from sepset.inference.method import Prepared
+from sepset.inference.method import AnswersQueries
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
 
 
-def minimal_conflict(prepared: Prepared, evidence: Evidence) -> tuple[int, ...]:
+def minimal_conflict(prepared: AnswersQueries, evidence: Evidence) -> tuple[int, ...]:
     r"""Positions whose findings are together impossible, and no longer so when any one of them is dropped.
 
     Of the findings in order, the one that first makes what comes before it impossible is to blame; and so on with what
@@ -39,7 +39,7 @@ def minimal_conflict(prepared: Prepared, evidence: Evidence) -> tuple[int, ...]:
     return tuple(sorted(needed))
 
 
-def _is_impossible(prepared: Prepared, evidence: Evidence, positions: Iterable[int]) -> bool:
+def _is_impossible(prepared: AnswersQueries, evidence: Evidence, positions: Iterable[int]) -> bool:
     """Whether these findings alone are known to be impossible: fewer findings can take larger tables."""
     try:
         return prepared.log_partition(restrict(evidence, positions)) == -np.inf
@@ -54,7 +54,7 @@ def restrict(evidence: Evidence, positions: Iterable[int]) -> Evidence:
     return Evidence(*({v: x for v, x in part.items() if v in kept} for part in parts))  # type: ignore[arg-type]
 
 
-def impossible(prepared: Prepared, evidence: Evidence) -> ImpossibleEvidence:
+def impossible(prepared: AnswersQueries, evidence: Evidence) -> ImpossibleEvidence:
     """The error that names the findings to blame, or the model where it gives zero to everything."""
     conflict = minimal_conflict(prepared, evidence)
     if not conflict:
@@ -69,7 +69,7 @@ def impossible(prepared: Prepared, evidence: Evidence) -> ImpossibleEvidence:
     return ImpossibleEvidence(f"The evidence has probability zero: {findings} {why}")
 
 
-def _describe(prepared: Prepared, evidence: Evidence, position: int) -> str:
+def _describe(prepared: AnswersQueries, evidence: Evidence, position: int) -> str:
     variable = prepared.problem.variables[position]
     if isinstance(variable, Discrete) and position in evidence.codes:
         return f"{variable.name}={variable.states[evidence.codes[position]]!r}"

@@ -1,15 +1,15 @@
 """The shape of direct methods: prepare once, ask many times. Variables travel as positions.
 
-`Prepared` is what every method answers. What some can do beyond that is a named capability: `TakesValues`,
-`AnswersRows`, `CompletesRows`, `CountsRows`, `FindsMoments` and `Calibrates`. Callers ask for it by `isinstance`, or
-use the functions of `inference.capabilities` and `inference.completion`, which do the same by plain questions where a
-method lacks it.
+`Prepared` is what every method answers. What some can do beyond that is a named capability: `ReadsAll`, `TakesValues`,
+`AnswersRows`, `CountsRows`, `CompletesRows`, `FindsMoments` and `Calibrates`. Callers ask by `can(prepared,
+capability)`, or use the functions of `inference.capabilities` and `inference.completion`, which do the same by plain
+questions where a method lacks it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from sepset.factors.algebra import Factor
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.table import Table
 from sepset.graphs.clusters import CliqueTree
+from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.plan import JointPlan, Plan
 from sepset.inference.result import Answers, Guarantee, Guarantees
@@ -26,6 +27,11 @@ from sepset.inference.values import Values
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
+
+C = TypeVar("C")
+
+DEFAULT_MEMORY = 8 * 2**30
+"""The most bytes one step may need, where a method does not say."""
 
 
 def check_settings(order: object, memory: object) -> None:
@@ -77,17 +83,12 @@ class ContextMoments(NamedTuple):
     covariance: Floats
 
 
-@runtime_checkable
-class Prepared(Protocol):
-    """A method bound to a problem."""
+class AnswersQueries(Protocol):
+    """What is bound to a problem and answers single questions about it: enough for the rest to be derived."""
 
     @property
     def problem(self) -> Problem:
         """The problem it answers questions about."""
-
-    @property
-    def method(self) -> Method:
-        """The settings it was made with."""
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence; the log partition is -inf where that is impossible."""
@@ -98,8 +99,25 @@ class Prepared(Protocol):
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
 
+
+class Maximizes(Protocol):
+    """What is bound to a problem and finds most probable values."""
+
+    @property
+    def problem(self) -> Problem:
+        """The problem it answers questions about."""
+
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out."""
+
+
+@runtime_checkable
+class Prepared(AnswersQueries, Maximizes, Protocol):
+    """A method bound to a problem."""
+
+    @property
+    def method(self) -> Method:
+        """The settings it was made with."""
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable."""
@@ -119,11 +137,50 @@ class Method(Protocol):
         """What its answers about this problem guarantee."""
 
 
+def can(prepared: object, capability: Callable[..., C]) -> TypeGuard[C]:
+    """Whether a prepared method has a capability: what `isinstance` says, remembered for each class.
+
+    >>> from sepset.inference.exact.elimination import VariableElimination
+    >>> from sepset.variables.universe import Variables
+    >>> can(VariableElimination().prepare(Problem(Variables([]), ())), TakesValues)
+    False
+    """
+    return issubclass(type(prepared), capability)  # type: ignore[arg-type]  # a class, as it makes a C
+
+
 @runtime_checkable
-class TakesValues(Prepared, Protocol):
+class ReadsAll(Protocol):
+    """A prepared method whose marginals cover observed variables, too, all of them as tables."""
+
+    def all_marginals(self, evidence: Evidence) -> tuple[Callable[[int], Table], float]:
+        """A reader of the marginal of every variable, observed ones as point masses, and the log partition."""
+
+
+@runtime_checkable
+class EliminationMethod(Method, Protocol):
+    """A method that eliminates variables in an order, within a limit of memory."""
+
+    @property
+    def order(self) -> OrderingMethod:
+        """How elimination orders are chosen."""
+
+    @property
+    def memory(self) -> int:
+        """The most bytes one step may need."""
+
+
+def elimination_settings(method: Method) -> tuple[OrderingMethod, int]:
+    """How a method chooses orders and how much memory it may take; the defaults where it has no say in that."""
+    if isinstance(method, EliminationMethod):
+        return method.order, method.memory
+    return DEFAULT_ORDER, DEFAULT_MEMORY
+
+
+@runtime_checkable
+class TakesValues(Protocol):
     """A prepared method that keeps its plans when only the numbers of the factors change: EM, gradients."""
 
-    def with_values(self, values: Values) -> TakesValues:
+    def with_values(self, values: Values) -> Prepared:
         """The same method prepared for the same structure with new numbers; this one stays as it is.
 
         Conditionals must stay conditionals, since plans leave out what sums to one; others are refused, and so are
@@ -136,7 +193,7 @@ class TakesValues(Prepared, Protocol):
 
 
 @runtime_checkable
-class AnswersRows(Prepared, Protocol):
+class AnswersRows(Protocol):
     """A prepared method that takes many rows of evidence at once: prediction, imputation, evaluation."""
 
     def answer_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
@@ -152,26 +209,31 @@ class AnswersRows(Prepared, Protocol):
 
 
 @runtime_checkable
-class CompletesRows(Prepared, Protocol):
-    """A prepared method that fills in what rows miss: imputation, hard EM."""
+class CompletesRows(Protocol):
+    """A prepared method that fills in what rows miss, many of them at once: imputation, hard-assignment EM.
+
+    A row's values depend neither on the other rows nor on the number of threads. Impossible rows have -inf, and their
+    cells stay missing.
+    """
 
     def mode_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
         """The targets with the most probable value of each by itself where a row misses it; log partitions."""
 
-    def best_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
-        """Every variable, missing ones at their most probable values together; the logarithms of those maxima."""
+    def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
+        r"""Every variable of the model, missing ones at $\arg\max_{\mathbf h} P(\mathbf h, \mathbf o)$; these maxima.
+
+        Variables that the problem has beyond the model's own are summed out, not maximized. Ties are broken by the
+        elimination order, in which the first state of the variable eliminated last wins.
+        """
 
     def draw_rows(
         self, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
     ) -> RowValues:
-        """The targets, missing ones drawn together, independently between rows; log partitions.
-
-        Impossible rows have -inf, here and above, and their cells stay missing.
-        """
+        """The targets, missing ones drawn together, independently between rows; log partitions."""
 
 
 @runtime_checkable
-class CountsRows(Prepared, Protocol):
+class CountsRows(Protocol):
     r"""A prepared method that knows the marginal over each factor's scope: expected counts, and the gradient
 
     $$\frac{\partial \log Z}{\partial \log \phi(\mathbf u)} = P(\mathbf u \mid \mathbf e).$$
@@ -196,7 +258,7 @@ class CountsRows(Prepared, Protocol):
 
 
 @runtime_checkable
-class FindsMoments(Prepared, Protocol):
+class FindsMoments(Protocol):
     """A prepared method that knows means and covariances of real variables, in many contexts at once: divergences."""
 
     def moments(self, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:
@@ -234,7 +296,7 @@ class Calibrated(Protocol):
 
 
 @runtime_checkable
-class Calibrates(Prepared, Protocol):
+class Calibrates(Protocol):
     """A prepared method with a clique tree over every unobserved variable, which is calibrated once and then read."""
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:

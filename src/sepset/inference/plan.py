@@ -199,8 +199,10 @@ def make_plan(
     later = np.array(sorted(last), dtype=np.int64) if last else kept[:0]
     together = place[later] if joint else later[:0]
     start, members, *graph = scope_graph(*problem.scopes, relevant.numbers, place, together, len(kept))
-    states = cards[kept]
-    group = (states > 0).astype(np.int64)
+    states, group = cards[kept], np.ones(len(kept), np.int64)
+    if not problem.variables.all_discrete:
+        group[states == 0] = 0
+        states = np.maximum(states, 1)
     if last:
         group[place[later]] += 2
     name = partial(_name, problem.variables)
@@ -208,7 +210,7 @@ def make_plan(
     if isinstance(method, GivenOrder):
         method = _within(method, problem, nodes, group)
     entries = math.inf if limit is None else math.log2(max(limit, 1) / BYTES)
-    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), np.maximum(states, 1), group, method, entries)
+    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), states, group, method, entries)
     return Plan(
         relevant=relevant,
         symbolic=symbolic,

@@ -14,8 +14,8 @@ from sepset.data.dataset import Dataset
 from sepset.data.suggestions import column_names
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, listing
 from sepset.inference.capabilities import answer_rows
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.evidencerows import EvidenceRows, Workers
-from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 from sepset.variables.evidence import Evidence

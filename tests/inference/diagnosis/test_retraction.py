@@ -7,7 +7,7 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.inference.diagnosis import retraction
+from sepset.inference.compiled import costs
 from sepset.inference.diagnosis.retraction import Copies, RetractionTree
 from sepset.variables.evidence import resolve
 from support.counted_orders import CountedOrders
@@ -16,10 +16,10 @@ from support.random_models import random_case, random_evidence
 from support.tolerances import CLOSE
 
 
-@pytest.mark.parametrize("cheap", [retraction.CHEAP, -1], ids=["tree", "costs compared"])
+@pytest.mark.parametrize("cheap", [costs.WORK_RETRACTED_OUTRIGHT, -1], ids=["tree", "costs compared"])
 @pytest.mark.parametrize("seed", range(40))
 def test_each_finding_given_the_others(seed, cheap, monkeypatch):
-    monkeypatch.setattr(retraction, "CHEAP", cheap)
+    monkeypatch.setattr(costs, "WORK_RETRACTED_OUTRIGHT", cheap)
     rng = np.random.default_rng([seed, 52])
     case = random_case(rng)
     given, plain = random_evidence(rng, case, most=1.6)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.hybrid.discretepart import discrete_part
 from sepset.variables.evidence import Evidence
 from support.hybrid_rows import random_case

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import sepset as ss
 from sepset.inference.capabilities import moments
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.exact.elimination import VariableElimination
 from sepset.inference.hybrid.moments import forward_moments, frontier_size, mixed
 from sepset.inference.method import FindsMoments

@@ -12,9 +12,9 @@ from scipy.stats import norm
 import oracle
 import sepset as ss
 from sepset.errors import ModelError, NotApplicable, TooLarge
+from sepset.inference.cliquetree import hybrid as hybridtree
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.evidencerows import EvidenceRows, Workers
-from sepset.inference.exact import hybridtree
-from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.hybrid import choices, rows as module
 from sepset.inference.method import AnswersRows, CompletesRows, CountsRows, TakesValues
 from support.hybrid_rows import evidence_of, log_density, mixture_of, moments_of, products_of, random_case
@@ -94,7 +94,7 @@ def test_expected_statistics(seed):
 @seeds
 def test_most_probable_completions(seed):
     net, plain, rows = random_case(seed)
-    found = prepared_for(net).best_rows(evidence_of(net, rows), ONE)
+    found = prepared_for(net).complete_rows(evidence_of(net, rows), ONE)
     for i, row in enumerate(rows):
         exact = mixture_of(plain, row)
         best = max(map(log_density, exact.components))
@@ -170,10 +170,10 @@ def test_rows_with_many_contexts_are_asked_about_one_by_one(seed, limit, monkeyp
     net, _, rows = random_case(seed)
     evidence, prepared = evidence_of(net, rows), prepared_for(net)
     everyone = range(len(net.variables))
-    together = prepared.answer_rows(evidence, everyone, ONE), prepared.best_rows(evidence, ONE)
+    together = prepared.answer_rows(evidence, everyone, ONE), prepared.complete_rows(evidence, ONE)
     modes = prepared.mode_rows(evidence, everyone, ONE)
     monkeypatch.setattr(hybridtree, "MANY", limit)
-    alone = prepared.answer_rows(evidence, everyone, ONE), prepared.best_rows(evidence, ONE)
+    alone = prepared.answer_rows(evidence, everyone, ONE), prepared.complete_rows(evidence, ONE)
     np.testing.assert_allclose(alone[0].log_partition, together[0].log_partition, atol=CLOSE)
     np.testing.assert_allclose(alone[1].log_value, together[1].log_value, atol=CLOSE)
     for v in everyone:
@@ -260,7 +260,7 @@ def test_impossible_rows():
     assert np.isnan(found.probabilities[0]).all(axis=1).tolist() == [True, False, True]
     assert np.isnan(found.moments[1].mean).tolist() == [True, False, True]
     for values in (
-        prepared.best_rows(rows, ONE),
+        prepared.complete_rows(rows, ONE),
         prepared.mode_rows(rows, [0, 1], ONE),
         prepared.draw_rows(rows, [0, 1], np.random.default_rng(0), ONE),
     ):
@@ -277,7 +277,7 @@ def test_no_rows():
     prepared = prepared_for(IMPOSSIBLE)
     rows = evidence_of(IMPOSSIBLE, [])
     assert prepared.answer_rows(rows, [0, 1], ONE).log_partition.shape == (0,)
-    assert prepared.best_rows(rows, ONE).rows.reals.shape == (0, 1)
+    assert prepared.complete_rows(rows, ONE).rows.reals.shape == (0, 1)
     assert prepared.draw_rows(rows, [0, 1], np.random.default_rng(0), ONE).rows.codes.shape == (0, 1)
     counts = prepared.summed_marginals(rows, np.zeros(0), ONE)
     assert not counts.factors[0].any()
@@ -329,7 +329,7 @@ def test_auxiliary_variables_of_discrete_cpds_are_summed_out():
     one, other = (prepared_for(n).answer_rows(evidence_of(n, cells), [0, 6, 7], ONE) for n in (net, plain))
     np.testing.assert_allclose(one.log_partition, other.log_partition, atol=CLOSE)
     np.testing.assert_allclose(one.probabilities[6], other.probabilities[6], atol=CLOSE)
-    best, same = (prepared_for(n).best_rows(evidence_of(n, cells), ONE) for n in (net, plain))
+    best, same = (prepared_for(n).complete_rows(evidence_of(n, cells), ONE) for n in (net, plain))
     np.testing.assert_array_equal(best.rows.codes, same.rows.codes)
     np.testing.assert_allclose(best.log_value, same.log_value, atol=CLOSE)
 
@@ -363,7 +363,7 @@ def test_a_context_without_noise_beside_one_with_it():
         0.0,
     ]
     np.testing.assert_allclose(found.log_partition, expected, atol=CLOSE)
-    best = prepared_for(SWITCH).best_rows(rows, ONE)
+    best = prepared_for(SWITCH).complete_rows(rows, ONE)
     assert best.rows.codes[:, 0].tolist() == [1, 1, 0, 1, 1]
     assert best.rows.reals[0].tolist() == [5.0, 4.0]
     modes = prepared_for(SWITCH).mode_rows(rows, [1], ONE)

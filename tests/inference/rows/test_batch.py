@@ -12,8 +12,9 @@ import pytest
 import oracle
 import sepset as ss
 from sepset.inference.capabilities import expected_counts, row_by_row
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.compiled import costs
 from sepset.inference.evidencerows import EvidenceRows, Workers
-from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.rows import batch
 from support.random_findings import dataset, evidence_of, log_of, posterior_of, random_codes
 from support.random_models import Case, markov_net, random_case, table_net
@@ -57,8 +58,8 @@ def test_random_models(programs, seed):
 
 
 def test_more_rows_than_a_block_and_a_chunk(programs, monkeypatch):
-    monkeypatch.setattr(batch, "SHORTEST", 0.0)
-    monkeypatch.setattr(batch, "LONGEST", 0.0)
+    monkeypatch.setattr(costs, "SHORTEST_TASK_SECONDS", 0.0)
+    monkeypatch.setattr(costs, "LONGEST_TASK_SECONDS", 0.0)
     rng = np.random.default_rng(3)
     case = table_net(rng)
     check(case, random_codes(rng, case.variables, 130), [0])
@@ -151,8 +152,8 @@ def test_tasks_take_every_row_once_and_fewer_and_fewer(num_rows, counted):
 
 
 def test_answers_do_not_depend_on_threads(programs, monkeypatch):
-    monkeypatch.setattr(batch, "SHORTEST", 1e-5)
-    monkeypatch.setattr(batch, "LONGEST", 1e-5)
+    monkeypatch.setattr(costs, "SHORTEST_TASK_SECONDS", 1e-5)
+    monkeypatch.setattr(costs, "LONGEST_TASK_SECONDS", 1e-5)
     net = ss.datasets.load("asia")
     codes = random_codes(np.random.default_rng(0), net.variables, 700)
     rows = EvidenceRows.of(dataset(net.variables, codes), net.variables, without=[0])
@@ -220,8 +221,8 @@ def test_no_rows_and_no_columns():
 
 
 def test_an_interruption_leaves_the_engine_usable(monkeypatch):
-    monkeypatch.setattr(batch, "SHORTEST", 0.0)
-    monkeypatch.setattr(batch, "LONGEST", 0.0)
+    monkeypatch.setattr(costs, "SHORTEST_TASK_SECONDS", 0.0)
+    monkeypatch.setattr(costs, "LONGEST_TASK_SECONDS", 0.0)
     net = ss.datasets.load("asia")
     prepared = CliqueTree().prepare(net.problem())
     codes = random_codes(np.random.default_rng(1), net.variables, 400, missing=0.2)

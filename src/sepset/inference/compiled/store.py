@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,18 @@ NEAR_BITS = 60
 """How far from one the largest entry of a factor may lie; with the kernels' limits, no product then underflows."""
 
 
+class Layout(NamedTuple):
+    """Where the entries of every factor lie in a store.
+
+    Attributes:
+        rows: the scopes of all factors as compressed rows: where each starts, variable positions, and their strides.
+        offsets: where each factor starts.
+    """
+
+    rows: tuple[Ints, Ints, Ints]
+    offsets: Ints
+
+
 @dataclass(frozen=True, eq=False)
 class FactorStore:
     """Dense tables of every factor, end to end.
@@ -43,6 +56,11 @@ class FactorStore:
     exponents: Ints
     rows: tuple[Ints, Ints, Ints] = field(repr=False)
     is_safe: bool
+
+    @property
+    def layout(self) -> Layout:
+        """Where the entries lie."""
+        return Layout(self.rows, self.offsets)
 
     @classmethod
     def of(cls, problem: Problem) -> FactorStore:
@@ -87,11 +105,11 @@ class FactorStore:
         parts = self.split(problem, flat)
         made = replaced(problem, {number: parts[number] for number in arrays})
         settled = FactorStore.settled(problem, flat, self.offsets, exponents)
-        if self.is_safe or len(arrays) == self.num_factors:
-            return made, settled
-        kept = (problem.factor(number) for number in range(self.num_factors) if number not in arrays)
-        # Factors in log space have numbers that the store does not hold, and cannot judge.
-        return made, replace(settled, is_safe=settled.is_safe and all(_is_linear(factor) for factor in kept))
+        if not self.is_safe and len(arrays) < self.num_factors:
+            kept = (problem.factor(number) for number in range(self.num_factors) if number not in arrays)
+            # Factors in log space have numbers that the store does not hold, and cannot judge.
+            settled = replace(settled, is_safe=settled.is_safe and all(_is_linear(factor) for factor in kept))
+        return made, made.kept.get(STORE, lambda: settled)
 
     def split(self, problem: Problem, flat: Floats) -> tuple[Floats, ...]:
         """Numbers laid out as the store is, as one array per factor with an axis per variable of its scope."""
@@ -111,6 +129,33 @@ class FactorStore:
 
 
 STORE: Slot[FactorStore] = Slot("the numbers of every factor")
+LOGS: Slot[Floats] = Slot("the logarithms of the numbers of every factor")
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """The numbers of a problem as runs take them: linear, and in logarithms where these are asked for.
+
+    Attributes:
+        problem: every variable discrete.
+        store: its entries, or those that are over possible states.
+        cells: which these are, by their place in the whole store; None for all.
+    """
+
+    problem: Problem
+    store: FactorStore
+    cells: Ints | None = None
+
+    @lazy
+    def logs(self) -> Floats:
+        """The logarithms of the entries, laid out as the store is; zeros are minus infinity."""
+        logs = self.problem.kept.get(LOGS, lambda: _logs(self.problem))
+        return logs if self.cells is None else logs[self.cells]
+
+
+def _logs(problem: Problem) -> Floats:
+    parts = [_dense(factor).log_values.reshape(-1) for factor in problem.factors()]
+    return np.concatenate(parts) if parts else np.zeros(0)
 
 
 def _factors(problem: Problem) -> Iterator[Factor]:

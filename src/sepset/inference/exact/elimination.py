@@ -24,7 +24,7 @@ from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.method import Answer, Best, check_settings
 from sepset.inference.plan import Plan, make_plan
-from sepset.inference.result import Guarantee, Guarantees
+from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.evidence import Evidence
@@ -143,7 +143,7 @@ class VariableElimination:
 
     def promises(self, problem: Problem) -> Guarantees:
         """Everything exact."""
-        return dict.fromkeys(("log_partition", "marginals", "moments", "assignment"), Guarantee.EXACT)
+        return EVERYTHING_EXACT
 
 
 class PreparedElimination:

@@ -36,7 +36,7 @@ from sepset.inference.exact.elimination import product
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.method import Answer, Best, check_settings, dense
 from sepset.inference.plan import Plan, make_plan, readable
-from sepset.inference.result import Guarantee, Guarantees
+from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
@@ -148,7 +148,7 @@ class RecursiveConditioning:
 
     def promises(self, problem: Problem) -> Guarantees:
         """Everything exact."""
-        return dict.fromkeys(("log_partition", "marginals", "moments", "assignment"), Guarantee.EXACT)
+        return EVERYTHING_EXACT
 
 
 def check_discrete(problem: Problem, method: str) -> None:

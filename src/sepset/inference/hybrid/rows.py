@@ -25,7 +25,7 @@ from sepset.errors import TooLarge
 from sepset.factors.moments import GaussianMixture
 from sepset.factors.regression import Regression
 from sepset.inference.capabilities import answer_rows, summed_marginals
-from sepset.inference.completion import best_rows, draw_rows
+from sepset.inference.completion import complete_rows, draw_rows
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowValues, Workers
 from sepset.inference.hybrid.choices import Choices, Part
 from sepset.inference.hybrid.conditioning import CompletedRows
@@ -193,7 +193,7 @@ class HybridRows:
         choices = self._choices(rows, self.coordinates.reals)
         filled, logs = choices.states.codes, np.full(len(choices.states), self.log_total)
         if self.discrete is not None:
-            (states, logs) = best_rows(self.discrete, self._inside(choices.states), _quiet(workers))
+            (states, logs) = complete_rows(self.discrete, self._inside(choices.states), _quiet(workers))
             filled = states.codes
         for part, completed, _, _ in self._mixtures(choices, workers):
             peak, exact = completed.spread.log_peaks

@@ -14,7 +14,7 @@ from sepset.base.checks import check_positive
 from sepset.cpds.discrete import decode
 from sepset.errors import ModelError, ScopeError, nearest
 from sepset.factors.algebra import Columns, num_entries
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.method import Prepared
 from sepset.learning.statistics import counted
 from sepset.learning.task import bind, refuse_missing

@@ -19,7 +19,7 @@ from sepset.base.display import Shown, Tabulated
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
 from sepset.factors.draws import generator
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.learning.evaluation.divergence.discrete import conditional_table
 from sepset.learning.evaluation.losses import LogLoss, evaluate, row_weights
 from sepset.learning.evaluation.resampling import check_draws

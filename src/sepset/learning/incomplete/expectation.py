@@ -25,10 +25,10 @@ from sepset.data.dataset import Dataset
 from sepset.errors import DataError, NotApplicable
 from sepset.factors.algebra import Columns
 from sepset.inference.capabilities import summed_marginals, with_values
-from sepset.inference.completion import best_rows
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.completion import complete_rows
 from sepset.inference.conflict import refuse_impossible
 from sepset.inference.evidencerows import EvidenceRows, Workers
-from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.method import Prepared
 from sepset.inference.values import Value
 from sepset.learning.incomplete.families import Family, family_of
@@ -136,7 +136,7 @@ class Expectation:
 
     def complete(self, model: BayesNet) -> Expected:
         """The statistics of the rows completed by their most probable values, and the log density of all that."""
-        made, log_value = best_rows(self._at(model)[0], self.rows, Workers(self.threads))
+        made, log_value = complete_rows(self._at(model)[0], self.rows, Workers(self.threads))
         refuse_impossible(log_value, self.places)
         columns: Columns = {model.variables[v]: made.codes[:, i] for i, v in enumerate(made.positions)}
         for i, v in enumerate(made.real_positions):

@@ -19,7 +19,7 @@ from sepset.errors import NotApplicable
 from sepset.factors.block import Single
 from sepset.factors.table import Table
 from sepset.inference import capabilities
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.method import Prepared
 from sepset.learning.task import bind
 from sepset.models.model import Model

@@ -14,8 +14,8 @@ from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError
 from sepset.inference.capabilities import answer_rows
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.evidencerows import EvidenceRows, Workers
-from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.result import Guarantee
 from sepset.learning.blocks import blocks_of
 from sepset.learning.estimation.estimators import maximized, shown

@@ -25,8 +25,8 @@ from sepset.errors import DataError
 from sepset.factors.canonical import Cholesky
 from sepset.factors.regression import Regression
 from sepset.inference.capabilities import summed_marginals, with_values
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.evidencerows import EvidenceRows, Workers
-from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Real
 

@@ -21,10 +21,10 @@ from sepset.data.export import frame_columns, library_of, with_cells
 from sepset.data.suggestions import column_names
 from sepset.errors import DataError, ImpossibleEvidence, ModelError, NotApplicable, listing
 from sepset.factors.draws import Seed, generator
-from sepset.inference.completion import best_rows, draw_rows, mean_rows, mode_rows
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.completion import complete_rows, draw_rows, mean_rows, mode_rows
 from sepset.inference.conflict import impossible
 from sepset.inference.evidencerows import EvidenceRows, RowValues, Workers
-from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.method import Prepared
 from sepset.learning.task import bind
 from sepset.models.model import Model
@@ -179,7 +179,7 @@ def _values(
 ) -> RowValues:
     """The targets with values of this kind where a row misses them."""
     if kind == "map":
-        return best_rows(prepared, rows, workers)
+        return complete_rows(prepared, rows, workers)
     if kind == "draw":
         return draw_rows(prepared, rows, targets, rng, workers)
     return (mode_rows if kind == "mode" else mean_rows)(prepared, rows, targets, workers)

@@ -23,7 +23,7 @@ from sepset.base.display import Shown, Tabulated
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.errors import ModelError, NotApplicable, ScopeError, listing
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.method import dense
 from sepset.inference.result import Guarantee
 from sepset.learning.evaluation.divergence.gaussian import GaussianTruth

@@ -29,7 +29,7 @@ from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.errors import TooLarge
 from sepset.factors.coordinates import entries, places, width
 from sepset.inference.capabilities import moments
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.method import ContextMoments, Prepared
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Vector

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,21 +11,19 @@ from sepset.base.arraytypes import Floats
 from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable
 from sepset.inference.capabilities import row_by_row, with_values
-from sepset.inference.completion import best_one_by_one, by_posteriors, draw_one_by_one, modes_one_by_one
+from sepset.inference.completion import by_posteriors, complete_one_by_one, draw_one_by_one, modes_one_by_one
 from sepset.inference.conflict import impossible
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
-from sepset.inference.exact.cliquetree import PreparedCliqueTree
+from sepset.inference.exact.messages import calibrate
+from sepset.inference.exact.tree import PreparedTree
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.hybrid.discretepart import DiscretePart, discrete_part
 from sepset.inference.hybrid.moments import RegressionMoments
 from sepset.inference.hybrid.rows import HybridRows
-from sepset.inference.method import ContextMoments
+from sepset.inference.method import ContextMoments, EliminationMethod
 from sepset.inference.values import Values, checked_regressions, named_values, replaced
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
-
-if TYPE_CHECKING:
-    from sepset.inference.exact.cliquetree import CliqueTree
 
 MANY = 2**10
 """Up to this many joint contexts of a row are enumerated; rows with more are asked about one by one."""
@@ -33,13 +31,13 @@ MANY = 2**10
 T = TypeVar("T", RowAnswers, RowValues)
 
 
-class RowTree(PreparedCliqueTree):
+class RowTree(PreparedTree):
     """Clique-tree inference about any factors, and about many rows at once where real variables are normal in each
     discrete context.
     """
 
-    def __init__(self, problem: Problem, method: CliqueTree, rows: Callable[[PreparedCliqueTree], HybridRows]) -> None:
-        super().__init__(problem, method)
+    def __init__(self, problem: Problem, method: EliminationMethod, rows: Callable[[PreparedTree], HybridRows]) -> None:
+        super().__init__(problem, method, calibrate)
         self._make_rows = rows
 
     @lazy
@@ -70,13 +68,13 @@ class RowTree(PreparedCliqueTree):
             found.rows.reals[:, column] = self._rows.modes(rows, target, workers)
         return found
 
-    def best_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
+    def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
         """Every variable, missing ones at their most probable values together."""
         return self._enumerated(
             rows,
             self._everyone,
             lambda some: self._rows.best(some, workers),
-            lambda some: best_one_by_one(self, some, workers),
+            lambda some: complete_one_by_one(self, some, workers),
         )
 
     def draw_rows(
@@ -113,7 +111,7 @@ class RowTree(PreparedCliqueTree):
 class RegressionTree(RowTree):
     """Inference about discrete variables and regressions, whose numbers may change."""
 
-    def __init__(self, problem: Problem, method: CliqueTree, part: DiscretePart, rows: HybridRows) -> None:
+    def __init__(self, problem: Problem, method: EliminationMethod, part: DiscretePart, rows: HybridRows) -> None:
         super().__init__(problem, method, lambda tree: rows)
         self._part = part
 
@@ -155,14 +153,14 @@ class RegressionTree(RowTree):
         return RowCounts(tuple(factors[i] for i in range(self.problem.num_factors)), found.log_partition)
 
 
-def _of_joint(tree: PreparedCliqueTree) -> HybridRows:
+def _of_joint(tree: PreparedTree) -> HybridRows:
     """A joint normal distribution, whatever its factors, as regressions of each variable on those before it."""
     positions = tuple(range(len(tree.problem.variables)))
     joint, log_total, _ = tree.query(positions, Evidence())
     return HybridRows(Coordinates.of_gaussian(joint, positions), log_total=log_total)
 
 
-def prepared_tree(problem: Problem, method: CliqueTree) -> PreparedCliqueTree:
+def prepared_tree(problem: Problem, method: EliminationMethod) -> PreparedTree:
     """Inference about a problem with real variables: about many rows at once where these are normal in each context."""
     coordinates = Coordinates.of(problem)
     if coordinates is not None:
@@ -170,4 +168,4 @@ def prepared_tree(problem: Problem, method: CliqueTree) -> PreparedCliqueTree:
         discrete = None if part.problem is None else method.prepare(part.problem)
         return RegressionTree(problem, method, part, HybridRows(coordinates, part.positions, discrete))
     is_mixed = bool((problem.variables.cards > 0).any())
-    return PreparedCliqueTree(problem, method) if is_mixed else RowTree(problem, method, _of_joint)
+    return PreparedTree(problem, method, calibrate) if is_mixed else RowTree(problem, method, _of_joint)

@@ -11,7 +11,7 @@ import oracle
 import sepset as ss
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
-from sepset.inference.exact.cutset import CutsetConditioning, choose_cutset
+from sepset.inference.cliquetree.cutset import CutsetConditioning, choose_cutset
 from sepset.inference.method import Method, Prepared
 from sepset.inference.result import Guarantee
 from sepset.variables.evidence import Evidence, resolve

@@ -11,10 +11,9 @@ import pytest
 import oracle
 import sepset as ss
 from sepset.graphs.clusters import CliqueTree as Tree, clique_tree, strong_root
-from sepset.inference.exact.cliquetree import calibrate
 from sepset.inference.exact.elimination import eliminate
+from sepset.inference.exact.messages import calibrate
 from sepset.inference.plan import interaction_graph
-from sepset.inference.result import Guarantee
 from sepset.variables.evidence import Evidence, resolve
 from support.random_gaussians import hybrid_net, linear_net
 from support.random_models import markov_net, random_case
@@ -118,12 +117,6 @@ def test_messages_from_empty_models_and_constants():
     assert prepared.calibrate(Evidence()).log_partition == pytest.approx(math.log(6.0))
     prepared = ss.CliqueTree().prepare(ss.MarkovNet(ss.Table((), [3.0]), variables=[ss.Discrete("a", 5)]).problem())
     assert prepared.calibrate(Evidence()).log_partition == pytest.approx(math.log(15.0))
-
-
-def test_a_tree_too_large_is_refused_with_the_figure():
-    spins = ss.Discrete.array("s", (40, 40), states=(-1, 1))
-    with pytest.raises(ss.TooLarge, match=r"entries \(width \d+\), about .*B with"):
-        ss.marginals(ss.MarkovNet.ising(spins, 0.3), method=ss.CliqueTree(order=ss.MinFill()))
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -292,22 +285,6 @@ def test_a_hybrid_model_in_parts_is_calibrated_through_one_strong_root():
     np.testing.assert_allclose(answers["e"].values, [0.2, 0.3, 0.5])
 
 
-def test_the_guarantee_says_where_a_shape_was_lost():
-    d, x = ss.Discrete("d"), ss.Real("x")
-    discrete = ss.BayesNet(ss.TableCPD(d, [0.5, 0.5]))
-    gaussian = ss.BayesNet(ss.LinearGaussian(x, covariance=1.0))
-    hybrid = ss.BayesNet(ss.TableCPD(d, [0.5, 0.5]), ss.LinearGaussian(x, [0.0, 5.0], covariance=1.0, by=d))
-    for model in (discrete, gaussian):
-        assert set(ss.CliqueTree().promises(model.problem()).values()) == {Guarantee.EXACT}
-    answers = ss.marginals(hybrid)
-    assert answers.guarantees["marginals"] is Guarantee.HEURISTIC
-    assert answers.guarantees["moments"] is Guarantee.EXACT
-    assert isinstance(answers["x"], ss.Gaussian)
-    answer = ss.query(hybrid, "x", method=ss.CliqueTree())
-    assert answer.guarantees["marginals"] is Guarantee.EXACT
-    assert isinstance(answer.distribution, ss.GaussianMixture)
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_random_models_calibrate_under_any_evidence(seed):
     case = random_case(np.random.default_rng([seed, 8]))
@@ -315,8 +292,3 @@ def test_random_models_calibrate_under_any_evidence(seed):
     assert prepared.calibrate(Evidence()).log_partition == pytest.approx(
         oracle.log_z(case.factors, case.cards), abs=CLOSE
     )
-
-
-def test_unknown_uses_of_zeros_are_refused():
-    with pytest.raises(ss.NotApplicable, match=r"zeros= is one of .*; found 'spare'\. Did you mean 'sparse'\?"):
-        ss.CliqueTree(zeros="spare")

@@ -21,12 +21,12 @@ from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
 from sepset.graphs.elimination import EliminationOrder
 from sepset.graphs.ordering import OrderingMethod, Portfolio
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.exact.evidencefactors import observed_states
 from sepset.inference.exact.recursive import check_discrete
 from sepset.inference.method import Answer, Best, check_settings, dense
 from sepset.inference.plan import BYTES, Plan, make_plan, readable
-from sepset.inference.result import Guarantee, Guarantees
+from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem, Relevant
 from sepset.variables.evidence import Evidence
 
@@ -99,7 +99,7 @@ class CutsetConditioning:
 
     def promises(self, problem: Problem) -> Guarantees:
         """Everything exact."""
-        return dict.fromkeys(("log_partition", "marginals", "moments", "assignment"), Guarantee.EXACT)
+        return EVERYTHING_EXACT
 
 
 def choose_cutset(
