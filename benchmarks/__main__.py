@@ -1,4 +1,4 @@
-"""Run suites, print their tables, keep them as text, and fill the README: `python -m benchmarks [suite ...]`."""
+"""Run suites, print their tables, write them as text, and update the README: `python -m benchmarks [suite ...]`."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ SUITES = (
     "em",
     "startup",
 )
-COMPILING = 300.0  # seconds allowed for compiling, which is not part of any figure
+COMPILING = 300.0  # seconds allowed for compiling, which is not part of any measurement
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("suites", nargs="*", metavar="suite", help=f"any of {', '.join(SUITES)}; all by default")
-    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu on a machine others use too")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu on a shared machine")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a measurement is given up")
-    parser.add_argument("--quick", action="store_true", help="leave out what takes long; not kept")
+    parser.add_argument("--quick", action="store_true", help="leave out long measurements; results are not written")
     parser.add_argument(
         "--long", action="store_true", help="single queries of large networks, plans refined for 30 s, 50M stored rows"
     )
-    parser.add_argument("--only", default="", help="networks or instances, by the beginnings of their names; not kept")
+    parser.add_argument("--only", default="", help="prefixes of networks or instances; results are not written")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.suites if name not in SUITES]
     if unknown:
@@ -53,7 +53,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Run the suites asked for."""
+    """Run the selected suites."""
     chosen = arguments()
     single_thread(chosen.clock)
     from rich.console import Console
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def _teller(console: Console, status: Status, suite: str) -> Callable[[str], None]:
-    """Shows what is being measured, beside the tables and never among them."""
+    """A function that shows what is being measured, separately from the tables."""
     if console.is_terminal:
         return lambda case: status.update(f"running {suite}: {case}")
     return lambda case: print(f"{suite}: {case}", file=sys.stderr, flush=True)

@@ -11,7 +11,7 @@ from benchmarks.report import Comparison, Report, seconds
 from benchmarks.worker import Lab
 
 ROWS = 10_000
-SOME = 200  # rows that a peer is measured on; its time is scaled to all of them
+SOME = 200  # rows on which a peer is measured; its time is scaled to all rows
 TARGET = "HYPOVOLEMIA"
 MISSING = 0.3
 KINDS = ("LazyPropagation", "VariableElimination", "ShaferShenoyInference")
@@ -57,9 +57,9 @@ def predict_pandas(num_rows: int, threads: int) -> Timing:
 
 
 def speedup(num_rows: int) -> float | str:
-    """How many times faster two threads are than one, each at the best of many runs.
+    """The speedup of two threads over one, each at the best of many runs.
 
-    On the CPU clock, which a busy machine needs: all the work, over what the calling thread does and half of the rest.
+    On the CPU clock, needed on a busy machine: all the work, divided by the calling thread's and half of the rest.
     """
     import sepset as ss
 
@@ -76,7 +76,7 @@ def speedup(num_rows: int) -> float | str:
 
 
 def _best(engine: Any, frame: Any, threads: int, runs: int = 100) -> tuple[float, float, float]:
-    """Seconds on the wall, of CPU, and of the calling thread's CPU; each the least of many runs."""
+    """Wall-clock seconds, CPU seconds, and CPU seconds of the calling thread; each the smallest of many runs."""
     clocks = (time.perf_counter, time.process_time, time.thread_time)
     times = []
     for _ in range(runs):
@@ -102,7 +102,7 @@ def _scaled(timing: Timing, num_rows: int) -> Timing:
 
 
 def predict_pyagrum(num_rows: int, kind: str) -> Timing:
-    """One engine with one target; each row sets its findings anew, since no two rows observe the same variables."""
+    """One engine with one target; each row sets all its findings, since no two rows observe the same variables."""
     import pyagrum as gum
 
     import sepset as ss

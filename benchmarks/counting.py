@@ -1,4 +1,4 @@
-"""Parameters of ALARM from complete rows: frames in memory, codes, and a Parquet file that need not fit into memory."""
+"""Parameters of ALARM from complete rows: frames in memory, codes, and a Parquet file that need not fit in memory."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from benchmarks.report import Comparison, Report, seconds
 from benchmarks.worker import Lab
 
 SIZES = (20_000, 200_000, 1_000_000)
-KINDS = ("categorical", "str", "one object a state", "one object a cell")
-SEPARATE = 200_000  # rows up to which each cell gets a string of its own: a million would take gigabytes
+KINDS = ("categorical", "str", "one object per state", "one object per cell")
+SEPARATE = 200_000  # rows up to which each cell has its own string: a million would take gigabytes
 CHUNK = 1_000_000
 ROW_GROUP = 250_000
 FILE_ROWS, LONG_FILE_ROWS = 4_000_000, 50_000_000
 CLUSTER_ROWS, LONG_CLUSTER_ROWS = 4_000_000, 50_000_000
 MEMORY = 2 << 30
-SAMPLE = 2  # chunks of the file that are counted in memory too
+SAMPLE = 2  # chunks of the file that are also counted in memory
 PATIENCE = 1800.0  # seconds for a file that is written, or counted, once
 
 
@@ -33,14 +33,14 @@ def _alarm() -> Any:
 def frame_of(rows: int, kind: str) -> Any:
     """Rows of ALARM as a pandas frame: categories, pandas' own strings, or Python strings, shared by cells or not.
 
-    Which objects cells share decides how fast objects are coded here, so both extremes are measured.
+    Sharing of objects between cells determines how fast they are coded, so both extremes are measured.
     """
     frame = _alarm().sample(rows, seed=0).to_frame("pandas")
     if kind == "categorical":
         return frame
     if kind == "str":
         return frame.astype("str")
-    if kind == "one object a cell":
+    if kind == "one object per cell":
         cells = {name: [str(state).encode().decode() for state in column] for name, column in frame.items()}
         return type(frame)(cells, dtype=object)
     return frame.astype(object)
@@ -66,7 +66,7 @@ def fit_pgmpy(rows: int, kind: str) -> Timing:
 
 
 def fit_pyagrum(rows: int, kind: str) -> Timing:
-    """With a prior of one case a row of a table: without any, pyAgrum refuses contexts that never occur."""
+    """With a prior of one case per row of a table: without one, pyAgrum rejects contexts that never occur."""
     import pyagrum as gum
 
     gum.setNumberOfThreads(1)
@@ -88,7 +88,7 @@ def fit_pyagrum(rows: int, kind: str) -> Timing:
 
 
 def fit_pomegranate(rows: int, kind: str) -> Timing:
-    """It takes a tensor of codes, which are made from the frame's columns."""
+    """It takes a tensor of codes, which is made from the frame's columns."""
     import numpy as np
     import torch
     from pomegranate.bayesian_network import BayesianNetwork
@@ -130,7 +130,7 @@ def count_codes(rows: int) -> Timing:
 
 
 def count_columns(rows: int) -> Timing:
-    """One `numpy.bincount` a column: no families, only the floor under them."""
+    """One `numpy.bincount` per column: no families, only a lower bound for their time."""
     import numpy as np
 
     model = _alarm()
@@ -166,7 +166,7 @@ def write_file(rows: int) -> float:
 
 
 def count_file(rows: int) -> tuple[Timing, list[Any]]:
-    """DuckDB in a process of its own; what it held at most tells whether rows came into memory."""
+    """DuckDB in a separate process; its peak memory shows whether rows were read into memory."""
     from sepset.data import Counts
 
     path, model = file_of(rows), _alarm()
@@ -178,7 +178,7 @@ def count_file(rows: int) -> tuple[Timing, list[Any]]:
 
 
 def count_cluster(rows: int) -> tuple[Timing, list[Any]]:
-    """The same call on a Dask frame, with two workers in processes of their own."""
+    """The same call on a Dask frame, with two workers in separate processes."""
     import multiprocessing
     import time
 
@@ -254,12 +254,12 @@ def run(lab: Lab) -> list[Report]:
     fits = [compared(lab, rows, kind) for kind in KINDS for rows in sizes if kind != KINDS[-1] or rows <= SEPARATE]
     codes = [coded(lab, rows) for rows in sizes]
     fair = (
-        "From a pandas frame to a fitted network, maximum likelihood. pyAgrum has a smoothing prior, since it refuses "
+        "From a pandas frame to a fitted network, maximum likelihood. pyAgrum has a smoothing prior, since it rejects "
         "contexts that never occur; pomegranate takes codes, which are made from the frame within its time."
     )
     floor = "All 37 families at once against one bincount for each of the 37 columns, which counts no family."
     store = (
-        "Family counts by group-bys in the engine that holds the rows; peak memory is that of the whole process. The "
+        "Family counts by group-bys in the engine that stores the rows; peak memory is that of the whole process. The "
         "cluster's time is on the wall clock."
     )
     return [

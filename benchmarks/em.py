@@ -1,4 +1,4 @@
-"""EM over missing cells: seconds an iteration on ALARM, and how soon each of our methods comes near the best."""
+"""EM over missing cells: seconds per iteration on ALARM, and how soon each of our methods comes near the best."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.worker import Lab
 
 MISSING = 0.1
 SIZES = (2_000, 20_000)
-WARM = 5  # iterations before ours are timed: parameters near zero make later ones dearer
+WARM = 5  # iterations before ours are timed: parameters near zero make later ones more expensive
 TIMED = 10
 NEAR = (0.5, 0.01)  # nats from the best log-likelihood found, of some 20,000
 STEPS = 300
@@ -65,7 +65,7 @@ def iteration_sepset(num_rows: int) -> Timing:
 def iteration_pyagrum(num_rows: int) -> Timing:
     """The difference between three iterations and one, so that reading the rows does not count.
 
-    A smoothing prior is needed: without one pyAgrum refuses contexts that no complete row has.
+    A smoothing prior is needed: without one pyAgrum rejects contexts that no complete row has.
     """
     import pandas as pd
     import pyagrum as gum
@@ -93,7 +93,7 @@ def iteration_pyagrum(num_rows: int) -> Timing:
 
 
 def _method(name: str) -> Any:
-    """One way of ours to a maximum, from the same estimates as the others, on one thread."""
+    """One of our methods, from the same initial estimates as the others, on one thread."""
     from sepset.learning.incomplete.em import EM, IncrementalEM
     from sepset.learning.incomplete.gradient import GradientAscent
     from sepset.learning.incomplete.stepwise import StepwiseEM
@@ -108,9 +108,9 @@ def _method(name: str) -> Any:
 
 
 def path_sepset(num_rows: int, name: str) -> list[tuple[float, float]]:
-    """CPU seconds after each step, preparation among them, and the exact log-likelihood there.
+    """CPU seconds after each step, including preparation, and the exact log-likelihood there.
 
-    Methods whose trace is no log-likelihood of one network have it computed after each pass, off the clock.
+    For methods whose trace is not the log-likelihood of one network, it is computed after each pass, not timed.
     """
     import numpy as np
 
@@ -139,7 +139,7 @@ def path_sepset(num_rows: int, name: str) -> list[tuple[float, float]]:
 
 
 def run(lab: Lab) -> list[Report]:
-    """Seconds an iteration beside the peers; then how soon each of our own methods is near the best."""
+    """Seconds per iteration compared with the peers; then how soon each of our own methods is near the best."""
     rows = []
     for size in SIZES:
         rows.append(
@@ -156,10 +156,10 @@ def run(lab: Lab) -> list[Report]:
         )
     note = (
         "One thread each; E-step and M-step. pyAgrum: 3 iterations less 1, "
-        "with a smoothing prior, without which it refuses unseen contexts. pgmpy's ExpectationMaximization is for "
-        "hidden variables only: it drops every row with a missing cell (98 in 100 here) and says nothing."
+        "with a smoothing prior, without which it rejects unseen contexts. pgmpy's ExpectationMaximization is for "
+        "hidden variables only: it silently drops every row with a missing cell (98 in 100 here)."
     )
-    return [Report("EM over missing cells: seconds an iteration", rows, note), *nearness(lab)]
+    return [Report("EM over missing cells: seconds per iteration", rows, note), *nearness(lab)]
 
 
 def nearness(lab: Lab) -> list[Report]:
@@ -169,7 +169,7 @@ def nearness(lab: Lab) -> list[Report]:
     best = max((worth for path in known for _, worth in path), default=float("nan"))
     note = (
         f"CPU seconds on ALARM, {SIZES[0]:,} rows, {MISSING:.0%} of cells missing, one thread, from estimates of the "
-        f"rows each family has, preparation among them; the best log-likelihood is {best:.4f}. Mini-batches have 100 "
+        f"rows each family has, including preparation; the best log-likelihood is {best:.4f}. Mini-batches have 100 "
         f"rows, and {PASSES} passes."
     )
     return [
@@ -183,7 +183,7 @@ def nearness(lab: Lab) -> list[Report]:
 
 
 def _reached(name: str, path: list[tuple[float, float]] | str, best: float, near: float) -> Comparison:
-    """How long one method took, or how far from the best it ended."""
+    """The time one method took, or its final distance from the best."""
     if isinstance(path, str):
         return Comparison(name, path)
     for steps, (spent, worth) in enumerate(path, start=1):

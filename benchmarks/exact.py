@@ -1,4 +1,4 @@
-"""The exact engine: every posterior of every network, hot, on new observed sets and cold, beside the best peer."""
+"""The exact engine: every posterior of every network, hot, on new observed sets and cold, against the best peer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.worker import Lab
 
 QUICK = ("asia", "child", "alarm", "insurance", "win95pts", "hailfinder", "hepar2", "andes", "pathfinder", "pigs")
 SHARE = 0.1
-FLOOR = 1e-3  # seconds: a network that a peer answers sooner counts in the mean only
+FLOOR = 1e-3  # seconds: a network that a peer answers faster counts only in the mean
 
 Question = Callable[[str, str, Sequence[Findings]], Timing]
 Rows = dict[str, list[Comparison]]
@@ -76,8 +76,8 @@ def run(lab: Lab) -> list[Report]:
             tables["hot"],
             "An engine in memory; the same variables observed, new values in each call, drawn from the model; the mean "
             "of a round of four. Without evidence one root has a flat likelihood whose scale changes, so that no "
-            "engine answers from memory. Ours and pyAgrum's trees compute only what a changed finding reaches: the "
-            f"fewer findings change, and the less they reach, the more both save. {limit}",
+            "engine answers from memory. Ours and pyAgrum's trees compute only what depends on a changed finding: "
+            f"the fewer findings change, and the less depends on them, the more both save. {limit}",
             goals=("3x", "20x"),
             floor=FLOOR,
             headline="every posterior, hot",

@@ -31,7 +31,7 @@ SMALL = (
 
 
 def query_sepset(path: str, target: str, found: Sequence[Findings]) -> Timing:
-    """With a new engine each time, as after a model is read."""
+    """With a new engine each time, as after reading a model."""
     import sepset as ss
 
     networks.compile_kernels()
@@ -74,7 +74,7 @@ def query_pyagrum(path: str, target: str, found: Sequence[Findings], kind: str) 
 
 
 def again_pyagrum(path: str, target: str, found: Sequence[Findings], kind: str) -> Timing:
-    """The engine keeps its tree: evidence is changed, not set anew."""
+    """The engine keeps its tree: evidence is changed, not set from scratch."""
     import pyagrum as gum
 
     from benchmarks.peers import pyagrum_of
@@ -123,7 +123,7 @@ def _peers(lab: Lab, pyagrum: Callable[..., Timing], pgmpy: Callable[..., Timing
 
 
 def compared(lab: Lab, name: str, path: str, share: float) -> dict[str, Comparison]:
-    """One network's rows by table: cold, and with an engine in memory where there are findings to change."""
+    """One network's rows by table: cold, and with an engine in memory if there are findings to change."""
     found = settings(path, share)
     target = next(v for v in networks.load(path).variables.names if v not in found[0])
     case = f"{name}, 10%" if share else name

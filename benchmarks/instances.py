@@ -1,4 +1,4 @@
-"""The UAI 2014 instances with their published answers and times, where they are found."""
+"""The UAI 2014 instances with their published answers and times, if they are available."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import numpy as np
 from benchmarks.networks import ROOT
 
 # The published answer of relational_2 is not that of the file: its 250 parts are independent, two variables with fifty
-# others hanging from them, and without evidence in its part P(x0 = 1) sums by hand to 0.835056 where the answer says
-# 0.835647 (and so for every such variable). It is compared with the sum by hand, `stars`.
+# others attached to them, and without evidence in its part P(x0 = 1) sums by hand to 0.835056 while the answer says
+# 0.835647 (and similarly for every such variable). It is compared with the sum by hand, `stars`.
 SUMMED_BY_HAND = ("relational_2",)
 
 
 def folder() -> Path:
-    """The folder of instances: `uai` in `SEPSET_SHARED`, or in `shared` beside the repository."""
+    """The folder of instances: `uai` in `SEPSET_SHARED`, or in `shared` next to the repository."""
     return Path(os.environ.get("SEPSET_SHARED", ROOT.parent / "shared")) / "uai"
 
 
@@ -39,10 +39,10 @@ def file(name: str, suffix: str = "") -> Path:
 
 @dataclass(frozen=True)
 class Answers:
-    """What an instance's answers should be.
+    """The correct answers of an instance.
 
     Attributes:
-        log10: of the partition function.
+        log10: log10 of the partition function.
         slack: half a unit in the last printed place of `log10`.
         rows: the marginal of each variable, by position.
     """
@@ -72,7 +72,7 @@ def answers(name: str, model: Any, evidence: Mapping[str, Any]) -> Answers:
 
 
 def last_place(printed: str) -> float:
-    """Half a unit in the last place of six significant digits, which is what the answers were printed to.
+    """Half a unit in the last place of six significant digits, the precision of the printed answers.
 
     >>> last_place("-38.5556"), last_place("303.086"), last_place("63.1467")
     (5e-05, 0.0005, 5e-05)
@@ -93,7 +93,7 @@ def published_times() -> dict[str, dict[str, float]]:
 
 
 def stars(model: Any, evidence: Mapping[str, Any]) -> Answers:
-    r"""The answers where each part is a pair of variables with others hanging from it, summed by hand.
+    r"""The answers if each part is a pair of variables with others attached to it, summed by hand.
 
     $$Z = \prod_{\text{parts}} \sum_{x, z} u(x)\, v(z)\, p(x, z) \prod_i \sum_{y_i} l_i(y_i)\, t_i(x, y_i, z)$$
     """

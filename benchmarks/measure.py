@@ -13,12 +13,12 @@ from pathlib import Path
 
 CLOCK = "SEPSET_BENCH_CLOCK"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS")
-SHORTEST = 0.005  # a timed run lasts at least this long, so that the clock's own cost does not show
+SHORTEST = 0.005  # a timed run takes at least this long, so that the clock's own cost is negligible
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds a call: the best run and the median one; with the peak memory of its process where that was asked."""
+    """Seconds per call: the best run and the median one; with the peak memory of its process if requested."""
 
     best: float
     median: float
@@ -32,18 +32,18 @@ def single_thread(clock: str) -> None:
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process and its finished children: what a single thread needs on a quiet machine."""
+    """CPU time of this process and its finished children: the time of a single thread on an idle machine."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def on_wall_clock() -> bool:
-    """Whether this run was asked for wall-clock times, without which two threads cannot be compared with one."""
+    """Whether this run measures wall-clock time, which is needed to compare two threads with one."""
     return os.environ.get(CLOCK) != "cpu"
 
 
 def now() -> float:
-    """Seconds on the clock that was chosen for this run."""
+    """Seconds on the clock chosen for this run."""
     return time.perf_counter() if on_wall_clock() else cpu_seconds()
 
 
@@ -53,11 +53,11 @@ def measure(
     """The time of one call, over several runs.
 
     Args:
-        function: what is measured; it may stand for several calls.
+        function: the function to measure; it may make several calls.
         seconds: runs are repeated for this long; one that takes five times as long is not repeated.
-        at_least: the fewest runs otherwise.
-        calls: how many calls `function` makes.
-        patience: seconds up to which a run that takes long is repeated all the same.
+        at_least: the smallest number of runs otherwise.
+        calls: the number of calls that `function` makes.
+        patience: seconds up to which even a long run is repeated.
     """
     first = _run(function, 1)
     times = [first]
@@ -79,7 +79,7 @@ def _run(function: Callable[[], object], repeat: int) -> float:
 
 
 def peak_memory() -> int:
-    """The most bytes this process has held in memory so far; zero where the system does not say."""
+    """The peak memory of this process so far, in bytes; zero if the system does not report it."""
     status = Path("/proc/self/status")
     found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.is_file() else None
     return 1024 * int(found[1]) if found else 0

@@ -1,4 +1,4 @@
-"""Memory and speed of large tables: peak memory, and nanoseconds an entry beside what this machine can do."""
+"""Memory and speed of large tables: peak memory, and nanoseconds per entry compared with the machine's limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIDE = 1_600  # of the matrices multiplied
 
 
 class Ran(NamedTuple):
-    """Every posterior from one tree: bytes at the peak, the plan's table entries and multiplications, seconds hot."""
+    """Every posterior from one tree: peak bytes, the plan's table entries and multiplications, seconds hot."""
 
     peak: float
     entries: float
@@ -34,14 +34,14 @@ class Machine(NamedTuple):
 
 
 def peak(path: str, share: float) -> float:
-    """Bytes at the peak of reading a file and every posterior, the interpreter and the libraries included."""
+    """Peak bytes of reading a file and every posterior, including the interpreter and the libraries."""
     made = posteriors.Sepset(path)
     made.prepared()(made.given(posteriors.settings(path, share)[0]) if share else {})
     return float(peak_memory())
 
 
 def one_tree(path: str) -> Ran | None:
-    """Every posterior of the bare factors, which say nothing of what sums to one: so one tree has everything."""
+    """Every posterior of the bare factors, without information about what sums to one: so one tree has everything."""
     import sepset as ss
 
     networks.compile_kernels()
@@ -60,7 +60,7 @@ def one_tree(path: str) -> Ran | None:
 
 
 def rates() -> Machine:
-    """What one core of this machine does."""
+    """The speed of one core of this machine."""
     import numpy as np
 
     source, target = np.ones(COPIED), np.empty(COPIED)
@@ -89,8 +89,8 @@ def run(lab: Lab) -> list[Report]:
                 Comparison(f"{name}, one tree", tree, _LIMIT, "B"),
             ]
     return [
-        Report("Peak memory", peaks, "The limit is what we set out to stay under.", has_mean=False, versus=_VERSUS),
-        Report("Nanoseconds a table entry", speeds, _note(machine), has_mean=False, versus="copy / sepset"),
+        Report("Peak memory", peaks, "The limit is our goal.", has_mean=False, versus=_VERSUS),
+        Report("Nanoseconds per table entry", speeds, _note(machine), has_mean=False, versus="copy / sepset"),
     ]
 
 
@@ -102,13 +102,13 @@ def _speed(name: str, ran: Ran | str, machine: Machine | str) -> Comparison:
     if isinstance(ran, str):
         return Comparison(name, ran)
     copy = {"copy of an entry": machine.copy} if isinstance(machine, Machine) else {}
-    each = f"{1e9 * ran.seconds / ran.cost:.2g} ns a multiplication"
+    each = f"{1e9 * ran.seconds / ran.cost:.2g} ns per multiplication"
     case = f"{name}: {ran.entries:.3g} entries, {1e3 * ran.seconds:.3g} ms, {each}"
     return Comparison(case, 1e9 * ran.seconds / ran.entries, copy, kind="ns")
 
 
 def _note(machine: Machine | str) -> str:
-    """What was divided by what, and what the machine does at best."""
+    """An explanation of the ratios, and the machine's best speeds."""
     note = (
         "Every posterior of the bare factors, hot, from one tree, up and down: seconds over the entries of the clique "
         "tables of the plan. Tables that are contracted by matrix products are never made."
@@ -117,5 +117,5 @@ def _note(machine: Machine | str) -> str:
         return note
     return (
         f"{note} This machine, one core: {machine.copy:.2g} ns to copy a number, {machine.product:.2g} ns to multiply "
-        f"two in a pass, {machine.multiply_add:.2g} ns a multiply-add in a matrix product."
+        f"two in a pass, {machine.multiply_add:.2g} ns per multiply-add in a matrix product."
     )

@@ -1,4 +1,4 @@
-"""The networks: the published ones where they are found, else those that come with the library; always as plain BIF."""
+"""The networks: the published ones if available, else those included in the library; always as plain BIF."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def published() -> Path:
-    """The folder of published networks: `nets` in `SEPSET_SHARED`, or in `shared` beside the repository."""
+    """The folder of published networks: `nets` in `SEPSET_SHARED`, or in `shared` next to the repository."""
     return Path(os.environ.get("SEPSET_SHARED", ROOT.parent / "shared")) / "nets"
 
 
@@ -40,7 +40,7 @@ def _write_built_in(target: Path) -> None:
 
 @cache
 def paths() -> dict[str, str]:
-    """From name to BIF file, smallest file first."""
+    """The BIF file of each name, smallest file first."""
     found = sorted(Path(folder().name).glob("*.bif"), key=lambda path: path.stat().st_size)
     return {path.stem: str(path) for path in found}
 

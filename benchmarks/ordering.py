@@ -10,7 +10,7 @@ from benchmarks.measure import Timing, measure
 from benchmarks.report import Comparison, Report, seconds
 from benchmarks.worker import Lab
 
-# Total entries that a quick portfolio of greedy heuristics finds: figures to reach.
+# Total entries that a quick portfolio of greedy heuristics finds: our goals.
 QUICK = {
     "munin": 1.39e7,
     "munin1": 1.88e8,
@@ -80,5 +80,5 @@ def run(lab: Lab) -> list[Report]:
     note = "sepset tries up to 128 orders and keeps the best; pyAgrum makes one order and its junction tree."
     return [
         Report("Ordering: seconds", times, note),
-        Report("Ordering: entries of all clique tables", entries, "The target is what a quick portfolio found."),
+        Report("Ordering: entries of all clique tables", entries, "The target is the result of a quick portfolio."),
     ]

@@ -1,4 +1,4 @@
-"""Other libraries' models with exactly our numbers, made through their own interfaces (their readers may round)."""
+"""Other libraries' models with exactly our parameters, made through their own interfaces (their readers may round)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans for every marginal: table entries beside those of other planners, and after half a minute's refinement."""
+"""Plans for every marginal: table entries compared with other planners, and after half a minute of refinement."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def _total(planned: Planned | str) -> Figure:
 
 
 def _is_above(total: Figure, figure: float) -> bool:
-    """Whether a total misses a figure of three digits; where there is none it does."""
+    """Whether a total exceeds a number of three digits; True if there is no total."""
     return isinstance(total, str) or float(f"{total:.3g}") > figure
 
 
 def run(lab: Lab) -> list[Report]:
-    """Entries without evidence, with a tenth observed, the refinement where asked for, and the seconds of planning."""
+    """Entries without evidence, with a tenth observed, the refinement if requested, and the seconds of planning."""
     entries, observed, refined, times = [], [], [], []
     known = networks.paths()
     for name in lab.wanted(known):
@@ -78,9 +78,9 @@ def run(lab: Lab) -> list[Report]:
             longer = lab.ask("sepset", refine_sepset, path, REFINEMENT, limit=2 * REFINEMENT + lab.limit)
             refined.append(Comparison(name, longer, {"default": _total(ours)}, kind="entries"))
     above = [c.case for c in entries if c.target and _is_above(c.ours, FIGURES[c.case])]
-    note = f"Above the figure to reach: {', '.join(above)}." if above else "None is above the figure to reach."
+    note = f"Above the goal: {', '.join(above)}." if above else "None is above the goal."
     reports = [
-        Report("Plans: entries of all tables, no evidence", entries, f"Figures to reach: a quick portfolio. {note}"),
+        Report("Plans: entries of all tables, no evidence", entries, f"The goal is from a quick portfolio. {note}"),
         Report("Plans: entries of all tables, a tenth observed", observed, versus="no evidence / a tenth observed"),
         Report("Plans: seconds, no evidence", times),
     ]

@@ -1,4 +1,4 @@
-"""Every posterior by each library: cold, hot and on sets never seen. What runs inside the libraries' processes."""
+"""Every posterior by each library: cold, hot and on new observed sets. This runs inside the libraries' processes."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from typing import Any, Protocol
 from benchmarks import networks
 from benchmarks.measure import Timing, measure, now
 
-SETTINGS = 4  # how many values of the same observed variables a hot run goes through
-NUM_SETS = 4  # how many observed sets are timed, each asked once
+SETTINGS = 4  # number of evidence values of the same observed variables in a hot run
+NUM_SETS = 4  # number of observed sets that are timed, each asked once
 ROUNDS = 3
 SLOW = 1.5  # seconds after which a round is not repeated
 TWO_THREADS = 0.5  # seconds for which two callers ask
 
 Findings = Mapping[str, int | list[float]]
-"""By name the position of a state, the same for every library, or a likelihood."""
+"""For each name the position of a state, the same for every library, or a likelihood."""
 
 Ask = Callable[[Any], object]
 """Enters findings and reads every posterior."""
 
 
 def settings(path: str, share: float) -> list[Findings]:
-    """Settings of the same share of the variables, drawn from the model and so possible, each unlike the one before.
+    """Values of the same share of the variables, drawn from the model and so possible, each different from the last.
 
-    Without findings there would be nothing to change, and an engine that keeps its last answer would be asked nothing:
-    so one root has a flat likelihood, which changes no posterior, on a scale that changes with every call.
+    Without findings nothing would change, and an engine that caches its last answer would compute nothing: so one root
+    has a flat likelihood, which changes no posterior, on a scale that changes with every call.
     """
     import numpy as np
 
@@ -70,14 +70,14 @@ class Library(Protocol):
         """Findings in the library's own form, made before the clock starts."""
 
     def prepared(self) -> Ask:
-        """A new engine: the first question plans, later ones use what is kept."""
+        """A new engine: the first question plans, later ones use the cache."""
 
     def two_threads(self, given: Sequence[Any]) -> float:
-        """Seconds a question with two threads, on the wall clock."""
+        """Seconds per question with two threads, on the wall clock."""
 
 
 class Sepset:
-    """Our engine as `prepare` makes it."""
+    """Our engine as made by `prepare`."""
 
     def __init__(self, path: str) -> None:
         _compiled()
@@ -94,7 +94,7 @@ class Sepset:
     def prepared(self) -> Ask:
         import sepset as ss
 
-        self.net.problem().kept.clear()  # what an earlier engine laid out would make a cold one look warm
+        self.net.problem().kept.clear()  # cached results of an earlier engine would make a cold one look warm
         engine = ss.prepare(self.net)
 
         def ask(given: Any) -> object:
@@ -124,7 +124,7 @@ class Sepset:
 
 
 class Agrum:
-    """One of pyAgrum's engines; it keeps its tree where only values change."""
+    """One of pyAgrum's engines; it keeps its tree if only values change."""
 
     def __init__(self, path: str, kind: str) -> None:
         import pyagrum as gum
@@ -169,7 +169,7 @@ class Agrum:
 
 
 class Pgmpy:
-    """One query a variable, which prunes for each; there is nothing to keep between findings but the object."""
+    """One query per variable, each with its own pruning; only the object is kept between findings."""
 
     def __init__(self, path: str) -> None:
         from pgmpy.inference import VariableElimination
@@ -224,12 +224,12 @@ def cold(name: str, path: str, found: Sequence[Findings]) -> Timing:
 
 
 def hot(name: str, path: str, found: Sequence[Findings]) -> Timing:
-    """An engine that has answered for these variables: new values, run, read every posterior; a whole round is timed,
-    since some changes of values reach more of a model than others."""
+    """An engine that has answered for these variables: new values, run, read every posterior; a complete round is
+    timed, since some changes of values affect more of a model than others."""
     made = library(name, path)
     given = [made.given(one) for one in found]
     ask = made.prepared()
-    for one in given if name == "sepset" else given[-1:]:  # ours looks for better plans in its first calls
+    for one in given if name == "sepset" else given[-1:]:  # ours searches for better plans in its first calls
         ask(one)
     return measure(lambda: [ask(one) for one in given], calls=len(given))
 

@@ -33,13 +33,13 @@ def seconds(outcome: Outcome) -> Figure:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One case: our figure beside each peer's, smaller being better.
+    """One case: our figure and each peer's; smaller is better.
 
     Attributes:
         kind: "s" for seconds, "B" for bytes, "entries" for table entries, "ns" for nanoseconds, "error" for a
             difference.
-        target: the figure we set out to reach, for people.
-        headline: what the README calls this case; empty to leave it out.
+        target: our goal, as text.
+        headline: the name of this case in the README; empty to leave it out.
     """
 
     case: str
@@ -66,12 +66,12 @@ class Report:
     """One table of a suite.
 
     Attributes:
-        goals: the figures we set out to reach: the least ratio and the geometric mean.
-        floor: a case whose best peer needs less than this counts in the mean, not in the least ratio; None to leave the
-            least ratio out.
-        has_mean: whether the geometric mean of the ratios means anything.
+        goals: our goals for the smallest ratio and the geometric mean.
+        floor: a case whose best peer needs less than this counts in the mean, not in the smallest ratio; None to leave
+            the smallest ratio out.
+        has_mean: whether the geometric mean of the ratios is meaningful.
         versus: the name of the ratio.
-        headline: what the README calls the geometric mean of this table; empty to leave it out.
+        headline: the name in the README of the geometric mean of this table; empty to leave it out.
     """
 
     title: str
@@ -89,7 +89,7 @@ class Report:
         return list(dict.fromkeys(name for one in self.comparisons for name in one.peers))
 
     def rows(self) -> list[list[str]]:
-        """All cells as text, a header first, the least ratio and the geometric mean last where there are several."""
+        """All cells as text, a header first, the smallest ratio and the geometric mean last if there are several."""
         header = ["", "sepset", *self.columns, self.versus, "target"]
         body = [self._row(one) for one in self.comparisons]
         ratios = self.ratios
@@ -105,22 +105,22 @@ class Report:
 
     @property
     def ratios(self) -> list[float]:
-        """The ratios there are."""
+        """The ratios of all cases that have one."""
         return [one.ratio for one in self.comparisons if one.ratio is not None]
 
     @property
     def _counted(self) -> list[Comparison]:
-        """The cases in which every ratio counts."""
+        """The cases that count for the smallest ratio."""
         return [one for one in self.comparisons if one.best is not None and one.best[1] > (self.floor or 0.0)]
 
     @property
     def num_counted(self) -> int:
-        """How many cases have a peer's figure above the floor."""
+        """The number of cases with a peer's figure above the floor."""
         return len(self._counted)
 
     @property
     def worst(self) -> tuple[str, float] | None:
-        """The case with the least ratio, among those whose best peer is above the floor; zero where we have none."""
+        """The case with the smallest ratio, among those whose best peer is above the floor; zero if we have none."""
         ratios = [(one.ratio or 0.0, one.case) for one in self._counted]
         return (min(ratios)[1], min(ratios)[0]) if ratios and self.floor is not None else None
 
@@ -130,7 +130,7 @@ class Report:
 
     @property
     def failures(self) -> list[str]:
-        """What failed and why, so that no failure passes for a peer's slowness, or ours for nothing."""
+        """The failures and their reasons, so that a failure is not mistaken for slowness."""
         figures = [(one.case, {"sepset": one.ours, **one.peers}) for one in self.comparisons]
         return [
             f"{case}, {name}: {figure}"
@@ -161,7 +161,7 @@ class Report:
 
 
 def shown(figure: Figure, kind: str) -> str:
-    """A figure for people.
+    """A figure as text with its unit.
 
     >>> shown(0.00042, "s"), shown(3.4e6, "B"), shown(13_900_000, "entries"), shown("not installed", "s")
     ('420 µs', '3.4 MB', '1.39e+07', 'not installed')
@@ -181,7 +181,7 @@ def shown(figure: Figure, kind: str) -> str:
 
 
 def ratio_text(ratio: float | None) -> str:
-    """A ratio for people; nothing where there is none.
+    """A ratio as text; empty if there is none.
 
     >>> ratio_text(20.04), ratio_text(0.312), ratio_text(None)
     ('20x', '0.31x', '')
@@ -190,18 +190,18 @@ def ratio_text(ratio: float | None) -> str:
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:
-    """The mean of ratios that treats 2x and 0.5x alike."""
+    """The geometric mean, which treats 2x and 0.5x symmetrically."""
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
 def colored(text: str) -> Text:
-    """Green where we are ahead, red where a peer is."""
+    """The text in green if we are ahead, in red if a peer is."""
     value = float(text.removesuffix("x")) if text else 1.0
     return Text(text, style="green" if value > 1 else "red" if value < 1 else "")
 
 
 def machine() -> str:
-    """The circumstances, for the reader of a result."""
+    """A description of the machine and the clock, for the reader of a result."""
     clock = "CPU seconds" if os.environ.get(CLOCK) == "cpu" else "seconds on the wall clock"
     load = os.getloadavg()[0]
     busy = "; other work was running" if load > (os.cpu_count() or 1) else ""
@@ -212,7 +212,7 @@ def machine() -> str:
 
 
 def write_results(suite: str, reports: Iterable[Report]) -> Path:
-    """Keep a suite's tables as text, with the rows the README takes."""
+    """Write a suite's tables as text, with the rows for the README."""
     parts = list(reports)
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{suite}.md"
@@ -233,14 +233,14 @@ def headline_row(one: Comparison) -> str:
 
 
 def mean_row(part: Report) -> str:
-    """A table's geometric mean as a row of the README's table, with the least ratio beside it."""
+    """A table's geometric mean as a row of the README's table, with the smallest ratio."""
     least = "" if part.worst is None else f"; least {ratio_text(part.worst[1])}, {part.worst[0]}"
     label = f"{part.headline}, geometric mean of {len(part.ratios)}{least}"
     return f"| {label} | | | {ratio_text(geometric_mean(part.ratios))} |"
 
 
 def fill_readme(suites: Sequence[str], readme: Path = README) -> None:
-    """Put the kept headline rows of all suites between the README's two marks."""
+    """Write the headline rows of all suites between the README's two markers."""
     rows = [row for suite in suites for row in _kept(RESULTS / f"{suite}.md")]
     text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
     if not rows or START not in text or END not in text:

@@ -40,7 +40,7 @@ def _dag() -> Any:
 
 
 def ends() -> tuple[int, int, int]:
-    """A node no trail reaches, the last one reached, and how many are reached; every peer is asked to confirm."""
+    """A node that no trail reaches, the last one reached, and the number reached; every peer has to confirm them."""
     import sepset as ss
 
     reached = {int(name[1:]) for name in ss.reachable(_dag(), f"n{SOURCE}", [f"n{i}" for i in drawn()[2]])}

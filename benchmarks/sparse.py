@@ -1,4 +1,4 @@
-"""What zeros are worth: tables without impossible states, and programs of products that can be positive."""
+"""The benefit of zeros: tables without impossible states, and programs of products that can be positive."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Times(NamedTuple):
 
 
 def network(path: str, share: float, zeros: Zeros) -> Times:
-    """Every posterior, a share of the variables observed; hot with values unlike the first."""
+    """Every posterior, a share of the variables observed; hot with values different from the first."""
     import sepset as ss
     from benchmarks.posteriors import settings
 
@@ -54,7 +54,7 @@ def network(path: str, share: float, zeros: Zeros) -> Times:
 
 
 def supports(model: Any, found: list[Any], zeros: Zeros) -> float | str:
-    """Seconds of every posterior from an engine that has its program, findings unlike those of the call before."""
+    """Seconds of every posterior from an engine that has its program, with findings different from the last call's."""
     import sepset as ss
 
     networks.compile_kernels()
@@ -73,7 +73,7 @@ def supports(model: Any, found: list[Any], zeros: Zeros) -> float | str:
 
 
 def instance(name: str, zeros: Zeros) -> float | str:
-    """The same of a UAI instance, with a flat likelihood of changing scale on a few variables."""
+    """The same for a UAI instance, with a flat likelihood of changing scale on a few variables."""
     import sepset as ss
 
     model, evidence = instances.load(name)
@@ -86,7 +86,7 @@ def instance(name: str, zeros: Zeros) -> float | str:
 
 
 def counter(length: int, states: int, zeros: Zeros) -> float | str:
-    """The same of a sum of dice, modulo a number of states, of which the last is observed."""
+    """The same for a sum of dice, modulo a number of states, of which the last is observed."""
     import sepset as ss
 
     dice = [ss.Discrete(f"die{i}", 6) for i in range(length)]
@@ -117,12 +117,12 @@ def run(lab: Lab) -> list[Report]:
         programs.append(Comparison(f"sum of {size[0]} dice modulo {size[1]}", sparse, {"dense": dense}))
     versus = "dense / sepset"
     return [
-        Report("Zeros: every posterior, cold", cold, "Impossible states left out where that pays.", versus=versus),
-        Report("Zeros: every posterior, hot", hot, "Values unlike the first.", versus=versus),
+        Report("Zeros: every posterior, cold", cold, "Impossible states left out if that is faster.", versus=versus),
+        Report("Zeros: every posterior, hot", hot, "Values different from the first.", versus=versus),
         Report(
             "Zeros: programs over supports, hot",
             programs,
-            "Every posterior. Auto takes the sparse program where it is faster by estimate; here it is always taken.",
+            "Every posterior. Auto uses the sparse program if it is estimated to be faster; here it is always used.",
             has_mean=False,
             versus=versus,
         ),

@@ -1,4 +1,4 @@
-"""Start-up: whole processes, interpreter included."""
+"""Start-up: complete processes, including the interpreter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.measure import Timing, measure
 from benchmarks.report import Comparison, Report, seconds
 from benchmarks.worker import Lab, Outcome
 
-# Imports alone say little where a library loads its parts when they are used: so also read a file and ask.
+# Imports alone are not informative if a library loads its parts on use: so also read a file and query.
 FIRST_QUERY = {
     "sepset": "import sepset as ss; ss.query(ss.read({path!r}), 'lung', given={{'xray': 'yes'}}).values",
     "pyagrum": "import pyagrum as gum; bn = gum.loadBN({path!r}); ie = gum.LazyPropagation(bn); "

@@ -18,7 +18,7 @@ Built = tuple[Timing, int]
 
 
 def _built(build: Callable[[], object]) -> Built:
-    """The time to build, and the memory by which the first building raised the peak."""
+    """The time to build, and the increase of peak memory by the first build."""
     before = peak_memory()
     kept = build()
     grown = peak_memory() - before
@@ -107,7 +107,7 @@ def run(lab: Lab) -> list[Report]:
                 headline=f"memory of a {case} Potts grid" if large else "",
             )
         )
-    note = "sepset keeps one named table for all edges; the peers are given one table an edge."
+    note = "sepset keeps one named table for all edges; the peers are given one table per edge."
     return [Report("Building a Potts grid: seconds", times, note), Report("Building a Potts grid: memory", sizes, note)]
 
 

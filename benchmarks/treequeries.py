@@ -1,4 +1,4 @@
-"""Joints across cliques: the cost of our merge order beside a greedy one, and all pairs beside one calibration."""
+"""Joints across cliques: the cost of our merge order relative to a greedy one, and of all pairs to a calibration."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Costs(NamedTuple):
 
 
 def merge_costs(path: str) -> Costs:
-    """Random queries of two to eight variables that no clique covers; structure only, no table is made."""
+    """Random queries of two to eight variables that no clique contains; structure only, no table is made."""
     import numpy as np
 
     import sepset as ss
@@ -68,7 +68,7 @@ def pair_times(path: str) -> tuple[Timing, Timing, Timing]:
         for name in answers:
             _ = answers[name].values
 
-    singles()  # compiles, where nothing is in the cache
+    singles()  # compiles, if nothing is in the cache
     return (
         measure(lambda: sweep.run(calibration.beliefs)),
         measure(lambda: prepared.calibrate(Evidence())),
@@ -77,13 +77,13 @@ def pair_times(path: str) -> tuple[Timing, Timing, Timing]:
 
 
 def run(lab: Lab) -> list[Report]:
-    """Costs as geometric means with the worst query beside them, the time of choosing, and all pairs."""
+    """Costs as geometric means together with the worst query, the time of choosing, and all pairs."""
     known = networks.paths()
     costs: dict[str, Costs | str] = {
         name: lab.ask("sepset", merge_costs, known[name]) for name in NETWORKS if name in known
     }
     found = {name: each for name, each in costs.items() if isinstance(each, Costs)}
-    note = f"{NUM_QUERIES} random queries of 2 to 8 variables, answers up to 1e7 entries, that no clique covers."
+    note = f"{NUM_QUERIES} random queries of 2 to 8 variables, answers up to 1e7 entries, that no clique contains."
     return [
         Report(
             "Joints across cliques: multiplications, geometric mean",
@@ -132,5 +132,5 @@ def _pairs(lab: Lab, path: str) -> Report:
     return Report(
         "All pairs",
         [Comparison("alarm, 666 pairs", times[0], others, target="0.017x")],
-        "Beside one calibration of the plain tree, and every single marginal of the default engine, evidence entered.",
+        "Relative to one calibration of the plain tree, and to every single marginal of the default engine.",
     )

@@ -1,4 +1,4 @@
-"""UAI 2014: the partition function and every marginal of each instance, beside the published answers and times."""
+"""UAI 2014: the partition function and every marginal of each instance, with the published answers and times."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from benchmarks.measure import measure
 from benchmarks.report import Comparison, Figure, Report
 from benchmarks.worker import Lab
 
-QUICK = 1e7  # entries of a plan's tables that a quick run will do
-HOPELESS = 1e12  # entries that any run may ask for, since they must be refused
+QUICK = 1e7  # largest entries of a plan's tables in a quick run
+HOPELESS = 1e12  # entries from which an instance is always tried, because it has to raise
 MEMORY = 8 * 10**9  # bytes above which an instance is refused
 MARGINAL = 1e-5  # the largest error of a marginal
 TIME = 900.0  # seconds for one instance
@@ -19,7 +19,7 @@ PATIENCE = 10.0  # seconds up to which a run is repeated: the first touch of mem
 
 
 class Solved(NamedTuple):
-    """One instance: seconds with the planning and without it, and the largest errors."""
+    """One instance: seconds with and without planning, and the largest errors."""
 
     cold: float
     hot: float
@@ -38,7 +38,7 @@ def plan(name: str) -> tuple[float, float]:
 
 
 def solve(name: str) -> Solved:
-    """Plan, run, read; then again with the plan there is and numbers that count as new, so that everything runs."""
+    """Plan, run, read; then again with the existing plan and numbers that count as new, so that everything runs."""
     import numpy as np
 
     import sepset as ss
@@ -50,7 +50,7 @@ def solve(name: str) -> Solved:
     expected = instances.answers(name, model, evidence)
 
     def ask() -> tuple[Any, float, list[Any]]:
-        model.problem().kept.clear()  # what an earlier engine laid out would make a cold one look warm
+        model.problem().kept.clear()  # cached results of an earlier engine would make a cold one look warm
         engine = ss.prepare(model, method=ss.CliqueTree(memory=MEMORY))
         marginals = engine.marginals(evidence)
         return engine.prepared, marginals.log_partition, [marginals[v.name].values for v in model.variables]
@@ -69,7 +69,7 @@ def solve(name: str) -> Solved:
 
 
 def run(lab: Lab) -> list[Report]:
-    """Seconds cold and hot beside the published ones, errors, and what was refused and why."""
+    """Seconds cold and hot compared with the published ones, errors, and instances that were too large."""
     times = instances.published_times()
     sizes: dict[str, float] = {}
     solved: dict[str, Solved | str] = {}
@@ -96,14 +96,14 @@ def _times(title: str, solved: dict[str, Solved | str], times: dict[str, dict[st
     what = (
         "A model in memory: plan, partition function, every marginal"
         if cold
-        else "The same with the plan made and numbers that count as new"
+        else "The same with an existing plan and numbers that count as new"
     )
     note = f"{what}; {len(done)} instances. The others' seconds were published, for an i9-9900K and all marginals."
-    return Report(title, rows, note, goals=("", "1x"), headline=f"{title}, beside published times")
+    return Report(title, rows, note, goals=("", "1x"), headline=f"{title}, relative to published times")
 
 
 def _errors(solved: dict[str, Solved | str]) -> Report:
-    """Errors as figures; the columns beside ours are what is allowed."""
+    """Errors as figures; the other columns are the allowed errors."""
     rows = []
     for name, one in solved.items():
         if isinstance(one, Solved):
@@ -120,7 +120,7 @@ def _errors(solved: dict[str, Solved | str]) -> Report:
 
 
 def _refused(solved: dict[str, Solved | str], sizes: dict[str, float]) -> Report:
-    """What the engine would not start, or did not finish."""
+    """The instances that the engine did not start or did not finish."""
     rows = [
         Comparison(f"{name}: {one.partition(':')[2].strip() or one}", sizes[name], kind="entries")
         for name, one in solved.items()

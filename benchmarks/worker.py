@@ -1,4 +1,4 @@
-"""One process a library: its memory, threads and crashes are its own, and it is stopped when it takes too long."""
+"""One process per library, with its own memory, threads and crashes; it is stopped if it takes too long."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Worker:
         self.alive = True
 
     def call(self, function: Callable[..., Any], *args: Any, limit: float) -> Any:
-        """What the function returns, or a string saying why it did not; over the limit the process is ended."""
+        """The result of the function, or a string that says why there is none; over the limit the process is ended."""
         self._connection.send((function, args))
         if not self._connection.poll(limit):
             self.close()
@@ -55,14 +55,14 @@ def _serve(connection: Connection) -> None:
         function, args = connection.recv()
         try:
             answer = function(*args)
-        except Exception as error:  # a peer may fail in any way; the table says how
+        except Exception as error:  # a peer may fail in any way; the table reports it
             said = re.sub(r"(/[\w.-]+)+/", "", " ".join(str(error).split()))  # folders mean nothing to a reader
             answer = f"failed: {type(error).__name__} {said}"[:160]
         connection.send(answer)
 
 
 def _quiet() -> None:
-    """Notices of other libraries do not belong in the tables."""
+    """Suppress the notices of other libraries, which do not belong in the tables."""
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (for the life of the process)
@@ -74,10 +74,10 @@ class Lab:
 
     Attributes:
         limit: seconds after which a call is given up.
-        quick: whether suites leave out what takes long.
-        long: whether suites add what takes very long.
-        only: the cases asked for, by the beginnings of their names; all where there is none.
-        progress: told what is being measured.
+        quick: whether suites leave out long measurements.
+        long: whether suites add very long measurements.
+        only: the selected cases, by prefixes of their names; empty for all.
+        progress: called with the case that is being measured.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Lab:
         self._workers: dict[str, Worker] = {}
 
     def wanted(self, names: Iterable[str]) -> Iterator[str]:
-        """Those of the names that were asked for; each is told of when its turn comes."""
+        """The selected names among these; each is reported when its turn comes."""
         for name in names:
             if not self.only or name.startswith(self.only):
                 self.progress(name)
@@ -100,7 +100,7 @@ class Lab:
     def ask(
         self, library: str, function: Callable[..., Any], *args: Any, fresh: bool = False, limit: float = 0.0
     ) -> Any:
-        """What `function` returns in the library's process (a new one if `fresh`), or why it did not."""
+        """The result of `function` in the library's process (a new one if `fresh`), or why there is none."""
         if importlib.util.find_spec(library) is None:
             return "not installed"
         worker = self._workers.get(library)

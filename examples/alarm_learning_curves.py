@@ -2,9 +2,9 @@
 
 Rows are drawn from the network, its structure is given, and parameters are learned by `Bayes(BDeu(alpha))`; alpha is
 the equivalent sample size of the whole network. The measure is the exact divergence from the true network, in nats, by
-families. Reference: Koller & Friedman, box 17.C; the figures beside ours were computed independently of this library.
+families. Reference: Koller & Friedman, box 17.C; the published numbers were computed independently of this library.
 
-Usage: python examples/alarm_learning_curves.py [picture.png] [--quick]
+Usage: python examples/alarm_learning_curves.py [plot.png] [--quick]
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PUBLISHED = {
 
 
 def procedures(alarm: ss.BayesNet) -> dict[str, Learner]:
-    """One learner a curve. Raw maximum likelihood leaves zeros, so that its divergence is infinite."""
+    """One learner per curve. Plain maximum likelihood gives zeros, so that its divergence is infinite."""
     bayes = {f"alpha = {alpha}": Learner(alarm, Bayes(BDeu(alpha))) for alpha in ALPHAS}
     floored = {
         f"MLE, floor {text}": Learner(alarm, MLE(unseen="uniform", floor=float(text))) for text in ("1e-3", "1e-6")
@@ -45,13 +45,13 @@ def procedures(alarm: ss.BayesNet) -> dict[str, Learner]:
 
 
 def curves(sizes: tuple[int, ...] = SIZES, repeats: int = 10, seed: int = 1) -> LearningCurve:
-    """The divergence of every learner at every size, several times over."""
+    """The divergence of every learner at every size, with repetitions."""
     alarm = ss.datasets.load("alarm")
     return learning_curve(procedures(alarm), alarm, sizes, repeats=repeats, seed=seed)
 
 
 def compared(found: LearningCurve) -> Table:
-    """Our means beside the published ones."""
+    """A table of our means and the published ones."""
     table = Table(
         "rows", *found.values, title="KL from the true network in nats: here / published", title_justify="left"
     )
@@ -84,10 +84,10 @@ def main(arguments: list[str]) -> None:
     console.print(
         f"log-log slope at alpha = 5: {found.slope('alpha = 5'):.2f}, at alpha = 50: {found.slope('alpha = 50'):.2f}"
     )
-    console.print("Raw maximum likelihood excludes what it has not seen: its divergence is infinite at every size.")
+    console.print("Plain maximum likelihood gives unseen states probability zero: its divergence is infinite.")
     path = paths[0] if paths else "alarm_learning_curves.png"
     picture(found, path)
-    console.print(f"The picture is in {path}.")
+    console.print(f"The plot is in {path}.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The main jobs in one minute: ALARM asked and explained, then learned from rows. Run with `make demo`."""
+"""The main tasks in one minute: ALARM queried and explained, then learned from rows. Run with `make demo`."""
 
 from time import perf_counter
 
@@ -28,10 +28,10 @@ def diagnose(alarm: ss.BayesNet, findings: dict[str, str]) -> None:
 def explain(alarm: ss.BayesNet, findings: dict[str, str]) -> None:
     start = perf_counter()
     best = ss.map_assignment(alarm, given=findings)
-    heading("The most probable explanation of everything unseen", start)
+    heading("The most probable explanation of all unobserved variables", start)
     unusual = {name: state for name, state in best.assignment.items() if state not in ("NORMAL", "FALSE")}
     console.print(
-        f"probability {best.probability:.2%} ({best.guarantees['assignment'].value}); beside NORMAL and FALSE:"
+        f"probability {best.probability:.2%} ({best.guarantees['assignment'].value}); all but NORMAL and FALSE:"
     )
     console.print(", ".join(f"{name}={state}" for name, state in unusual.items()))
 
@@ -39,7 +39,7 @@ def explain(alarm: ss.BayesNet, findings: dict[str, str]) -> None:
 def plan(alarm: ss.BayesNet, findings: dict[str, str]) -> None:
     start = perf_counter()
     found = ss.plan(alarm, "HYPOVOLEMIA", given=findings)
-    heading("What the question costs, known before it is asked", start)
+    heading("The cost of the question, known before it is asked", start)
     console.print(str(found), highlight=False)
 
 
@@ -53,18 +53,19 @@ def sample(alarm: ss.BayesNet, findings: dict[str, str]) -> None:
 def learn(alarm: ss.BayesNet, findings: dict[str, str]) -> None:
     start = perf_counter()
     rows = ss.sample(alarm, 5_000, seed=2)
-    holes = ss.mask(rows, ss.MCAR(0.1), seed=3)
+    incomplete = ss.mask(rows, ss.MCAR(0.1), seed=3)
     prior = ss.BDeu(10)
-    whole = ss.fit(alarm.dag, rows, ss.Bayes(prior))
-    em = ss.fit(alarm.dag, holes, ss.EM(prior))
+    complete = ss.fit(alarm.dag, rows, ss.Bayes(prior))
+    em = ss.fit(alarm.dag, incomplete, ss.EM(prior))
     heading("The same question, asked of networks learned from 5,000 rows", start)
     table = Table("parameters", "P(HYPOVOLEMIA)", "divergence from the truth")
-    for name, model in (("true", alarm), ("from whole rows", whole.model), ("10% of cells missing, by EM", em.model)):
+    models = {"true": alarm, "from complete rows": complete.model, "10% of cells missing, by EM": em.model}
+    for name, model in models.items():
         answer = ss.query(model, "HYPOVOLEMIA", given=findings)["TRUE"]
         table.add_row(name, f"{answer:.1%}", f"{ss.divergence(alarm, model).total:.3f} nats")
     console.print(table)
-    assert whole.posterior is not None
-    low, high = whole.posterior.interval("HYPOVOLEMIA", "TRUE")
+    assert complete.posterior is not None
+    low, high = complete.posterior.interval("HYPOVOLEMIA", "TRUE")
     console.print(f"EM {em.status.value} after {em.num_iterations} steps, each over every row; none was dropped.")
     console.print(f"P(HYPOVOLEMIA) before any finding: between {low:.1%} and {high:.1%} with probability 95%.")
 

@@ -53,7 +53,7 @@ def test_pictures_are_saved_without_a_window(tmp_path):
         path = tmp_path / f"graph.{suffix}"
         plotting.save(lambda ax: plotting.graph(ss.DAG.parse("a -> b"), ax), path)
         assert path.stat().st_size > 500
-    with pytest.raises(ss.FileFormatError, match=r"'\.xyz' names no kind of picture"):
+    with pytest.raises(ss.FileFormatError, match=r"'\.xyz' is not a known image format"):
         plotting.save(lambda ax: None, tmp_path / "graph.xyz")
 
 

@@ -1,6 +1,6 @@
-"""Pictures of several results side by side, and of graphs; each result also has a `plot` of its own.
+"""Plots that compare several results, and plots of graphs; each result also has its own `plot` method.
 
-Everything is drawn on matplotlib axes: those given, or the current ones.
+Everything is drawn on matplotlib axes: the given ones, or the current ones.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from sepset.models.bayesnet import BayesNet
 
 
 def save(draw: Callable[[Any], Any], path: str | os.PathLike[str], *, size: tuple[float, float] = (6.0, 4.5)) -> None:
-    """Draw on a figure of its own and write it to a file, whose suffix says the format; no window is opened.
+    """Draw on a new figure and write it to a file in the format of its suffix; no window is opened.
 
     Args:
-        draw: is given axes, as the `plot` of a result is.
+        draw: a function of matplotlib axes, such as the `plot` method of a result.
         path: a .png, .svg or .pdf file.
-        size: in inches.
+        size: width and height in inches.
 
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "line.svg"
@@ -39,7 +39,7 @@ def save(draw: Callable[[Any], Any], path: str | os.PathLike[str], *, size: tupl
     suffix, known = Path(path).suffix.lower().lstrip("."), figure.canvas.get_supported_filetypes()
     if suffix not in known:
         raise FileFormatError(
-            f"the suffix '.{suffix}' names no kind of picture; use .png, .svg or .pdf.", file=os.fspath(path)
+            f"the suffix '.{suffix}' is not a known image format; use .png, .svg or .pdf.", file=os.fspath(path)
         )
     draw(figure.subplots())
     figure.savefig(path)
@@ -49,7 +49,7 @@ def calibration_curves(curves: Mapping[str, Calibration], ax: Any = None) -> Any
     """Calibration curves of several models over one diagonal, with the expected error of each in the legend.
 
     Args:
-        curves: by what the legend calls them.
+        curves: the calibration curves, by their names in the legend.
         ax: matplotlib axes.
 
     >>> from sepset.learning.evaluation.calibration import calibration
@@ -62,15 +62,15 @@ def calibration_curves(curves: Mapping[str, Calibration], ax: Any = None) -> Any
     axes = axes_of(ax)
     for name, curve in curves.items():
         curve.plot(axes, label=f"{name} ({curve.expected_error:.3f})")
-    axes.set_title("expected calibration error in brackets")
+    axes.set_title("expected calibration error in parentheses")
     return axes
 
 
 def traces(fits: Mapping[str, Fit], ax: Any = None) -> Any:
-    """How far each fit was from the best of all after every iteration, in nats on a logarithmic axis.
+    """Each fit's distance from the best objective of all after every iteration, in nats on a logarithmic axis.
 
     Args:
-        fits: by what the legend calls them.
+        fits: the fits, by their names in the legend.
         ax: matplotlib axes.
 
     >>> import matplotlib.figure
@@ -91,7 +91,7 @@ def traces(fits: Mapping[str, Fit], ax: Any = None) -> Any:
 
 
 def graph(model: DAG | BayesNet, ax: Any = None) -> Any:
-    """A directed graph in layers: every node below its parents.
+    """A plot of a directed graph in layers: every node is below its parents.
 
     Args:
         model: a graph, or the network whose graph is drawn.
@@ -117,7 +117,7 @@ def graph(model: DAG | BayesNet, ax: Any = None) -> Any:
 
 
 def layered(dag: DAG) -> dict[str, tuple[float, float]]:
-    """A place for every node: one row below its lowest parent, near the middle of its parents.
+    """Coordinates for every node: one row below its lowest parent, near the middle of its parents.
 
     >>> layered(DAG.parse("a -> b <- c"))
     {'a': (0.0, 0.0), 'c': (1.0, 0.0), 'b': (0.5, -1.0)}

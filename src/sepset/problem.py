@@ -2,7 +2,8 @@ r"""The normal form every model produces: variables, blocks of factors, and whic
 
 $$\tilde P(\mathbf x) = \prod_i \phi_i(\mathbf x_{D_i})$$
 
-A method knows problems, never model classes. Factors are numbered through the blocks in order; variables by position.
+A method depends on problems, never on model classes. Factors are numbered consecutively through the blocks; variables
+are identified by position.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Block(Protocol):
 
     @property
     def scopes(self) -> AnyInts:
-        """Variable positions, one row a factor."""
+        """Variable positions, one row per factor."""
 
     def __len__(self) -> int: ...
 
@@ -49,7 +50,7 @@ class ConditionalGroup:
 
 
 class Relevant:
-    """What a question needs: factor numbers, and the unobserved variables they touch, both sorted.
+    """The parts of a problem that a question needs: factor numbers, and the unobserved variables they mention, sorted.
 
     Attributes:
         numbers, places: the same as arrays.
@@ -89,7 +90,7 @@ class Problem:
         variables: the model's own variables first, then auxiliaries.
         blocks: the factors.
         conditionals: which factors jointly sum to one over which variable; empty for undirected models.
-        num_visible: how many variables are the model's own.
+        num_visible: the number of variables that are the model's own.
     """
 
     variables: Variables
@@ -193,12 +194,12 @@ class Problem:
     ) -> Relevant:
         """The factors and variables that a question about `targets` given `observed` needs.
 
-        Barren conditionals sum to one and go. Parts separated from every target by the observed variables only scale
-        the answer and go too, unless `constants` asks for them (the probability of evidence does).
+        Barren conditionals sum to one and are dropped. Parts separated from every target by the observed variables
+        only scale the answer and are dropped too, unless `constants` asks for them (the probability of evidence does).
 
         Args:
-            targets: positions asked about.
-            observed: positions with one known value; they leave the graph.
+            targets: positions of the query variables.
+            observed: positions with one known value; they are removed from the graph.
             touched: positions with likelihood evidence; they stay, and are not barren.
             constants: keep separated parts, whose product is a constant, and variables without factors.
             prune: False keeps everything, so that tests can compare.
@@ -221,7 +222,7 @@ class Problem:
         return np.flatnonzero(alone)
 
     def _not_barren(self, seeds: Ints) -> Bools:
-        """Conditionals whose child has no needed descendant are dropped: the closure of `seeds` under parents stays."""
+        """The factors that stay: conditionals whose child is a seed or an ancestor of one, and all other factors."""
         from sepset.kernels.graphs.reachability import mark_ancestors
 
         if not self.conditionals:

@@ -1,7 +1,7 @@
 r"""Semirings: what "sum" means when a variable is eliminated.
 
 The product is always $\times$ on the non-negative reals; only the sum varies. Distributivity,
-$a \times (b \oplus c) = (a \times b) \oplus (a \times c)$, is the licence to push sums inwards.
+$a \times (b \oplus c) = (a \times b) \oplus (a \times c)$, is what allows sums to be pushed inward.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Bayesian networks as scikit-learn estimators: a classifier and an imputer.
 
 Columns of floats are real variables; integers, booleans, text and categories are states. Missing cells (NaN, None) are
-welcome: they are summed out in prediction, and the expectation-maximization algorithm fits around them.
+allowed: they are summed out in prediction, and parameters are then fitted by the expectation-maximization algorithm.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ Tree: TypeAlias = Literal["tree"] | DAG | BayesNet
 Unknown: TypeAlias = Literal["raise", "missing"]
 
 
-class _TakesHoles(BaseEstimator):  # type: ignore[misc]  # untyped base
-    """An estimator that takes missing cells, states and texts."""
+class _TakesMissing(BaseEstimator):  # type: ignore[misc]  # untyped base
+    """An estimator that accepts missing cells, categories and text."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -54,24 +54,24 @@ class _TakesHoles(BaseEstimator):  # type: ignore[misc]  # untyped base
         return tags
 
 
-class BayesNetClassifier(ClassifierMixin, _TakesHoles):  # type: ignore[misc]  # untyped bases
+class BayesNetClassifier(ClassifierMixin, _TakesMissing):  # type: ignore[misc]  # untyped bases
     r"""A Bayesian network that predicts one variable from the others.
 
     $$\hat y = \arg\max_y P(y \mid \mathbf x)$$
 
     Args:
-        structure: "naive" for naive Bayes, "tan" for the best tree of features below the class, a graph, or a network
-            whose CPDs keep their form.
-        method: how parameters are learned; by default the posterior mean under weak priors (one imaginary row a cell
-            of a table), and the same by expectation-maximization where cells are missing.
-        target: what the class is called in the network; by default the name of `y`, or "class".
-        unknown: "raise" refuses states that were not seen in fitting; "missing" takes such cells as unobserved.
-        random_state: for methods that draw.
+        structure: "naive" for naive Bayes, "tan" for tree-augmented naive Bayes, a graph, or a network whose CPDs keep
+            their form.
+        method: how parameters are learned; by default the posterior mean under weak priors (one imaginary row per cell
+            of a table), found by expectation-maximization if cells are missing.
+        target: the name of the class in the network; by default the name of `y`, or "class".
+        unknown: "raise" raises for states not seen in fitting; "missing" treats such cells as unobserved.
+        random_state: the seed for methods that draw.
 
     Attributes:
         classes_: the states of the class.
         model_: the fitted network.
-        fit_: the whole result of fitting.
+        fit_: the complete result of fitting.
         target_: the class in the network.
 
     Reference: Koller & Friedman, box 17.A; Friedman, Geiger & Goldszmidt (1997) for "tan".
@@ -100,12 +100,12 @@ class BayesNetClassifier(ClassifierMixin, _TakesHoles):  # type: ignore[misc]  #
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """The classifier with the parameters that the rows suggest.
+        """The classifier, fitted to the rows.
 
         Args:
-            X: a frame, or an array with one column a feature.
+            X: a frame, or an array with one column per feature.
             y: the class of every row.
-            sample_weight: one a row.
+            sample_weight: one weight per row.
         """
         _check_unknown(self.unknown)
         name = self.target or _name_of(y) or "class"
@@ -126,37 +126,37 @@ class BayesNetClassifier(ClassifierMixin, _TakesHoles):  # type: ignore[misc]  #
         return self
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """The log posterior of the class in every row, one column a class."""
+        """The log posterior of the class in every row, one column per class."""
         checks.check_is_fitted(self)
         rows = _known(_columns(self, X, reset=False), self.variables_, self.unknown)
         return Classifier(self.model_, self.target_.name).log_probabilities(rows)
 
     def predict_proba(self, X: Any) -> Floats:
-        """The posterior of the class in every row, one column a class."""
+        """The posterior of the class in every row, one column per class."""
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     def predict(self, X: Any) -> AnyArray:
-        """The most probable class of every row, the first among equals."""
+        """The most probable class of every row; ties go to the first."""
         best = self.predict_log_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
 
-class BayesNetImputer(TransformerMixin, _TakesHoles):  # type: ignore[misc]  # untyped bases
-    r"""Fills missing cells from their posterior $P(x_i \mid \text{the cells that are there})$ under a Bayesian network.
+class BayesNetImputer(TransformerMixin, _TakesMissing):  # type: ignore[misc]  # untyped bases
+    r"""Imputes missing cells from their posterior $P(x_i \mid \text{the observed cells})$ under a Bayesian network.
 
     Args:
-        structure: "tree" for the best tree over the columns (Chow & Liu, from pairs of cells that are there), a graph
-            over their names, or a network.
+        structure: "tree" for the best tree over the columns (Chow & Liu, from pairs of observed cells), a graph over
+            their names, or a network.
         method: how parameters are learned; by default the posterior mean under weak priors, found by
-            expectation-maximization where cells are missing.
-        kind: what is filled in: "mean" (the most probable state of a discrete cell), "mode", "map" (the most probable
-            joint completion of a row) or "draw", which alone keeps the spread of the data.
-        unknown: "raise" refuses states that were not seen in fitting; "missing" takes such cells as missing.
-        random_state: for draws.
+            expectation-maximization if cells are missing.
+        kind: the values imputed: "mean" (for a discrete cell the most probable state), "mode", "map" (the most
+            probable joint completion of a row) or "draw", the only one that preserves the spread of the data.
+        unknown: "raise" raises for states not seen in fitting; "missing" treats such cells as missing.
+        random_state: the seed for draws.
 
     Attributes:
         model_: the fitted network.
-        fit_: the whole result of fitting.
+        fit_: the complete result of fitting.
 
     Reference: Koller & Friedman, section 19.1.3; Chow & Liu (1968) for the tree.
 
@@ -183,7 +183,7 @@ class BayesNetImputer(TransformerMixin, _TakesHoles):  # type: ignore[misc]  # u
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """The imputer with the parameters that the rows suggest; `y` is not looked at."""
+        """The imputer, fitted to the rows; `y` is ignored."""
         _check_unknown(self.unknown)
         columns = _columns(self, X, reset=True)
         self.variables_ = _variables(columns)
@@ -196,7 +196,7 @@ class BayesNetImputer(TransformerMixin, _TakesHoles):  # type: ignore[misc]  # u
         return self
 
     def transform(self, X: Any) -> Any:
-        """The rows with every missing cell filled: an array for an array, a frame of the same kind for a frame."""
+        """The rows with every missing cell imputed: an array for an array, a frame of the same kind for a frame."""
         checks.check_is_fitted(self)
         columns = _columns(self, X, reset=False)
         rows = _known(columns, self.variables_, self.unknown)
@@ -205,7 +205,7 @@ class BayesNetImputer(TransformerMixin, _TakesHoles):  # type: ignore[misc]  # u
         return _like(X, rows, filled)
 
     def get_feature_names_out(self, input_features: Any = None) -> Objects:
-        """The names of the columns, which stay what they were."""
+        """The names of the columns, which are unchanged."""
         checks.check_is_fitted(self)
         return np.asarray(checks._check_feature_names_in(self, input_features), object)
 
@@ -232,7 +232,7 @@ def best_tree(rows: Dataset) -> DAG:
 
 
 def _information(rows: Dataset, first: Discrete | Vector, second: Discrete | Vector) -> float:
-    """The mutual information of two columns, over the rows that have both; nothing where they are constant there."""
+    """The mutual information of two columns, over the rows that have both; zero if they are constant there."""
     both = rows.select([first, second])
     seen = both.take(~(_blank(both, first) | _blank(both, second)))
     flat = (
@@ -252,7 +252,7 @@ def _blank(rows: Dataset, variable: Discrete | Vector) -> Bools:
 
 
 def _default_method(rows: Dataset, template: DAG | BayesNet) -> LearningMethod:
-    """The posterior mean under weak priors; where cells are missing, by EM from a rough filling of them."""
+    """The posterior mean under weak priors; if cells are missing, found by EM from a rough imputation."""
     prior: dict[Any, object] = {**weak_line_priors(rows), ...: Dirichlet(1.0)}
     if rows.is_complete:
         return Bayes(prior)
@@ -262,7 +262,7 @@ def _default_method(rows: Dataset, template: DAG | BayesNet) -> LearningMethod:
 
 
 def _filled_roughly(rows: Dataset) -> Dataset:
-    """The rows with each column's mean, or its most frequent state, in place of what is missing."""
+    """The rows with missing cells replaced by the column's mean or most frequent state."""
     columns: dict[str, AnyArray] = {}
     for v in rows.variables:
         column, holes = rows.column(v), _blank(rows, v)
@@ -288,10 +288,10 @@ def _graph(structure: Any, rows: Dataset, target: Discrete) -> DAG | BayesNet:
 
 
 def _complete(rows: Dataset) -> Dataset:
-    """The rows without missing cells, from which a tree is read."""
+    """The rows without missing cells, from which a tree is learned."""
     found = rows.take(~np.any([_blank(rows, v) for v in rows.variables], axis=0))
     if len(found) < 2:
-        raise ModelError("A tree of features is read from complete rows, and there are none. Use structure='naive'.")
+        raise ModelError("A tree of features is learned from complete rows, and there are none. Use structure='naive'.")
     return found
 
 
@@ -303,9 +303,9 @@ def _require_structure(structure: object, words: Sequence[str]) -> None:
 
 
 def _columns(estimator: Any, X: Any, *, reset: bool) -> dict[str, Any]:
-    """The columns by name, as scikit-learn checks them: finite or missing, and the same as in fitting.
+    """The columns by name, checked as scikit-learn does: finite or missing, and the same as in fitting.
 
-    An array after a frame, or a frame after an array, is read by position; scikit-learn warns of it.
+    An array after a frame, or a frame after an array, is read by position; scikit-learn warns about it.
     """
     if _is_frame(X):
         checks.validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -335,14 +335,14 @@ def _refuse_infinite(columns: Mapping[str, Column]) -> None:
 def _is_frame(X: Any) -> bool:
     import narwhals.stable.v2 as nw
 
-    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # some sparse matrices are mappings, too
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # some sparse matrices are mappings too
         raise TypeError("X is a frame or an array; found a mapping. Give pandas.DataFrame(X) or polars.DataFrame(X).")
     opened = nw.from_native(X, pass_through=True)
     return type(opened) is not type(X) and all(isinstance(name, str) for name in opened.columns)
 
 
 def _numbers_or_objects(array: AnyArray) -> AnyArray:
-    """Objects as floats where all are numbers; text stays, and what is neither raises."""
+    """Objects as floats if all are numbers; text is unchanged, other types raise."""
     try:
         return array.astype(np.float64)
     except ValueError:
@@ -350,17 +350,17 @@ def _numbers_or_objects(array: AnyArray) -> AnyArray:
 
 
 def _variables(columns: Mapping[str, Any]) -> tuple[Discrete | Vector, ...]:
-    """The variable that each column suggests; a constant column has one state."""
+    """The variable inferred from each column; a constant column has one state."""
     opened = open_frame(dict(columns))
     found = tuple(infer_variable(name, opened.read(name)) for name in opened.names)
     empty = [v.name for v in found if not isinstance(v, Discrete) and np.isnan(opened.numbers(v.name)).all()]
     if empty and opened.num_rows:
-        raise DataError(f"Columns without any value cannot be learned: {listing(empty)}. Leave them out.")
+        raise DataError(f"Columns without any value cannot be learned from: {listing(empty)}. Leave them out.")
     return found
 
 
 def _known(columns: Mapping[str, Any], variables: Sequence[Discrete | Vector], unknown: Unknown) -> Dataset:
-    """The rows over known variables; states that were not seen in fitting are refused, or missing."""
+    """The rows over known variables; states not seen in fitting raise, or become missing cells."""
     if unknown == "raise":
         return Dataset(dict(columns), variables)
     opened = open_frame(dict(columns))
@@ -407,7 +407,7 @@ def _refuse_missing_labels(labels: AnyArray) -> None:
 
 
 def _is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN, or something else that does not equal itself, as pandas' NA."""
+    """Whether a label is None, NaN, or another value that does not equal itself, such as pandas' NA."""
     try:
         return label is None or bool(label != label)
     except TypeError:
@@ -425,7 +425,7 @@ def _name_of(y: Any) -> str | None:
 
 
 def _unused(name: str, columns: Mapping[str, Any], structure: Any) -> str:
-    """The name of the class, told apart from features where nothing else depends on it."""
+    """The name of the class, changed if a feature has the same name and no given structure depends on it."""
     while name in columns and isinstance(structure, str):
         name += "_"
     return name
@@ -440,7 +440,7 @@ def _seed(random_state: Any) -> int:
 
 
 def _like(X: Any, rows: Dataset, filled: Dataset) -> Any:
-    """The filled cells in the form the rows came in, types of columns included."""
+    """The imputed rows in the form of the input, including the types of its columns."""
     if not _is_frame(X):
         parts = [_cells(filled, v) for v in rows.variables]
         made = np.stack(parts, axis=1) if parts else np.zeros((len(rows), 0))
@@ -457,14 +457,14 @@ def _like(X: Any, rows: Dataset, filled: Dataset) -> Any:
     return opened.with_columns(*(series.cast(opened[series.name].dtype) for series in new)).to_native()
 
 
-def _pandas_column(column: Any, holes: Bools, cells: AnyArray) -> Any:
-    """The column with some cells replaced, of its own type where that can hold them."""
-    series, places = type(column), np.flatnonzero(holes)
+def _pandas_column(column: Any, missing: Bools, cells: AnyArray) -> Any:
+    """The column with its missing cells replaced, of its own type if that can represent them."""
+    series, places = type(column), np.flatnonzero(missing)
     found = cells[places].tolist()
     has_all = set(found) <= set(getattr(column.dtype, "categories", found))
     try:
         filled = series(found, dtype=column.dtype if has_all else object)
-    except (TypeError, ValueError):  # a column of whole numbers, filled with others
+    except (TypeError, ValueError):  # a column of integers, filled with other numbers
         filled = series(found)
     made = column.copy() if filled.dtype == column.dtype else column.astype(filled.dtype)
     made.iloc[places] = filled.array
@@ -472,7 +472,7 @@ def _pandas_column(column: Any, holes: Bools, cells: AnyArray) -> Any:
 
 
 def _cells(rows: Dataset, variable: Discrete | Vector) -> AnyArray:
-    """A column as a user reads it, of one plain type where its states have one."""
+    """A column of states or numbers, of one NumPy type if all states have the same type."""
     if not isinstance(variable, Discrete):
         return rows.values(variable)
     states = rows.states(variable)

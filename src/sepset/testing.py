@@ -1,6 +1,6 @@
-r"""What tests need: closeness of answers, the laws every factor must obey, and what every method promises.
+r"""Checks for tests: closeness of answers, the laws of factors, and the guarantees of methods.
 
-A factor or a method of your own proves itself with one call, under any test runner; with Hypothesis, draw the seed:
+A factor or a method of your own is tested by one call, under any test runner; with Hypothesis, draw the seed:
 
     @given(st.integers(0, 10**9))
     def test_laws(seed):
@@ -40,9 +40,9 @@ OUTSIDER = Discrete("a variable of no factor", 3)
 
 
 def assert_close(actual: Any, expected: Any, *, rtol: float = 1e-9, atol: float = 0.0) -> None:
-    """Nothing, where two factors, answers, mappings or arrays agree; an `AssertionError` naming the worst place if not.
+    """Raise `AssertionError`, naming the largest difference, unless two factors, answers, mappings or arrays agree.
 
-    Axes are matched by the names of variables. Values $a$ and $b$ agree where $|a - b| \\le atol + rtol |b|$; values of
+    Axes are matched by the names of variables. Values $a$ and $b$ agree if $|a - b| \\le atol + rtol |b|$; values of
     discrete factors are compared by their logarithms, so the relative tolerance holds far outside float64.
 
     >>> a, b = Discrete("a"), Discrete("b")
@@ -130,7 +130,7 @@ def _points(scope: Scope, rng: np.random.Generator, num: int) -> Iterator[Point]
 
 
 def _support_points(factor: Factor, rng: np.random.Generator, num: int) -> list[Point]:
-    """Draws from a factor, where it can be normalized: random points seldom meet a sparse support."""
+    """Draws from a factor, if it can be normalized: random points seldom fall on a sparse support."""
     try:
         drawn = factor.eliminate(factor.scope)[0].sample({}, num, rng)
     except NotClosed:
@@ -145,7 +145,7 @@ def _plain(variable: AnyVariable, columns: Columns, row: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Three factors, random choices, and how closely they must agree."""
+    """Three factors, a random generator, and the tolerance within which laws must hold."""
 
     f: Factor
     g: Factor
@@ -165,7 +165,7 @@ class _Trial:
         return base + [{**base[0], **point} for point in _support_points(factors[0], self.rng, 4)]
 
     def same(self, left: Factor, right: Factor) -> None:
-        """Equal scopes as sets, and equal values at points."""
+        """Raise unless the scopes are equal as sets and the values at random points agree."""
         _same_names(_names(left.scope), _names(right.scope))
         for point in self.points(right, left):
             _assert_logs(left.log_value(point), right.log_value(point), self.rtol, point)
@@ -311,16 +311,16 @@ def check_factor_laws(
     semirings: Sequence[Semiring] = (SUM, MAX),
     rtol: float = 1e-9,
 ) -> dict[str, int]:
-    """How often each law was put to the test; an `AssertionError` names the first law that fails.
+    """The number of times each law was tested; an `AssertionError` names the first law that fails.
 
-    An operation that raises `NotClosed` excuses its law for that round, so look at the counts.
+    If an operation raises `NotClosed`, its law is skipped in that round, so check the counts.
 
     Args:
-        make: three factors over overlapping scopes, drawn from a generator.
-        rounds: how many triples to try.
-        seed: where the generator starts.
-        semirings: the sums the factors must be closed under.
-        rtol: how closely log values must agree, relative to the larger of one and their size.
+        make: a function that draws three factors over overlapping scopes, given a random generator.
+        rounds: the number of triples to try.
+        seed: the seed of the generator.
+        semirings: the sums under which the factors must be closed.
+        rtol: the tolerance of log values, relative to the larger of one and their magnitude.
 
     >>> a, b, c = (Discrete(name, 2) for name in "abc")
     >>> counts = check_factor_laws(lambda rng: [Table.random(s, rng) for s in ((a, b), (b, c), (c,))], rounds=2)
@@ -346,17 +346,17 @@ def check_factor_laws(
 def check_method(
     method: Method, models: Iterable[Model], *, rounds: int = 3, seed: int = 0, rtol: float = 1e-9
 ) -> dict[str, int]:
-    """How often each promise of a method was put to the test; an `AssertionError` names the first that is broken.
+    """The number of times each guarantee of a method was tested; an `AssertionError` names the first that is violated.
 
-    Exact parts must equal brute force, bounds must lie on their side of it, and parts that are exact on trees are
-    compared where the model's graph has no loop. Other guarantees are not tested here.
+    Exact parts must equal brute force, bounds must lie on the correct side of it, and parts that are exact on trees are
+    compared if the model's graph has no loop. Other guarantees are not tested here.
 
     Args:
         method: a method for problems, such as `CliqueTree()`.
         models: models small enough for `BruteForce`.
-        rounds: how many random pieces of evidence to try on each.
-        seed: where the generator starts.
-        rtol: how closely numbers must agree, relative to the larger of one and their size.
+        rounds: the number of random evidence sets to try on each.
+        seed: the seed of the generator.
+        rtol: the tolerance of numbers, relative to the larger of one and their magnitude.
 
     >>> from sepset.inference.cliquetree.method import CliqueTree
     >>> from sepset.models.markovnet import MarkovNet
@@ -382,14 +382,14 @@ def check_method(
 
 
 def _some_findings(exact: Engine, rng: np.random.Generator) -> Point:
-    """Findings that are possible together: part of a draw."""
+    """Evidence of positive probability: part of a draw."""
     columns = exact.sample_columns(1, seed=rng)
     chosen = [v for v in exact.model.variables if rng.random() < 0.3]
     return {v.name: v.states[int(columns[v.name][0])] if v.is_discrete else columns[v.name][0] for v in chosen}  # type: ignore[union-attr]
 
 
 def _on_this_graph(guarantee: Guarantee | None, problem: Problem) -> Guarantee | None:
-    """`EXACT_ON_TREES` means `EXACT` where the graph is a forest."""
+    """The guarantee on this problem: `EXACT_ON_TREES` becomes `EXACT` if the graph is a forest."""
     if guarantee is not Guarantee.EXACT_ON_TREES:
         return guarantee
     graph = interaction_graph(problem, problem.relevant(range(len(problem.variables)), prune=False))
@@ -448,4 +448,4 @@ PROMISES: Mapping[str, Callable[..., bool]] = {
     "moments": _check_moments,
     "assignment": _check_assignment,
 }
-"""The parts of an answer that a method makes promises about, each with its check."""
+"""The parts of an answer for which a method declares guarantees, each with its check."""

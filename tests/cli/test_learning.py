@@ -249,7 +249,7 @@ def test_bad_input_ends_with_one_line(csv, tmp_path, monkeypatch, capsys):
     assert "Did you mean 'asia'" in error("fit", "assia", csv, "-o", out)
     assert "smok" in error("fit", "smok -> lung", csv, "-o", out)
     assert "no such file" in error("fit", "asia", tmp_path / "none.csv", "-o", out)
-    assert "needs to know the class" in error("fit", "naive", csv, "-o", out)
+    assert "needs the class variable" in error("fit", "naive", csv, "-o", out)
     assert "Did you mean 'dysp'" in error("fit", "naive", csv, "-o", out, "--target", "dyps")
     assert "mle has no prior" in error("fit", "asia", csv, "-o", out, "-a", "5")
     assert "NAME=STATES" in error("fit", "k -> smoke", csv, "-o", out, "-m", "em", "--hidden", "k")
@@ -259,11 +259,11 @@ def test_bad_input_ends_with_one_line(csv, tmp_path, monkeypatch, capsys):
     assert "Did you mean 'dysp'" in error("evaluate", "asia", csv, "-t", "dyps")
     for kind in ("map", "mode", "mean"):
         one = ["impute", "asia", csv, "-o", tmp_path / "x.csv", "--kind", kind, "--copies", "2"]
-        assert f"Copies of a {kind} are all the same. Say --kind draw" in error(*one)
-    assert "names no known format" in error("fit", "asia", csv, "-o", tmp_path / "out.xyz")
+        assert f"Copies of a {kind} are all the same. Use --kind draw" in error(*one)
+    assert "is not a known format" in error("fit", "asia", csv, "-o", tmp_path / "out.xyz")
     assert "no directory" in error("fit", "asia", csv, "-o", tmp_path / "none" / "out.json")
     assert "no directory" in error("impute", "asia", csv, "-o", tmp_path / "none" / "out.csv")
-    assert "no kind of picture" in error("evaluate", "asia", csv, "-t", "dysp", "--plot", tmp_path / "p.xyz")
+    assert "not a known image format" in error("evaluate", "asia", csv, "-t", "dysp", "--plot", tmp_path / "p.xyz")
     assert "--target" in error("evaluate", "asia", csv, "--plot", tmp_path / "p.png")
     assert not out.exists()
 

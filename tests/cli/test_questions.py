@@ -189,12 +189,12 @@ def test_bad_input_ends_with_one_line(asia, hybrid, tmp_path, monkeypatch, capsy
     def error(*arguments):
         return refused(monkeypatch, capsys, *arguments)
 
-    assert "no built-in network of that name. Did you mean 'asia'" in error("info", "asya")
+    assert "no built-in network with that name. Did you mean 'asia'" in error("info", "asya")
     assert "Unknown variable 'lnug'. Did you mean 'lung'" in error("query", asia, "-t", "lnug")
     assert "Did you mean 'xray'" in error("query", asia, "-t", "lung", "-g", "xrya=yes")
     assert "Unknown state 'yess' for xray" in error("query", asia, "-g", "xray=yess")
     assert "Did you mean 'yes'" in error("query", asia, "-g", "xray=yess")
-    assert "Evidence reads NAME=STATE; found 'xray'" in error("query", asia, "-g", "xray")
+    assert "Evidence is written NAME=STATE; found 'xray'" in error("query", asia, "-g", "xray")
     assert "xray appears twice" in error("query", asia, "-g", "xray=yes", "-g", "xray=no")
     assert "probability zero: lung='yes', either='no' contradict" in error(
         "query", asia, "-g", "lung=yes", "-g", "either=no"
@@ -257,7 +257,7 @@ def test_places_are_refused_before_any_work(tmp_path, monkeypatch, capsys):
 
 
 def test_more_rows_than_memory_holds_is_one_line(monkeypatch, capsys):
-    assert "more memory than there is" in refused(monkeypatch, capsys, "sample", "asia", "-n", "99999999999999")
+    assert "more memory than is available" in refused(monkeypatch, capsys, "sample", "asia", "-n", "99999999999999")
 
 
 def test_seeds_below_zero_are_refused():

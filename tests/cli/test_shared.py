@@ -58,7 +58,7 @@ def test_too_little_memory_is_one_line(capsys):
     with pytest.raises(SystemExit) as ended, one_line_errors():
         raise MemoryError("Unable to allocate 7 TiB")
     assert ended.value.code == 2
-    assert capsys.readouterr().err == "sepset: this takes more memory than there is. Unable to allocate 7 TiB\n"
+    assert capsys.readouterr().err == "sepset: this needs more memory than is available. Unable to allocate 7 TiB\n"
 
 
 def test_places_are_checked_before_work_is_done(tmp_path, monkeypatch):

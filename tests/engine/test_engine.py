@@ -182,7 +182,7 @@ def test_arrays_of_variables():
             "a mapping from variables to states; found list",
         ),
         (lambda e: e.query("grade", {"level": 0, LEVEL: 1}), ss.ScopeError, "level appears twice in the evidence"),
-        (lambda e: e.query("grade", {"level": [0, 1]}), ss.StateError, "a sequence. Say {...} for a subset"),
+        (lambda e: e.query("grade", {"level": [0, 1]}), ss.StateError, "a sequence. Write {...} for a subset"),
         (lambda e: e.query("grade", {"level": set()}), ss.StateError, "leaves no state"),
         (lambda e: e.query("grade", {"level": ss.Not(0, 1, 2)}), ss.StateError, "leaves no state"),
         (lambda e: e.query("grade", {"level": ss.Likelihood([1, 2])}), ss.StateError, "has 2 weights; it has 3 states"),

@@ -144,7 +144,7 @@ def test_running_intersection_by_definition(sets, data):
         ([("A",), ("A",)], [(0, 2)], None, r"The edge \(0, 2\) needs clusters from 0 to 1"),
         ([("A",), ("A",)], [(0, 0)], None, r"Cluster 0 has an edge to itself"),
         ([("A",), ("A",)], [(0, 1), (1, 0)], None, r"Two edges join clusters 1 and 0"),
-        ([("A", "B"), ("A",)], [(0, 1)], [("B",)], r"holds 'B', which they do not share; they share 'A'"),
+        ([("A", "B"), ("A",)], [(0, 1)], [("B",)], r"contains 'B', which they do not share; they share 'A'"),
         ([("A",), ("B",)], [(0, 1)], [("B",)], r"they share nothing"),
         ([("A",), ("A",)], [(0, 1)], [], r"1 edges need as many sepsets; found 0"),
         ([("A", "A")], [], None, r"names a variable twice"),
@@ -163,7 +163,7 @@ def test_clique_trees_are_checked():
         CliqueTree(triangle, [(0, 1), (1, 2)])
     with pytest.raises(ModelError, match="no cluster 5"):
         CliqueTree([("A",)]).schedule(5)
-    with pytest.raises(ScopeError, match="No cluster holds 'A', 'C'"):
+    with pytest.raises(ScopeError, match="No cluster contains 'A', 'C'"):
         CliqueTree([("A", "B"), ("B", "C")], [(0, 1)]).family(["A", "C"])
 
 

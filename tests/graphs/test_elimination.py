@@ -141,7 +141,7 @@ def test_huge_tables_are_counted_exactly():
     ("order", "keep", "message"),
     [
         ("AB", (), r"leaves out 'C'; eliminate them too, or name them in `keep`"),
-        ("ABCA", (), r"'A' of the elimination order is there twice"),
+        ("ABCA", (), r"'A' of the elimination order is listed twice"),
         ("ABC", "A", r"'A' of the elimination order is also in `keep`"),
         (["A", "B", "c"], (), r"Unknown node 'c'.*Did you mean 'C'\?"),
     ],

@@ -81,11 +81,11 @@ def test_wrong_counting_numbers_are_named():
 
 
 def test_refusals():
-    with pytest.raises(ModelError, match="bound of 1 cannot hold the scope 'A', 'B'; use at least 2"):
+    with pytest.raises(ModelError, match="bound of 1 is too small for the scope 'A', 'B'; use at least 2"):
         join_graph([("A", "B")], "AB", bound=1)
-    with pytest.raises(ScopeError, match="holds 'C', which is not among the variables"):
+    with pytest.raises(ScopeError, match="contains 'C', which is not among the variables"):
         join_graph([("A", "C")], "AB", bound=2)
-    with pytest.raises(ScopeError, match="name one twice"):
+    with pytest.raises(ScopeError, match="contain a duplicate; name each once"):
         bethe_graph([], "AA")
 
 

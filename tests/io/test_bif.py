@@ -82,7 +82,7 @@ def test_an_unknown_name_is_no_name():
         ("probability ( rain )", 'probability ( rain | "wet grass" )', 6, 54, "has 2 numbers; it needs 6"),
         ("table 0.25", "tabel 0.25", 6, 24, "expected '}', 'table', 'default' or '('"),
         ("a comment { ( */", "a comment", 5, 71, "found '/* a comment"),
-        ('"a b"', '"a b', 7, 25, "never closed"),
+        ('"a b"', '"a b', 7, 25, "not closed"),
     ],
 )
 def test_what_is_refused_and_where(old, new, line, column, message):
@@ -216,7 +216,7 @@ def test_published_networks(path):
     misses = sum(abs(sum(row) - 1) > 1e-12 for _, rows in plain.values() for row in rows)
     assert bool(net.notes) == bool(misses)
     if misses:
-        assert f"Renormalised {misses} row" in net.notes[0]
+        assert f"Renormalized {misses} row" in net.notes[0]
 
 
 def test_the_largest_network_is_read_quickly():

@@ -26,8 +26,8 @@ def test_views_print_states_and_walk_contexts():
     [
         (MarkovNet(Table(Discrete("a"), [1, 2])), "found a MarkovNet"),
         (BayesNet(LinearGaussian(Real("x"), covariance=1.0)), "x is continuous"),
-        (BayesNet(TableCPD(Discrete("a", (1, "1")), [0.5, 0.5])), "do not print apart"),
-        (BayesNet(TableCPD(Discrete("a", ("", "1")), [0.5, 0.5])), "do not print apart"),
+        (BayesNet(TableCPD(Discrete("a", (1, "1")), [0.5, 0.5])), "do not all print differently"),
+        (BayesNet(TableCPD(Discrete("a", ("", "1")), [0.5, 0.5])), "do not all print differently"),
     ],
 )
 def test_what_text_formats_cannot_hold(model, message):

@@ -165,7 +165,7 @@ def test_older_versions_are_upgraded(monkeypatch):
         (changed(format="other"), "expected the format 'sepset'"),
         (changed(kind="net"), "expected one of bayes_net, markov_net, chain_graph"),
         (changed(colour="red"), "unknown key"),
-        (changed(name=3), "name: expected a text"),
+        (changed(name=3), "name: expected a string"),
         (changed(notes="x"), "expected a list"),
         (changed(cpds=[]), "found 0 conditional distributions of 3 variables"),
         (changed(cpds=json.loads(FILE)["cpds"][:1] * 3), "cpds: "),
@@ -204,7 +204,7 @@ class Strange:
 
 
 def test_other_models_have_no_form():
-    with pytest.raises(NotApplicable, match="JSON holds"):
+    with pytest.raises(NotApplicable, match="JSON files store"):
         codec.render(Strange())
 
 

@@ -171,7 +171,7 @@ BLOCK = {"kind": "block", "cards": [2, 2], "count": 1, "scopes": [0, 1], "values
         (BLOCK | {"scopes": [0]}, PIXELS, "need 2 positions"),
         (BLOCK | {"scopes": [0, 9]}, PIXELS, "not above 8"),
         (BLOCK | {"scopes": [0, 0]}, PIXELS, "twice"),
-        (BLOCK | {"cards": [2, 3]}, PIXELS, "no variable with the states"),
+        (BLOCK | {"cards": [2, 3]}, PIXELS, "no variable with the numbers of states"),
         (BLOCK | {"cards": [2] * 40, "scopes": [0] * 40}, PIXELS, "expected 1099511627776 numbers"),
         (BLOCK | {"values": [1]}, PIXELS, "expected 4 numbers"),
         (BLOCK | {"potential": {"kind": "pots"}}, PIXELS, "expected one of"),

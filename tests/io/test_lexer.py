@@ -78,7 +78,7 @@ def test_words_and_places():
 
 def test_an_open_quotation_is_refused():
     for text in ('a "b', 'a "b\\', 'a "b\\"'):
-        with pytest.raises(FileFormatError, match=r"a\.file:1:3: .*never closed"):
+        with pytest.raises(FileFormatError, match=r"a\.file:1:3: .*not closed"):
             words(text)
 
 

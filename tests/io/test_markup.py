@@ -88,5 +88,5 @@ def test_text_survives():
         root = Document(data, "f.xml").root
         assert root.attributes["a"] == text
         assert root.children[0].text == text
-    with pytest.raises(NotApplicable, match="cannot hold the character"):
+    with pytest.raises(NotApplicable, match="cannot express the character"):
         escaped("a\x00", "X")

@@ -73,7 +73,9 @@ def test_small_misses_are_scaled_and_noted_or_kept():
     listed = (table("a", values=[0.3333333, 0.6666666]), table("b"), table("c"))
     net = network(record(*listed), Source(), normalize=True)
     assert abs(net.cpd("a").values.sum() - 1) < 1e-15
-    assert net.notes == ("Renormalised 1 row of 1 CPD on reading; the largest miss was 1e-07, in that of a.",)
+    assert net.notes == (
+        "Renormalized 1 row of 1 CPD on reading; the largest deviation from one was 1e-07, in that of a.",
+    )
     kept = network(record(*listed), Source(), normalize=False)
     assert kept.cpd("a").values.tolist() == [0.3333333, 0.6666666]
     assert kept.notes == ()

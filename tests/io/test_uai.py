@@ -120,7 +120,7 @@ def test_bayesian_networks_come_back(net):
 
 def test_what_uai_cannot_hold():
     a = Discrete("a")
-    with pytest.raises(NotApplicable, match="leave their range"):
+    with pytest.raises(NotApplicable, match="exceeds their range"):
         uai.render(MarkovNet(Table.from_log(a, [0.0, -1e5])))
     with pytest.raises(NotApplicable, match="discrete"):
         uai.render(MarkovNet(variables=[Real("x")]))

@@ -152,7 +152,7 @@ def test_missing_cells_are_refused_with_their_row():
     rows["sat"][3] = None
     with pytest.raises(DataError, match="'sat' is missing in row 3"):
         student().log_probability(rows)
-    with pytest.raises(DataError, match="says nothing of 'letter'"):
+    with pytest.raises(DataError, match="has no value for 'letter'"):
         student().log_probability({"difficulty": "easy", "intelligence": "low", "grade": "A", "sat": "low"})
     with pytest.raises(DataError):
         student().log_probability({"difficulty": ["easy"], "intelligence": ["low"], "grade": ["A"], "sat": ["low"]})

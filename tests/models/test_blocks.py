@@ -66,7 +66,7 @@ def test_refusals():
     a, b, c = Discrete("a"), Discrete("b", 3), Discrete("c")
     with pytest.raises(ModelError, match="one shape"):
         block([(a, c), (a, b)], np.ones((2, 2)))
-    with pytest.raises(ModelError, match="one arity"):
+    with pytest.raises(ModelError, match="equally many variables"):
         block([(a, c), (a,)], np.ones((2, 2)))
     with pytest.raises(ModelError, match=r"values of shape \(2, 2\) or \(1, 2, 2\)"):
         block([(a, c)], np.ones((3, 3)))

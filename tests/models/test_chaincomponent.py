@@ -84,7 +84,7 @@ def test_refusals():
         ChainComponent(())
     with pytest.raises(ModelError, match=r"not connected by its factors: \(a\) and \(b\)"):
         ChainComponent((a, b), Table(a, [1, 2]))
-    with pytest.raises(ScopeError, match="touches no variable"):
+    with pytest.raises(ScopeError, match="has no variable of the component"):
         ChainComponent(a, Table(a, [1, 1]), Table(u, [1, 2]))
     with pytest.raises(ModelError, match="made of tables"):
         ChainComponent(a, 3)

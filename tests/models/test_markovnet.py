@@ -419,7 +419,7 @@ def test_log_linear_features():
     assert other.log_value({"a": 2, "b": 1})[0] == pytest.approx(-2.0)
     with pytest.raises(ModelError, match="2 features need 2 finite weights"):
         MarkovNet.log_linear(features, [1.0])
-    with pytest.raises(NotApplicable, match="not made of features"):
+    with pytest.raises(NotApplicable, match="has no features"):
         misconception().with_weights([1.0])
 
 

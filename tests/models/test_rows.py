@@ -34,7 +34,7 @@ def test_single_assignments():
     assert columns[dose].tolist() == [3.0]
     with pytest.raises(StateError, match="Did you mean 'tail'"):
         complete({"coin": "tails"}, Variables([coin]))
-    with pytest.raises(DataError, match="says nothing of 'dose'"):
+    with pytest.raises(DataError, match="has no value for 'dose'"):
         complete({"coin": "tail", "dose": float("nan")}, Variables([coin, dose]))
 
 
@@ -55,7 +55,7 @@ def test_vectors_come_as_arrays():
         complete({"coin": ["head"]}, variables)
     with pytest.raises(DataError, match=r"shape \(1, 2\)"):
         complete({"coin": ["head"], "position": [[1.0, 2.0, 3.0]]}, variables)
-    with pytest.raises(DataError, match="do not fit a data frame"):
+    with pytest.raises(DataError, match="A data frame cannot store vectors"):
         complete(pd.DataFrame({"coin": ["head"]}), variables)
     with pytest.raises(StateError, match="give a frame"):
         complete({"coin": "head", "position": 3.0}, variables)

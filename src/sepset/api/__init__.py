@@ -1,1 +1,1 @@
-"""The verbs, one line each: a model, a question, an answer."""
+"""The public questions to a model, each a function that delegates to an engine."""

@@ -1,4 +1,4 @@
-"""Questions about a posterior: what would change it, and what to observe next."""
+"""Analyses of a posterior: its sensitivity to the parameters, and the value of observing more."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sepset.variables.variable import State, VariableLike
 def sensitivity(
     model: Model, target: VariableLike, state: State, *, given: Given = None, method: Method | None = None
 ) -> Sensitivity:
-    r"""How $P(\text{target} = \text{state} \mid \mathbf e)$ depends on every table parameter, steepest first.
+    r"""The dependence of $P(\text{target} = \text{state} \mid \mathbf e)$ on every table parameter, steepest first.
 
     Args:
         model: a directed model over discrete variables.
         target, state: the posterior in question.
-        given: evidence; `Soft` has no probability and is refused.
+        given: evidence; `Soft` evidence has no probability and raises.
         method: supplies the elimination order and the memory limit.
 
     Reference: Castillo, Gutierrez & Hadi (1997), Sensitivity analysis in discrete Bayesian networks.
@@ -45,8 +45,8 @@ def value_of_information(
     r"""The expected reduction $I(T; C \mid \mathbf e)$ of the targets' entropy by each candidate, best first.
 
     Args:
-        targets: what is to be learned about.
-        candidates: what could be observed next; by default every other unobserved discrete variable.
+        targets: the variables of interest.
+        candidates: the variables that could be observed next; by default every other unobserved discrete variable.
 
     Reference: Heckerman, Horvitz & Middleton (1993), An approximate nonmyopic computation for value of information.
 

@@ -22,11 +22,12 @@ from sepset.variables.variable import VariableLike
 
 
 def kl_divergence(p: BayesNet, q: BayesNet) -> float:
-    r"""$KL(P \| Q)$ of two networks of discrete CPDs and linear Gaussians over the same variables, by their families.
+    r"""$KL(P \| Q)$ of two networks of discrete and linear Gaussian CPDs over the same variables, family by family.
 
     $$KL(P \| Q) = \sum_i E_P[\log P(x_i \mid \mathrm{pa}^P_i)] - \sum_i E_P[\log Q(x_i \mid \mathrm{pa}^Q_i)]$$
 
-    Only marginals of families are needed, so the joint is never built. Infinite where Q excludes what P allows.
+    Only marginals of families are needed, so the joint is never built. Infinite if Q gives probability zero to an
+    assignment that is possible under P.
 
     >>> import sepset as ss
     >>> asia = ss.datasets.load("asia")
@@ -40,7 +41,7 @@ def to_bayes_net(model: Model, *, order: Sequence[VariableLike] | None = None) -
     r"""A Bayesian network with the distribution of any discrete model: a minimal I-map with CPDs by inference.
 
     The graph is triangulated and oriented along `order`, so that each CPD is a ratio of clique marginals. Parent states
-    of probability zero get a uniform row, and a note says so.
+    of probability zero get a uniform row, which a note reports.
 
     Reference: Koller & Friedman, section 4.5.2.
 

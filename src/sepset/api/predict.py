@@ -1,4 +1,4 @@
-"""The question to a whole frame, as a public function."""
+"""Predictions for every row of a frame, as a public function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions to a model, each answered by a method: the public functions."""
+"""The public questions to a model, each answered by a method."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from sepset.variables.variable import VariableLike
 
 @runtime_checkable
 class Samples(Protocol):
-    """A model that can draw from itself without inference."""
+    """A model that can be sampled without inference."""
 
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent draws."""
 
 
 def prepare(model: Model, *, method: Method | None = None) -> Engine:
-    """The model with a method prepared for it: plans are made once, questions asked many times.
+    """An engine for the model: plans are made once, for many questions.
 
     >>> import sepset as ss
     >>> engine = ss.prepare(ss.datasets.load("asia"))
@@ -52,9 +52,9 @@ def query(
 
     Args:
         model: any model.
-        targets: a variable or several, by name or value; the answer's axes come in this order.
+        targets: a variable or several, by name or value; the answer's axes are in this order.
         given: evidence: states, `{subsets}`, `Not`, `Likelihood`, `Soft`.
-        method: the algorithm; chosen by the question when omitted.
+        method: the algorithm; chosen automatically by default.
 
     Reference: Koller & Friedman, chapter 9.
 
@@ -77,7 +77,7 @@ def marginals(model: Model, *, given: Given = None, method: Method | None = None
 
 
 def log_probability(model: Model, *, given: Given = None, method: Method | None = None) -> LogProbability:
-    r"""$\log P(\mathbf e)$, the logarithm of the probability of the evidence; -inf where it is impossible.
+    r"""$\log P(\mathbf e)$, the logarithm of the probability of the evidence; -inf if it is impossible.
 
     >>> import sepset as ss
     >>> round(ss.log_probability(ss.datasets.load("student"), given={"letter": "weak"}).probability, 4)
@@ -104,13 +104,13 @@ def map_assignment(
     k: int = 1,
     method: Method | None = None,
 ) -> MapResult:
-    r"""The most probable assignment of `over` given the evidence, all other variables summed out.
+    r"""The most probable assignment of `over` given the evidence, with all other variables summed out.
 
     $$\arg\max_{\mathbf y} \sum_{\mathbf z} P(\mathbf y, \mathbf z, \mathbf e)$$
 
     Args:
-        over: the variables to choose; by default every unobserved one (the most probable explanation).
-        k: how many of the best assignments.
+        over: the variables to assign; by default every unobserved one (the most probable explanation).
+        k: the number of best assignments.
 
     Reference: Koller & Friedman, sections 13.2 and 13.2.3.
 
@@ -129,9 +129,10 @@ def sample(
     seed: int | np.random.Generator = 0,
     method: Method | None = None,
 ) -> Dataset:
-    """Independent draws from the model given the evidence; exact, and the same for the same seed.
+    """Independent exact draws from the model given the evidence; the same seed gives the same draws.
 
-    Without evidence a model that can sample itself does so (a Bayesian network draws each variable after its parents).
+    Without evidence no inference is used if the model can be sampled directly (a Bayesian network draws each variable
+    after its parents).
 
     >>> import sepset as ss
     >>> len(ss.sample(ss.datasets.load("student"), 1000, given={"grade": "A"}, seed=1))
@@ -151,12 +152,12 @@ def plan(
     method: Method | None = None,
     seconds: float | None = None,
 ) -> Plan:
-    """What a question would cost: order, width, largest table, entries, memory; nothing is computed.
+    """The cost of a question, without computing it: elimination order, width, largest table, entries and memory.
 
     Args:
-        targets: the variables of a query; none means one tree for every marginal.
-        given: evidence, or only the names of what will be observed.
-        seconds: keep looking for a better order this long; hard models gain from a longer look.
+        targets: the variables of a query; without any, the plan is for all marginals.
+        given: evidence, or only the names of the variables that will be observed.
+        seconds: the time to search for a better order; hard models benefit from a longer search.
 
     >>> import sepset as ss
     >>> ss.plan(ss.datasets.load("asia"), given=["xray"]).width
@@ -165,7 +166,7 @@ def plan(
     if seconds is not None:
         if method is not None:
             raise NotApplicable(
-                "seconds= is for the default method. Give Portfolio(seconds=...) as its order= instead."
+                "seconds= is for the default method. Give the method order=Portfolio(seconds=...) instead."
             )
         method = CliqueTree(order=Portfolio(seconds=seconds))
     return engine_for(model, "plan", method).plan(targets, given)

@@ -1,8 +1,8 @@
-"""The command line: fit models, ask them questions, judge them, fill holes; for people or for programs."""
+"""The command line: fit models, query them, evaluate them, impute missing cells; output as tables or JSON."""
 
 from __future__ import annotations
 
-from sepset.cli import learning, questions  # noqa: F401  # their commands join the application
+from sepset.cli import learning, questions  # noqa: F401  # importing them registers their commands
 from sepset.cli.shared import app, one_line_errors
 
 __all__ = ["app", "main"]

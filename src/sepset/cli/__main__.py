@@ -1,4 +1,4 @@
-"""`python -m sepset.cli` is the command `sepset`."""
+"""Entry point: `python -m sepset.cli` runs the command `sepset`."""
 
 from sepset.cli import main
 

@@ -1,4 +1,4 @@
-"""Commands that learn: fit parameters to rows, judge a model on rows, fill holes in rows."""
+"""Commands that learn: fit parameters to rows, evaluate a model on rows, impute missing cells."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Estimator(StrEnum):
-    """The ways to learn parameters that the command line offers."""
+    """The methods of parameter learning that the command line offers."""
 
     mle = "mle"
     bdeu = "bdeu"
@@ -53,12 +53,12 @@ class Estimator(StrEnum):
 
     @property
     def iterates(self) -> bool:
-        """Whether it goes step by step, and takes rows with holes."""
+        """Whether it is iterative, and takes rows with missing cells."""
         return self not in (Estimator.mle, Estimator.bdeu, Estimator.k2)
 
 
 class Acceleration(StrEnum):
-    """How EM goes further than its steps."""
+    """The acceleration schemes of EM."""
 
     squarem = "squarem"
     aitken = "aitken"
@@ -66,7 +66,7 @@ class Acceleration(StrEnum):
 
 
 class Optimizer(StrEnum):
-    """How the slope of the likelihood becomes a step."""
+    """The optimizers of gradient ascent."""
 
     lbfgs = "lbfgs"
     conjugate = "conjugate"
@@ -75,7 +75,7 @@ class Optimizer(StrEnum):
 
 
 class Unseen(StrEnum):
-    """What maximum likelihood does with contexts that have no rows."""
+    """The treatments of contexts without rows under maximum likelihood."""
 
     refuse = "raise"
     uniform = "uniform"
@@ -83,7 +83,7 @@ class Unseen(StrEnum):
 
 
 class Filling(StrEnum):
-    """What is put into empty cells."""
+    """The kinds of values that are imputed into missing cells."""
 
     mode = "mode"
     mean = "mean"
@@ -92,7 +92,7 @@ class Filling(StrEnum):
 
 
 PART = 20_000
-"""Rows imputed between two looks at the progress bar."""
+"""The number of rows imputed between two updates of the progress bar."""
 
 Rows = Annotated[Path, typer.Argument(help="A file of rows: .csv or .tsv (also .gz), or .parquet.")]
 Method = Annotated[Estimator, typer.Option("--method", "-m", help="How parameters are learned.")]
@@ -105,15 +105,23 @@ SampleSize = Annotated[
 WhenUnseen = Annotated[
     Unseen | None, typer.Option("--unseen", help="What mle does with contexts that have no rows; raise by default.")
 ]
-Steps = Annotated[int | None, typer.Option("--steps", min=1, help="The most iterations; passes, with mini-batches.")]
-Accelerated = Annotated[Acceleration | None, typer.Option("--acceleration", help="How em goes further than its steps.")]
-Ways = Annotated[Optimizer | None, typer.Option("--optimizer", help="How gradient makes its steps; lbfgs by default.")]
+Steps = Annotated[
+    int | None,
+    typer.Option(
+        "--steps", min=1, help="The largest number of iterations; of passes over the data, with mini-batches."
+    ),
+]
+Accelerated = Annotated[Acceleration | None, typer.Option("--acceleration", help="How em is accelerated.")]
+Optimized = Annotated[
+    Optimizer | None, typer.Option("--optimizer", help="The optimizer of gradient; lbfgs by default.")
+]
 BatchSize = Annotated[
     int | None,
-    typer.Option("--batch", min=1, help="Rows of a mini-batch, for stepwise-em and --optimizer stochastic."),
+    typer.Option("--batch", min=1, help="Rows per mini-batch, for stepwise-em and --optimizer stochastic."),
 ]
 Bar = Annotated[
-    bool | None, typer.Option("--progress/--no-progress", help="A bar; by default in a terminal, when it takes long.")
+    bool | None,
+    typer.Option("--progress/--no-progress", help="Show a progress bar; by default in a terminal, for long runs."),
 ]
 
 
@@ -127,26 +135,25 @@ def fit(
         ),
     ],
     data: Rows,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The model file to write; its suffix says the format.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The model file to write; its suffix gives the format.")],
     method: Method = Estimator.mle,
     sample_size: SampleSize = None,
     unseen: WhenUnseen = None,
-    target: Annotated[str | None, typer.Option("--target", "-t", help="The class, for naive and tan.")] = None,
+    target: Annotated[str | None, typer.Option("--target", "-t", help="The class variable, for naive and tan.")] = None,
     hidden: Annotated[
         list[str] | None,
-        typer.Option("--hidden", "--states", help="NAME=STATES of a variable, with a column or without. Repeatable."),
+        typer.Option("--hidden", "--states", help="NAME=STATES of a variable, with or without a column. Repeatable."),
     ] = None,
-    weights: Annotated[
-        str | None, typer.Option("--weights", help="The column that says how often a row counts.")
-    ] = None,
+    weights: Annotated[str | None, typer.Option("--weights", help="The column with the weight of each row.")] = None,
     missing: MissingText = None,
     steps: Steps = None,
     acceleration: Accelerated = None,
-    optimizer: Ways = None,
+    optimizer: Optimized = None,
     batch: BatchSize = None,
     seed: Seed = 0,
     checkpoint: Annotated[
-        Path | None, typer.Option("--checkpoint", help="A file that iterations keep their state in, and go on from.")
+        Path | None,
+        typer.Option("--checkpoint", help="A file in which iterations save their state, to resume from it."),
     ] = None,
     progress: Bar = None,
     as_json: AsJson = False,
@@ -165,18 +172,18 @@ def fit(
 
     require_model_file(out)
     _require_settings(method, {"--steps": steps, "--checkpoint": checkpoint}, unseen)
-    ways = _ways(method, acceleration, optimizer, batch)
+    settings = _settings(method, acceleration, optimizer, batch)
     texts = _texts(missing)
     graph = _structure(structure, data, target, texts)
     known = [_hidden(text) for text in hidden or ()]
     if known and not isinstance(graph, DAG):
-        raise ScopeError("A network knows its states; --hidden and --states go with a graph.")
+        raise ScopeError("A network already has its states; --hidden and --states go with a graph.")
     rows: Any = data if weights is None and missing is None else _loaded(data, graph, weights, texts)
     template = template_of(graph, rows, known or None)
     found = fitted(
         template,
         rows,
-        _method(method, sample_size, unseen, template, rows, ways),
+        _method(method, sample_size, unseen, template, rows, settings),
         seed=seed,
         until=None if steps is None else Until(steps=steps),
         progress=progress,
@@ -189,19 +196,19 @@ def fit(
 
 
 def _require_settings(method: Estimator, iterative: dict[str, object], unseen: Unseen | None) -> None:
-    """Refuse settings that the method would pass over."""
+    """Raise if a setting was given that the method would ignore."""
     idle = [name for name, value in iterative.items() if value is not None]
     if idle and not method.iterates:
         others = ", ".join(e.value for e in Estimator if e.iterates)
         raise ScopeError(f"{method.value} does not iterate; {', '.join(idle)} goes with {others}.")
     if unseen is not None and method is not Estimator.mle:
-        raise ScopeError(f"--unseen goes with mle; {method.value} has an answer for contexts without rows.")
+        raise ScopeError(f"--unseen goes with mle; {method.value} has an estimate for contexts without rows.")
 
 
-def _ways(
+def _settings(
     method: Estimator, acceleration: Acceleration | None, optimizer: Optimizer | None, batch: int | None
 ) -> dict[str, Any]:
-    """The settings of one method that were given; those it would pass over are refused."""
+    """The settings of one method that were given; raises for those it would ignore."""
     if acceleration is not None and method is not Estimator.em:
         raise ScopeError(f"--acceleration goes with em; found {method.value}.")
     if optimizer is not None and method is not Estimator.gradient:
@@ -213,12 +220,12 @@ def _ways(
 
 
 def _texts(missing: list[str] | None) -> tuple[str, ...]:
-    """What means an empty cell: nothing, and what was named."""
+    """The texts that mean an empty cell: the empty text, and those given."""
     return ("", *(missing or ()))
 
 
 def _structure(text: str, data: Path, target: str | None, missing: tuple[str, ...]) -> DAG | BayesNet:
-    """A network from a file or by name, a graph in words or in a file, or a classifier's graph."""
+    """A network from a file or by name, a graph in text notation or from a file, or a classifier's graph."""
     from sepset.graphs.graph import DAG
     from sepset.models.bayesnet import BayesNet
 
@@ -233,7 +240,7 @@ def _structure(text: str, data: Path, target: str | None, missing: tuple[str, ..
         return DAG.parse(path.read_text(encoding="utf-8"))
     model = load(text)
     if not isinstance(model, BayesNet):
-        raise NotApplicable(f"{text} holds a {type(model).__name__}; parameters are fitted to Bayesian networks.")
+        raise NotApplicable(f"{text} is a {type(model).__name__}; parameters are fitted for Bayesian networks.")
     return model
 
 
@@ -242,7 +249,7 @@ def _classifier_graph(kind: str, data: Path, target: str | None, missing: tuple[
     from sepset.learning.classify.naivebayes import naive_bayes, tree_augmented
 
     if target is None:
-        raise ScopeError(f"{kind} needs to know the class: --target COLUMN.")
+        raise ScopeError(f"{kind} needs the class variable: --target COLUMN.")
     rows = read_dataset(data, missing=missing)
     if target not in rows.variables:
         raise ScopeError(f"There is no column {target!r} in {data}.{nearest(target, rows.variables.names)}")
@@ -252,7 +259,7 @@ def _classifier_graph(kind: str, data: Path, target: str | None, missing: tuple[
 
 
 def _loaded(data: Path, graph: Any, column: str | None, missing: tuple[str, ...]) -> Dataset:
-    """The rows in memory, one column as their weights where it is named."""
+    """The rows in memory, with one column as their weights if it is named."""
     from sepset.data.dataset import Dataset
     from sepset.data.files import read_dataset
 
@@ -266,7 +273,7 @@ def _loaded(data: Path, graph: Any, column: str | None, missing: tuple[str, ...]
     try:
         weights = [float(number) for number in numbers]
     except (TypeError, ValueError):
-        raise DataError(f"Weights are numbers; the column {column!r} of {data} holds others.") from None
+        raise DataError(f"Weights are numbers; the column {column!r} of {data} has other values.") from None
     others = rows.select([name for name in rows.variables.names if name != column])
     known = None if hasattr(graph, "nodes") else [v for v in graph.variables if v.name in others.variables]
     return Dataset(others, known, weights=weights)
@@ -277,7 +284,7 @@ def _hidden(text: str) -> Discrete:
 
     name, _, states = text.partition("=")
     if not name or not states:
-        raise ScopeError(f"A hidden variable reads NAME=STATES, as in kind=3 or kind=low,high; found {text!r}.")
+        raise ScopeError(f"A hidden variable is written NAME=STATES, as in kind=3 or kind=low,high; found {text!r}.")
     return Discrete(name, int(states) if states.isdigit() else tuple(states.split(",")))
 
 
@@ -287,9 +294,9 @@ def _method(
     unseen: Unseen | None,
     template: BayesNet,
     rows: Path | Dataset,
-    ways: dict[str, Any] | None = None,
+    settings: dict[str, Any] | None = None,
 ) -> LearningMethod:
-    """The way to learn; priors of tables come with weak ones of lines, read from the columns."""
+    """The learning method; a prior of tables is combined with weak priors of linear Gaussians, from the columns."""
     from sepset.cpds.priors.dirichlet import K2, BDeu
     from sepset.learning.estimation.estimators import MLE, Bayes
 
@@ -298,15 +305,15 @@ def _method(
             raise ScopeError("mle has no prior; --sample-size goes with bdeu and methods that iterate.")
         return MLE(unseen=(unseen or Unseen.refuse).value)
     if name is Estimator.k2:
-        return Bayes(_with_lines(K2(), template, rows))
+        return Bayes(_with_regressions(K2(), template, rows))
     if name is Estimator.bdeu:
-        return Bayes(_with_lines(BDeu(10.0 if sample_size is None else sample_size), template, rows))
-    prior = None if sample_size is None else _with_lines(BDeu(sample_size), template, rows)
-    return _iterative(name)(prior=prior, **(ways or {}))
+        return Bayes(_with_regressions(BDeu(10.0 if sample_size is None else sample_size), template, rows))
+    prior = None if sample_size is None else _with_regressions(BDeu(sample_size), template, rows)
+    return _iterative(name)(prior=prior, **(settings or {}))
 
 
 def _iterative(name: Estimator) -> Callable[..., LearningMethod]:
-    """The class of a method that iterates."""
+    """The class of an iterative method."""
     from sepset.learning.incomplete.em import EM, HardEM
     from sepset.learning.incomplete.gradient import GradientAscent
     from sepset.learning.incomplete.stepwise import StepwiseEM
@@ -316,8 +323,8 @@ def _iterative(name: Estimator) -> Callable[..., LearningMethod]:
     return known.get(name, GradientAscent)
 
 
-def _with_lines(prior: Any, template: BayesNet, rows: Path | Dataset) -> Any:
-    """The prior, for networks with real variables beside one of each line."""
+def _with_regressions(prior: Any, template: BayesNet, rows: Path | Dataset) -> Any:
+    """The prior; for networks with real variables, together with a prior of each linear Gaussian."""
     from sepset.data.dataset import Dataset
     from sepset.data.files import read_dataset
     from sepset.learning.estimation.weakpriors import weak_line_priors
@@ -349,35 +356,40 @@ def evaluate(
     target: Target = None,
     folds: Annotated[
         int | None,
-        typer.Option("--folds", "-k", min=2, help="Cross-validate: fit the model's structure anew, k times."),
+        typer.Option(
+            "--folds", "-k", min=2, help="Cross-validate: fit the model's structure again in each of k folds."
+        ),
     ] = None,
     method: Method = Estimator.bdeu,
     sample_size: SampleSize = None,
     unseen: WhenUnseen = None,
-    truth: Annotated[str | None, typer.Option("--truth", help="A true network, for the divergence from it.")] = None,
+    truth: Annotated[
+        str | None, typer.Option("--truth", help="The true network, to report the divergence from it.")
+    ] = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", help="Where to draw the calibration of the first target (.png .svg .pdf).")
+        Path | None,
+        typer.Option("--plot", help="The file for a calibration plot of the first target (.png .svg .pdf)."),
     ] = None,
     missing: MissingText = None,
     seed: Seed = 0,
     progress: Bar = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge a model on the rows of a file: log-loss, and for each target how well it is predicted from the others."""
+    """Evaluate a model on the rows of a file: log-loss, and the accuracy of predicting each target from the others."""
     from sepset.learning.evaluation.splits import KFold
 
     if plot is not None and (not target or folds is not None):
-        raise ScopeError("--plot draws the calibration of a target: name it by --target, and leave out --folds.")
+        raise ScopeError("--plot draws the calibration of a target: name it with --target, and leave out --folds.")
     if plot is not None:
         require_place(plot)
     if folds is not None:
         _require_settings(method, {}, unseen)
     elif unseen is not None or sample_size is not None:
-        raise ScopeError("--unseen and --sample-size go with --folds: without it the model is judged as it is.")
+        raise ScopeError("--unseen and --sample-size go with --folds: without it the model is evaluated as it is.")
     model = load(file)
     rows = _read(model, data, missing)
     if not rows.num_rows:
-        raise DataError(f"{data} has no rows to judge a model on.")
+        raise DataError(f"{data} has no rows to evaluate a model on.")
     losses = _losses(target)
     facts: dict[str, Any] = {"rows": rows.num_rows}
     views: list[RenderableType] = []
@@ -401,7 +413,7 @@ def evaluate(
 
 
 def _read(model: Any, data: Path, missing: list[str] | None) -> Dataset:
-    """The rows over the model's variables; a file without any of them is refused."""
+    """The rows over the model's variables; raises if the file has none of them."""
     from sepset.data.files import read_dataset
 
     rows = read_dataset(data, model.variables, missing=_texts(missing), missing_columns="allow")
@@ -456,7 +468,7 @@ def _validated_json(risk: Any) -> dict[str, float]:
 
 
 def _calibrated(model: Any, rows: Dataset, targets: list[str], plot: Path | None) -> dict[str, float]:
-    """The expected calibration error of every target; the first one's curve is drawn where asked."""
+    """The expected calibration error of every target; the curve of the first is drawn to `plot` if given."""
     from sepset.learning.evaluation.calibration import calibration_curve
 
     curves = {name: calibration_curve(model, rows, name) for name in targets}
@@ -470,11 +482,11 @@ def _calibrated(model: Any, rows: Dataset, targets: list[str], plot: Path | None
 def _divergence(truth: str, model: Any) -> float:
     from sepset.learning.evaluation.divergence.discrete import divergence
 
-    return divergence(load(truth), model).total  # type: ignore[arg-type]  # other models are refused there
+    return divergence(load(truth), model).total  # type: ignore[arg-type]  # it raises for other models
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no infinity: such numbers become text."""
+    """The value with infinite numbers as text, because JSON has no infinity."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
@@ -492,23 +504,23 @@ def impute(
     data: Rows,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write: .csv, .tsv or .parquet.")],
     kind: Annotated[
-        Filling | None, typer.Option("--kind", help="What is put into empty cells: mode, or draw with --copies.")
+        Filling | None, typer.Option("--kind", help="The values for empty cells; mode by default, draw with --copies.")
     ] = None,
     copies: Annotated[
-        int | None, typer.Option("--copies", "-n", min=1, help="Draw this many files, numbered, from the posterior.")
+        int | None, typer.Option("--copies", "-n", min=1, help="Write this many files of posterior draws, numbered.")
     ] = None,
-    hidden: Annotated[bool, typer.Option("--hidden", help="Fill in variables that have no column, too.")] = False,
+    hidden: Annotated[bool, typer.Option("--hidden", help="Also impute variables that have no column.")] = False,
     missing: MissingText = None,
     seed: Seed = 0,
     progress: Bar = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fill the empty cells of a file of rows from the model's posterior, and write the rows."""
+    """Impute the empty cells of a file of rows from the model's posterior, and write the rows."""
     from sepset.data.files import write_dataset
 
     chosen = kind or (Filling.mode if copies is None else Filling.draw)
     if copies is not None and chosen is not Filling.draw:
-        raise NotApplicable(f"Copies of a {chosen.value} are all the same. Say --kind draw, or leave out --copies.")
+        raise NotApplicable(f"Copies of a {chosen.value} are all the same. Use --kind draw, or leave out --copies.")
     require_rows_file(out)
     model = load(file)
     rows = _read(model, data, missing)
@@ -525,7 +537,7 @@ def impute(
 def _imputed(
     model: Any, rows: Dataset, variables: list[str], kind: Filling, copies: int, seed: int, progress: bool | None
 ) -> list[Dataset]:
-    """The completed copies, part by part so that a bar can tell how far it is."""
+    """The completed copies, computed in parts so that a progress bar can be updated."""
     import numpy as np
 
     from sepset.base.progress import Bar as ProgressBar
@@ -551,6 +563,6 @@ def _imputed(
 
 
 def _numbered(path: Path, number: int) -> Path:
-    """`rows.csv` as `rows-1.csv`; all suffixes stay."""
+    """The path with a number, `rows-1.csv` for `rows.csv`; all suffixes are kept."""
     stem, dot, suffixes = path.name.partition(".")
     return path.with_name(f"{stem}-{number}{dot}{suffixes}")

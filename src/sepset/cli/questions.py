@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class MethodName(StrEnum):
-    """The algorithms the command line offers."""
+    """The algorithms that the command line offers."""
 
     auto = "auto"
     elimination = "elimination"
@@ -42,7 +42,7 @@ Chosen = Annotated[MethodName, typer.Option("--method", "-m", help="The algorith
 
 @app.command()
 def info(file: File, as_json: AsJson = False) -> None:
-    """What is in a model: variables, states, factors, and what inference would cost."""
+    """A summary of a model: variables, states, factors, and the cost of inference."""
     model = load(file)
     from sepset.api.questions import plan
 
@@ -63,7 +63,7 @@ def info(file: File, as_json: AsJson = False) -> None:
 
 @app.command()
 def convert(
-    source: File, target: Annotated[Path, typer.Argument(help="The file to write; its suffix says the format.")]
+    source: File, target: Annotated[Path, typer.Argument(help="The file to write; its suffix gives the format.")]
 ) -> None:
     """Read a model in one format and write it in another."""
     from sepset.io.files import write
@@ -76,7 +76,7 @@ def convert(
 def query(
     file: File, target: Target = None, given: Given = None, method: Chosen = MethodName.auto, as_json: AsJson = False
 ) -> None:
-    """The joint distribution of the targets given the evidence; every marginal without a target."""
+    """The joint distribution of the targets given the evidence; without a target, every marginal."""
     from sepset.api import questions as verbs
 
     model = load(file)
@@ -98,9 +98,9 @@ def map_(
     file: File,
     given: Given = None,
     over: Annotated[
-        list[str] | None, typer.Option("--over", help="Variables to choose; the rest are summed out.")
+        list[str] | None, typer.Option("--over", help="Variables to assign; the rest are summed out.")
     ] = None,
-    k: Annotated[int, typer.Option("--best", "-k", min=1, help="How many of the best assignments.")] = 1,
+    k: Annotated[int, typer.Option("--best", "-k", min=1, help="The number of best assignments.")] = 1,
     method: Chosen = MethodName.auto,
     as_json: AsJson = False,
 ) -> None:
@@ -121,11 +121,11 @@ def map_(
 @app.command()
 def sample(
     file: File,
-    rows: Annotated[int, typer.Option("--rows", "-n", min=0, help="How many rows.")] = 10,
+    rows: Annotated[int, typer.Option("--rows", "-n", min=0, help="The number of rows.")] = 10,
     given: Given = None,
     seed: Seed = 0,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="A .csv or .parquet file; a table on the terminal without.")
+        Path | None, typer.Option("--out", "-o", help="A .csv or .parquet file; by default a table on the terminal.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -157,7 +157,7 @@ def plan(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What a question would cost; nothing is computed."""
+    """The cost of a question, without computing it."""
     from sepset.api import questions as verbs
 
     model = load(file)
@@ -188,14 +188,16 @@ def _method(name: MethodName) -> Method | None:
 
 
 def _evidence(model: Model, given: Sequence[str] | None) -> dict[str, Finding]:
-    """`NAME=STATE` texts as evidence; states are matched by how they print."""
+    """`NAME=STATE` texts as evidence; states are matched by their printed form."""
     from sepset.variables.evidence import Not
 
     found: dict[str, Finding] = {}
     for text in given or ():
         name, excluded, value = _split_finding(model.variables, text)
         if name in found:
-            raise ScopeError(f"{name} appears twice in the evidence. Say one thing of it, as in {name}=STATE|STATE.")
+            raise ScopeError(
+                f"{name} appears twice in the evidence. Give one finding for it, as in {name}=STATE|STATE."
+            )
         variable: Any = model.variables[name]
         if not variable.is_discrete:
             if excluded:
@@ -218,7 +220,7 @@ def _split_finding(variables: Variables, text: str) -> tuple[str, bool, str]:
     name = text.partition("=")[0].removesuffix("!")
     if "=" in text:
         variables.id(name)
-    raise ScopeError(f"Evidence reads NAME=STATE; found {text!r}.")
+    raise ScopeError(f"Evidence is written NAME=STATE; found {text!r}.")
 
 
 def _state(variable: Discrete, text: str) -> State:
@@ -237,7 +239,7 @@ def _number(text: str, name: str) -> float:
 
 
 def _answer_json(answer: Any) -> dict[str, Any]:
-    """A distribution as plain data: a table of probabilities, or the moments of a Gaussian or of each component."""
+    """A distribution as JSON data: a table of probabilities, or the moments of a Gaussian or of each component."""
     names = [v.name for v in answer.scope]
     if hasattr(answer, "weights"):
         parts = {"weights": answer.weights, "means": answer.means, "covariances": answer.covariances}
@@ -246,7 +248,7 @@ def _answer_json(answer: Any) -> dict[str, Any]:
     elif hasattr(answer, "values"):
         return {"variables": names, "states": [list(v.states) for v in answer.scope], "values": answer.values.tolist()}
     else:
-        raise NotApplicable(f"The joint of {listing(names)} has no plain form. Ask for its parts one at a time.")
+        raise NotApplicable(f"The joint of {listing(names)} has no JSON form. Query its variables one at a time.")
     return {"variables": names, **{part: numbers.tolist() for part, numbers in parts.items()}}
 
 

@@ -1,4 +1,4 @@
-"""What every command shares: the application, models by file or name, answers for people and programs, errors."""
+"""Shared parts of the commands: the application, models by file or name, output as tables or JSON, errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sepset.models.model import Model
 
 app = typer.Typer(
-    help="Probabilistic graphical models: fit them to data, and ask them questions, with every answer's guarantee.",
+    help="Probabilistic graphical models: fit them to data and query them; every answer states its guarantee.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -33,7 +33,7 @@ File = Annotated[
 Target = Annotated[list[str] | None, typer.Option("--target", "-t", help="A target variable. Repeatable.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 MissingText = Annotated[
-    list[str] | None, typer.Option("--missing", help="A text that means an empty cell, as NA. Repeatable.")
+    list[str] | None, typer.Option("--missing", help="A text that means an empty cell, such as NA. Repeatable.")
 ]
 Seed = Annotated[int, typer.Option("--seed", "-s", min=0, help="The same seed gives the same rows.")]
 
@@ -42,11 +42,11 @@ IN_WORDS = {
     r"\buse EM\b": "use --method em",
     r"\bUse EM\b": "Use --method em",
 }
-"""How advice to those who write Python reads on the command line."""
+"""Advice in Python terms, as regular expressions, and its replacement on the command line."""
 
 
 def load(file: str) -> Model:
-    """The model in a file, or the built-in network of that name."""
+    """The model in a file, or the built-in network with that name."""
     path = Path(file)
     if not path.exists():
         from sepset import datasets
@@ -54,7 +54,7 @@ def load(file: str) -> Model:
         if file in datasets.names():
             return datasets.load(file)
         raise ScopeError(
-            f"There is no file {file!r} and no built-in network of that name.{nearest(file, datasets.names())}"
+            f"There is no file {file!r} and no built-in network with that name.{nearest(file, datasets.names())}"
         )
     from sepset.io.files import read
 
@@ -62,7 +62,7 @@ def load(file: str) -> Model:
 
 
 def show(payload: dict[str, Any], as_json: bool, render: Callable[[], RenderableType]) -> None:
-    """Print the answer: as JSON, or as people read it."""
+    """Print the answer as JSON, or as text and tables."""
     if as_json:
         typer.echo(json.dumps(payload, ensure_ascii=False, default=plain))
         return
@@ -72,16 +72,16 @@ def show(payload: dict[str, Any], as_json: bool, render: Callable[[], Renderable
 
 
 def plain(value: Any) -> Any:
-    """What JSON can hold: arrays as lists, anything else as text."""
+    """The value as JSON can express it: arrays as lists, anything else as text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells have it."""
+"""The exit code after Ctrl-C, as in shells."""
 
 
 def require_place(path: Path) -> None:
-    """Refuse a file that could not be written, before any work is done."""
+    """Raise, before any work is done, if the file could not be written."""
     if path.is_dir():
         raise FileFormatError("it is a directory; name a file in it.", file=str(path))
     if not path.parent.is_dir():
@@ -91,18 +91,18 @@ def require_place(path: Path) -> None:
 
 
 def require_model_file(path: Path) -> None:
-    """Refuse a file that no model could be written to, before any work is done."""
+    """Raise, before any work is done, if a model could not be written to the file."""
     from sepset.io.files import suffixes
 
     require_place(path)
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix not in suffixes():
         known = f"known are {', '.join(suffixes())}, each also with .gz.{nearest(suffix, suffixes())}"
-        raise FileFormatError(f"the suffix {suffix!r} names no known format; {known}", file=str(path))
+        raise FileFormatError(f"the suffix {suffix!r} is not a known format; {known}", file=str(path))
 
 
 def require_rows_file(path: Path) -> None:
-    """Refuse a file that no rows could be written to, before any work is done."""
+    """Raise, before any work is done, if rows could not be written to the file."""
     from sepset.data.scan import file_format
 
     require_place(path)
@@ -111,7 +111,7 @@ def require_rows_file(path: Path) -> None:
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Bad input ends with one line on standard error and exit code 2, Ctrl-C with exit code 130."""
+    """End with one line on standard error: exit code 2 for invalid input, 130 after Ctrl-C."""
     try:
         yield
     except KeyboardInterrupt:
@@ -123,9 +123,9 @@ def one_line_errors() -> Iterator[None]:
 
 
 def _one_line(error: Exception) -> str:
-    """What went wrong, with advice that one can follow on the command line."""
+    """The error message, with advice in terms of the command line."""
     if isinstance(error, MemoryError) and not isinstance(error, SepsetError):
-        return f"this takes more memory than there is. {error}".strip()
+        return f"this needs more memory than is available. {error}".strip()
     text = " ".join(str(error).split())
     for python, words in IN_WORDS.items():
         text = re.sub(python, words, text)

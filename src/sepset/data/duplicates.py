@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
-
-if TYPE_CHECKING:
-    from sepset.base.arraytypes import AnyInts, Floats
 
 MANY = 2048
 """Rows from which on compiled grouping repays loading the compiler."""

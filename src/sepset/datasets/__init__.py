@@ -1,4 +1,4 @@
-"""Classic small networks, each with its source, authors and licence.
+"""Classic small networks, each with its source, authors and license.
 
 >>> load("student")["grade"].states
 ('A', 'B', 'C')
@@ -22,7 +22,7 @@ _SUFFIX = ".json"
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a data file says about itself."""
+    """The description of a network in its data file."""
 
     name: str
     description: str
@@ -32,7 +32,7 @@ class Description:
 
 
 def names() -> tuple[str, ...]:
-    """The names `load` knows, sorted.
+    """The names that `load` accepts, sorted.
 
     >>> names()[:3]
     ('alarm', 'asia', 'cancer')
@@ -42,9 +42,9 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> Model:
-    """The network of this name; an unknown one raises with the nearest known.
+    """The network with this name; an unknown name raises an error that suggests the nearest one.
 
-    Rows whose published digits do not sum to one are renormalised, which `notes` reports.
+    Rows whose published digits do not sum to one are renormalized, which `notes` reports.
 
     >>> load("asia")
     BayesNet('asia': 8 variables, 8 edges, 18 parameters)
@@ -55,7 +55,7 @@ def load(name: str) -> Model:
 
 
 def describe(name: str) -> Description:
-    """The source, authors and licence of the network of this name.
+    """The source, authors and license of the network with this name.
 
     >>> describe("alarm").licence
     'CC BY-SA 3.0, https://creativecommons.org/licenses/by-sa/3.0/'

@@ -1,3 +1,3 @@
-"""Pure structure: graphs, separation, equivalence, elimination orders, triangulation and cluster graphs. No numbers
-live here.
+"""Pure structure, without parameters: graphs, separation, equivalence, elimination orders, triangulation and cluster
+graphs.
 """

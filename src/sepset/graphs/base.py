@@ -1,4 +1,4 @@
-"""What every graph is: named nodes in order, edges as arrays of node ids, equality by value."""
+"""The base class of graphs: named nodes in order, edges as arrays of node ids, equality by value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """The name that a graph knows it by."""
+        """The name that a graph uses for it."""
 
 
 Node: TypeAlias = str | Named
@@ -35,9 +35,9 @@ _SHOWN = 8
 
 
 class Graph(ABC):
-    """What the three graphs share: named nodes in order, and edges as sorted arrays of node ids.
+    """Shared parts of the three kinds of graph: named nodes in order, and edges as sorted arrays of node ids.
 
-    Two graphs are equal when they are of one kind and have the same nodes and the same edges, in whatever order.
+    Two graphs are equal if they are of the same kind and have the same nodes and the same edges, in any order.
     """
 
     _arrows: tuple[str, ...]
@@ -46,7 +46,7 @@ class Graph(ABC):
     _undirected: Ints
 
     def _fill(self, nodes: tuple[str, ...], directed: Ints, undirected: Ints) -> None:
-        """Set nodes and edges, each `[m, 2]` in any order, repetitions allowed; checked here and only here."""
+        """Set nodes and edges, each `[m, 2]` in any order, duplicates allowed; they are checked only here."""
         state = self.__dict__
         state["nodes"] = nodes
         state["_directed"] = sorted_pairs(directed, len(nodes))
@@ -146,7 +146,7 @@ class Graph(ABC):
         return t in row(self.child_csr, s) or t in row(self.neighbor_csr, s)
 
     def id(self, node: Node) -> int:
-        """The position of `node` in `nodes`; an unknown name raises with the nearest one."""
+        """The position of `node` in `nodes`; an unknown name raises an error that suggests the nearest one."""
         name = name_of(node)
         found = self.index.get(name)
         if found is None:
@@ -171,7 +171,7 @@ class Graph(ABC):
         return self._of(names, *(renumber[p[kept[p].all(axis=1)]] for p in (self._directed, self._undirected)))
 
     def without_edge(self, source: Node, target: Node) -> Self:
-        """The graph without the edge from `source` to `target`; raises where there is none.
+        """The graph without the edge from `source` to `target`; raises if there is none.
 
         >>> from sepset.graphs.graph import DAG
         >>> DAG.parse("A -> B -> C").without_edge("A", "B")
@@ -258,13 +258,13 @@ def name_of(node: Node) -> str:
 
 
 def text_of(node: object) -> str:
-    """A foreign node as a name."""
+    """The name of a node of another library's graph."""
     name = getattr(node, "name", node)
     return name if isinstance(name, str) else str(name)
 
 
 def unique_names(nodes: Iterable[str]) -> tuple[str, ...]:
-    """The names as a tuple; a repeated one is refused."""
+    """The names as a tuple; raises if one is repeated."""
     names = tuple(nodes)
     if len(set(names)) != len(names):
         repeated = next(name for name, count in Counter(names).items() if count > 1)

@@ -36,7 +36,7 @@ class ClusterGraph:
     Args:
         clusters: the scope of each cluster.
         edges: pairs of cluster numbers.
-        sepsets: the scope of each edge, part of both its clusters; by default all that these share.
+        sepsets: the scope of each edge, a subset of both its clusters; by default their intersection.
 
     Reference: Koller & Friedman, definitions 10.1 and 11.1.
 
@@ -75,7 +75,7 @@ class ClusterGraph:
             outside = set(sepset) - set(_shared(self.clusters[a], self.clusters[b]))
             if outside:
                 raise ModelError(
-                    f"The sepset of clusters {a} and {b} holds {listing(sorted(outside))}, which they do not share; "
+                    f"The sepset of clusters {a} and {b} contains {listing(sorted(outside))}, which they do not share; "
                     f"they share {listing(_shared(self.clusters[a], self.clusters[b])) or 'nothing'}."
                 )
 
@@ -86,7 +86,7 @@ class ClusterGraph:
 
     @property
     def neighbors(self) -> tuple[tuple[int, ...], ...]:
-        """For each cluster the clusters that an edge joins to it, in the order of the edges."""
+        """For each cluster the adjacent clusters, in the order of the edges."""
         rows: list[list[int]] = [[] for _ in self.clusters]
         for a, b in self.edges:
             rows[a].append(b)
@@ -95,7 +95,7 @@ class ClusterGraph:
 
     @property
     def is_forest(self) -> bool:
-        """Whether the edges close no loop."""
+        """Whether the edges form no loop."""
         return _loop(len(self.clusters), self.edges) is None
 
     @property
@@ -105,13 +105,13 @@ class ClusterGraph:
 
     @property
     def has_running_intersection(self) -> bool:
-        """Whether each variable's clusters are joined by exactly one path of sepsets that hold it."""
-        return self._offence() is None
+        """Whether each variable's clusters are joined by exactly one path of sepsets that contain it."""
+        return self._violation() is None
 
     def check_running_intersection(self) -> None:
-        """Raise `ModelError`, naming the variable, where the running intersection property fails.
+        """Raise `ModelError`, naming the variable, if the running intersection property fails.
 
-        Wherever X is in two clusters there is exactly one path between them whose sepsets all hold X.
+        Whenever X is in two clusters there is exactly one path between them whose sepsets all contain X.
 
         Reference: Koller & Friedman, definitions 10.2 and 11.2.
 
@@ -120,11 +120,11 @@ class ClusterGraph:
             ...
         sepset.errors.ModelError: Running intersection fails for 'B': no path of sepsets with it joins clusters 0, 1, 2.
         """
-        offence = self._offence()
-        if offence:
-            raise ModelError(f"Running intersection fails for {offence}")
+        violation = self._violation()
+        if violation:
+            raise ModelError(f"Running intersection fails for {violation}")
 
-    def _offence(self) -> str | None:
+    def _violation(self) -> str | None:
         homes: dict[str, list[int]] = {name: [] for name in self.variables}
         for i, cluster in enumerate(self.clusters):
             for name in cluster:
@@ -145,7 +145,7 @@ class ClusterGraph:
         return None
 
     def family(self, scope: Nodes) -> int:
-        """The number of the smallest cluster that holds `scope`: where a factor of that scope is assigned.
+        """The number of the smallest cluster that contains `scope`: where a factor of that scope is assigned.
 
         >>> ClusterGraph([("A", "B", "C"), ("B", "C")]).family("C")
         1
@@ -153,7 +153,7 @@ class ClusterGraph:
         return self.families([scope])[0]
 
     def families(self, scopes: Iterable[Nodes]) -> tuple[int, ...]:
-        r"""For each scope the number of the smallest cluster that holds it: the family preserving map $\alpha(\phi)$.
+        r"""For each scope the smallest cluster that contains it, by number: the family preserving map $\alpha(\phi)$.
 
         Reference: Koller & Friedman, definition 10.1.
 
@@ -171,8 +171,8 @@ class ClusterGraph:
         holders = set.intersection(*rows) if rows else set(range(len(self.clusters)))
         if not holders:
             raise ScopeError(
-                f"No cluster holds {listing(scope)}; a cluster graph is family preserving where each factor's scope "
-                "lies in a cluster."
+                f"No cluster contains {listing(scope)}; in a family preserving cluster graph each factor's scope "
+                "is contained in a cluster."
             )
         return min(holders, key=lambda i: (len(self.clusters[i]), i))
 
@@ -195,7 +195,7 @@ class ClusterGraph:
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class CliqueTree(ClusterGraph):
-    """A cluster graph without loops, with running intersection: a tree, or one for each connected part.
+    """A cluster graph without loops, with running intersection: a tree, or one tree per connected component.
 
     Reference: Koller & Friedman, definition 10.3.
 
@@ -220,11 +220,11 @@ class CliqueTree(ClusterGraph):
 
     @property
     def root(self) -> int:
-        """The default root of the first part: its last cluster."""
+        """The default root of the first connected component: its last cluster."""
         return self.roots()[0] if self.clusters else -1
 
     def roots(self, root: int | None = None) -> tuple[int, ...]:
-        """One cluster for each connected part, `root` among them: otherwise the part's last."""
+        """One cluster per connected component: `root` for its own, the last cluster for the others."""
         part = _parts(len(self.clusters), self.edges)
         last = {label: i for i, label in enumerate(part)}
         if root is not None:
@@ -234,7 +234,7 @@ class CliqueTree(ClusterGraph):
         return tuple(last[label] for label in dict.fromkeys(part))
 
     def schedule(self, root: int | None = None) -> tuple[Message, ...]:
-        """The collect pass: each cluster's message towards the root, after all that it receives.
+        """The collect pass: each cluster's message toward the root, after all those it receives.
 
         The distribute pass is the same in reverse, with source and target exchanged.
 
@@ -263,13 +263,13 @@ def clique_tree(
     """The clique tree of the chordal graph that an elimination order induces: its maximal cliques.
 
     Each maximal clique is linked to the one that receives its message; this is a maximum spanning tree of the cliques
-    weighted by what they share. Clusters are numbered as elimination finishes them, so that each sends to a later one,
-    and the last of a connected part, where its last name is eliminated, is the default root.
+    weighted by the size of their intersections. Clusters are numbered as elimination finishes them, so that each sends
+    to a later one, and the last of a connected component, where its last name is eliminated, is the default root.
 
     Args:
         graph: an undirected graph, such as a moral graph.
         order: names, or the result of `elimination_order`, which is also the default.
-        joined: link unconnected parts by empty sepsets, so that the forest is one tree.
+        joined: link the connected components by empty sepsets, so that the forest is one tree.
 
     Cost: linear in the total size of the cliques, after the order.
     Reference: Koller & Friedman, sections 10.4.1 and 10.4.2.
@@ -302,9 +302,9 @@ def clique_tree(
 
 
 def strong_root(tree: CliqueTree, continuous: Nodes) -> int | None:
-    r"""The first cluster that is a strong root of the tree, or None where there is none.
+    r"""The first cluster that is a strong root of the tree, or None if there is none.
 
-    Towards a strong root discrete variables are summed out only where no continuous ones are left: for each clique
+    Toward a strong root discrete variables are summed out only where no continuous ones are left: for each clique
     $\mathbf C_1$ with upward neighbor $\mathbf C_2$,
 
     $$\mathbf C_1 - \mathbf C_2 \subseteq \Gamma \quad\text{or}\quad \mathbf C_1 \cap \mathbf C_2 \subseteq \Delta$$
@@ -321,7 +321,7 @@ def strong_root(tree: CliqueTree, continuous: Nodes) -> int | None:
     if not tree.clusters:
         return None
     if not tree.is_connected:
-        raise ModelError("A strong root is that of one tree; join the parts first: clique_tree(graph, joined=True).")
+        raise ModelError("A strong root needs a single tree; join the parts first: clique_tree(graph, joined=True).")
     gamma = frozenset(scope_of(continuous))
     sets = [frozenset(cluster) for cluster in tree.clusters]
 
@@ -329,10 +329,10 @@ def strong_root(tree: CliqueTree, continuous: Nodes) -> int | None:
         return not (sets[lower] - sets[upper] <= gamma or gamma.isdisjoint(sets[lower] & sets[upper]))
 
     messages = tree.schedule(0)
-    offences = {0: sum(weak(m.source, m.target) for m in messages)}
+    violations = {0: sum(weak(m.source, m.target) for m in messages)}
     for m in reversed(messages):
-        offences[m.source] = offences[m.target] - weak(m.source, m.target) + weak(m.target, m.source)
-    return min((i for i, count in offences.items() if not count), default=None)
+        violations[m.source] = violations[m.target] - weak(m.source, m.target) + weak(m.target, m.source)
+    return min((i for i, count in violations.items() if not count), default=None)
 
 
 def strong_order(
@@ -389,7 +389,7 @@ def _check_edges(edges: Sequence[tuple[int, int]], count: int) -> None:
 
 
 def _merge(count: int, edges: Iterable[tuple[int, int]]) -> tuple[list[int], tuple[int, int] | None]:
-    """A label for each node, equal within connected parts, and the first edge that closes a loop."""
+    """A label for each node, equal within connected components, and the first edge that closes a loop."""
     label = list(range(count))
 
     def find(i: int) -> int:

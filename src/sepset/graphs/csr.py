@@ -1,4 +1,4 @@
-"""Graphs as integer arrays: sorted pairs of node ids, compressed rows, and the plain walks over them."""
+"""Graphs as integer arrays: sorted pairs of node ids, compressed rows, and traversals of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_PAIRS: Ints = frozen(np.empty((0, 2), dtype=np.int64))
 
 
 def id_pairs(sources: ArrayLike, targets: ArrayLike, num_nodes: int) -> Ints:
-    """The pairs `[m, 2]` of two columns of node ids, checked to be in range."""
+    """The pairs `[m, 2]` from two columns of node ids; raises unless all are in range."""
     pairs = np.stack([np.asarray(sources, dtype=np.int64), np.asarray(targets, dtype=np.int64)], axis=1)
     if pairs.size and (pairs.min() < 0 or pairs.max() >= num_nodes):
         raise ScopeError(f"Node numbers run from 0 to {num_nodes - 1}; found {pairs.min()} to {pairs.max()}.")
@@ -55,7 +55,7 @@ def row(csr: CSR, i: int) -> list[int]:
 
 
 def pairs_within_rows(rows: CSR) -> Ints:
-    """Every two members of one row, for all rows: each entry is paired with those that follow it."""
+    """Every pair of members of one row, for all rows: each entry is paired with those that follow it."""
     indptr, indices = rows
     entries = np.arange(len(indices))
     following = np.repeat(indptr[1:], np.diff(indptr)) - 1 - entries
@@ -66,7 +66,7 @@ def pairs_within_rows(rows: CSR) -> Ints:
 
 
 def topological(parent_csr: CSR, child_csr: CSR) -> list[int]:
-    """Kahn's order, smallest id first; shorter than the graph where there is a cycle."""
+    """Kahn's order, smallest id first; it has fewer nodes than the graph if there is a cycle."""
     missing = np.diff(parent_csr[0]).tolist()
     indptr, indices = (a.tolist() for a in child_csr)
     ready = [i for i, count in enumerate(missing) if count == 0]
@@ -83,7 +83,7 @@ def topological(parent_csr: CSR, child_csr: CSR) -> list[int]:
 
 
 def cycle(parent_csr: CSR, ordered: set[int]) -> list[int]:
-    """A directed cycle among the nodes that Kahn's order left out: each of them has such a parent."""
+    """A directed cycle among the nodes missing from Kahn's order: each of them has a parent that is missing too."""
     node = next(i for i in range(len(parent_csr[0]) - 1) if i not in ordered)
     seen: dict[int, int] = {}
     walk: list[int] = []
@@ -113,7 +113,7 @@ def reached(csrs: Iterable[CSR], starts: Iterable[int], num_nodes: int, blocked:
 
 
 def components(csr: CSR) -> list[list[int]]:
-    """The node ids in groups that are joined; `csr` must be symmetric."""
+    """The node ids of each connected component; `csr` must be symmetric."""
     indptr, indices = (a.tolist() for a in csr)
     owner = [-1] * (len(indptr) - 1)
     groups: list[list[int]] = []
@@ -131,7 +131,7 @@ def components(csr: CSR) -> list[list[int]]:
 
 
 def owners(groups: list[list[int]]) -> Ints:
-    """For each node id the number of the group it is in."""
+    """For each node id, the number of its group."""
     owner = np.zeros(sum(map(len, groups)), dtype=np.int64)
     for number, group in enumerate(groups):
         owner[group] = number

@@ -22,7 +22,7 @@ Cards: TypeAlias = Mapping[str, int] | int | None
 
 @dataclass(frozen=True, slots=True)
 class EliminationOrder:
-    r"""What eliminating `order` does to a graph.
+    r"""The result of eliminating the nodes of a graph in `order`.
 
     $$\mathbf C_i = \{X_i\} \cup \mathrm{Nb}_i, \qquad
       \text{width} = \max_i |\mathbf C_i| - 1, \qquad
@@ -33,8 +33,8 @@ class EliminationOrder:
         cliques: for each name its elimination clique: the name itself, then the others in node order.
         sizes: the number of table entries of each elimination clique.
         fill_edges: the pairs that elimination joined, sorted by node order.
-        parents: for each position the position that receives its message, or -1 where nobody does.
-        absorbed: for each position that of a maximal clique that contains its clique: itself where it is maximal.
+        parents: for each position the position that receives its message, or -1 if none does.
+        absorbed: for each position, that of a maximal clique that contains its clique: itself if it is maximal.
 
     Reference: Koller & Friedman, sections 9.4.2 and 9.4.3.
 
@@ -82,10 +82,10 @@ class EliminationOrder:
         $$\sum_i k_i \prod_{X \in \mathbf C_i} |\mathrm{Val}(X)|$$
 
         where $k_i$ is the number of factors multiplied in step i: messages that arrive, and factors of `scopes`
-        first met there. The eliminated variable counts in the product.
+        that are first used there. The eliminated variable counts in the product.
 
         Args:
-            scopes: the scopes of the factors; without them every step is given one factor of its own.
+            scopes: the scopes of the factors; without them every step has one factor of its own.
 
         Reference: Koller & Friedman, section 9.4.2.
 
@@ -123,7 +123,7 @@ class EliminationOrder:
 def eliminate_graph(
     graph: UndirectedGraph, order: Iterable[Node], cards: Cards = None, *, keep: Nodes = ()
 ) -> EliminationOrder:
-    """What eliminating `order` from `graph` does: cliques, messages, fill edges, width and table sizes.
+    """The result of eliminating `order` from `graph`: cliques, messages, fill edges, width and table sizes.
 
     Args:
         graph: an undirected graph, such as a moral graph.
@@ -165,7 +165,7 @@ def fill_in(graph: UndirectedGraph, order: Iterable[Node]) -> tuple[tuple[str, s
 
 
 def card_list(nodes: Sequence[str], cards: Cards) -> list[int]:
-    """The number of states of each node, checked: a positive integer for every name.
+    """The number of states of each node; raises unless every name has a positive integer.
 
     >>> card_list(["A", "B"], {"B": 3, "A": 2})
     [2, 3]
@@ -191,7 +191,7 @@ def _checked_order(graph: UndirectedGraph, order: Iterable[Node], kept: Sequence
     seen = set(kept)
     for i in ids:
         if i in seen:
-            both = "also in `keep`" if i in kept else "there twice"
+            both = "also in `keep`" if i in kept else "listed twice"
             raise ScopeError(f"Node {graph.nodes[i]!r} of the elimination order is {both}; eliminate each node once.")
         seen.add(i)
     if len(seen) < len(graph):
@@ -219,7 +219,7 @@ def _result(graph: UndirectedGraph, ids: list[int], kept: list[int], cards: list
 
 
 def _messages(ids: list[int], rows: list[set[int]], position: dict[int, int]) -> tuple[list[list[int]], list[int]]:
-    """Each message scope is the later neighbors with the messages that arrive; it goes to its first member."""
+    """Each message's scope, the union of later neighbors and arriving messages; and its receiver, the first member."""
     arriving: list[list[int]] = [[] for _ in ids]
     scopes: list[list[int]] = []
     parents: list[int] = []
@@ -246,7 +246,7 @@ def _fill(ids: list[int], scopes: list[list[int]], rows: list[set[int]]) -> list
 
 
 def _absorbed(scopes: list[list[int]], parents: list[int]) -> tuple[int, ...]:
-    """A clique is part of another exactly where it equals a message that arrives."""
+    """For each clique a maximal one that contains it: a clique is contained in another iff it equals a message."""
     keeper = list(range(len(scopes)))
     for i, parent in enumerate(parents):
         if parent >= 0 and keeper[parent] == parent and len(scopes[i]) == len(scopes[parent]) + 1:

@@ -66,7 +66,7 @@ def covered_edges(dag: DAG) -> tuple[tuple[str, str], ...]:
 
 
 def cpdag(dag: DAG) -> MixedGraph:
-    """The class PDAG: an edge is directed where all I-equivalent DAGs direct it alike, and undirected elsewhere.
+    """The class PDAG: an edge is directed if all I-equivalent DAGs direct it the same way, and undirected otherwise.
 
     Reference: Koller & Friedman, section 3.4.3 and algorithm 3.5.
 
@@ -78,16 +78,16 @@ def cpdag(dag: DAG) -> MixedGraph:
 
 
 def meek_rules(pdag: MixedGraph) -> MixedGraph:
-    r"""The PDAG with every undirected edge directed that Meek's four rules direct, until none applies.
+    r"""The PDAG after applying Meek's four rules for directing undirected edges until none applies.
 
-    An edge $X - Y$ becomes $X \to Y$ where
+    An edge $X - Y$ becomes $X \to Y$ if one of these holds:
 
     1. $Z \to X$, and $Z, Y$ are not adjacent;
     2. $X \to Z \to Y$;
     3. $X - Z \to Y$ and $X - W \to Y$, and $Z, W$ are not adjacent;
     4. $X - Z \to W \to Y$, and $X, W$ are adjacent but $Z, Y$ are not.
 
-    The first three suffice where the arrows are the immoralities; the fourth is for background knowledge.
+    The first three suffice if the arrows are the immoralities; the fourth is for background knowledge.
 
     Reference: Meek (1995); Koller & Friedman, section 3.4.3.
 
@@ -109,10 +109,10 @@ def meek_rules(pdag: MixedGraph) -> MixedGraph:
 
 
 def consistent_extension(pdag: MixedGraph) -> DAG:
-    r"""A DAG with the skeleton, the arrows and the immoralities of `pdag`, and no others; refused where there is none.
+    r"""A DAG with the skeleton, the arrows and the immoralities of `pdag`, and no others; raises if there is none.
 
-    A node without children whose neighbors are adjacent to all that is adjacent to it can be the last node: direct its
-    undirected edges into it, remove it, and go on.
+    A node without children, each of whose neighbors is adjacent to all its other adjacent nodes, can be the last node:
+    direct its undirected edges into it, remove it, and continue.
 
     Reference: Dor & Tarsi (1992).
 
@@ -178,7 +178,7 @@ def bayes_to_markov(dag: DAG) -> UndirectedGraph:
 def markov_to_bayes(graph: UndirectedGraph, order: Iterable[Node] | None = None) -> DAG:
     """A DAG that is a minimal I-map of an undirected graph; its skeleton is chordal.
 
-    The parents of a node are its neighbors when the nodes are eliminated backwards along `order`.
+    The parents of a node are its neighbors when the nodes are eliminated in the reverse of `order`.
 
     Args:
         graph: the undirected graph.
@@ -212,7 +212,7 @@ def _row_sets(csr: CSR) -> list[set[int]]:
 
 
 class _Edges:
-    """A mutable workbench: the parents, children and neighbors of each node id."""
+    """A mutable graph to work on: the parents, children and neighbors of each node id."""
 
     def __init__(self, graph: DAG | MixedGraph) -> None:
         self.parents = _row_sets(graph.parent_csr)
@@ -245,7 +245,7 @@ class _Edges:
         return any(self.are_adjacent(x, w) for z in far for w in self.children[z] & self.parents[y])
 
     def affected(self, x: int, y: int) -> list[tuple[int, int]]:
-        """The undirected edges that x -> y may direct: at x, at y, and (rule 4) at the children of y."""
+        """The undirected edges that x -> y may cause to be directed: at x, at y, and (rule 4) at the children of y."""
         touched = (x, y, *sorted(self.children[y]))
         return [(z, w) for z in touched for w in sorted(self.neighbors[z])]
 

@@ -1,4 +1,4 @@
-"""Immutable graphs over names: directed acyclic, undirected, and mixed; and what follows from their edges alone."""
+"""Immutable graphs over names: directed acyclic, undirected, and mixed; and functions of their edges alone."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class DAG(Graph):
 
     Args:
         nodes: names, or anything with a `.name`; nodes that only edges mention are appended in order.
-        edges: pairs `(parent, child)`. A cycle is refused and named.
+        edges: pairs `(parent, child)`. A cycle raises an error that names it.
 
     Reference: Koller & Friedman, section 2.2.
 
@@ -102,7 +102,7 @@ class DAG(Graph):
 
     @cached_property
     def topological_ids(self) -> Ints:
-        """Node ids, parents before children; among several, the first in node order comes first."""
+        """Node ids, parents before children; ties go to the first in node order."""
         if (self._directed[:, 0] < self._directed[:, 1]).all():
             return frozen(np.arange(len(self)))
         order = topological(self.parent_csr, self.child_csr)
@@ -113,11 +113,11 @@ class DAG(Graph):
 
     @cached_property
     def topological_order(self) -> tuple[str, ...]:
-        """The nodes, parents before children; among several, the first in node order comes first."""
+        """The nodes, parents before children; ties go to the first in node order."""
         return tuple(self.nodes[i] for i in self.topological_ids.tolist())
 
     def with_edge(self, source: Node, target: Node) -> Self:
-        """The DAG with `source -> target` added; raises where that closes a cycle.
+        """The DAG with `source -> target` added; raises if that closes a cycle.
 
         >>> DAG.parse("A -> B").with_edge("B", "C")
         DAG(A -> B; B -> C)
@@ -125,7 +125,7 @@ class DAG(Graph):
         return type(self)(self.nodes, (*self.directed, (source, target)))
 
     def reverse(self, source: Node, target: Node) -> Self:
-        """The DAG with the edge `source -> target` turned round.
+        """The DAG with the edge `source -> target` reversed.
 
         >>> DAG.parse("A -> B").reverse("A", "B")
         DAG(B -> A)
@@ -138,7 +138,7 @@ class UndirectedGraph(Graph):
 
     Args:
         nodes: names, or anything with a `.name`; nodes that only edges mention are appended in order.
-        edges: pairs of nodes, either way round.
+        edges: pairs of nodes, in either order.
 
     Reference: Koller & Friedman, section 2.2.
 
@@ -192,7 +192,7 @@ class MixedGraph(Graph):
     Args:
         nodes: names, or anything with a `.name`; nodes that only edges mention are appended in order.
         directed: pairs `(parent, child)`. Directed cycles are allowed; see `is_chain_graph`.
-        undirected: pairs of nodes, either way round.
+        undirected: pairs of nodes, in either order.
 
     Reference: Koller & Friedman, sections 2.2 and 4.6.2.
 
@@ -287,7 +287,7 @@ class MixedGraph(Graph):
         return [groups[i] for i in order] if len(order) == len(groups) else None
 
     def with_edge(self, source: Node, target: Node, *, directed: bool = True) -> Self:
-        """The graph with `source -> target` added, or `source - target` where `directed` is false.
+        """The graph with `source -> target` added, or `source - target` if `directed` is false.
 
         >>> MixedGraph.parse("A -> B").with_edge("B", "C", directed=False)
         MixedGraph(A -> B; B - C)
@@ -297,7 +297,7 @@ class MixedGraph(Graph):
         return type(self)(self.nodes, (*self.directed, *extra[0]), (*self.undirected, *extra[1]))
 
     def reverse(self, source: Node, target: Node) -> Self:
-        """The graph with the directed edge `source -> target` turned round.
+        """The graph with the directed edge `source -> target` reversed.
 
         >>> MixedGraph.parse("A -> B").reverse("A", "B")
         MixedGraph(B -> A)
@@ -306,7 +306,7 @@ class MixedGraph(Graph):
 
 
 def ancestors(graph: DAG | MixedGraph, nodes: Nodes, *, inclusive: bool = False) -> tuple[str, ...]:
-    """The nodes with a directed path to one of `nodes`, in node order; `nodes` themselves only where `inclusive`.
+    """The nodes with a directed path to one of `nodes`, in node order; `nodes` themselves only if `inclusive`.
 
     Reference: Koller & Friedman, section 2.2.
 
@@ -317,7 +317,7 @@ def ancestors(graph: DAG | MixedGraph, nodes: Nodes, *, inclusive: bool = False)
 
 
 def descendants(graph: DAG | MixedGraph, nodes: Nodes, *, inclusive: bool = False) -> tuple[str, ...]:
-    """The nodes that a directed path from `nodes` reaches, in node order; `nodes` themselves only where `inclusive`.
+    """The nodes that a directed path from `nodes` reaches, in node order; `nodes` themselves only if `inclusive`.
 
     Reference: Koller & Friedman, section 2.2.
 
@@ -328,7 +328,7 @@ def descendants(graph: DAG | MixedGraph, nodes: Nodes, *, inclusive: bool = Fals
 
 
 def anterior(graph: Graph, nodes: Nodes) -> tuple[str, ...]:
-    """The smallest ancestral set with `nodes`: whatever reaches them along edges never against an arrow.
+    """The smallest ancestral set that contains `nodes`: all nodes with a path to them that goes against no arrow.
 
     Reference: Koller & Friedman, section 4.6.2; Lauritzen (1996), section 2.1.1.
 
@@ -339,7 +339,7 @@ def anterior(graph: Graph, nodes: Nodes) -> tuple[str, ...]:
 
 
 def connected_components(graph: Graph) -> tuple[tuple[str, ...], ...]:
-    """The nodes in groups joined by paths, whatever the edges' directions; groups and members in node order.
+    """The nodes of each connected component, ignoring directions; components and members in node order.
 
     >>> connected_components(DAG.parse("A -> B; C"))
     (('A', 'B'), ('C',))
@@ -348,7 +348,7 @@ def connected_components(graph: Graph) -> tuple[tuple[str, ...], ...]:
 
 
 def chain_components(graph: MixedGraph) -> tuple[tuple[str, ...], ...]:
-    """The groups joined by undirected edges, parents' groups first.
+    """The chain components: groups of nodes joined by undirected edges, parents' groups first.
 
     Reference: Koller & Friedman, section 4.6.2.
 

@@ -53,7 +53,7 @@ def independences(graph: Graph, *, max_given: int | None = None) -> tuple[Indepe
         graph: a DAG (d-separation), an undirected graph, or a chain graph.
         max_given: the largest $|\mathbf Z|$ to list; by default every size.
 
-    Cost: one walk per node and set, so for small graphs only. Reference: Koller & Friedman, section 3.3.1.
+    Cost: one traversal per node and set, so for small graphs only. Reference: Koller & Friedman, section 3.3.1.
 
     >>> print(*independences(DAG.parse("A -> B -> C")))
     (A ⊥ C | B)
@@ -68,8 +68,8 @@ def minimal_imap(order: Iterable[Node], independent: Oracle) -> DAG:
     $$\mathrm{Pa}_{X_i} = \text{a minimal } \mathbf U \subseteq \{X_1, \dots, X_{i-1}\}
       \text{ with } (X_i \perp \{X_1, \dots, X_{i-1}\} - \mathbf U \mid \mathbf U)$$
 
-    A predecessor is dropped when it is independent of $X_i$ given those still kept: by contraction all that were
-    dropped are then independent of it together, and by weak union what survives is minimal.
+    A predecessor is dropped when it is independent of $X_i$ given those still kept: by contraction all dropped ones
+    are then jointly independent of it, and by weak union the remaining set is minimal.
 
     Cost: $n (n - 1) / 2$ calls of the oracle. Reference: Koller & Friedman, algorithm 3.2.
 
@@ -169,7 +169,7 @@ def _separates(graph: Graph, x: str, y: str, given: tuple[str, ...]) -> bool:
 
 
 def _statements(nodes: Sequence[str], max_given: int | None) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Every pair and set of nodes, small sets first; refused before it starts where there are too many."""
+    """Every pair and set of nodes, small sets first; raises before the first if there are too many."""
     others = max(len(nodes) - 2, 0)
     largest = others if max_given is None else min(max_given, others)
     count = math.comb(len(nodes), 2) * sum(math.comb(others, k) for k in range(largest + 1))

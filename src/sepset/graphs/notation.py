@@ -14,7 +14,7 @@ _ESCAPE = re.compile(r"\\(.)")
 
 
 class Token(NamedTuple):
-    """One token: its kind (`name`, `edge`, `end`), its text, and the place where it begins."""
+    """One token: its kind (`name`, `edge`, `end`), its text, and where it begins."""
 
     kind: str
     text: str
@@ -22,13 +22,13 @@ class Token(NamedTuple):
     column: int
 
     def error(self, expected: str) -> FileFormatError:
-        """The error that says what stands here and what was expected."""
+        """The error that says what was found here and what was expected."""
         found = "the end" if self.text == "" and self.kind == "end" else repr(self.text)
         return FileFormatError(f"found {found}, expected {expected}.", line=self.line, column=self.column)
 
 
 class Statements(NamedTuple):
-    """What a text says: its nodes in order of appearance, its directed and its undirected edges."""
+    """The contents of a text: its nodes in order of appearance, its directed and its undirected edges."""
 
     nodes: tuple[str, ...]
     directed: tuple[tuple[str, str], ...]
@@ -36,7 +36,7 @@ class Statements(NamedTuple):
 
 
 def parse_statements(text: str, edges: tuple[str, ...] = ("->", "<-", "-")) -> Statements:
-    """The nodes and edges that `text` states; statements end at `;` or at a line's end.
+    """The nodes and edges that `text` states; statements end at `;` or at the end of a line.
 
     >>> parse_statements("A -> B <- C; C - D").directed
     (('A', 'B'), ('C', 'B'))
@@ -92,7 +92,7 @@ def _unreadable(line: str, position: int, number: int) -> FileFormatError:
 
 
 def quoted(name: str) -> str:
-    """The name as the notation writes it: bare where it can be, else in double quotes.
+    """The name as the notation writes it: bare if possible, else in double quotes.
 
     >>> quoted("grade"), quoted("my node")
     ('grade', '"my node"')

@@ -39,7 +39,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Names(Sequence[str]):
-    """Names at chosen positions, looked up when somebody reads them: a million variables cost nothing before that.
+    """Names at chosen positions, looked up only on access, so that a million variables cost nothing before that.
 
     >>> Names("abc".__getitem__, np.array([2, 0]))[:]
     ('c', 'a')
@@ -63,16 +63,16 @@ class Names(Sequence[str]):
 
 @dataclass(frozen=True, slots=True)
 class OrderingTask:
-    """What an ordering method is given: a graph as compressed rows, states, and the group of each node.
+    """The input of an ordering method: a graph as compressed rows, numbers of states, and the group of each node.
 
     Attributes:
         nodes: the names.
         indptr: where each node's neighbors begin in `indices`.
         indices: the neighbors.
         cards: the number of states of each node.
-        group: nodes of a smaller group are eliminated before those of a larger.
-        limit: log2 of the most entries that all tables may have together; a method that finds no order within a
-            thousand times that raises `TooLarge`.
+        group: nodes of a smaller group are eliminated before those of a larger one.
+        limit: log2 of the largest number of entries that all tables may have together; a method that finds no order
+            within a thousand times that raises `TooLarge`.
     """
 
     nodes: Sequence[str]
@@ -92,7 +92,7 @@ class OrderingTask:
 
 
 class OrderingMethod(Protocol):
-    """Anything that can arrange the nodes of a task."""
+    """A method that arranges the nodes of a task in an elimination order."""
 
     def arrange(self, task: OrderingTask) -> Sequence[int] | Ints:
         """The node numbers, first eliminated first; groups in ascending order."""
@@ -115,7 +115,7 @@ class MinFill:
 
 @dataclass(frozen=True, slots=True)
 class WeightedMinFill:
-    r"""Eliminates the node whose fill edges weigh least, $\sum_{A - B} |\mathrm{Val}(A)|\,|\mathrm{Val}(B)|$.
+    r"""Eliminates the node with the smallest weight of fill edges, $\sum_{A - B} |\mathrm{Val}(A)|\,|\mathrm{Val}(B)|$.
 
     Reference: Koller & Friedman, section 9.4.3.2.
 
@@ -163,7 +163,7 @@ class MinNeighbors:
 
 @dataclass(frozen=True, slots=True)
 class MaxCardinality:
-    """Numbers next the node with most numbered neighbors, and eliminates in reverse: perfect on chordal graphs.
+    """Numbers next the node with the most numbered neighbors, and eliminates in reverse: perfect on chordal graphs.
 
     Reference: Koller & Friedman, section 9.4.3.1.
 
@@ -184,7 +184,7 @@ class MaxCardinality:
 
 @dataclass(frozen=True, slots=True, init=False)
 class GivenOrder:
-    """The order given, every node once.
+    """An order given by the user, with every node once.
 
     >>> elimination_order(UndirectedGraph.parse("A - B"), method=GivenOrder(["B", "A"])).order
     ('B', 'A')
@@ -216,16 +216,16 @@ class Portfolio:
     r"""The best of many greedy orders, by the total size of the maximal cliques' tables.
 
     Simplicial nodes go first: some clique of every triangulation contains each of them with its neighbors, so this is
-    safe (among variables of two states or more). The rest is ordered again and again by fill, weighted fill, message
-    size and blends of them, with noise on the costs; and the best so far is varied. A run stops as soon as its tables
-    pass the best. The result depends on the seed alone, unless `seconds` sets the budget. Where the first orders (one
-    on a large graph, or on a part of it) are a thousand times beyond the task's limit, the search ends there.
+    safe (among variables of two states or more). The rest is ordered repeatedly by fill, weighted fill, message size
+    and blends of them, with noise added to the costs; and the best order so far is varied. A run stops as soon as its
+    tables exceed the best. The result depends only on the seed, unless `seconds` sets the budget. If the first orders
+    (one on a large graph, or on a part of it) are a thousand times beyond the task's limit, the search ends there.
 
     Args:
         restarts: the number of orders tried; by default, without `seconds`, as many as take no longer than a pass over
-            the best tables so far, by an estimate from the work done, and at most 128.
+            the best tables so far, estimated from the work done, and at most 128.
         seconds: no further order is tried after this time.
-        seed: of the noise.
+        seed: the seed of the noise.
 
     Reference: Koller & Friedman, section 9.4.3.2.
 
@@ -276,7 +276,7 @@ class Portfolio:
         return (self.restarts is None or step < self.restarts) and (end is None or time.monotonic() < end)
 
 
-# Each row: edges weighted by states or not; factors of the log fill, of the log message size, of the node's log states.
+# Each row: whether edges are weighted by states; coefficients of log fill, log message size and log number of states.
 _BLENDS = (
     (True, 1.0, 0.0, 0.0),
     (False, 1.0, 0.0, 0.0),
@@ -286,31 +286,31 @@ _BLENDS = (
     (False, 0.0, 1.0, 1.0),
 )
 _RESTARTS, _WORK = 128, 4_000_000
-# How far beyond the limit (in powers of two) one order must be to give up on all; from how many nodes on a part of the
-# graph is asked first, and how many nodes that part has.
+# How far beyond the limit (log2) one order must be for the search to give up; the number of nodes from which a part of
+# the graph is tried first, and the number of nodes of that part.
 _SLACK, _LARGE, _PART = 10.0, 2**16, 2**14
-# Nanoseconds, by measurement: a place read, the start of a try, and a table entry in a pass up and down the tree.
+# Measured nanoseconds: one array read, the start of a try, and one table entry in a pass up and down the tree.
 _READ_COST, _TRY_COST, _ENTRY_COST = 14.0, 14_000.0, 4.0
 _NOISES = (0.0, 0.3, 0.1, 0.6)
-# Of four tries three vary the best order's costs, at all or some of the nodes; the fourth is fresh.
+# Three of every four tries vary the best order's costs, at all or some of the nodes; the fourth starts from scratch.
 _SPREADS = (1.0, 0.3, 0.1)
 
 
 DEFAULT_ORDER = Portfolio()
-"""What orders where nobody says how."""
-# Up to this many nodes one order is tried first, simplicial nodes and all.
+"""The ordering method used by default."""
+# Up to this many nodes one order is tried first, including simplicial nodes.
 _SMALL = 100
 _FILL = np.array([1.0, 0.0])
 _NEVER = np.zeros(1, np.uint8)
 
 
 def _spent(work: int, step: int) -> float:
-    """Nanoseconds that a search took so far."""
+    """The estimated nanoseconds that a search has taken so far."""
     return _READ_COST * work + _TRY_COST * step
 
 
 def _worth(total: float) -> float:
-    """Nanoseconds of a pass over tables of 2 to this many entries."""
+    """The estimated nanoseconds of a pass over tables whose entries number 2 to the power `total`."""
     return float(_ENTRY_COST * 2.0 ** min(total, 64.0))
 
 
@@ -331,11 +331,11 @@ class _Search:
         self.bias = np.zeros(len(task))
 
     def is_worth_more(self, step: int) -> bool:
-        """Whether the search so far took less time than a pass over the best tables will."""
+        """Whether the search so far took less time than a pass over the best tables will take."""
         return _spent(self.work, step) < _worth(self.total)
 
     def is_hopeless(self, step: int) -> bool:
-        """Whether no order came near the limit, and each blend was tried, or more than a try on a small graph took."""
+        """Whether no order came near the limit although each blend was tried, or much work was done."""
         return not len(self.order) and (step >= len(_BLENDS) or self.work > _WORK // 8)
 
     def try_one(self, step: int) -> None:
@@ -374,7 +374,7 @@ def elimination_order(
         graph: an undirected graph, such as a moral graph.
         cards: the number of states by name, or one number for all; two each by default.
         method: the heuristic; `Portfolio()` by default.
-        last: nodes eliminated after all others, as the query or the maximized variables of marginal MAP.
+        last: nodes eliminated after all others, such as the query or the maximized variables of marginal MAP.
         groups: nodes eliminated group by group, those in no group first and `last` at the end.
 
     Reference: Koller & Friedman, section 9.4.3; for constrained orders sections 13.2.3 and 14.3.4.3.
@@ -384,7 +384,7 @@ def elimination_order(
     """
     found = card_list(graph.nodes, cards)
     group = _groups(graph, [*groups, last])
-    # Kernels get writable arrays, so that each is compiled once.
+    # Kernels are given writable arrays, so that each is compiled only once.
     indptr, indices = graph.neighbor_csr
     weights = np.array([min(card, 2**1000) for card in found], dtype=np.float64)
     ids = (method or DEFAULT_ORDER).arrange(OrderingTask(graph.nodes, indptr.copy(), indices.copy(), weights, group))
@@ -417,7 +417,7 @@ def _run(
 
 
 def _simplicial(task: OrderingTask) -> Ints:
-    """Nodes that can be eliminated first without a fill edge, one after the other, as far as that goes."""
+    """The nodes that can be eliminated first, one after the other, without adding a fill edge."""
     n = len(task)
     blank = np.zeros(n)
     return _run(task, np.ones(n), task.logs, _FILL, blank, blank, -np.inf)[0]
@@ -444,7 +444,7 @@ def _hopeless(task: OrderingTask, tried: int = 1) -> TooLarge:
 
 
 def _without(task: OrderingTask, gone: Ints) -> tuple[OrderingTask, Ints]:
-    """The task on the graph without these node numbers, and the numbers that are left."""
+    """The task on the graph without these node numbers, and the remaining numbers."""
     from sepset.kernels.graphs.ordering import without_nodes
 
     kept, indptr, indices = without_nodes(task.indptr, task.indices, gone)
@@ -454,7 +454,7 @@ def _without(task: OrderingTask, gone: Ints) -> tuple[OrderingTask, Ints]:
 
 
 def _refuse_part(task: OrderingTask) -> None:
-    """Refuse a large graph on the word of a part of it: an order of the whole is one of each part, and no smaller."""
+    """Raise if a part of a large graph is already too large: an order of the whole is no smaller on the part."""
     part = _ball(task)
     _greedy(part, part.cards, part.logs, (1.0, 0.0))
 
@@ -473,7 +473,7 @@ def _ball(task: OrderingTask) -> OrderingTask:
 
 
 def _cardinality_search(rows: tuple[list[int], list[int]], members: list[int], seen: list[int]) -> list[int]:
-    """The members, next always one with most numbered neighbors; `seen` counts these and is kept current."""
+    """The members, always next one with the most numbered neighbors; `seen` counts these and is updated."""
     indptr, indices = rows
     waiting = set(members)
     heap = [(-seen[v], v) for v in members]

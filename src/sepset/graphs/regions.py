@@ -16,10 +16,10 @@ Scope = tuple[str, ...]
 
 
 def bethe_graph(scopes: Iterable[Nodes], variables: Iterable[Node] | None = None) -> ClusterGraph:
-    """The Bethe cluster graph: a cluster for each scope, then one for each variable, joined where the scope holds it.
+    """The Bethe cluster graph: a cluster per scope, then one per variable, linked to the scopes that contain it.
 
     Args:
-        scopes: the factors' scopes, one cluster each, also where two are equal.
+        scopes: the factors' scopes, one cluster each, even if two are equal.
         variables: every name, in the order of their clusters; by default those of the scopes, as they appear.
 
     Reference: Koller & Friedman, section 11.3.5.2.
@@ -40,11 +40,11 @@ def bethe_graph(scopes: Iterable[Nodes], variables: Iterable[Node] | None = None
 
 
 def join_graph(scopes: Iterable[Nodes], order: Iterable[Node], *, bound: int) -> ClusterGraph:
-    """A cluster graph with running intersection whose clusters hold at most `bound` names.
+    """A cluster graph with running intersection whose clusters contain at most `bound` names.
 
     The scopes go through the buckets of an elimination order; a bucket is split into mini-buckets of at most `bound`
-    names, which are linked by their variable, and each sends what is left to a later bucket. With a bound above the
-    width of the order nothing is split and the graph is a tree.
+    names, which are linked by their variable, and each sends its remaining scope to a later bucket. With a bound above
+    the width of the order nothing is split and the graph is a tree.
 
     Args:
         scopes: the factors' scopes.
@@ -63,7 +63,7 @@ def join_graph(scopes: Iterable[Nodes], order: Iterable[Node], *, bound: int) ->
     widest = max(large, key=len, default=())
     if bound < max(1, len(widest)):
         raise ModelError(
-            f"A bound of {bound} cannot hold the scope {listing(widest)}; use at least {max(1, len(widest))}."
+            f"A bound of {bound} is too small for the scope {listing(widest)}; use at least {max(1, len(widest))}."
         )
     return _mini_buckets(large, names, position, bound)
 
@@ -93,7 +93,7 @@ def _mini_buckets(scopes: list[Scope], names: list[str], position: dict[str, int
 
 
 def _packed(items: list[tuple[Scope, int]], bound: int) -> list[tuple[set[str], list[tuple[Scope, int]]]]:
-    """Mini-buckets, each its names and the messages it receives: widest scope first, into the first that has room."""
+    """Mini-buckets, each with its names and the messages it receives: widest scope first, first fit."""
     packed: list[tuple[set[str], list[tuple[Scope, int]]]] = []
     for scope, sender in sorted(items, key=lambda item: -len(item[0])):
         roomy = (i for i, (union, _) in enumerate(packed) if len(union.union(scope)) <= bound)
@@ -113,7 +113,7 @@ class RegionGraph:
 
     Attributes:
         regions: the scopes, larger before smaller.
-        edges: pairs (parent, child) of region numbers: the child is part of the parent, with no region between.
+        edges: pairs (parent, child) of region numbers: the child is a subset of the parent, with no region in between.
         counting: $\kappa_r$; an approximate entropy is $\sum_r \kappa_r H_r$.
 
     Reference: Koller & Friedman, section 11.3.7.
@@ -151,8 +151,8 @@ def region_graph(scopes: Iterable[Nodes], variables: Iterable[Node] | None = Non
     $$\kappa_r = 1 - \sum_{s \supset r} \kappa_s$$
 
     Args:
-        scopes: the factors' scopes, or larger clusters (cycles of a grid, say); those inside another are dropped.
-        variables: every name; one in no scope becomes a region of its own.
+        scopes: the factors' scopes, or larger clusters (such as cycles of a grid); those inside another are dropped.
+        variables: every name; one that is in no scope becomes a region of its own.
 
     Cost: quadratic in the number of regions, which can be exponential for scopes that overlap in many ways.
     Reference: Koller & Friedman, section 11.3.7; Yedidia, Freeman & Weiss (2005).
@@ -188,15 +188,15 @@ def _closed_under_intersection(sets: list[frozenset[str]]) -> list[frozenset[str
 
 
 def _names(scopes: list[Scope], variables: Iterable[Node] | None) -> Scope:
-    """The variables, checked against the scopes, or those of the scopes in order of appearance."""
+    """The variables, checked against the scopes; by default those of the scopes, in order of appearance."""
     appearing = dict.fromkeys(name for scope in scopes for name in scope)
     if variables is None:
         return tuple(appearing)
     names = scope_of(list(variables))
     if len(set(names)) != len(names):
-        raise ScopeError(f"The variables {listing(names)} name one twice.")
+        raise ScopeError(f"The variables {listing(names)} contain a duplicate; name each once.")
     known = set(names)
     for name in appearing:
         if name not in known:
-            raise ScopeError(f"A scope holds {name!r}, which is not among the variables.{nearest(name, names)}")
+            raise ScopeError(f"A scope contains {name!r}, which is not among the variables.{nearest(name, names)}")
     return names

@@ -1,6 +1,6 @@
-"""What a graph says about independence: d-separation, separation, chain and context-specific separation.
+"""The independences that a graph states: d-separation, separation, chain and context-specific separation.
 
-Every question about a DAG is one walk of the Bayes ball, linear in the size of the graph.
+Every question about a DAG is one run of the Bayes-ball algorithm, linear in the size of the graph.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ Irrelevant: TypeAlias = Mapping[str, Iterable[Node]] | Callable[[str, Context], 
 
 @dataclass(frozen=True, slots=True)
 class Trail(Sequence[str]):
-    """An active trail: its nodes in order, and what makes it active. Prints with its arrows.
+    """An active trail: its nodes in order, and what makes it active. It prints with its arrows.
 
     Args:
         nodes: the nodes from one end to the other.
-        arrows: between each two nodes, `->` or `<-`.
+        arrows: `->` or `<-` between each two consecutive nodes.
         opened: each collider of the trail with the observed node, itself or a descendant, that activates it.
     """
 
@@ -84,7 +84,7 @@ class Trail(Sequence[str]):
 
 @dataclass(frozen=True, slots=True)
 class Requisite:
-    """What a query needs: the nodes whose CPDs it needs, and the observed nodes whose values it needs."""
+    """The nodes that a query needs: those whose CPDs it needs, and the observed ones whose values it needs."""
 
     probabilities: tuple[str, ...]
     observations: tuple[str, ...]
@@ -121,7 +121,7 @@ def reachable(dag: DAG, xs: Nodes, given: Nodes = ()) -> tuple[str, ...]:
 
 
 def active_trail(dag: DAG, x: Nodes, y: Nodes, given: Nodes = ()) -> Trail | None:
-    """A shortest active trail from `x` to `y`, or None where `given` d-separates them.
+    """A shortest active trail from `x` to `y`, or None if `given` d-separates them.
 
     Reference: Koller & Friedman, section 3.3.1.
 
@@ -220,7 +220,7 @@ def markov_blanket(graph: Graph, node: Node) -> tuple[str, ...]:
 
 
 def barren_nodes(dag: DAG, targets: Nodes, observed: Nodes = ()) -> tuple[str, ...]:
-    """The nodes that are no ancestor of a target or an observed node: their CPDs sum to one and drop out.
+    """The nodes that are not targets or observed, nor ancestors of such nodes: their CPDs sum to one and drop out.
 
     Reference: Shachter (1986), barren nodes.
 
@@ -247,7 +247,7 @@ def requisite_nodes(dag: DAG, targets: Nodes, observed: Nodes = ()) -> Requisite
 
 
 class _Ball(NamedTuple):
-    """Where the Bayes ball has been: states as `kernels.reachability` numbers them."""
+    """The states that the Bayes ball visited, as `kernels.graphs.reachability` numbers them."""
 
     before: Ints
     observed: Bytes
@@ -306,7 +306,7 @@ def _spurious_edges(dag: DAG, context: Context, irrelevant: Irrelevant) -> Itera
 
 
 def _disjoint(graph: Graph, *groups: Nodes) -> list[list[int]]:
-    """The ids of each group; a node in two groups is refused."""
+    """The ids of each group; raises if a node is in two groups."""
     parts = [graph.ids(group) for group in groups]
     for first, second in itertools.combinations(parts, 2):
         both = set(first) & set(second)

@@ -1,4 +1,4 @@
-"""Symbolic elimination: what an order does to a graph, in integers; names come only when somebody looks."""
+"""Symbolic elimination: the result of an elimination order, in integers; names are looked up only on access."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXACT = 2.0**50
 
 @dataclass(frozen=True, eq=False)
 class SymbolicElimination:
-    """What eliminating `order` does to a graph; variables after the order is known go by rank, their place in it.
+    """The result of eliminating a graph in `order`; variables are then identified by rank, their position in it.
 
     Attributes:
         nodes: the names.
@@ -33,7 +33,7 @@ class SymbolicElimination:
         order: node numbers, first eliminated first.
         start, scopes: the scope of each message, as ranks, ascending, in compressed rows.
         parents: the rank that receives each message, or -1.
-        absorbed: for each rank that of a maximal clique that contains its clique.
+        absorbed: for each rank, that of a maximal clique that contains its clique.
         rounded: the number of table entries of each clique; exact below 2**53.
         ranked_cards: the number of states by rank.
         rounded_total: the entries of all maximal cliques together; exact below 2**50.
@@ -96,7 +96,7 @@ class SymbolicElimination:
 
     @lazy
     def named(self) -> EliminationOrder:
-        """The same with names: cliques, fill edges, and all else that a reader may want."""
+        """The same with names: cliques, fill edges, width and sizes."""
         start, neighbors = self.rows
         sources = np.repeat(np.arange(len(self.nodes)), np.diff(start))
         once = sources < neighbors
@@ -106,7 +106,7 @@ class SymbolicElimination:
 
 
 def _floats(cards: Sequence[int] | Ints) -> Floats:
-    """Numbers of states as floats, those beyond their range cut off."""
+    """Numbers of states as floats, clipped to the largest float."""
     try:
         return np.array(cards, dtype=np.float64)
     except OverflowError:
@@ -125,8 +125,8 @@ def symbolic_elimination(
 
     Args:
         rows: neighbors as compressed rows, ascending.
-        group: nodes of a smaller group are eliminated before those of a larger.
-        limit: log2 of the most entries that all tables may have together.
+        group: nodes of a smaller group are eliminated before those of a larger one.
+        limit: log2 of the largest number of entries that all tables may have together.
 
     >>> from sepset.graphs.ordering import MinFill
     >>> rows = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1])

@@ -1,6 +1,6 @@
 """Treewidth: exact for small graphs, bounds for large ones.
 
-The treewidth is the least induced width of an elimination order; finding it is NP-hard.
+The treewidth is the smallest induced width of an elimination order; finding it is NP-hard.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ _LARGEST = 24
 
 
 def treewidth(graph: UndirectedGraph) -> int:
-    r"""The treewidth, exactly.
+    r"""The exact treewidth.
 
     $$\min_\prec \max_i |\mathbf C_i^\prec| - 1$$
 
-    Nodes whose elimination cannot hurt go first: those with neighbors that form a clique (islets and twigs among them),
-    and those of degree at most a lower bound whose neighbors are a clique but for one (series among them). What is left
-    is searched over sets of eliminated nodes, at most 24 in one connected part; more is refused with the bounds.
+    Nodes that are safe to eliminate go first: those whose neighbors form a clique (including islets and twigs), and
+    those of degree at most a lower bound whose neighbors form a clique except for one (including series). The remaining
+    graph is searched over sets of eliminated nodes; more than 24 in one connected component raise an error that gives
+    the bounds.
 
     Cost: exponential in the nodes left; seconds at 24.
     Reference: Koller & Friedman, section 9.4.3.1; Bodlaender, Koster & van den Eijkhof (2005) for the reductions.
@@ -49,8 +50,8 @@ def treewidth(graph: UndirectedGraph) -> int:
 def treewidth_bounds(graph: UndirectedGraph) -> tuple[int, int]:
     """A lower and an upper bound of the treewidth.
 
-    The lower bound contracts a node of least degree into its neighbor of least degree, again and again, and keeps the
-    largest degree met: minors never have a larger treewidth. The upper bound is the width of the best order found.
+    The lower bound repeatedly contracts a node of smallest degree into its neighbor of smallest degree, and keeps the
+    largest such degree: minors never have a larger treewidth. The upper bound is the width of the best order found.
 
     Reference: Gogate & Dechter (2004), minor-min-width; Bodlaender & Koster (2011).
 
@@ -105,7 +106,7 @@ def _reduced(rows: dict[int, set[int]], lower: int) -> tuple[int, dict[int, set[
 
 
 def _special(rows: dict[int, set[int]], members: set[int]) -> int | None:
-    """-1 where the members form a clique, the one that is in the way where there is one, otherwise None."""
+    """-1 if the members form a clique; the member without which they would form one, if there is one; else None."""
     missing = {u: members - rows[u] - {u} for u in sorted(members)}
     lacking = [u for u in missing if missing[u]]
     if not lacking:

@@ -1,4 +1,4 @@
-"""Triangulation and chordal graphs; and, from one place, the elimination orders that they rest on."""
+"""Triangulation and chordal graphs; also exports the elimination orders they depend on."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def is_chordal(graph: UndirectedGraph) -> bool:
 
 
 def perfect_elimination_order(graph: UndirectedGraph) -> tuple[str, ...]:
-    """An elimination order without fill edges; a graph that is not chordal has none and is refused.
+    """An elimination order without fill edges; raises unless the graph is chordal, for other graphs have none.
 
     Reference: Koller & Friedman, section 9.4.3.1.
 
@@ -83,9 +83,9 @@ def perfect_elimination_order(graph: UndirectedGraph) -> tuple[str, ...]:
 
 
 def maximal_cliques(graph: UndirectedGraph) -> tuple[tuple[str, ...], ...]:
-    """The maximal cliques of a chordal graph, each in node order, sorted; other graphs are refused.
+    """The maximal cliques of a chordal graph, each in node order, sorted; raises for other graphs.
 
-    Cost: linear in their total size: a chordal graph has at most as many as nodes.
+    Cost: linear in their total size; a chordal graph has at most as many cliques as nodes.
     Reference: Koller & Friedman, section 9.4.3.1.
 
     >>> maximal_cliques(UndirectedGraph.parse("A - B - C - A; C - D"))
@@ -97,7 +97,7 @@ def maximal_cliques(graph: UndirectedGraph) -> tuple[tuple[str, ...], ...]:
 
 
 def resolve(graph: UndirectedGraph, order: EliminationOrder | Iterable[Node] | None) -> EliminationOrder:
-    """The result of eliminating `order`, whichever way it was given.
+    """The result of eliminating `order`, given in any of its forms.
 
     >>> resolve(UndirectedGraph.parse("A - B"), "AB").width
     1

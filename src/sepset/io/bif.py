@@ -28,11 +28,11 @@ _MARKS = frozenset("{}()[];|")
 _KEYWORDS = frozenset({"network", "variable", "probability", "type", "discrete", "property", "table", "default"})
 
 FILL = 1 << 24
-"""How many numbers all the `default` entries of a file may stand for."""
+"""The largest number of values that all `default` entries of a file together may fill in."""
 
 
 def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> BayesNet:
-    """The network a BIF file states.
+    """The network in a BIF file.
 
     >>> text = b"network n { } variable a { type discrete [ 2 ] { yes, no }; } probability ( a ) { table 0.2, 0.8; }"
     >>> parse(text)["a"].states
@@ -43,7 +43,7 @@ def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> Bayes
 
 
 class _Reader:
-    """A recursive descent over the words of one file."""
+    """A recursive-descent parser over the words of one file."""
 
     def __init__(self, words: Words) -> None:
         self.words = words
@@ -136,7 +136,7 @@ class _Reader:
         self.tables.append(_Entries(self, child, tuple(parents), mark).record())
 
     def spend(self, size: int, mark: int) -> None:
-        """Refuse `default` entries that stand for more numbers than a file may hold."""
+        """Raise if the `default` entries together fill in more numbers than a file may."""
         self.fill -= size
         if self.fill < 0:
             raise self.words.error(f"the defaults of this file stand for more than {FILL:,} numbers", mark)
@@ -188,7 +188,7 @@ class _Entries:
         self.numbers += words.words[begin:end]
 
     def _code(self, first: int, close: int) -> int:
-        """The place of a row from the states of its parents."""
+        """The index of a row, from the states of its parents."""
         if close - first != len(self.parents):
             raise self.words.error(f"{self.child!r} has {len(self.parents)} parents; expected a state of each", first)
         code = 0
@@ -221,7 +221,7 @@ class _Entries:
             self.table = self._from_table(begin, end)
 
     def _from_table(self, begin: int, end: int) -> TableRecord:
-        """The numbers of a `table`: the child is the slowest axis, so turn it to be the last one."""
+        """The numbers of a `table`: the child is the slowest axis there and becomes the last."""
         size = self.width * math.prod(map(len, self.codes))
         if end - begin != size:
             raise self.words.error(f"the table of {self.child!r} has {end - begin} numbers; it needs {size}", end)
@@ -231,7 +231,7 @@ class _Entries:
         return TableRecord(self.child, self.parents, turned.reshape(-1), self.mark, marks)
 
     def _from_rows(self) -> TableRecord:
-        """The rows in their places; what is left takes the default."""
+        """The table from its rows; missing rows take the default."""
         size = math.prod(map(len, self.codes))
         given = self.words.weights(self.numbers, lambda i: self.begins[i // self.width] + i % self.width)
         filler = self._default_row(size)
@@ -245,7 +245,7 @@ class _Entries:
         return TableRecord(self.child, self.parents, values.reshape(-1), self.mark, marks.tolist())
 
     def _default_row(self, size: int) -> Floats | None:
-        """The row that stands for all others, once it is sure that the whole table may be held."""
+        """The row for contexts that are not listed, after checking the table's size; None without a default."""
         if self.default is None:
             if len(self.rows) < size:
                 raise self.words.error(self._missing(), self.mark)
@@ -268,7 +268,7 @@ class _Entries:
 
 
 def render(model: Model) -> bytes:
-    """The network as a BIF file; numbers are written so that they come back bit for bit."""
+    """The network as a BIF file; numbers are written so that they are read back exactly."""
     net = discrete_network(model, "BIF")
     lines = [f"network {_name(net.name, 'unknown')} {{", "}"]
     for variable in net.variables:
@@ -301,7 +301,7 @@ def _table_lines(table: TableView) -> list[str]:
 
 
 def _word(name: str) -> str:
-    """The name as it stands where it is a plain word, otherwise quoted.
+    """The name unchanged if it is a plain word, otherwise quoted.
 
     >>> _word("Asy/Patch"), _word("two words"), _word("table")
     ('Asy/Patch', '"two words"', '"table"')

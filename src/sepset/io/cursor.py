@@ -1,4 +1,4 @@
-"""JSON values with their path, so that every complaint has a line and a column."""
+"""JSON values with their path, so that every error has a line and a column."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NUMBERS = frozenset({int, float})
 
 
 class _Twice(ValueError):
-    """A key that an object has twice."""
+    """Raised for a key that an object has twice."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -33,11 +33,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 class JsonSource:
-    """A JSON text and its file; places are found again when an error needs them."""
+    """A JSON text and its file; positions are computed only for error messages."""
 
     __slots__ = ("file", "text")
 
@@ -137,7 +137,7 @@ class Cursor:
         return self.source.error(message, self.path)
 
     def made(self, make: Callable[[], T]) -> T:
-        """What `make` returns; an error of ours becomes one about this value."""
+        """The result of `make`; a `SepsetError` is raised again as an error about this value."""
         try:
             return make()
         except FileFormatError:
@@ -160,7 +160,7 @@ class Cursor:
         return Cursor(found[key], (*self.path, key), self.source)
 
     def keys(self, *allowed: str) -> None:
-        """Refuse keys that are not among the allowed ones."""
+        """Raise if the object has a key that is not allowed."""
         for key in self._is(dict, "an object"):
             if key not in allowed:
                 raise Cursor(None, (*self.path, key), self.source).error(f"unknown key.{nearest(key, allowed)}")
@@ -177,11 +177,11 @@ class Cursor:
         return [(key, self[key]) for key in self._is(dict, "an object")]
 
     def text(self) -> str:
-        """The value as a text."""
-        return str(self._is(str, "a text"))
+        """The value as a string."""
+        return str(self._is(str, "a string"))
 
     def whole(self, least: int = 0, most: int = (1 << 62)) -> int:
-        """The value as a whole number between two limits."""
+        """The value as an integer between two limits."""
         number = int(self._is(int, "a whole number"))
         if not least <= number <= most:
             raise self.error(f"expected a whole number of at least {least}, and not above {most}")
@@ -198,7 +198,7 @@ class Cursor:
             return self._array(rows)
         lengths = {len(row) if isinstance(row, list) else -1 for row in rows}
         if len(lengths) > 1:
-            raise self.error("expected rows of one length")
+            raise self.error("expected rows of equal length")
         return self._array(list(chain.from_iterable(rows))).reshape(len(rows), lengths.pop())
 
     def logs(self) -> Floats:
@@ -209,7 +209,7 @@ class Cursor:
         return finite
 
     def wholes(self, least: int = 0, most: int = (1 << 62)) -> Ints:
-        """The value, a list of whole numbers between two limits, as an array."""
+        """The value, a list of integers between two limits, as an array."""
         numbers = self._is(list, "a list of whole numbers")
         if not set(map(type, numbers)) <= {int} or (numbers and not least <= min(numbers) <= max(numbers) <= most):
             raise self.error(f"expected whole numbers of at least {least}, and not above {most}")

@@ -1,4 +1,4 @@
-"""What a text format can carry of a model: discrete variables with printed states, and tables."""
+"""The parts of a model that a text format can express: discrete variables with printed states, and tables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TableView:
     rows: Floats
 
     def contexts(self, word: Callable[[str], str] = str) -> Iterator[tuple[str, ...]]:
-        """The states of the parents, row by row, each printed by `word`."""
+        """The states of the parents for each row, each printed by `word`."""
         return itertools.product(*([word(state) for state in parent.states] for parent in self.parents))
 
 
@@ -47,15 +47,16 @@ class NetworkView:
 
 
 def bayes_net(model: Model, format: str) -> BayesNet:
-    """The model as a Bayesian network over discrete variables, or an error that says what the format cannot carry."""
+    """The model as a Bayesian network over discrete variables; raises if the format cannot express it."""
     if not isinstance(model, BayesNet):
         raise NotApplicable(
-            f"{format} holds Bayesian networks; found a {type(model).__name__}. Write it as .json, or .uai for factors."
+            f"{format} files store Bayesian networks; found a {type(model).__name__}. "
+            "Write it as .json, or .uai for factors."
         )
     for variable in model.variables:
         if not isinstance(variable, Discrete):
             raise NotApplicable(
-                f"{format} holds discrete variables; {variable.name} is continuous. Write the network as .json."
+                f"{format} files store discrete variables; {variable.name} is continuous. Write the network as .json."
             )
     return model
 
@@ -63,7 +64,7 @@ def bayes_net(model: Model, format: str) -> BayesNet:
 def table_of(cpd: CPD, format: str) -> TableCPD:
     """The CPD as a table; its size is checked first."""
     if not isinstance(cpd, DiscreteCPD):
-        raise NotApplicable(f"{format} holds tables; {cpd!r} does not turn into one.")
+        raise NotApplicable(f"{format} files store tables; {cpd!r} cannot be converted to one.")
     return cpd.to_table()
 
 
@@ -93,6 +94,7 @@ def _view(variable: Discrete | Vector, format: str) -> VariableView:
     states = tuple(map(str, variable.states)) if isinstance(variable, Discrete) else ()
     if len(set(states)) != len(states) or "" in states:
         raise NotApplicable(
-            f"{format} holds states as text; those of {variable!r} do not print apart. Write the network as .json."
+            f"{format} files store states as text; those of {variable!r} do not all print differently. "
+            "Write the network as .json."
         )
     return VariableView(variable.name, states)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PathLike: TypeAlias = str | os.PathLike[str]
 
 MAX_BYTES = 1 << 30
-"""How large a file may be, after decompression."""
+"""The largest size of a file after decompression, in bytes."""
 
 _CHUNK = 1 << 22
 _SMALL = 1 << 26
@@ -44,11 +44,11 @@ class Codec(Protocol):
         """The model in a file's bytes."""
 
     def render(self, model: Model) -> bytes:
-        """The bytes of a file."""
+        """The model as the bytes of a file."""
 
 
 def suffixes() -> tuple[str, ...]:
-    """The suffixes `read` and `write` know; each may be followed by `.gz`.
+    """The suffixes that `read` and `write` support; each may be followed by `.gz`.
 
     >>> ".bif" in suffixes()
     True
@@ -59,11 +59,11 @@ def suffixes() -> tuple[str, ...]:
 def read(path: PathLike, *, normalize: bool = True, max_bytes: int = MAX_BYTES) -> Model:
     """The model in a file: `.bif`, `.xmlbif`, `.uai`, `.net`, `.xdsl` or `.json`, each also with `.gz`.
 
-    Rows of a CPD that sum to one within 1e-6 are renormalised, which `model.notes` reports; rows that miss by more
-    raise. A malformed file raises one `FileFormatError` with file, line and column, and the word found there.
+    Rows of a CPD that sum to one within 1e-6 are renormalized, which `model.notes` reports; a larger deviation
+    raises. A malformed file raises one `FileFormatError` with file, line and column, and the word found there.
 
     Args:
-        path: where the file is.
+        path: the file.
         normalize: False keeps the rows as written.
         max_bytes: the largest size, after decompression, that is read.
 
@@ -83,7 +83,7 @@ def read(path: PathLike, *, normalize: bool = True, max_bytes: int = MAX_BYTES) 
 
 
 def parsed(codec: Codec, data: bytes, name: str, *, normalize: bool) -> Model:
-    """The model in these bytes; whatever a reader stumbles over is one error about the file."""
+    """The model in these bytes; any failure of the reader becomes one error about the file."""
     try:
         return codec.parse(data, name, normalize=normalize)
     except FileFormatError:
@@ -98,8 +98,8 @@ def write(model: Model, path: PathLike) -> None:
     """Write a model to a file in the format of its suffix; the file appears whole or not at all.
 
     Args:
-        model: what to write; a format that cannot carry it says so before anything is written.
-        path: where to; an existing file is replaced.
+        model: the model to write; a format that cannot express it raises before anything is written.
+        path: the file to write; an existing one is replaced.
     """
     name = os.fspath(path)
     codec = _codec(name)
@@ -107,7 +107,7 @@ def write(model: Model, path: PathLike) -> None:
         data = codec.render(model)
     except UnicodeEncodeError as error:
         raise FileFormatError(
-            f"a name holds {error.object[error.start]!r}, which is no character", file=name
+            f"a name contains {error.object[error.start]!r}, which is not a character", file=name
         ) from error
     write_bytes(name, data)
 
@@ -121,7 +121,7 @@ def _codec(name: str) -> Codec:
         if suffix in _RESULTS:
             hint = " Evidence and results are read with read_evidence and read_result."
         raise FileFormatError(
-            f"the suffix {suffix!r} names no known format; known are {known}, each also with .gz.{hint}", file=name
+            f"the suffix {suffix!r} is not a known format; known are {known}, each also with .gz.{hint}", file=name
         )
     return cast(Codec, importlib.import_module(f"sepset.io.{module}"))
 
@@ -132,7 +132,7 @@ def _suffix(name: str) -> str:
 
 
 def read_bytes(name: str, *, max_bytes: int = MAX_BYTES) -> bytes:
-    """The bytes of a file, decompressed where its name ends in `.gz`; too many are refused."""
+    """The bytes of a file, decompressed if its name ends in `.gz`; raises if there are more than `max_bytes`."""
     with open(name, "rb") as file:
         data = file.read(max_bytes + 1)
     if len(data) > max_bytes:
@@ -141,7 +141,7 @@ def read_bytes(name: str, *, max_bytes: int = MAX_BYTES) -> bytes:
 
 
 def _decompressed(data: bytes, name: str, max_bytes: int) -> bytes:
-    """All members of a gzip file, held to the limit while they unfold."""
+    """All members of a gzip file; the limit is checked while they are decompressed."""
     parts: list[bytes] = []
     total, rest = 0, data
     while rest:
@@ -166,14 +166,14 @@ def _decompressed(data: bytes, name: str, max_bytes: int) -> bytes:
 def _refuse_bomb(total: int, packed: int, name: str, max_bytes: int) -> None:
     if total > max_bytes:
         raise FileFormatError(
-            f"the file unfolds to more than {max_bytes:,} bytes. Pass max_bytes= to allow more.", file=name
+            f"the file decompresses to more than {max_bytes:,} bytes. Pass max_bytes= to allow more.", file=name
         )
     if total > _SMALL and total > _RATIO * packed:
-        raise FileFormatError(f"the file unfolds to more than {_RATIO} times its size: no text does", file=name)
+        raise FileFormatError(f"the file decompresses to more than {_RATIO} times its size; no text does", file=name)
 
 
 def write_bytes(name: str, data: bytes) -> None:
-    """Put the bytes in a file, through a temporary one beside it; compressed where the name ends in `.gz`."""
+    """Write the bytes to a file through a temporary one in its folder; compressed if the name ends in `.gz`."""
     packed = gzip.compress(data, mtime=0) if name.lower().endswith(".gz") else data
     target = os.path.realpath(name)
     folder, base = os.path.split(target)

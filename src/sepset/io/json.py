@@ -1,6 +1,6 @@
-"""The library's own JSON: it keeps everything a model has, state types and structured names included.
+"""The library's own JSON format: it stores everything a model has, including state types and structured names.
 
-A file says its format version; older versions are read, newer ones are refused.
+A file states its format version; older versions are read, newer ones raise an error.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from sepset.variables.universe import Variables
 Document: TypeAlias = dict[str, Any]
 
 UPGRADES: tuple[Callable[[Document], Document], ...] = ()
-"""How to turn a document of version 1, 2, ... into one of the next version."""
+"""Functions that convert a document of version 1, 2, ... to the next version."""
 
 VERSION = 1 + len(UPGRADES)
 """The version that is written."""
 
 ABOUT = ("source", "authors", "licence", "description")
-"""Texts a file may carry about itself."""
+"""The keys of texts that a file may contain about itself."""
 
 _COMMON = ("format", "version", "kind", "name", "notes", "variables", *ABOUT)
 
 
 def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> Model:
-    """The model a JSON file states.
+    """The model in a JSON file.
 
     >>> text = b'{"format": "sepset", "version": 1, "kind": "markov_net", "variables": [{"name": "a", "states": 2}]}'
     >>> parse(text)
@@ -62,13 +62,13 @@ def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> Model
 
 
 def about(data: bytes, file: str = "<text>") -> dict[str, str]:
-    """What a JSON file says about itself: name, description, source, authors and licence."""
+    """The texts of a JSON file about itself: name, description, source, authors and license."""
     root = _current(JsonSource(decode(data), file).root())
     return {key: root[key].text() for key in ("name", *ABOUT) if key in root}
 
 
 def _current(root: Cursor) -> Cursor:
-    """The document in the version that is written now."""
+    """The document, converted to the current version."""
     if root["format"].text() != "sepset":
         raise root["format"].error("expected the format 'sepset'")
     version = root["version"].whole(1)
@@ -83,7 +83,7 @@ def _current(root: Cursor) -> Cursor:
 
 
 class _Head:
-    """What all kinds of document have: name, notes and variables."""
+    """Shared parts of all kinds of document: name, notes and variables."""
 
     def __init__(self, root: Cursor) -> None:
         self.name = root["name"].text() if "name" in root else ""
@@ -160,11 +160,11 @@ _KINDS: dict[str, Callable[[Cursor, _Head, Misses | None], Model]] = {
 
 
 def render(model: Model, **about: str) -> bytes:
-    """The model as a JSON file, one variable, CPD or factor a line; numbers come back bit for bit.
+    """The model as a JSON file, one variable, CPD or factor per line; numbers are read back exactly.
 
     Args:
         model: a `BayesNet`, `MarkovNet` or `ChainGraph`.
-        about: texts the file carries about itself: source, authors, licence, description.
+        about: texts about the file: `source`, `authors`, `licence`, `description`.
     """
     text = _layout(_document(model, about))
     try:
@@ -181,7 +181,7 @@ def _document(model: Model, about: dict[str, str]) -> Document:
     elif isinstance(model, ChainGraph):
         kind, body = "chain_graph", {"components": [_component_document(part) for part in model.components]}
     else:
-        raise NotApplicable(f"JSON holds Bayesian networks, Markov networks and chain graphs; found {model!r}.")
+        raise NotApplicable(f"JSON files store Bayesian networks, Markov networks and chain graphs; found {model!r}.")
     head: Document = {"format": "sepset", "version": VERSION, "kind": kind}
     if model.name:
         head["name"] = model.name
@@ -212,7 +212,7 @@ def _component_document(part: ChainComponent) -> Document:
 
 
 def _layout(document: Document, *, ascii_only: bool = False) -> str:
-    """The document with one entry a line, so that files are readable and their changes too."""
+    """The document with one entry per line, so that files and their diffs are readable."""
     encode = json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False).encode
     lines = []
     for key, value in document.items():

@@ -38,7 +38,7 @@ from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Vector
 
 DEPTH = 300
-"""How deep a tree may be."""
+"""The largest depth of a tree."""
 
 Body: TypeAlias = Callable[[Any], Document]
 
@@ -54,7 +54,7 @@ def cpd_document(cpd: CPD) -> Document:
             document = {"kind": kind, "child": cpd.child.name, "given": names(cpd.parents)} | body(cpd)
             tied = cpd.block != ParameterBlock.of(None, cpd.child)
             return document | ({"block": cpd.block.name} if tied else {})
-    raise NotApplicable(f"JSON has no form for {cpd!r}. Turn it into a TableCPD first.")
+    raise NotApplicable(f"JSON has no form for {cpd!r}. Convert it to a TableCPD first.")
 
 
 def _table_body(cpd: TableCPD) -> Document:
@@ -77,7 +77,7 @@ def _tree_document(cpd: TreeCPD, node: Node | int, depth: int = 0) -> object:
     if not isinstance(node, Node):
         return cpd.distributions[node].tolist()
     if depth > DEPTH:
-        raise NotApplicable(f"JSON holds trees up to {DEPTH} tests deep; {cpd!r} is deeper.")
+        raise NotApplicable(f"JSON files store trees up to {DEPTH} tests deep; {cpd!r} is deeper.")
     routes = [[code for code, branch in enumerate(node.route) if branch == k] for k in range(len(node.branches))]
     branches = [
         {"codes": codes, "then": _tree_document(cpd, branch, depth + 1)}
@@ -140,7 +140,7 @@ _WRITERS: tuple[tuple[type, str, Body], ...] = (
 
 
 def read_cpd(item: Cursor, variables: Variables, misses: Misses | None) -> CPD:
-    """The CPD an entry states; without `misses` the rows of a table stay as written."""
+    """The CPD in an entry; without `misses` the rows of a table are kept as written."""
     kind = item["kind"].text()
     if kind not in _READERS:
         raise item["kind"].error(f"expected one of {', '.join(_READERS)}")

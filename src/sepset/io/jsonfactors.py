@@ -46,7 +46,7 @@ _POTENTIALS: dict[str, type[Potential]] = {
 
 
 def block_document(block: Block) -> Document:
-    """A block of factors, or the one factor it holds, as JSON."""
+    """A block of factors, or its only factor, as JSON."""
     if isinstance(block, Single):
         return factor_document(block.value)
     if not isinstance(block, FactorBlock):
@@ -91,7 +91,7 @@ def factor_document(factor: Factor) -> Document:
 
 
 def _table_numbers(table: Table) -> Document:
-    """The values where they are exact as numbers, otherwise their logarithms."""
+    """The values if floats represent them exactly, otherwise their logarithms."""
     values = table.values.reshape(-1)
     if table.space == "linear" and np.array_equal(np.ldexp(values, -table.exponent), table.flat):
         return {"values": values.tolist()}
@@ -103,7 +103,7 @@ def _logs_document(logs: Floats) -> list[float | None]:
 
 
 def read_block(item: Cursor, variables: Variables) -> Factor | FactorBlock:
-    """The factor or block of factors an entry states."""
+    """The factor or block of factors in an entry."""
     if item["kind"].text() != "block":
         return read_factor(item, variables)
     item.keys("kind", "cards", "scopes", "count", "values", "logs", "potential")
@@ -114,7 +114,7 @@ def read_block(item: Cursor, variables: Variables) -> Factor | FactorBlock:
         raise item["scopes"].error(f"{count} factors of {len(cards)} variables need {count * len(cards)} positions")
     rows = scopes.reshape(count, len(cards))
     if (variables.cards[rows] != np.array(cards, np.int64)).any():
-        raise item["scopes"].error(f"a position holds no variable with the states of {list(cards)}")
+        raise item["scopes"].error(f"a position has no variable with the numbers of states {list(cards)}")
     if "potential" in item:
         potential = _read_potential(item["potential"])
         return item.made(lambda: FactorBlock(rows, cards, potential))
@@ -145,7 +145,7 @@ def _read_potential(item: Cursor) -> Potential:
 
 
 def read_factor(item: Cursor, variables: Variables) -> Factor:
-    """The factor an entry states."""
+    """The factor in an entry."""
     kind = item["kind"].text()
     readers: dict[str, Callable[[Cursor, Variables], Factor]] = {
         "table": _read_table,

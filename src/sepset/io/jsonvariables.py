@@ -1,4 +1,4 @@
-"""Variables and states in our JSON: types kept, names structured, arrays lazy."""
+"""Variables and states in our JSON: types are kept, names are structured, arrays remain lazy."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ Document: TypeAlias = dict[str, Any]
 Part: TypeAlias = Discrete | Vector | VariableArray
 
 MAX_VARIABLES = 1 << 24
-"""How many variables the arrays of a file may stand for."""
+"""The largest number of variables that the arrays of a file may have."""
 
 SPARE_STATES = 1 << 18
-"""How many states the counts of a file may stand for beyond the characters in it."""
+"""The number of states that counts in a file may imply beyond its number of characters."""
 
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
 
 class VariableReader:
-    """Reads the variables of one file, and keeps what their short forms stand for within limits."""
+    """Reads the variables of one file, and limits the number of variables and states that short forms imply."""
 
     def __init__(self, num_characters: int = 0) -> None:
         self.variables, self.states = MAX_VARIABLES, SPARE_STATES + num_characters
 
     def part(self, item: Cursor) -> Part:
-        """The variable, or array of variables, an entry states."""
+        """The variable, or array of variables, in an entry."""
         item.keys("name", "kind", "states", "size", "shape", "index", "lag", "part")
         kind = item["kind"].text() if "kind" in item else "discrete"
         name = item["name"].text()
@@ -58,7 +58,7 @@ class VariableReader:
         return item.made(lambda: VariableArray(name, shape, states))
 
     def _states(self, item: Cursor) -> int | tuple[State, ...]:
-        """The states: a list of them, or how many there are."""
+        """The states: a list of them, or their number."""
         if type(item.value) is not int:
             return tuple(read_state(state) for state in item)
         self.states -= item.whole(1)
@@ -68,7 +68,7 @@ class VariableReader:
 
 
 def read_state(item: Cursor) -> State:
-    """A state: a text, a truth value, a whole number or a float; infinite floats are spelled out."""
+    """A state: a string, a boolean, an integer or a float; infinite floats are written as words."""
     value = item.value
     if isinstance(value, dict):
         item.keys("float")
@@ -76,7 +76,7 @@ def read_state(item: Cursor) -> State:
             raise item["float"].error("expected 'inf' or '-inf'")
         return _INFINITE[value["float"]]
     if not isinstance(value, str | int | float) or (isinstance(value, float) and math.isinf(value)):
-        raise item.error("expected a state: a text, a number, or true or false")
+        raise item.error("expected a state: a string, a number, or true or false")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Text to words in one compiled pass; where a word stands is worked out only when an error has to say so."""
+"""Text to words in one pass of a regular expression; the position of a word is computed only for error messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ END = ""
 """The word after the last one."""
 
 QUOTED = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'
-"""A quoted word; one that is never closed runs to the end of the text, so that no text is scanned twice."""
+"""A quoted word; one that is not closed extends to the end of the text, so that no text is scanned twice."""
 
 _ESCAPE = re.compile(r'\\(["\\])')
 _CLOSED = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
@@ -53,7 +53,7 @@ def shown(word: str, limit: int = 40) -> str:
 
 
 def unquoted(word: str) -> str:
-    """The name a word stands for.
+    """The name that a word denotes.
 
     >>> unquoted('"a \\\\"b\\\\""'), unquoted("c")
     ('a "b"', 'c')
@@ -75,10 +75,10 @@ def quoted(name: str) -> str:
 
 
 class Words:
-    """The words of a text and a place among them.
+    """The words of a text and the current position among them.
 
-    `pattern` has one group, the word; what it matches outside the group (comments) is skipped. Positions are not
-    kept: an error scans the text again up to its word.
+    `pattern` has one group, the word; matches outside the group (comments) are skipped. Positions are not stored: an
+    error scans the text again up to its word.
     """
 
     __slots__ = ("at", "file", "pattern", "text", "words")
@@ -88,7 +88,7 @@ class Words:
         self.words: list[str] = [word for word in pattern.findall(text) if word]
         self.at = 0
         if self.words and self.words[-1].startswith('"') and not _CLOSED.fullmatch(self.words[-1]):
-            raise self.error("this quotation is never closed", len(self.words) - 1)
+            raise self.error("this quotation is not closed", len(self.words) - 1)
         self.words.append(END)
 
     def place(self, mark: int) -> tuple[int, int]:
@@ -101,7 +101,7 @@ class Words:
         return line_and_column(self.text, len(self.text))
 
     def error(self, message: str, mark: int | None = None) -> FileFormatError:
-        """The error about a word: by default the one that comes next."""
+        """The error about a word, by default the next one."""
         number = min(self.at if mark is None else mark, len(self.words))
         line, column = self.place(number)
         found = self.words[number] if number < len(self.words) else END
@@ -109,29 +109,29 @@ class Words:
 
     @property
     def next(self) -> str:
-        """The word that comes next, or `END`."""
+        """The next word, or `END`."""
         return self.words[self.at]
 
     def take(self) -> str:
-        """The next word, and step past it; at the end, stay."""
+        """The next word; moves past it unless it is the end."""
         word = self.words[self.at]
         self.at += word != END
         return word
 
     def accept(self, word: str) -> bool:
-        """Whether the next word is this one; then step past it."""
+        """Whether the next word is this one; if so, moves past it."""
         if self.words[self.at] != word:
             return False
         self.at += 1
         return True
 
     def expect(self, word: str, where: str) -> None:
-        """Step past this word or raise."""
+        """Move past this word; raise if the next word is another."""
         if not self.accept(word):
             raise self.error(f"expected {word!r} {where}")
 
     def name(self, what: str, reserved: frozenset[str]) -> str:
-        """The name, quoted or not, that comes next."""
+        """The next word as a name, quoted or not."""
         word = self.next
         if word == END or word in reserved or word == '""':
             raise self.error(f"expected {what}")
@@ -139,7 +139,7 @@ class Words:
         return unquoted(word)
 
     def integer(self, what: str, least: int = 0) -> int:
-        """The whole number that comes next."""
+        """The next word as an integer of at least `least`."""
         number = whole(self.next)
         if number is None or number < least:
             raise self.error(f"expected {what}, a whole number of at least {least}")
@@ -147,7 +147,7 @@ class Words:
         return number
 
     def until(self, word: str, where: str) -> tuple[int, int]:
-        """The range of words before the next `word`, which is stepped past."""
+        """The range of words before the next `word`; moves past it."""
         start = self.at
         try:
             stop = self.words.index(word, start)
@@ -157,7 +157,7 @@ class Words:
         return start, stop
 
     def weights(self, words: Sequence[str], mark: Callable[[int], int]) -> Floats:
-        """The words as finite numbers of at least zero; `mark` says where in the text the i-th of them stands."""
+        """The words as finite numbers of at least zero; `mark` maps the index of each to its word number."""
         try:
             return weights(words)
         except BadNumber as bad:
@@ -165,7 +165,7 @@ class Words:
 
 
 def whole(word: str) -> int | None:
-    """The word as a whole number of at most 18 digits, or None.
+    """The word as a non-negative integer of at most 18 digits, or None.
 
     >>> whole("12"), whole("1_2"), whole("-3")
     (12, None, None)
@@ -174,7 +174,7 @@ def whole(word: str) -> int | None:
 
 
 class BadNumber(ValueError):
-    """One of several words is not the number it should be."""
+    """Raised if one of several words is not a number as required."""
 
     def __init__(self, index: int, reason: str) -> None:
         super().__init__(reason)
@@ -185,7 +185,7 @@ _NUMBER = re.compile(r"[-+]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][-+]?[0-9]++)?
 
 
 def reals(words: Sequence[str]) -> Floats:
-    """The words as finite numbers; the first that is none raises `BadNumber`.
+    """The words as finite numbers; the first that is not one raises `BadNumber`.
 
     >>> reals(["0.5", "1e-3"]).tolist()
     [0.5, 0.001]
@@ -205,7 +205,7 @@ def reals(words: Sequence[str]) -> Floats:
 
 
 def weights(words: Sequence[str]) -> Floats:
-    """The words as finite numbers of at least zero; the first that is none raises `BadNumber`."""
+    """The words as finite numbers of at least zero; the first that is not one raises `BadNumber`."""
     values = reals(words)
     if (values < 0).any():
         raise BadNumber(int(np.argmax(values < 0)), "expected a number of at least zero")

@@ -1,4 +1,4 @@
-"""XML as a small tree, read with no entities, no external parts and no deep nesting, each element with its place."""
+"""XML as a small tree, read without entities, external parts or deep nesting; each element has its position."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sepset.errors import FileFormatError, NotApplicable
 from sepset.io.lexer import BadNumber, reals, shown, weights
 
 DEPTH = 64
-"""How deep elements may nest."""
+"""The largest depth to which elements may nest."""
 
 _ENCODINGS = frozenset({"utf-8", "utf8", "utf-16", "us-ascii", "ascii", "iso-8859-1", "latin-1", "latin1"})
 _DECLARED = re.compile(rb"<\?xml[^>]{0,200}?encoding\s{0,9}=\s{0,9}[\"']([A-Za-z0-9._-]{1,40})[\"']")
@@ -31,7 +31,7 @@ class Element:
 
     @property
     def text(self) -> str:
-        """Its text; blanks at the ends are dropped unless `xml:space` preserves them."""
+        """Its text, stripped of spaces at both ends unless `xml:space` preserves them."""
         text = "".join(self.parts)
         return text if self.attributes.get("xml:space") == "preserve" else text.strip()
 
@@ -62,7 +62,7 @@ class Document:
         return FileFormatError(f"in <{tag.lower()}>: {message}", file=self.file, line=line, column=column)
 
     def one(self, parent: Element, *tags: str) -> Element:
-        """The one child with one of these tags; none or several raise."""
+        """The only child with one of these tags; raises if there are none or several."""
         found = list(parent.all(*tags))
         if len(found) != 1:
             count = "none" if not found else f"{len(found)} of them"
@@ -93,10 +93,10 @@ class Document:
 
 
 class _Builder:
-    """The handlers of one parse."""
+    """The handlers of one run of the XML parser."""
 
     def __init__(self, document: Document, data: bytes) -> None:
-        self.document, self.data = document, data.lstrip(b" \t\r\n")  # blanks before the declaration are common
+        self.document, self.data = document, data.lstrip(b" \t\r\n")  # spaces before the declaration are common
         self.skipped = data[: len(data) - len(self.data)].count(b"\n")
         self.stack: list[Element] = []
         self.found: Element | None = None
@@ -126,7 +126,7 @@ class _Builder:
         return self.found
 
     def _encoding(self) -> str | None:
-        """The encoding to force: Latin-1 for a file that says UTF-8, or nothing, and is not."""
+        """The encoding to force: Latin-1 for a file that declares UTF-8 or nothing and is not UTF-8."""
         declared = _DECLARED.match(self.data[:400].lstrip(b"\xef\xbb\xbf \t\r\n"))
         name = declared.group(1).decode().lower() if declared else "utf-8"
         if name not in _ENCODINGS:
@@ -143,7 +143,7 @@ class _Builder:
         return FileFormatError(message, file=self.document.file, line=line, column=column)
 
     def _near(self, line: int, column: int) -> str:
-        """The text at a place, for the message."""
+        """The text at a position, for the message."""
         lines = self.data.split(b"\n", line)
         here = lines[line - 1][column - 1 : column + 29] if line <= len(lines) else b""
         return shown(here.decode("utf-8", "replace").strip())
@@ -179,26 +179,26 @@ class _Builder:
 
 
 def escaped(text: str, format: str) -> str:
-    """The text with markup escaped; characters that XML cannot carry are refused.
+    """The text with markup escaped; raises if it has a character that XML cannot express.
 
     >>> escaped("<0.5 & more", "XMLBIF")
     '&lt;0.5 &amp; more'
     """
     bad = _UNCARRIED.search(text)
     if bad:
-        raise NotApplicable(f"{format} cannot hold the character {bad.group()!r} of {text!r}. Write it as .json.")
+        raise NotApplicable(f"{format} cannot express the character {bad.group()!r} of {text!r}. Write it as .json.")
     for char, code in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("\r", "&#13;")):
         text = text.replace(char, code)
     return text
 
 
 def attribute(text: str, format: str) -> str:
-    """The text as an attribute's value, quotes included; line ends and tabs survive."""
+    """The text as an attribute's value, with quotes; line ends and tabs are preserved."""
     body = escaped(text, format).replace("\n", "&#10;").replace("\t", "&#9;")
     return f'"{body}"'
 
 
 def tagged(tag: str, text: str, format: str) -> str:
-    """An element around a text; blanks at its ends are marked as meant."""
+    """An element with this text; spaces at its ends are marked to be preserved."""
     space = ' xml:space="preserve"' if text != text.strip() else ""
     return f"<{tag}{space}>{escaped(text, format)}</{tag}>"

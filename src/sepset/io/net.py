@@ -1,7 +1,7 @@
 """Hugin NET files: discrete nodes and their conditional tables.
 
 The numbers of a potential `( child | parents )` run over the parents in order, then over the child, which is the
-fastest. Names that are no identifiers are kept in the attribute `sepset_name`.
+fastest. Names that are not identifiers are stored in the attribute `sepset_name`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _OTHER = frozenset({"continuous", "decision", "utility", "function", "class", "i
 _RESERVED = _OTHER | {"net", "node", "potential", "discrete", "data", "states", "label", "normal"}
 
 NAME = "sepset_name"
-"""The attribute that keeps a name which is no identifier."""
+"""The attribute that stores a name that is not an identifier."""
 
 
 def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> BayesNet:
-    """The network a Hugin NET file states.
+    """The network in a Hugin NET file.
 
     >>> text = b'net {} node a { states = ("yes" "no"); } potential (a) { data = (0.2 0.8); }'
     >>> parse(text)["a"].states
@@ -37,7 +37,7 @@ def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> Bayes
 
 
 class _Reader:
-    """A recursive descent over the words of one file."""
+    """A recursive-descent parser over the words of one file."""
 
     def __init__(self, words: Words) -> None:
         self.words = words
@@ -77,7 +77,7 @@ class _Reader:
             raise words.error("expected 'node' or 'potential'")
 
     def _attributes(self, owner: str) -> list[tuple[str, int, int]]:
-        """The attributes of a block: their names, and the ranges of words of their values."""
+        """The attributes of a block: their names, and the word ranges of their values."""
         words = self.words
         words.expect("{", f"at the start of the block of {owner}")
         found: list[tuple[str, int, int]] = []
@@ -106,7 +106,7 @@ class _Reader:
 
     def _string(self, begin: int, end: int) -> str:
         if end - begin != 1 or not self.words.words[begin].startswith('"'):
-            raise self.words.error("expected a quoted text", begin)
+            raise self.words.error("expected a quoted string", begin)
         return unquoted(self.words.words[begin])
 
     def _states(self, key: str, begin: int, end: int) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ class _Reader:
 
 
 def render(model: Model) -> bytes:
-    """The network as a Hugin NET file; numbers are written so that they come back bit for bit."""
+    """The network as a Hugin NET file; numbers are written so that they are read back exactly."""
     net = discrete_network(model, "NET")
     keys = identifiers([variable.name for variable in net.variables])
     head = [f"  {NAME} = {quoted(net.name)};"] if net.name else []
@@ -168,7 +168,7 @@ def render(model: Model) -> bytes:
 
 
 def identifiers(names: Sequence[str]) -> dict[str, str]:
-    """An identifier for each name: the name where it is one, otherwise a number of its own.
+    """An identifier for each name: the name itself if it is one, otherwise a numbered one.
 
     >>> identifiers(["rain", "two words"])
     {'rain': 'rain', 'two words': 'node_1'}

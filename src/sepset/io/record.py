@@ -1,4 +1,4 @@
-"""What the network formats have in common: variables and tables as a file states them, and the network they make."""
+"""Shared parts of the network formats: variables and tables as a file states them, and the network built from them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, State
 
 TOLERANCE = 1e-6
-"""How far from one a row may sum before it is an error."""
+"""The largest distance from one that a row's sum may have."""
 
 SLACK = TOLERANCE + 1e-12
-"""The same with room for rounding: three times 0.333333 misses by 1e-6."""
+"""The same with a margin for rounding: three times 0.333333 differs from one by 1e-6."""
 
 T = TypeVar("T")
 EPSILON = float(np.finfo(np.float64).eps)
 
 
 class Source(Protocol):
-    """A file that can say where something stands; what a mark means is the reader's business."""
+    """A file that can report where something is; the reader of each format decides what its marks mean."""
 
     def error(self, message: str, mark: int) -> FileFormatError:
-        """The error about the thing at `mark`."""
+        """The error about the element at `mark`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class VariableRecord:
 
 @dataclass(frozen=True, slots=True)
 class TableRecord:
-    """A conditional table: values in C order over the parents, then the child, and the marks of its rows."""
+    """A conditional table: values in C order over the parents, then the child, and the mark of each row."""
 
     child: str
     parents: tuple[str, ...]
@@ -58,7 +58,7 @@ Maker: TypeAlias = Callable[[Discrete, tuple[Discrete, ...]], CPD]
 
 @dataclass(frozen=True, slots=True)
 class MadeRecord:
-    """A CPD with a structure of its own, made once its variables are known."""
+    """A CPD that is not a table, constructed when its variables are known."""
 
     child: str
     parents: tuple[str, ...]
@@ -78,7 +78,7 @@ class NetworkRecord:
 
 @dataclass(slots=True)
 class Misses:
-    """Rows that were renormalised, for the note about them."""
+    """Rows that were renormalized, for the note about them."""
 
     rows: int = 0
     largest: float = 0.0
@@ -86,25 +86,25 @@ class Misses:
     children: list[str] = field(default_factory=list)
 
     def add(self, child: str, misses: Floats) -> None:
-        """Count the rows of a child that missed, and by how much."""
+        """Count the rows of a child that did not sum to one, and record the largest deviation."""
         self.rows += int(np.count_nonzero(misses))
         self.children.append(child)
         if misses.max() > self.largest:
             self.largest, self.where = float(misses.max()), child
 
     def note(self) -> tuple[str, ...]:
-        """The note for the model, where there is something to report."""
+        """The note for the model; empty if no row was renormalized."""
         if not self.rows:
             return ()
         cpds = f"{len(self.children)} CPD{'s' * (len(self.children) > 1)}"
         return (
-            f"Renormalised {self.rows} row{'s' * (self.rows > 1)} of {cpds} on reading; "
-            f"the largest miss was {self.largest:.3g}, in that of {self.where}.",
+            f"Renormalized {self.rows} row{'s' * (self.rows > 1)} of {cpds} on reading; "
+            f"the largest deviation from one was {self.largest:.3g}, in that of {self.where}.",
         )
 
 
 def network(record: NetworkRecord, source: Source, *, normalize: bool) -> BayesNet:
-    """The Bayesian network a record describes; anything amiss is a `FileFormatError` with its place."""
+    """The Bayesian network that a record describes; any fault raises a `FileFormatError` with its position."""
     variables = _variables(record.variables, source)
     cpds = _by_child(record, variables, source)
     _refuse_cycle(cpds, source)
@@ -115,7 +115,7 @@ def network(record: NetworkRecord, source: Source, *, normalize: bool) -> BayesN
 
 
 def guarded(make: Callable[[], T], source: Source, mark: int) -> T:
-    """What `make` returns; an error of ours becomes one about the file, at `mark`."""
+    """The result of `make`; a `SepsetError` is raised again as an error about the file, at `mark`."""
     try:
         return make()
     except FileFormatError:
@@ -139,7 +139,7 @@ def _variables(records: tuple[VariableRecord, ...], source: Source) -> dict[str,
 def _by_child(
     record: NetworkRecord, variables: Mapping[str, Discrete], source: Source
 ) -> dict[str, TableRecord | MadeRecord]:
-    """The CPDs by child, once it is sure that each variable has exactly one and that its parents exist."""
+    """The CPDs by child, after checking that each variable has exactly one and that its parents exist."""
     found: dict[str, TableRecord | MadeRecord] = {}
     for cpd in record.cpds:
         check_family(cpd.child, cpd.parents, variables, source, cpd.mark)
@@ -155,7 +155,7 @@ def _by_child(
 def check_family(
     child: str, parents: Sequence[str], variables: Mapping[str, object], source: Source, mark: int
 ) -> None:
-    """Refuse names that are not declared, and a parent named twice or the same as its child."""
+    """Raise if a name is not declared, or if a parent is named twice or is the child itself."""
     for name in (child, *parents):
         if name not in variables:
             raise source.error(f"no variable {name!r} is declared.{nearest(name, variables)}", mark)
@@ -164,7 +164,7 @@ def check_family(
 
 
 def _refuse_cycle(cpds: Mapping[str, TableRecord | MadeRecord], source: Source) -> None:
-    """Take away childless variables until none is left; what stays has a directed cycle."""
+    """Raise if the CPDs have a directed cycle: removing childless variables repeatedly leaves some."""
     children = dict.fromkeys(cpds, 0)
     for cpd in cpds.values():
         for parent in cpd.parents:
@@ -182,7 +182,7 @@ def _refuse_cycle(cpds: Mapping[str, TableRecord | MadeRecord], source: Source) 
 
 
 def _cycle(cpds: Mapping[str, TableRecord | MadeRecord]) -> list[str]:
-    """A directed cycle among CPDs none of which is childless; in arc order, its first name repeated at the end."""
+    """A directed cycle among CPDs that all have children; in arc order, with its first name repeated at the end."""
     children = {parent: name for name, cpd in cpds.items() for parent in cpd.parents}
     walk, seen = next(iter(cpds)), dict[str, int]()
     while walk not in seen:
@@ -219,9 +219,9 @@ def _rows(record: TableRecord, child: Discrete, parents: tuple[Discrete, ...], s
 
 
 def normalized_rows(rows: Floats, error: Callable[[int, float], FileFormatError]) -> tuple[Floats, Floats | None]:
-    """The rows, each summing to one, and how much each missed by; rows that miss by more than 1e-6 raise.
+    """The rows, normalized, and each one's deviation from one; raises if a deviation exceeds 1e-6.
 
-    Rows that miss by rounding alone are left as they are, so that what was written comes back bit for bit.
+    Rows that deviate only by rounding are left unchanged, so that written values are read back exactly.
     """
     totals = rows.sum(axis=1)
     off = np.abs(totals - 1.0)
@@ -243,7 +243,7 @@ def _row_error(
 
 
 def row_name(child: str, parents: Sequence[Discrete], row: int) -> str:
-    """How a row of a conditional table is called.
+    """The description of a row of a conditional table.
 
     >>> row_name("c", [Discrete("a"), Discrete("b", "xyz")], 4)
     "the row of c given a=1, b='y'"

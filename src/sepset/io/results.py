@@ -1,7 +1,7 @@
-"""What goes with UAI networks: evidence (`.evid`), virtual evidence (`.virt`), and results (PR, MAR, MPE).
+"""The companion files of UAI networks: evidence (`.evid`), virtual evidence (`.virt`), and results (PR, MAR, MPE).
 
-Variables are positions and states are codes in these files. Given a model they become its names and states; without
-one, variables are x0, x1, ... and states their numbers, as in a network read from a UAI file.
+Variables are positions and states are codes in these files. Given a model they are translated to its names and states;
+without one, variables are x0, x1, ... and states are integers, as in a network read from a UAI file.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Marginals:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """An MPE (or MAP) result: a state's code for each variable, by position."""
+    """An MPE (or MAP) result: the code of a state for each variable, by position."""
 
     codes: tuple[int, ...]
 
     def assignment(self, model: Model) -> Row:
-        """The explanation by the names and states of a model."""
+        """The explanation in the names and states of a model."""
         return {
             v.name: v.states[c] for v, c in zip(model.variables, self.codes, strict=True) if isinstance(v, Discrete)
         }
@@ -71,8 +71,8 @@ def read_evidence(path: PathLike, model: Model | None = None) -> Row:
     """The evidence in a `.evid` file; both forms are read, with and without a leading number of samples.
 
     Args:
-        path: where the file is.
-        model: gives names and states, and is what variables and codes are checked against.
+        path: the file.
+        model: supplies names and states; variables and codes are checked against it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +93,7 @@ def read_evidence_rows(path: PathLike, model: Model | None = None) -> tuple[Row,
 
 
 def parse_evidence(words: Words, model: Model | None = None) -> tuple[Row, ...]:
-    """The samples of evidence these words state: `n v s v s ...`, or a number of samples and then each like that."""
+    """The samples of evidence in these words: `n v s v s ...`, or a number of samples followed by each in that form."""
     total = len(words.words) - 1
     first = words.integer("the number of observed variables, or of samples")
     if total == 1 + 2 * first:
@@ -130,7 +130,7 @@ def _variable(words: Words, model: Model | None) -> tuple[str, tuple[State, ...]
 
 
 def write_evidence(evidence: Mapping[str, State], path: PathLike, model: Model) -> None:
-    """Write hard evidence, by the names and states of a model, as a `.evid` file."""
+    """Write hard evidence, in the names and states of a model, to a `.evid` file."""
     parts = [str(len(evidence))]
     for name, state in evidence.items():
         variable = model.variables[name]
@@ -141,7 +141,7 @@ def write_evidence(evidence: Mapping[str, State], path: PathLike, model: Model) 
 
 
 def read_virtual_evidence(path: PathLike, model: Model | None = None) -> dict[str, Likelihood]:
-    """The virtual evidence in a `.virt` file: `n`, then for each variable its number, its states and their weights."""
+    """The virtual evidence in a `.virt` file: `n`, then each variable's number, number of states, and weights."""
     words = _words(path)
     found: dict[str, Likelihood] = {}
     for _ in range(words.integer("the number of variables with virtual evidence")):
@@ -158,7 +158,7 @@ def read_virtual_evidence(path: PathLike, model: Model | None = None) -> dict[st
 
 
 def _row(words: Words, num_states: int | None = None) -> Floats:
-    """A count and as many numbers of at least zero."""
+    """The weights of one row: a count, then that many numbers of at least zero."""
     count = words.integer("the number of states", 1)
     if num_states is not None and count != num_states:
         raise words.error(f"the variable has {num_states} states", words.at - 1)
@@ -170,7 +170,7 @@ def _row(words: Words, num_states: int | None = None) -> Floats:
 
 
 def read_result(path: PathLike) -> Result:
-    """The result in a PR, MAR or MPE file of a UAI competition; a leading number of samples is stepped over.
+    """The result in a PR, MAR or MPE file of a UAI competition; a leading number of samples is skipped.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -182,7 +182,7 @@ def read_result(path: PathLike) -> Result:
 
 
 def parse_result(words: Words) -> Result:
-    """The result these words state."""
+    """The result in these words."""
     kinds: dict[str, Callable[[Words], Result]] = {
         "PR": _partition_function,
         "MAR": _marginals,
@@ -220,7 +220,7 @@ def _marginals(words: Words) -> Marginals:
 
 
 def _row_lengths(words: Sequence[str]) -> bool:
-    """Whether the words are a count and as many rows, exactly."""
+    """Whether the words are exactly a count and that many rows."""
     count, at = whole(words[0]), 1
     for _ in range(count or 0):
         size = whole(words[at]) if at < len(words) else None
@@ -241,13 +241,13 @@ def _explanation(words: Words) -> Explanation:
 
 
 def _has_samples(words: Words, fits: Callable[[Sequence[str]], bool]) -> bool:
-    """Whether a number of samples, one, comes before what fits."""
+    """Whether the number of samples, one, precedes words that pass `fits`."""
     rest = words.words[words.at : -1]
     return len(rest) > 1 and rest[0] == "1" and not fits(rest) and fits(rest[1:])
 
 
 def write_result(result: Result, path: PathLike) -> None:
-    """Write a result as a PR, MAR or MPE file."""
+    """Write a result to a PR, MAR or MPE file."""
     write_bytes(os.fspath(path), ("\n".join(_lines(result)) + "\n").encode())
 
 

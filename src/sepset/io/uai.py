@@ -1,7 +1,7 @@
 """UAI competition files: Bayesian and Markov networks, in which the last variable of a scope runs fastest.
 
 The format has no names: variables are called x0, x1, ... and their states 0, 1, ... on reading; on writing, names are
-lost and positions stay. In a `BAYES` file the last variable of each scope is the child.
+lost and positions are kept. In a `BAYES` file the last variable of each scope is the child.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from sepset.models.model import Model
 from sepset.variables.variable import Discrete, Domain
 
 WORDS = re.compile(r"#[^\n]*+|([^\s#]++)")
-"""Words between blanks; a hash starts a comment."""
+"""Words separated by whitespace; a hash starts a comment."""
 
 SPARE = 1 << 18
-"""How many states the variables of a file may have beyond the words in it."""
+"""The number of states that the variables without a factor may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class _Factor:
 
 
 def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> BayesNet | MarkovNet:
-    """The network a UAI file states: a `BayesNet` for BAYES, a `MarkovNet` for MARKOV.
+    """The network in a UAI file: a `BayesNet` for BAYES, a `MarkovNet` for MARKOV.
 
     >>> parse(b"MARKOV 2 2 3 1  2 0 1  6  1 2 3 4 5 6").variables
     Variables(2: 'x0', 'x1')
@@ -70,7 +70,7 @@ def _cards(words: Words) -> list[int]:
 
 
 def _factors(words: Words, cards: Sequence[int]) -> list[_Factor]:
-    """The factors: first all scopes, then all tables; no table is made before its numbers are seen to be there."""
+    """The factors: first all scopes, then all tables; no table is allocated before its numbers are found."""
     count = words.integer("the number of factors")
     scopes = []
     for _ in range(count):
@@ -89,12 +89,12 @@ def _scope(words: Words, num_variables: int) -> tuple[int, ...]:
             raise words.error(f"the variables are numbered 0 to {num_variables - 1}", words.at - 1)
         scope.append(variable)
     if len(set(scope)) < arity:
-        raise words.error("the factor before this names one variable twice")
+        raise words.error("the preceding factor names one variable twice")
     return tuple(scope)
 
 
 def _refuse_empty_giants(words: Words, cards: Sequence[int], used: set[int]) -> None:
-    """A variable without a factor has no numbers that would bear out how many states it has."""
+    """Raise if variables without a factor have too many states: no numbers in the file confirm them."""
     spare = sum(card for position, card in enumerate(cards) if position not in used)
     if spare > SPARE:
         raise words.error(f"variables without a factor have {spare:,} states, more than the {SPARE:,} allowed", 2)
@@ -154,7 +154,7 @@ def render(model: Model) -> bytes:
 
 def _card(variable: object) -> int:
     if not isinstance(variable, Discrete):
-        raise NotApplicable(f"UAI holds discrete variables; found {variable!r}. Write the model as .json.")
+        raise NotApplicable(f"UAI files store discrete variables; found {variable!r}. Write the model as .json.")
     return variable.num_states
 
 
@@ -168,18 +168,18 @@ def _cpd_factors(model: Model) -> Iterator[tuple[tuple[int, ...], Floats]]:
 def _model_factors(model: Model) -> Iterator[tuple[tuple[int, ...], Floats]]:
     problem = model.problem()
     if len(problem.variables) != len(model.variables):
-        raise NotApplicable("UAI has no place for hidden auxiliary variables. Write the model as .json.")
+        raise NotApplicable("UAI files cannot store hidden auxiliary variables. Write the model as .json.")
     for factor in problem.factors():
         yield tuple(problem.variables.ids(factor.scope).tolist()), linear_values(factor)
 
 
 def linear_values(factor: Factor) -> Floats:
-    """The values of a table, dense and in C order; a table that leaves float64's range is refused."""
+    """The values of a table, dense and in C order; raises if they exceed the range of float64."""
     table = factor.to_table() if isinstance(factor, SparseTable) else factor
     if not isinstance(table, Table):
-        raise NotApplicable(f"UAI holds tables; found {factor!r}. Write the model as .json.")
+        raise NotApplicable(f"UAI files store tables; found {factor!r}. Write the model as .json.")
     values = table.values.reshape(-1)
     lost = (values == 0) != (table.log_values.reshape(-1) == -np.inf)
     if lost.any() or not np.isfinite(values).all():
-        raise NotApplicable(f"UAI holds plain numbers; values of {factor!r} leave their range. Write it as .json.")
+        raise NotApplicable(f"UAI files store plain numbers; {factor!r} exceeds their range. Write it as .json.")
     return values

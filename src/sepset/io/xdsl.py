@@ -3,7 +3,7 @@
 The numbers of a table run over the parents in order, then over the child, which is the fastest. In a noisy-max node
 states go from the strongest to the last, which means absent; its numbers are a row of the child for each state of
 each parent (in the order of `strengths`, the parent's neutral state last), then the leak. Names, states and orders
-that the format cannot hold are kept in the properties `sepset_name`, `sepset_states` and `sepset_position`.
+that the format cannot express are stored in the properties `sepset_name`, `sepset_states` and `sepset_position`.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ NAME, STATES, POSITION = "sepset_name", "sepset_states", "sepset_position"
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 MAX_TABLE = 1 << 20
-"""How many numbers the table of a graded noisy-max node may have, where only a table keeps the order of its states."""
+"""The largest table that a graded noisy-max node may become; only a table can keep the order of its states."""
 
 
 def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> BayesNet:
-    """The network an XDSL file states.
+    """The network in an XDSL file.
 
     >>> text = (
     ...     b'<smile id="n"><nodes><cpt id="a"><state id="yes"/><state id="no"/>'
@@ -73,7 +73,7 @@ def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> Bayes
 
 
 def _title(root: Element) -> str:
-    """The network's name: its id, or the title that this library wrote beside it."""
+    """The network's name: its id, or the title that this library wrote in addition."""
     extensions = root.first("EXTENSIONS")
     genie = extensions.first("GENIE") if extensions is not None else None
     if genie is not None and genie.attributes.get("app") == "sepset":
@@ -83,7 +83,7 @@ def _title(root: Element) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A node as the file has it; `listed` are its states in file order, `states` in ours, `places` those of ours."""
+    """A node of the file: its states in file order (`listed`), in ours, and the file positions of ours (`places`)."""
 
     element: Element
     key: str
@@ -113,7 +113,7 @@ def _node(document: Document, element: Element) -> _Node:
 
 
 def _kept_states(document: Document, element: Element, count: int) -> tuple[tuple[str, ...], list[int]]:
-    """The states in file order and the places of ours among them, which a property keeps as two JSON lists."""
+    """The states in file order and the positions of ours among them, which a property stores as two JSON lists."""
     try:
         listed, order = json.loads(element.text)
         names = [name for name in listed if isinstance(name, str) and name]
@@ -121,7 +121,7 @@ def _kept_states(document: Document, element: Element, count: int) -> tuple[tupl
     except (ValueError, TypeError, RecursionError):
         names, places = [], []
     if len(names) != count or sorted(places) != list(range(count)):
-        raise document.error("expected the states as a list of names and a list of their places", element.mark)
+        raise document.error("expected the states as a list of names and a list of their positions", element.mark)
     return tuple(names), places
 
 
@@ -140,7 +140,7 @@ def _cpd(document: Document, node: _Node, by_key: dict[str, _Node]) -> TableReco
 
 
 def _in_our_order(numbers: Floats, nodes: Sequence[_Node]) -> Floats:
-    """Numbers over states in file order, moved to ours; a table of another size is left for others to refuse."""
+    """Numbers over states in file order, rearranged to ours; a table of the wrong size is left to later checks."""
     shape = [len(node.states) for node in nodes]
     if numbers.size != math.prod(shape) or all(node.states == node.listed for node in nodes):
         return numbers
@@ -179,7 +179,8 @@ def _noisy_max(document: Document, node: _Node, parents: Sequence[_Node]) -> Mak
     for parent, order in zip(parents, _strengths(document, node, parents), strict=True):
         part = rows[start : start + len(order)]
         if part[-1, -1] != 1.0:
-            raise document.error(f"the last row of the parent {parent.name!r} should be absence for sure", body.mark)
+            message = f"the last row of the parent {parent.name!r} should give absence with probability one"
+            raise document.error(message, body.mark)
         effect = np.empty_like(part)
         effect[order] = part
         effects.append(effect[parent.places])
@@ -189,7 +190,7 @@ def _noisy_max(document: Document, node: _Node, parents: Sequence[_Node]) -> Mak
 
 
 def _strengths(document: Document, node: _Node, parents: Sequence[_Node]) -> list[list[int]]:
-    """The places of each parent's states, from the strongest to the neutral one."""
+    """The positions of each parent's states, from the strongest to the neutral one."""
     body = node.element.first("STRENGTHS")
     if body is None:
         return [list(range(len(parent.states))) for parent in parents]
@@ -201,7 +202,7 @@ def _strengths(document: Document, node: _Node, parents: Sequence[_Node]) -> lis
         found.append(part)
         start += len(part)
     if start != len(places):
-        raise document.error(f"found {len(places)} places; the parents have {start} states", body.mark)
+        raise document.error(f"found {len(places)} positions; the parents have {start} states", body.mark)
     return found
 
 
@@ -223,7 +224,7 @@ def _influenced(
 
 
 def render(model: Model) -> bytes:
-    """The network as an XDSL file; numbers are written so that they come back bit for bit."""
+    """The network as an XDSL file; numbers are written so that they are read back exactly."""
     net = bayes_net(model, "XDSL")
     keys = identifiers([variable.name for variable in net.variables])
     seen = views(net, "XDSL")
@@ -242,7 +243,7 @@ def render(model: Model) -> bytes:
 
 
 Orders: TypeAlias = Mapping[str, list[int]]
-"""For each variable the codes of its states in file order."""
+"""For each variable, the codes of its states in file order."""
 
 
 def _node_lines(
@@ -270,7 +271,7 @@ def _property(key: str, text: str) -> str:
 
 
 def _state_ids(states: tuple[str, ...]) -> tuple[str, ...]:
-    """The states where all are identifiers, otherwise numbered ones."""
+    """The states if all are identifiers, otherwise numbered identifiers."""
     if all(_IDENTIFIER.fullmatch(state) for state in states):
         return states
     return tuple(f"state_{number}" for number in range(len(states)))
@@ -281,14 +282,14 @@ def _file_order(cpd: CPD, view: VariableView) -> list[int]:
 
 
 def _is_noisy(cpd: CPD) -> TypeGuard[NoisyOr | NoisyMax]:
-    """Whether a noisy-max node can hold the CPD: each parent needs a state that surely adds nothing."""
+    """Whether a noisy-max node can express the CPD: each parent needs a state that has no effect."""
     if not isinstance(cpd, NoisyOr | NoisyMax):
         return False
     return all((effect[:, 0] == 1.0).any() for effect in cpd.influences.effects)
 
 
 def _body(cpd: CPD, ids: tuple[str, ...], orders: Orders) -> tuple[str, list[str]]:
-    """The kind of node and the lines with its numbers, over states in file order."""
+    """The kind of node, and the lines with its numbers over states in file order."""
     if isinstance(cpd, DeterministicCPD):
         codes = _in_file_order(cpd.codes, cpd.parents, orders)
         return "deterministic", [_tag("resultingstates", [ids[code] for code in codes.tolist()])]

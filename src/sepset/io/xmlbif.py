@@ -1,7 +1,7 @@
 """XMLBIF 0.3, the Bayesian interchange format in XML.
 
-The numbers of a table run over the given variables in order, then over the child, which is the fastest. Files may carry
-their document type, as the format's own examples do; none is written, for some readers stumble over it.
+The numbers of a table run over the given variables in order, then over the child, which is the fastest. Files may
+contain a document type, as the format's own examples do; none is written, because some readers fail on it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sepset.models.model import Model
 
 
 def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> BayesNet:
-    """The network an XMLBIF file states.
+    """The network in an XMLBIF file.
 
     >>> text = (
     ...     b"<BIF><NETWORK><VARIABLE><NAME>a</NAME><OUTCOME>yes</OUTCOME><OUTCOME>no</OUTCOME></VARIABLE>"
@@ -51,7 +51,7 @@ def _table(document: Document, element: Element) -> TableRecord:
 
 
 def render(model: Model) -> bytes:
-    """The network as an XMLBIF file; numbers are written so that they come back bit for bit."""
+    """The network as an XMLBIF file; numbers are written so that they are read back exactly."""
     net = discrete_network(model, "XMLBIF")
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<BIF VERSION="0.3">', "<NETWORK>", _tag("NAME", net.name)]
     for variable in net.variables:

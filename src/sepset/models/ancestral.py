@@ -1,7 +1,7 @@
 r"""Forward sampling: each variable drawn given its parents, in an ancestral order.
 
-Runs of table CPDs are drawn by one compiled pass; any other CPD draws its own column. Rows come in chunks with their
-own random streams, so a seed gives the same rows on any number of threads.
+Consecutive table CPDs are drawn in one compiled pass; any other CPD draws its own column. Rows are drawn in chunks,
+each with its own random stream, so a seed gives the same rows with any number of threads.
 
 Reference: Koller & Friedman, algorithm 12.1.
 """
@@ -27,14 +27,14 @@ from sepset.factors.draws import generator
 from sepset.variables.variable import Discrete
 
 CHUNK = 1 << 14
-"""Rows with one random stream. Changing it changes every sample."""
+"""The number of rows per random stream. Changing it changes every sample."""
 
 LARGEST_INT8 = 127
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableSteps:
-    """A run of table CPDs as integer arrays and cumulative tables, ready for the compiled pass."""
+    """Consecutive table CPDs as integer arrays and cumulative tables, ready for the compiled pass."""
 
     children: Ints
     thresholds: Ints
@@ -46,7 +46,7 @@ class TableSteps:
 
     @classmethod
     def of(cls, cpds: Sequence[TableCPD], row_of: Mapping[Any, int]) -> TableSteps:
-        """The steps that draw the children of `cpds`, whose codes stand in row `row_of[variable]`."""
+        """The steps that draw the children of `cpds`, whose codes are in row `row_of[variable]`."""
         thresholds = [cpd.child.num_states - 1 for cpd in cpds]
         tables = [cumulative_rows(cpd) for cpd in cpds]
         strides = [_strides(cpd) for cpd in cpds]
@@ -61,7 +61,7 @@ class TableSteps:
         )
 
     def run(self, codes: AnyArray, seeds: Sequence[SeedSequence], threads: int) -> None:
-        """Draw every row of `codes`, one stream a chunk."""
+        """Draw every row of `codes`, with one random stream per chunk."""
         from sepset.kernels.models import sampling
 
         num_rows = codes.shape[1]
@@ -70,7 +70,7 @@ class TableSteps:
             first = chunk * CHUNK
             state = seeds[chunk].generate_state(4, np.uint64).astype(np.uint64, copy=False)
             last = min(first + CHUNK, num_rows)
-            with np.errstate(over="ignore"):  # random words wrap around, also where the kernel runs uncompiled
+            with np.errstate(over="ignore"):  # random words wrap around, even if the kernel runs uncompiled
                 sampling.forward(
                     codes,
                     first,
@@ -94,7 +94,7 @@ class TableSteps:
 
 
 def cumulative_rows(cpd: TableCPD) -> Floats:
-    """The cumulative probabilities of each row without the last; a state of probability zero can never be drawn."""
+    """The cumulative probabilities of each row without the last; a state of probability zero is never drawn."""
     rows = cpd.values.reshape(-1, cpd.child.num_states)
     cumulative = np.cumsum(rows, axis=1)
     cumulative /= cumulative[:, -1:]
@@ -115,16 +115,16 @@ def _ints(numbers: Iterable[int]) -> Ints:
 def forward_sample(
     cpds: Sequence[CPD], num_rows: int, seed: int | np.random.Generator, threads: int | None = None
 ) -> Columns:
-    """Independent draws from the product of `cpds`, which stand in an ancestral order, as columns of codes and numbers.
+    """Independent draws from the product of `cpds`, which are in ancestral order, as columns of codes and numbers.
 
     Args:
         cpds: parents before children.
-        num_rows: how many draws.
-        seed: a number, or a generator, which moves on.
-        threads: how many threads draw table CPDs; the rows do not depend on it.
+        num_rows: the number of draws.
+        seed: an integer, or a generator, whose state advances.
+        threads: the number of threads that draw table CPDs; the rows do not depend on it.
     """
     if num_rows < 0:
-        raise ModelError(f"The number of rows to draw is at least zero; found {num_rows}.")
+        raise ModelError(f"The number of rows to draw must be at least zero; found {num_rows}.")
     discrete = [cpd.child for cpd in cpds if isinstance(cpd.child, Discrete)]
     largest = max((v.num_states for v in discrete), default=1)
     codes = np.empty((len(discrete), num_rows), np.int8 if largest <= LARGEST_INT8 else np.int32)
@@ -148,7 +148,7 @@ def _draw_singly(
     row_of: Mapping[Any, int],
     rng: np.random.Generator,
 ) -> None:
-    """Let each CPD draw its own column; small integers are widened first, so that its arithmetic cannot wrap."""
+    """Let each CPD draw its own column; small integers are widened first, so that its arithmetic cannot overflow."""
     for cpd in cpds:
         given = {p: columns[p].astype(np.int64) if p in row_of else columns[p] for p in cpd.parents}
         drawn = cpd.sample(given, codes.shape[1], rng)
@@ -163,8 +163,8 @@ def _default_threads(work: int) -> int:
 
 
 def seed_sequence(seed: int | np.random.Generator) -> SeedSequence:
-    """The root of all random streams of one call; a generator gives it fresh words and moves on."""
+    """The root of all random streams of one call; from a generator it draws new words, which advances its state."""
     if isinstance(seed, np.random.Generator):
         return SeedSequence(seed.integers(0, 1 << 32, 8, dtype=np.uint32).tolist())
-    generator(seed)  # says what is wrong with a seed
+    generator(seed)  # raises an error that says what is wrong with the seed
     return SeedSequence(seed)

@@ -1,4 +1,4 @@
-r"""Bayesian networks: the CPDs are the network; the graph follows.
+r"""Bayesian networks: the CPDs define the network, and the graph follows from them.
 
 $$P(x_1, \dots, x_n) = \prod_i P(x_i \mid \mathbf{pa}_i)$$
 """
@@ -38,9 +38,9 @@ class BayesNet(NamedModel):
     r"""A Bayesian network $P(\mathbf x) = \prod_i P(x_i \mid \mathbf{pa}_i)$ made of its CPDs.
 
     Args:
-        cpds: one a variable, in the order the variables shall have; parents may come later.
-        name: what the network is called.
-        notes: what a reader had to say about it.
+        cpds: one per variable, in the order the variables will have; parents may follow their children.
+        name: the name of the network.
+        notes: notes about it, such as those of a file reader.
 
     Reference: Koller & Friedman, definition 3.5.
 
@@ -78,8 +78,8 @@ class BayesNet(NamedModel):
 
         Args:
             dag: the structure.
-            states: the states of every variable (or how many), or a mapping by name.
-            seed: a number or a generator.
+            states: the states of every variable (or their number), or a mapping by name.
+            seed: an integer or a generator.
 
         >>> BayesNet.random(DAG.parse("a -> b <- c"), states={"a": 2, "b": 3, "c": "xy"}, seed=1).num_parameters
         10
@@ -90,7 +90,7 @@ class BayesNet(NamedModel):
         return cls(*(_random_cpd(made[n], tuple(made[p] for p in dag.parents(n)), rng) for n in dag.nodes))
 
     def cpd(self, variable: VariableLike) -> CPD:
-        """The CPD of a variable, given it or its name."""
+        """The CPD of a variable, given as itself or by name."""
         return self._by_name[self.variables[variable].name]
 
     def parents(self, variable: VariableLike) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ class BayesNet(NamedModel):
         Args:
             frame: complete assignments: a dataset, any data frame, a mapping of columns, or one assignment.
 
-        Cost: one vectorized pass a CPD.
+        Cost: one vectorized pass per CPD.
         """
         columns, num_rows = complete(frame, self.variables)
         total = np.zeros(num_rows)
@@ -128,9 +128,9 @@ class BayesNet(NamedModel):
         """Independent complete assignments, drawn forward: parents first.
 
         Args:
-            num_rows: how many.
-            seed: a number or a generator; the rows do not depend on `threads`.
-            threads: how many threads to use for tables; as many as help by default.
+            num_rows: the number of assignments.
+            seed: an integer or a generator; the rows do not depend on `threads`.
+            threads: the number of threads for tables; by default chosen by the amount of work.
 
         Reference: Koller & Friedman, algorithm 12.1.
 
@@ -143,7 +143,7 @@ class BayesNet(NamedModel):
         return Dataset.from_codes(self.variables, {v.name: columns[v] for v in self.variables})
 
     def sample_columns(self, num_rows: int, seed: int | np.random.Generator = 0) -> Columns:
-        """The same draws as columns by variable; vectors come as `[rows, size]`."""
+        """The same draws as columns by variable; vectors are arrays `[rows, size]`."""
         return forward_sample(self._ancestral, num_rows, seed)
 
     def condition(self, given: Given) -> MarkovNet:
@@ -162,16 +162,16 @@ class BayesNet(NamedModel):
 
         Args:
             interventions: variables with a state (a point mass), or with a distribution (a sequence with one
-                probability a state, or a mapping from states), which is a stochastic intervention.
+                probability per state, or a mapping from states), which is a stochastic intervention.
 
-        Reference: Koller & Friedman, section 21.3.
+        Reference: Koller & Friedman, section 21.2.
         """
         places = {self.variables.id(key): value for key, value in interventions.items()}
         new = [intervened(self.variables[place], value) for place, value in places.items()]
         return self.with_cpds(*new)
 
     def with_cpds(self, *cpds: CPD) -> BayesNet:
-        """The network with these CPDs in place of those of the same child."""
+        """The network with these CPDs in place of those of the same children."""
         replaced = _by_child(cpds)
         for child in replaced:
             if child not in self._by_name:
@@ -181,7 +181,7 @@ class BayesNet(NamedModel):
     def subnetwork(self, variables: VariableLike | Iterable[VariableLike]) -> BayesNet:
         """The network of `variables` and all their ancestors: their exact joint marginal.
 
-        Reference: Koller & Friedman, section 9.3.3 (barren nodes).
+        Reference: Shachter (1986), barren nodes.
         """
         asked = [variables] if isinstance(variables, str | Discrete | Vector) else list(variables)
         kept = set(ancestors(self.dag, [self.variables[v].name for v in asked], inclusive=True))
@@ -198,13 +198,13 @@ class BayesNet(NamedModel):
         return MarkovNet(*factors, variables=own, auxiliaries=auxiliaries, name=self.name, notes=self.notes)
 
     def factor_graph(self) -> FactorGraph:
-        """The bipartite view: variables beside factors."""
+        """The factor graph of the network."""
         from sepset.models.factorgraph import FactorGraph
 
         return FactorGraph(self)
 
     def moral_graph(self) -> UndirectedGraph:
-        """The undirected graph with parents married: the minimal I-map among undirected graphs."""
+        """The moral graph, with all parents of each variable joined: the minimal I-map among undirected graphs."""
         return moralize(self.dag)
 
     def to_networkx(self) -> Any:
@@ -228,7 +228,7 @@ class BayesNet(NamedModel):
         yield "variables", str(len(self))
         yield "edges", str(self.dag.num_edges)
         yield "parameters", str(self.num_parameters)
-        yield "most parents", str(max((len(cpd.parents) for cpd in self.cpds), default=0)) + " a variable"
+        yield "most parents", str(max((len(cpd.parents) for cpd in self.cpds), default=0)) + " per variable"
 
 
 def _by_child(cpds: Iterable[CPD]) -> dict[str, CPD]:
@@ -241,7 +241,7 @@ def _by_child(cpds: Iterable[CPD]) -> dict[str, CPD]:
 
 
 def _check_parents(cpd: CPD, by_name: Mapping[str, CPD]) -> None:
-    """Refuse a parent without a CPD, with another domain, or continuous above a discrete child."""
+    """Raise if a parent has no CPD, has another domain there, or is continuous with a discrete child."""
     for parent in cpd.parents:
         source = by_name.get(parent.name)
         if source is None:

@@ -1,6 +1,6 @@
 r"""Factors written over arrays of variables: `unary`, `pairwise` and `block` for grids, chains and codes.
 
-They hold places within their arrays; a model binds them to its own numbering. Nothing is built an element at a time.
+They store positions within their arrays; a model binds them to its own numbering. Nothing is built element by element.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class FactorArray:
 
     Attributes:
         parts: the variables and arrays they are over.
-        places: positions within `parts`, one row a factor.
+        places: positions within `parts`, one row per factor.
         content: a named potential shared by all, or `[n or 1, entries]` values.
-        space: whether the values are themselves or their logarithms.
+        space: "linear" for values, "log" for their logarithms.
     """
 
     parts: tuple[Discrete | VariableArray, ...]
@@ -52,12 +52,12 @@ class FactorArray:
             bad = int(np.flatnonzero((cards != cards[0]).any(axis=1))[0])
             raise ModelError(
                 f"The factors of a block have one shape; factor 0 has {cards[0].tolist()} states, "
-                f"factor {bad} has {cards[bad].tolist()}. Use one block a shape."
+                f"factor {bad} has {cards[bad].tolist()}. Use one block per shape."
             )
         return tuple(map(int, cards[0])) if len(cards) else (1,) * self.places.shape[1]
 
     def bind(self, variables: Variables) -> FactorBlock:
-        """The block over a model's own numbering."""
+        """The block with scopes in a model's own numbering."""
         if not len(self):
             return FactorBlock(np.zeros((0, 0), np.int64), (), [1.0])
         scopes = self.places
@@ -86,7 +86,7 @@ def unary(over: VariableArray | Discrete, log_values: ArrayLike) -> FactorArray:
 
     Args:
         over: the array, or one variable.
-        log_values: of shape `(*array.shape, states)`, or `(states,)` for the same factor everywhere.
+        log_values: logarithms of shape `(*array.shape, states)`, or `(states,)` for the same factor everywhere.
 
     >>> unary(Discrete.array("pixel", (2, 3)), np.zeros((2, 3, 2)))
     FactorArray(6 factors of 1 variables over 'pixel')
@@ -114,7 +114,7 @@ def pairwise(
     Args:
         edges: `array.grid_edges()`, or pairs of variables.
         potential: a named potential such as `Potts(1.5)`, or values of shape `(k, k')`, or `(edges, k, k')`.
-        space: "log" where the values are logarithms.
+        space: "log" if the values are logarithms.
 
     >>> from sepset.factors.potentials import Potts
     >>> pairwise(Discrete.array("pixel", (2, 3)).grid_edges(), Potts(1.5))
@@ -143,9 +143,9 @@ def block(
 
     Args:
         scopes: tuples of variables, or with `array` an integer matrix of flat positions in it.
-        potential: a named potential such as `Parity()`, or values: one table for all, or one a scope.
+        potential: a named potential such as `Parity()`, or values: one table for all, or one per scope.
         array: the array that integer scopes refer to.
-        space: "log" where the values are logarithms.
+        space: "log" if the values are logarithms.
 
     >>> from sepset.factors.potentials import Parity
     >>> block([[0, 1, 2, 3], [2, 3, 5, 0]], Parity(), array=Discrete.array("bit", 6))
@@ -165,13 +165,15 @@ def _places(scopes: Any, array: VariableArray | None) -> tuple[tuple[Discrete | 
     if array is not None:
         places = np.asarray(scopes)
         if places.ndim != 2 or not np.issubdtype(places.dtype, np.integer):
-            raise ScopeError(f"Scopes over {array!r} are a matrix of positions, one row a factor; found {scopes!r}.")
+            raise ScopeError(f"Scopes over {array!r} are a matrix of positions, one row per factor; found {scopes!r}.")
         if places.size and not (places.min() >= 0 and places.max() < len(array)):
             raise ScopeError(f"{array!r} has positions 0 to {len(array) - 1}; found {places.min()} to {places.max()}.")
         return (array,), places
     rows = [tuple(scope) for scope in scopes]
     if len({len(row) for row in rows}) > 1:
-        raise ModelError(f"The factors of a block have one arity; found {listing(sorted({len(r) for r in rows}))}.")
+        raise ModelError(
+            f"The factors of a block have equally many variables; found {listing(sorted({len(r) for r in rows}))}."
+        )
     variables = Variables.union(*rows)
     places = np.array([variables.ids(row) for row in rows], np.int64).reshape(len(rows), len(rows[0]) if rows else 0)
     return variables.parts, places  # type: ignore[return-value]  # tables are over discrete variables

@@ -1,10 +1,10 @@
-r"""The canonical parameterization: the factors that a positive distribution has over a graph.
+r"""The canonical parameterization: the factors of a positive distribution over a graph.
 
 $$\epsilon_D(\mathbf d) = \sum_{Z \subseteq D} (-1)^{|D - Z|}\, \log P(\mathbf d_Z, \xi^*_{-Z}), \qquad
   P(\mathbf x) = \exp \sum_D \epsilon_D(\mathbf x_D)$$
 
-The sum runs over all cliques D of a graph that is an I-map of P, the empty one included: this is how the
-Hammersley-Clifford theorem is proved, and why it needs a positive P.
+The sum runs over all cliques D of a graph that is an I-map of P, including the empty one: this proves the
+Hammersley-Clifford theorem, and shows why it needs a positive P.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from sepset.variables.variable import Discrete
 def canonical_form(
     joint: Table, graph: UndirectedGraph | None = None, *, reference: Mapping[Any, Any] | None = None
 ) -> MarkovNet:
-    """The Markov network with one factor a clique of `graph`, equal to a positive joint that the graph is an I-map of.
+    """The Markov network with one factor per clique of `graph`, for a positive joint of which the graph is an I-map.
 
     Args:
         joint: a positive table over all variables.
-        graph: cliques to give factors to; without it every subset gets one, and those that P does not need are one.
-        reference: the assignment $\\xi^*$ that factors are measured against; first states by default.
+        graph: its cliques get factors; without it every subset gets one, and factors that P does not need equal one.
+        reference: the assignment $\\xi^*$ relative to which factors are defined; the first states by default.
 
     Cost: the number of cliques times their subsets.
     Reference: Koller & Friedman, section 4.4.2.1 and theorem 4.8.
@@ -52,7 +52,7 @@ def canonical_form(
 
 
 def _cliques(scope: tuple[Discrete, ...], graph: UndirectedGraph | None) -> Iterator[tuple[int, ...]]:
-    """The axes of every clique, small ones first; every subset where there is no graph."""
+    """The axes of every clique, small ones first; without a graph, of every subset."""
     for size in range(len(scope) + 1):
         for axes in itertools.combinations(range(len(scope)), size):
             pairs = itertools.combinations(axes, 2)
@@ -61,7 +61,7 @@ def _cliques(scope: tuple[Discrete, ...], graph: UndirectedGraph | None) -> Iter
 
 
 def _energy(logs: Floats, scope: tuple[Discrete, ...], base: tuple[int, ...], axes: tuple[int, ...]) -> Table:
-    """The factor of one clique: an alternating sum over the subsets of what varies from the reference."""
+    """The factor of one clique: an alternating sum over subsets of axes; the others stay at the reference."""
     shape = [scope[i].num_states for i in axes]
     total = np.zeros(shape)
     for size in range(len(axes) + 1):

@@ -32,8 +32,8 @@ class ChainComponent:
 
     Args:
         variables: the component $\mathbf K$, connected by its factors.
-        factors: tables over the component and its parents; each touches the component.
-        given: the parents in the order they shall have; those of the factors follow.
+        factors: tables over the component and its parents; each has a variable of the component.
+        given: the parents in the order they will have; those of the factors follow.
 
     Reference: Koller & Friedman, definition 4.20.
 
@@ -62,7 +62,7 @@ class ChainComponent:
 
     @classmethod
     def of_cpd(cls, cpd: CPD) -> ChainComponent:
-        """The component of one variable with this CPD, which is normalized already."""
+        """The component of one variable with this CPD, which is already normalized."""
         if not isinstance(cpd.child, Discrete) or not all(isinstance(p, Discrete) for p in cpd.parents):
             raise ModelError(f"Chain graphs here are discrete; {cpd!r} is not.")
         factors = (cpd.to_table().table,) if cpd.auxiliaries else cpd.factors()  # type: ignore[attr-defined]
@@ -79,7 +79,7 @@ class ChainComponent:
         for factor in self.factors:
             if factor.scope and not set(factor.scope) & set(self.variables):
                 raise ScopeError(
-                    f"{factor!r} touches no variable of the component {self!r}; it would cancel out. "
+                    f"{factor!r} has no variable of the component {self!r}; it would cancel out. "
                     "Put it in the component of its own variables."
                 )
         groups = connected_components(self.graph)
@@ -97,7 +97,7 @@ class ChainComponent:
 
     @cached_property
     def _eliminated(self) -> tuple[tuple[Conditional, ...], Table]:
-        """The conditionals left by eliminating the component, in that order, and $Z(\\mathbf u)$."""
+        """The conditionals from eliminating the component, in elimination order, and $Z(\\mathbf u)$."""
         factors: list[Any] = list(self.factors)
         waiting, conditionals = list(self.variables), []
         while waiting:
@@ -113,12 +113,12 @@ class ChainComponent:
 
     @property
     def conditionals(self) -> tuple[Conditional, ...]:
-        """One conditional a variable of the component, each given later ones and the parents."""
+        """One conditional per variable of the component, each given later ones and the parents."""
         return self._eliminated[0]
 
     @cached_property
     def normalizer(self) -> Table:
-        r"""$1 / Z(\mathbf u)$ as a table over the parents it depends on; $Z(\mathbf u) = 0$ is refused.
+        r"""$1 / Z(\mathbf u)$ as a table over the parents it depends on; raises if $Z(\mathbf u) = 0$.
 
         Cost: that of eliminating the component.
         """
@@ -161,7 +161,7 @@ def _joint_scope(factors: Iterable[Any], variable: Discrete) -> tuple[Any, ...]:
 
 
 def owners(components: Iterable[ChainComponent]) -> dict[str, ChainComponent]:
-    """Which component each variable is in; a variable in two is refused."""
+    """The component of each variable; raises if a variable is in two."""
     found: dict[str, ChainComponent] = {}
     for component in components:
         for variable in component.variables:
@@ -172,7 +172,7 @@ def owners(components: Iterable[ChainComponent]) -> dict[str, ChainComponent]:
 
 
 def check_parents(component: ChainComponent, owner: dict[str, ChainComponent]) -> None:
-    """Refuse parents that no component defines, or defines with other states."""
+    """Raise if a parent is in no component, or has other states there."""
     for parent in component.parents:
         source = owner.get(parent.name)
         if source is None:

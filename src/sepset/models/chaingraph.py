@@ -2,7 +2,7 @@ r"""Chain graphs: directed edges between components, undirected edges inside the
 
 $$P(\mathbf x) = \prod_{\mathbf K} P(\mathbf k \mid \mathbf{pa}_{\mathbf K})$$
 
-With one variable a component it is a Bayesian network; with one component, a Markov network.
+With one variable per component it is a Bayesian network; with a single component, a Markov network.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from sepset.variables.variable import VariableLike
 
 
 class ChainGraph(NamedModel):
-    r"""A discrete chain graph: a product of conditional Gibbs distributions, one a component.
+    r"""A discrete chain graph: a product of conditional Gibbs distributions, one per component.
 
     Its independences are those of Lauritzen, Wermuth and Frydenberg (LWF).
 
     Args:
-        components: chain components, or CPDs for components of one variable; parents may come later.
-        name: what the model is called.
-        notes: what a reader had to say about it.
+        components: chain components, or CPDs for components of one variable; parents may follow their children.
+        name: the name of the model.
+        notes: notes about it, such as those of a file reader.
 
     Reference: Koller & Friedman, section 4.6.2.
 
@@ -99,13 +99,13 @@ class ChainGraph(NamedModel):
     def bayes_net(self) -> BayesNet:
         """The same distribution as a Bayesian network, by the chain rule inside each component.
 
-        Edges are added where eliminating a component joins variables. Rows for parent states of probability zero are
-        uniform: they never matter.
+        Eliminating a component may add edges between its variables. Rows for parent states of probability zero are
+        uniform; they have no effect.
         """
         return BayesNet(*(_cpd(c) for part in self.components for c in part.conditionals), name=self.name)
 
     def factor_graph(self) -> FactorGraph:
-        """The bipartite view: variables beside factors."""
+        """The factor graph of the model."""
         return FactorGraph(self)
 
     def to_networkx(self) -> Any:
@@ -139,7 +139,7 @@ def _component(part: ChainComponent | CPD) -> ChainComponent:
 
 
 def _ordered(parts: tuple[ChainComponent, ...], owner: dict[str, ChainComponent]) -> tuple[ChainComponent, ...]:
-    """The components, parents first; a cycle between them is refused and named."""
+    """The components, parents first; a cycle between them raises an error that names it."""
     label = {id(part): "{" + ", ".join(v.name for v in part.variables) + "}" for part in parts}
     edges = [(label[id(owner[p.name])], label[id(part)]) for part in parts for p in part.parents]
     dag = DAG((label[id(part)] for part in parts), edges)
@@ -158,7 +158,7 @@ def _graph(parts: tuple[ChainComponent, ...], variables: Variables) -> MixedGrap
 
 
 def _cpd(conditional: Any) -> TableCPD:
-    """The normalized table a conditional over one variable stands for."""
+    """The table CPD of a conditional distribution of one variable."""
     (child,) = conditional.frontal
     source = conditional.table
     table = source if not hasattr(source, "to_table") else source.to_table()

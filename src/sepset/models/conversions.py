@@ -1,4 +1,4 @@
-r"""Conversions between models that need no inference: the distribution stays, the structure is told differently."""
+r"""Conversions between models that need no inference: the distribution stays the same, its representation changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def to_markov_net(model: Model) -> MarkovNet:
 
 
 def to_chain_graph(model: BayesNet | MarkovNet | ChainGraph) -> ChainGraph:
-    """The model as a chain graph: one component a CPD, or one for each connected part of a Markov network.
+    """The model as a chain graph: one component per CPD, or one per connected component of a Markov network.
 
     >>> a, b = Discrete("a"), Discrete("b")
     >>> to_chain_graph(MarkovNet(Table(a, [1, 2]), Table(b, [1, 1]))).components
@@ -43,10 +43,10 @@ def to_chain_graph(model: BayesNet | MarkovNet | ChainGraph) -> ChainGraph:
     if isinstance(model, BayesNet):
         return ChainGraph(*model.cpds, name=model.name, notes=model.notes)
     if model.auxiliaries:
-        raise NotApplicable(f"{model!r} has hidden variables; a chain graph is over the model's own.")
+        raise NotApplicable(f"{model!r} has hidden variables; a chain graph needs a model without any.")
     for factor in model.factors:
         if not factor.scope and factor.log_total == -np.inf:
-            raise ModelError(f"{model!r} has a factor that is zero: there is no distribution to convert.")
+            raise ModelError(f"{model!r} has a factor that is zero everywhere: there is no distribution to convert.")
     parts = connected_components(model.graph)
     return ChainGraph(*(_part(model, set(names)) for names in parts), name=model.name, notes=model.notes)
 
@@ -57,7 +57,7 @@ def _part(model: MarkovNet, names: set[str]) -> ChainComponent:
 
 
 def bayes_structure(net: MarkovNet) -> DAG:
-    """A directed graph whose independences all hold in the network: triangulated and oriented, without numbers.
+    """A directed graph whose independences all hold in the network: its graph, triangulated and oriented.
 
     Reference: Koller & Friedman, section 4.5.2.
 
@@ -70,7 +70,7 @@ def bayes_structure(net: MarkovNet) -> DAG:
 
 
 def maximal_form(net: MarkovNet) -> MarkovNet:
-    """The same network with one factor for each maximal clique of its graph: the coarsest reading of its structure.
+    """The same network with one factor for each maximal clique of its graph, the coarsest factorization.
 
     Each table's size is checked before it is built.
     """
@@ -115,8 +115,8 @@ def maximal_cliques(graph: UndirectedGraph) -> Iterator[tuple[str, ...]]:
 def pairwise_form(net: MarkovNet) -> MarkovNet:
     r"""The same distribution with factors of at most two variables.
 
-    A factor over more variables becomes a hidden variable $A$ with one state a joint state of its scope, a factor
-    $\phi(A)$, and one factor $1[A_i = x_i]$ for each variable; summing the hidden ones gives the network back.
+    A factor over more variables becomes a hidden variable $A$ with one state per joint state of its scope, a factor
+    $\phi(A)$, and one factor $1[A_i = x_i]$ for each variable; summing out the hidden ones gives the original network.
 
     Reference: Koller & Friedman, section 4.4.1 and exercise 4.2.
     """

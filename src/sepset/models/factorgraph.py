@@ -1,4 +1,4 @@
-r"""Factor graphs: variables on one side, factors on the other, an edge where a factor's scope has a variable."""
+r"""Factor graphs: variables on one side, factors on the other, an edge from a factor to each variable of its scope."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sepset.variables.variable import VariableLike
 
 
 class FactorGraph(NamedModel):
-    r"""The bipartite view of any model, which keeps the structure inside a clique that an undirected graph loses.
+    r"""The bipartite graph of any model; it keeps the structure inside a clique that an undirected graph loses.
 
     $$P(\mathbf x) \propto \prod_a \phi_a(\mathbf x_{N(a)})$$
 
     Args:
-        model: whose factors to show; hidden variables of decomposed CPDs are nodes too.
+        model: the model whose factors to show; hidden variables of decomposed CPDs are nodes too.
 
     Factors are numbered as in the model's problem.
 
@@ -58,7 +58,7 @@ class FactorGraph(NamedModel):
 
     @cached_property
     def factors(self) -> tuple[Factor, ...]:
-        """Every factor as a single one, by number."""
+        """Every factor as an object of its own, by number."""
         return tuple(self.problem().factors())
 
     def neighbors(self, node: VariableLike | int) -> tuple[str, ...] | tuple[int, ...]:

@@ -22,11 +22,11 @@ from sepset.variables.variable import Discrete
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Feature:
-    r"""A feature $f(\mathbf x_D)$: any real function of discrete variables, negative values included.
+    r"""A feature $f(\mathbf x_D)$: any real function of discrete variables, which may be negative.
 
     Args:
         scope: the variables $D$.
-        function: called with one state a variable, or an array of the scope's shape.
+        function: a function called with one state per variable, or an array of the scope's shape.
         name: how it prints.
 
     Reference: Koller & Friedman, definition 4.14.

@@ -1,4 +1,4 @@
-r"""Interventions: what a variable becomes when something outside the model sets it.
+r"""Interventions: the CPD of a variable that is set from outside the model.
 
 A state is a point mass; a sequence or a mapping of probabilities is a stochastic intervention.
 """
@@ -20,9 +20,9 @@ def intervened(variable: Discrete | Vector, value: object) -> TableCPD | LinearG
     """The parentless CPD of an intervened variable.
 
     Args:
-        variable: what is set.
-        value: a state, a sequence with one probability a state, or a mapping from states to probabilities; for a
-            continuous variable a number, which can be sampled but, having no density, not put into factors.
+        variable: the variable to set.
+        value: a state, a sequence with one probability per state, or a mapping from states to probabilities; for a
+            continuous variable a number, which can be sampled but has no density and so cannot become a factor.
 
     >>> intervened(Discrete("dose", ("low", "high")), "high").values
     array([0., 1.])

@@ -1,4 +1,4 @@
-r"""Markov networks: Gibbs distributions over factors, tables and blocks alike.
+r"""Markov networks: Gibbs distributions over factors, given as tables or as blocks.
 
 $$P(\mathbf x) = \frac1Z \prod_i \phi_i(\mathbf x_{D_i}), \qquad Z = \sum_{\mathbf x} \prod_i \phi_i(\mathbf x_{D_i})$$
 """
@@ -45,12 +45,12 @@ class MarkovNet(NamedModel):
     Args:
         parts: factors (`Table`, `SparseTable`, `CanonicalGaussian`, ...), or `unary`, `pairwise` and `block` over
             arrays; also a `FactorBlock` whose scopes are positions in `variables`.
-        variables: the variables in the order they shall have; those of the factors follow. Isolated ones are uniform.
-        auxiliaries: variables of the factors that are hidden: summed away, and not the model's own.
-        name: what the network is called.
-        notes: what a reader had to say about it.
+        variables: the variables in the order they will have; those of the factors follow. Isolated ones are uniform.
+        auxiliaries: hidden variables of the factors: they are summed out, and are not the model's own.
+        name: the name of the network.
+        notes: notes about it, such as those of a file reader.
 
-    A network whose factors conflict has $Z = 0$; inference says so, construction does not.
+    A network whose factors conflict has $Z = 0$; inference reports it, construction does not.
 
     Reference: Koller & Friedman, definition 4.3.
 
@@ -118,9 +118,9 @@ class MarkovNet(NamedModel):
         r"""The network $P \propto \exp\bigl(-\sum_i \epsilon_i(x_i) - \sum_{ij} \epsilon_{ij}(x_i, x_j)\bigr)$.
 
         Args:
-            nodes: one energy a state, for some or all variables.
+            nodes: one energy per state, for some or all variables.
             edges: a matrix of energies for each pair.
-            name: what the network is called.
+            name: the name of the network.
 
         Reference: Koller & Friedman, section 4.4.1.
 
@@ -145,10 +145,10 @@ class MarkovNet(NamedModel):
 
         Args:
             array: spins with the states -1 and 1, in either order.
-            coupling: $w$, one number or one an edge; positive favors equal neighbors.
-            field: $u$, one number or one a spin; note the minus sign: a positive field favors -1.
+            coupling: $w$, one number or one per edge; positive favors equal neighbors.
+            field: $u$, one number or one per spin; note the minus sign: a positive field favors -1.
             edges: the neighbors; the array's grid by default.
-            name: what the model is called.
+            name: the name of the model.
 
         Reference: Koller & Friedman, box 4.C.
 
@@ -179,10 +179,10 @@ class MarkovNet(NamedModel):
 
         Args:
             array: the variables.
-            weight: $w$, one number or one an edge; positive favors equal neighbors.
+            weight: $w$, one number or one per edge; positive favors equal neighbors.
             log_values: $\ell$, of shape `(*array.shape, states)`; none by default.
             edges: the neighbors; the array's grid by default.
-            name: what the model is called.
+            name: the name of the model.
 
         >>> MarkovNet.potts(Discrete.array("pixel", (3, 3), states=4), 1.5)
         MarkovNet(9 variables, 12 factors)
@@ -216,7 +216,7 @@ class MarkovNet(NamedModel):
     def with_weights(self, weights: ArrayLike) -> MarkovNet:
         """The log-linear model with the same features and other weights."""
         if not self.features:
-            raise NotApplicable(f"{self!r} was not made of features. Use MarkovNet.log_linear.")
+            raise NotApplicable(f"{self!r} has no features. Use MarkovNet.log_linear.")
         return MarkovNet.log_linear(self.features, weights, name=self.name)
 
     @property
@@ -226,7 +226,7 @@ class MarkovNet(NamedModel):
 
     @property
     def factors(self) -> tuple[Factor, ...]:
-        """Every factor as a single one. Cost: one object a factor, so ask large grids for their `blocks`."""
+        """Every factor as an object of its own. Cost: one object per factor, so use `blocks` for large grids."""
         return tuple(self.problem().factors())
 
     @cached_property
@@ -253,7 +253,7 @@ class MarkovNet(NamedModel):
         return total
 
     def log_value_codes(self, codes: ArrayLike) -> Floats:
-        r"""$\log \tilde P$ of rows of codes, `[rows, variables]` or one row; quick for variable arrays of any size."""
+        r"""$\log \tilde P$ of rows of codes, `[rows, variables]` or one row; fast for variable arrays of any size."""
         self._refuse_auxiliaries("log_value_codes")
         matrix = np.atleast_2d(np.asarray(codes))
         if matrix.shape[1] != len(self) or not np.issubdtype(matrix.dtype, np.integer):
@@ -284,7 +284,7 @@ class MarkovNet(NamedModel):
         r"""The network reduced by evidence, over the variables without a known value; its $Z$ is $\tilde P(\mathbf e)$.
 
         Args:
-            given: states leave the model; subsets and likelihoods become one more factor. `Soft` needs inference.
+            given: observed variables leave the model; subsets and likelihoods become factors. `Soft` needs inference.
 
         Reference: Koller & Friedman, definition 4.7.
 
@@ -303,7 +303,7 @@ class MarkovNet(NamedModel):
         return MarkovNet._of(self, own, blocks)
 
     def markov_blanket(self, variable: VariableLike) -> tuple[str, ...]:
-        """The names of the neighbors, which make a variable independent of all others."""
+        """The names of the neighbors, given which a variable is independent of all others."""
         place = self.variables.id(variable)
         if self.auxiliaries:
             return self.graph.neighbors(self.variables[place].name)
@@ -338,7 +338,7 @@ class MarkovNet(NamedModel):
         return [int(i) for numbers in found for i in numbers]
 
     def factor_graph(self) -> FactorGraph:
-        """The bipartite view: variables beside factors."""
+        """The factor graph of the network."""
         from sepset.models.factorgraph import FactorGraph
 
         return FactorGraph(self)
@@ -362,13 +362,13 @@ class MarkovNet(NamedModel):
 def _universe(
     parts: Sequence[Part], variables: tuple[Discrete | Vector | VariableArray, ...], hidden: tuple[Any, ...]
 ) -> Variables:
-    """The model's variables: those given, then those of the factors, without elements of known arrays."""
+    """The model's variables: those given, then those of the factors that are not elements of a given array."""
     groups: list[Any] = [variables, *(p.parts for p in parts if isinstance(p, FactorArray))]
     arrays = Variables(dict.fromkeys(p for group in groups for p in group if isinstance(p, VariableArray)))
     concealed = {v.name for v in hidden}
     for part in parts:
         if isinstance(part, FactorBlock | Single) and part.scopes.size and not variables:
-            raise ScopeError(f"{part!r} has positions for scopes; say which variables they mean with variables=.")
+            raise ScopeError(f"{part!r} has positions as scopes; pass the variables they refer to as variables=.")
         if not isinstance(part, FactorArray | FactorBlock | Single):
             _check_factor(part)
             groups.append([v for v in part.scope if v not in arrays and v.name not in concealed])
@@ -389,7 +389,7 @@ def _bound(part: Part, variables: Variables) -> Block:
     if isinstance(part, FactorBlock | Single):
         if part.scopes.size and int(part.scopes.max()) >= len(variables):
             raise ScopeError(
-                f"{part!r} speaks of position {int(part.scopes.max())}; there are {len(variables)} variables."
+                f"{part!r} has the position {int(part.scopes.max())}; there are {len(variables)} variables."
             )
         return part
     return Single(part, variables.ids(part.scope))
@@ -397,7 +397,7 @@ def _bound(part: Part, variables: Variables) -> Block:
 
 def _spins(array: VariableArray) -> Floats:
     if sorted(map(repr, array.states)) not in (["-1", "1"], ["-1.0", "1.0"]):
-        raise ModelError(f"Ising spins have the states -1 and 1; {array!r} has not. Use potts for other states.")
+        raise ModelError(f"Ising spins have the states -1 and 1; {array!r} does not. Use potts for other states.")
     return np.array(array.states, np.float64)
 
 

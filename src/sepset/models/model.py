@@ -1,4 +1,4 @@
-r"""What every model is: named variables in order, and a problem that says what its factors are.
+r"""The base of all models: named variables in order, and a problem that gives the factors.
 
 $$P(\mathbf x) = \frac1Z \prod_i \phi_i(\mathbf x_{D_i})$$
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Model(Protocol):
-    """Anything with variables, a name, notes and a problem; methods ask no more.
+    """An object with variables, a name, notes and a problem; methods require nothing else.
 
     >>> from sepset.models.markovnet import MarkovNet
     >>> isinstance(MarkovNet(variables=[Discrete("a")]), Model)
@@ -35,11 +35,11 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """What the model is called, possibly nothing."""
+        """The name of the model, possibly empty."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader or a conversion had to say about it."""
+        """Notes that a file reader or a conversion left about it."""
 
     def problem(self) -> Problem:
         """The normal form: variables, factors and conditionals, unpruned and without evidence."""
@@ -52,11 +52,11 @@ class Model(Protocol):
 
 
 MODEL_MEMBERS = ("variables", "name", "notes", "problem", "__getitem__", "__contains__", "__len__")
-"""What a type must have to be a model."""
+"""The members that a type must have to be a model."""
 
 
 def offers(value: object, *members: str) -> bool:
-    """Whether a value's type has these members. Nothing is evaluated, as `isinstance` with a protocol would.
+    """Whether a value's type has these members; unlike `isinstance` with a protocol, no property is evaluated.
 
     >>> offers(Discrete("a"), "name", "states"), offers(3, "name")
     (True, False)
@@ -76,7 +76,7 @@ def is_cpd(value: object) -> bool:
 
 
 class NamedModel(ABC):
-    """What the models here share: lookup by name, a cached problem, immutability, and how they print."""
+    """Shared parts of the models: lookup by name, a cached problem, immutability, and printing."""
 
     variables: Variables
     name: str
@@ -91,18 +91,18 @@ class NamedModel(ABC):
 
     @abstractmethod
     def _build(self) -> Problem:
-        """The problem, made when first asked for."""
+        """The problem, built on first access."""
 
     @abstractmethod
     def _facts(self) -> Iterator[tuple[str, str]]:
-        """What a summary says about this model."""
+        """The rows of this model's summary: a label and a value each."""
 
     @cached_property
     def _problem(self) -> Problem:
         return self._build()
 
     def problem(self) -> Problem:
-        """The normal form every method takes: variables, factors and conditionals; made once."""
+        """The normal form that every method takes: variables, factors and conditionals; built once."""
         return self._problem
 
     def __getitem__(self, variable: VariableLike) -> Discrete | Vector:

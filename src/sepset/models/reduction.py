@@ -1,4 +1,4 @@
-r"""Reduction of a problem by evidence, and powers of its factors, a block at a time.
+r"""Reduction of a problem by evidence, and powers of its factors, one block at a time.
 
 $$\phi[\mathbf e](\mathbf y) = \phi(\mathbf y, \mathbf e)$$
 
@@ -31,12 +31,12 @@ from sepset.variables.variable import Discrete
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduction:
-    """What is observed, and the numbering of what is left.
+    """The observed values, and the numbering of the remaining variables.
 
     Attributes:
-        kept: the variables left.
-        new_id: the new position of each old one, -1 where observed.
-        code: the observed code of each old position, -1 where unobserved.
+        kept: the remaining variables.
+        new_id: the new position of each old one, -1 if observed.
+        code: the observed code of each old position, -1 if unobserved.
         values: the observed states and numbers by variable.
     """
 
@@ -72,7 +72,7 @@ def _plan(variables: Variables, evidence: Evidence) -> Reduction:
 
 
 def _kept_parts(variables: Variables, observed: Bools) -> Iterator[Any]:
-    """The parts left: whole arrays stay lazy, others give up their unobserved elements one by one."""
+    """The remaining parts: arrays without an observed element stay lazy, others yield their unobserved elements."""
     start = 0
     for part in variables.parts:
         size = len(part) if isinstance(part, VariableArray) else 1

@@ -1,4 +1,4 @@
-"""Complete assignments, many at once: frames, datasets and mappings as columns of codes and numbers."""
+"""Many complete assignments at once: frames, datasets and mappings as columns of codes and numbers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sepset.variables.variable import Discrete
 
 
 def complete(frame: object, variables: Variables) -> tuple[Columns, int]:
-    """The columns of `variables` in `frame` and the number of rows; a missing cell is refused, naming its row.
+    """The columns of `variables` in `frame` and the number of rows; a missing cell raises an error that names its row.
 
     Args:
         frame: a dataset, any data frame, a mapping from names to columns, or one assignment (names to states).
-        variables: what the columns mean; other columns are ignored.
+        variables: the variables that give the columns their meaning; other columns are ignored.
 
     >>> complete({"coin": "tail"}, Variables([Discrete("coin", ("head", "tail"))]))[0].values()
     dict_values([array([1])])
@@ -39,22 +39,22 @@ def complete(frame: object, variables: Variables) -> tuple[Columns, int]:
         if absent.any():
             row = int(np.flatnonzero(absent)[0])
             raise DataError(
-                f"Column {variable.name!r} is missing in row {row}; whole assignments are needed here. "
-                "Drop the row, or ask log_probability with evidence, which sums the missing away."
+                f"Column {variable.name!r} is missing in row {row}; complete assignments are needed here. "
+                "Drop the row, or use log_probability with evidence, which sums out missing cells."
             )
     return columns, data.num_rows
 
 
 def _with_vectors(frame: object, variables: Variables) -> tuple[Columns, int]:
-    """Columns where some variables are vectors: no frame holds those, so they come as `[rows, size]` in a mapping."""
+    """Columns if some variables are vectors: frames cannot store those, so a mapping gives them as `[rows, size]`."""
     if not isinstance(frame, Mapping):
-        raise DataError("Vectors do not fit a data frame; give a mapping with an array of shape (rows, size) for each.")
+        raise DataError("A data frame cannot store vectors; give a mapping with an array of shape (rows, size) each.")
     wide = [v for v in variables if not isinstance(v, Discrete) and v.size > 1]
     names = {v.name for v in wide}
     rest = Variables(v for v in variables if v.name not in names)
     absent = [v.name for v in wide if v.name not in frame]
     if absent:
-        raise DataError(f"There is no column for the vector {absent[0]!r}; whole assignments are needed here.")
+        raise DataError(f"There is no column for the vector {absent[0]!r}; complete assignments are needed here.")
     arrays: Columns = {v: np.asarray(frame[v.name], np.float64) for v in wide}
     num_rows = len(next(iter(arrays.values())))
     columns, found = complete({k: c for k, c in frame.items() if k not in names}, rest) if len(rest) else ({}, num_rows)
@@ -84,7 +84,7 @@ def _single(frame: Mapping[Any, Any], variables: Variables) -> Columns:
     for position, variable in enumerate(variables):
         value = places.get(position)
         if is_missing(value):
-            raise DataError(f"The assignment says nothing of {variable.name!r}; whole assignments are needed here.")
+            raise DataError(f"The assignment has no value for {variable.name!r}; complete assignments are needed here.")
         if isinstance(variable, Discrete):
             columns[variable] = np.array([variable.code(value)])
         elif variable.size == 1:

@@ -15,7 +15,7 @@ from sepset.variables.variable import Discrete, Domain, State, check_name, short
 
 
 class VariableArray:
-    """A lazy array of discrete variables with common states; elements are made when asked for.
+    """A lazy array of discrete variables with the same states; elements are created on access.
 
     >>> spin = Discrete.array("spin", (2, 2), states=(-1, 1))
     >>> len(spin), [v.name for v in spin]
@@ -42,7 +42,7 @@ class VariableArray:
 
     @property
     def states(self) -> tuple[State, ...]:
-        """The states every element has."""
+        """The states of every element."""
         return self.domain.states
 
     @property
@@ -61,20 +61,20 @@ class VariableArray:
         return Discrete(self.base, self.domain, index=wrapped)
 
     def element(self, flat: int) -> Discrete:
-        """The element at a flat, C-order position."""
+        """The element at a flat position in C order."""
         return self[tuple(int(i) for i in np.unravel_index(flat, self.shape))]
 
     def __iter__(self) -> Iterator[Discrete]:
         return (self.element(flat) for flat in range(len(self)))
 
     def position(self, index: tuple[int, ...]) -> int | None:
-        """The flat position of an index, or None when it is outside the array."""
+        """The flat position of an index, or None if it is outside the array."""
         if len(index) != len(self.shape) or not all(0 <= i < n for i, n in zip(index, self.shape, strict=True)):
             return None
         return int(np.ravel_multi_index(index, self.shape)) if index else 0
 
     def grid_edges(self, connectivity: int = 1) -> Edges:
-        """The pairs of neighbouring elements: along each axis, or with `connectivity=2` also along plane diagonals.
+        """The pairs of neighboring elements: along each axis, or with `connectivity=2` also along plane diagonals.
 
         >>> len(Discrete.array("x", (3, 3)).grid_edges()), len(Discrete.array("x", (3, 3)).grid_edges(2))
         (12, 20)
@@ -111,7 +111,7 @@ class Edges:
 
 
 def grid_pairs(shape: tuple[int, ...], connectivity: int = 1) -> Int32s:
-    """Flat positions of neighbouring cells of a grid, one row a pair, first axis first."""
+    """Flat positions of neighboring cells of a grid, one row per pair, first axis first."""
     if connectivity not in (1, 2):
         raise ModelError(f"Grid connectivity is 1 (axes) or 2 (axes and plane diagonals); found {connectivity!r}.")
     cells = np.arange(math.prod(shape), dtype=np.int32).reshape(shape)

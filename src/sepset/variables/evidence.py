@@ -1,4 +1,4 @@
-"""Evidence: what was found out about some variables, resolved once into codes and weights.
+"""Evidence: findings about some variables, resolved once into codes and weights.
 
 A bare value is a state, never an index. A set is a subset of states; `Not`, `Likelihood` and `Soft` are explicit.
 None and NaN mean unobserved.
@@ -21,7 +21,7 @@ from sepset.variables.variable import Discrete, State, VariableLike, Vector
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Every state but the named ones.
+    """Evidence that rules out the named states.
 
     >>> Not("C").states
     ('C',)
@@ -37,7 +37,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    r"""Virtual evidence: $\lambda(x) \propto P(\text{observation} \mid x)$, one non-negative weight a state.
+    r"""Virtual evidence: $\lambda(x) \propto P(\text{observation} \mid x)$, one non-negative weight per state.
 
     >>> Likelihood([0.9, 0.1]).weights
     (0.9, 0.1)
@@ -51,7 +51,7 @@ class Likelihood:
 
 @dataclass(frozen=True, slots=True)
 class Soft:
-    """Jeffrey's rule: the variable's *posterior* becomes these probabilities, one a state.
+    """Jeffrey's rule: the variable's *posterior* becomes these probabilities, one per state.
 
     >>> Soft({"low": 0.3, "high": 0.7}).probabilities
     {'low': 0.3, 'high': 0.7}
@@ -68,11 +68,11 @@ def _floats(values: Iterable[float]) -> tuple[float, ...]:
     try:
         return tuple(float(v) for v in values)
     except (TypeError, ValueError):
-        raise StateError(f"One number a state was expected; found {values!r}.") from None
+        raise StateError(f"One number per state was expected; found {values!r}.") from None
 
 
 Finding: TypeAlias = State | Set[State] | Not | Likelihood | Soft | float | Sequence[float] | Floats | None
-"""What may be said of one variable."""
+"""A finding about one variable."""
 
 Given: TypeAlias = Mapping[VariableLike, Finding] | Mapping[str, Finding] | None
 """Evidence as the public functions take it."""
@@ -83,10 +83,10 @@ class Evidence:
     """Evidence resolved against a model's variables, by position.
 
     Attributes:
-        codes: hard findings on discrete variables.
-        weights: subsets and likelihoods, a non-negative weight a state.
-        soft: probabilities a posterior must match.
-        reals: hard findings on continuous variables.
+        codes: hard findings about discrete variables.
+        weights: subsets and likelihoods, one non-negative weight per state.
+        soft: probabilities that a posterior must match.
+        reals: hard findings about continuous variables.
     """
 
     codes: Mapping[int, int] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class Evidence:
 
     @property
     def touched(self) -> tuple[int, ...]:
-        """The positions of all variables evidence speaks of, in order."""
+        """The positions of all variables with evidence, in order."""
         return tuple(sorted({*self.codes, *self.reals, *self.weights, *self.soft}))
 
     def __bool__(self) -> bool:
@@ -114,7 +114,7 @@ class Evidence:
 
 
 def resolve(given: Given, variables: Variables) -> Evidence:
-    """`given` as codes and weights over `variables`; unknown names and states raise with the nearest valid one.
+    """`given` as codes and weights; an unknown name or state raises an error that names the nearest valid one.
 
     >>> from sepset.variables.variable import Discrete
     >>> resolve({"g": {"A", "B"}}, Variables([Discrete("g", "ABC")])).weights[0].tolist()
@@ -129,7 +129,7 @@ def resolve(given: Given, variables: Variables) -> Evidence:
         usual = variables.find_state(name, finding) if type(name) is type(finding) is str else None
         position = variables.id(name) if usual is None else usual[0]
         if position in seen:
-            raise ScopeError(f"{variables[position].name} appears twice in the evidence. Say one thing of it.")
+            raise ScopeError(f"{variables[position].name} appears twice in the evidence. Give one finding for it.")
         seen.add(position)
         if usual is not None:
             codes[position] = usual[1]
@@ -171,14 +171,14 @@ def _add(
 def _code(variable: Discrete, finding: object) -> int:
     if isinstance(finding, list | tuple | np.ndarray):
         raise StateError(
-            f"{variable.name} was given {finding!r}, a sequence. Say {{...}} for a subset of states, "
+            f"{variable.name} was given {finding!r}, a sequence. Write {{...}} for a subset of states, "
             "Likelihood([...]) for weights, or Soft([...]) for a posterior."
         )
     return variable.code(finding)
 
 
 def real_value(variable: Vector, finding: object) -> Floats:
-    """The finding on a continuous variable as a finite vector of its dimension."""
+    """The finding about a continuous variable as a finite vector of its dimension."""
     try:
         array = np.asarray(finding)
     except ValueError:

@@ -15,7 +15,7 @@ from sepset.variables.variable import Discrete, VariableLike, Vector
 
 
 class Variables(Sequence[Discrete | Vector]):
-    """The variables of a model in order, looked up by position, name or value; arrays stay lazy.
+    """The variables of a model in order, looked up by position, name or value; arrays remain lazy.
 
     >>> from sepset.variables.variable import Real
     >>> vs = Variables([Discrete("a"), Discrete.array("x", (2, 2)), Real("r")])
@@ -57,7 +57,7 @@ class Variables(Sequence[Discrete | Vector]):
 
     @classmethod
     def union(cls, *groups: Iterable[Discrete | Vector | VariableArray]) -> Variables:
-        """The variables of all groups in order of first appearance; two domains under one name are refused."""
+        """The variables of all groups in order of first appearance; raises if one name has two domains."""
         seen: dict[object, Discrete | Vector | VariableArray] = {}
         for part in (p for group in groups for p in group):
             key = (part.base, "array") if isinstance(part, VariableArray) else part.name
@@ -103,7 +103,7 @@ class Variables(Sequence[Discrete | Vector]):
         return found is not None and self[found] == item
 
     def id(self, variable: VariableLike) -> int:
-        """The position of a variable, given it or its name; unknown names raise with the nearest valid one."""
+        """The position of a variable or its name; an unknown name raises an error that names the nearest valid one."""
         if isinstance(variable, str):
             found = self._find(variable)
             if found is None:
@@ -123,7 +123,7 @@ class Variables(Sequence[Discrete | Vector]):
         return found
 
     def find_state(self, name: str, state: str) -> tuple[int, int] | None:
-        """Position and code where both are names, as they usually are; None where a longer look is needed.
+        """Position and code if both arguments are strings and found directly, the usual case; else None.
 
         >>> Variables([Discrete("g", "ABC")]).find_state("g", "B")
         (0, 1)
@@ -149,7 +149,7 @@ class Variables(Sequence[Discrete | Vector]):
         return found if found is not None else self._find_element(name)
 
     def _find_element(self, name: str) -> int | None:
-        """The element a user spelled as `base[i,j]`."""
+        """The position of the element that a user wrote as `base[i,j]`."""
         base, bracket, rest = name.rpartition("[")
         if not bracket or base not in self._arrays or not rest.endswith("]"):
             return None

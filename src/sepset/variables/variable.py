@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from sepset.variables.array import VariableArray
 
 State: TypeAlias = str | int | bool | float
-"""What a state may be."""
+"""The types a state may have."""
 
 
 def _kind(state: object) -> type:
-    """The type that tells states apart: bool, str, or a number (1 and 1.0 are one state, True is another)."""
+    """The type that distinguishes states: bool, str, or a number (1 and 1.0 are one state, True is another)."""
     if isinstance(state, bool):
         return bool
     return str if isinstance(state, str) else float
 
 
 def plain(value: object) -> object:
-    """`value` with NumPy scalars turned into Python's own."""
+    """`value`, converted to a Python scalar if it is a NumPy scalar."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -61,10 +61,10 @@ class Domain:
         return cls(given, MappingProxyType(codes), types, hash((given, types)))  # type: ignore[arg-type]
 
     def find(self, state: object) -> int | None:
-        """The code of `state`, or None where it is not a state."""
+        """The code of `state`, or None if it is not a state."""
         value = plain(state)
         try:
-            return self.codes.get((_kind(value), value))  # type: ignore[arg-type]  # other types are simply not found
+            return self.codes.get((_kind(value), value))  # type: ignore[arg-type]  # other types are not found
         except TypeError:
             return None
 
@@ -98,7 +98,7 @@ def _check_state(state: object, owner: str) -> None:
 
 
 def check_name(name: object) -> None:
-    """Refuse anything but a non-empty string."""
+    """Raise unless `name` is a non-empty string."""
     if not isinstance(name, str) or not name:
         raise ModelError(f"A variable's name is a non-empty string; found {name!r}.")
 
@@ -129,11 +129,11 @@ class Variable(Protocol):
 
     @property
     def index(self) -> tuple[int, ...]:
-        """The place in its array; empty for a single variable."""
+        """The index in its array; empty for a single variable."""
 
     @property
     def lag(self) -> int:
-        """How many slices before the current one."""
+        """The number of time slices before the current one."""
 
     @property
     def is_discrete(self) -> bool:
@@ -187,7 +187,7 @@ class Discrete(_Named):
 
     Args:
         name: unique within a model.
-        states: the states (strings, ints, bools or floats), or how many there are.
+        states: the states (strings, ints, bools or floats), or their number.
 
     >>> grade = Discrete("grade", ("A", "B", "C"))
     >>> grade, grade.num_states, grade.code("B"), grade.prev
@@ -215,7 +215,7 @@ class Discrete(_Named):
 
     @staticmethod
     def array(name: str, shape: int | Sequence[int], states: int | Iterable[State] = 2) -> VariableArray:
-        """A lazy array of variables with common states: a million variables cost one object.
+        """A lazy array of variables with the same states: a million variables cost one object.
 
         >>> pixel = Discrete.array("pixel", (512, 512), states=("paper", "ink"))
         >>> pixel[3, 4]
@@ -232,20 +232,20 @@ class Discrete(_Named):
 
     @property
     def is_discrete(self) -> bool:
-        """True."""
+        """True: the domain is finite."""
         return True
 
     @property
     def prev(self) -> Discrete:
-        """The same variable one slice earlier."""
+        """The same variable one time slice earlier."""
         return self.at_lag(self.lag + 1)
 
     def at_lag(self, lag: int) -> Discrete:
-        """The same variable `lag` slices before the current one."""
+        """The same variable `lag` time slices before the current one."""
         return Discrete(self.base, self.domain, index=self.index, lag=lag, part=self.part)
 
     def hidden(self, part: str, states: int | Iterable[State] | Domain) -> Discrete:
-        """A hidden variable that belongs to this one, under a structured name no ordinary variable equals.
+        """A hidden variable that belongs to this one; no ordinary variable has the same structured name.
 
         >>> Discrete("fever").hidden("max 2", 2)
         Discrete('fever(max 2)', (0, 1))
@@ -253,7 +253,7 @@ class Discrete(_Named):
         return Discrete(self.base, states, index=self.index, lag=self.lag, part=part)
 
     def code(self, state: object) -> int:
-        """The code of `state`; an unknown state raises with the nearest valid one."""
+        """The code of `state`; an unknown state raises an error that names the nearest valid one."""
         found = self.domain.find(state)
         if found is None:
             value = plain(state)
@@ -278,7 +278,7 @@ class Discrete(_Named):
 
 
 def short_states(states: tuple[State, ...], limit: int = 6) -> str:
-    """The states as a tuple, cut where there are many."""
+    """The states printed as a tuple, shortened if there are more than `limit`."""
     if len(states) <= limit:
         return repr(states)
     return f"({', '.join(map(repr, states[:3]))}, ..., {states[-1]!r})"
@@ -308,16 +308,16 @@ class Vector(_Named):
 
     @property
     def is_discrete(self) -> bool:
-        """False."""
+        """False: the domain is continuous."""
         return False
 
     @property
     def prev(self) -> Vector:
-        """The same variable one slice earlier."""
+        """The same variable one time slice earlier."""
         return self.at_lag(self.lag + 1)
 
     def at_lag(self, lag: int) -> Vector:
-        """The same variable `lag` slices before the current one."""
+        """The same variable `lag` time slices before the current one."""
         return Vector(self.base, self.size, index=self.index, lag=lag)
 
     def _domain_key(self) -> object:
@@ -343,12 +343,12 @@ class Real(Vector):
         super().__init__(name, 1, index=index, lag=lag)
 
     def at_lag(self, lag: int) -> Real:
-        """The same variable `lag` slices before the current one."""
+        """The same variable `lag` time slices before the current one."""
         return Real(self.base, index=self.index, lag=lag)
 
     @property
     def prev(self) -> Real:
-        """The same variable one slice earlier."""
+        """The same variable one time slice earlier."""
         return self.at_lag(self.lag + 1)
 
     def __repr__(self) -> str:

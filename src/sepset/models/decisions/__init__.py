@@ -1,1 +1,1 @@
-"""Decisions from probabilities: actions of least expected cost."""
+"""Decisions from probabilities: actions of smallest expected cost."""

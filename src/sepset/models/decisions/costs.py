@@ -1,4 +1,4 @@
-"""Decisions from posteriors: the least expected cost, with the option to decline."""
+"""Decisions from posteriors: actions of smallest expected cost, with the option to decline."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from sepset.base.arraytypes import Ints
 from sepset.errors import DataError
 
 DECLINED = -1
-"""The action that means: leave this row to someone else."""
+"""The code of the action to decline: no decision is made for the row."""
 
 
 def cost_threshold(false_positive: float, false_negative: float) -> float:
     r"""The probability above which acting on an event is cheaper than not: $c_{fp} / (c_{fp} + c_{fn})$.
 
     Args:
-        false_positive: what it costs to act where the event did not come.
-        false_negative: what it costs not to act where it did.
+        false_positive: the cost of acting if the event does not occur.
+        false_negative: the cost of not acting if it does.
 
     Reference: Koller & Friedman, box 17.A.
 
@@ -30,14 +30,14 @@ def cost_threshold(false_positive: float, false_negative: float) -> float:
 
 
 def decide(probabilities: ArrayLike, costs: ArrayLike | None = None, *, decline: float | None = None) -> Ints:
-    r"""The action of least expected cost in every row, the first among equals; -1 where declining is cheaper still.
+    r"""The action of smallest expected cost in every row, ties go to the first; -1 where declining is cheaper.
 
     $$a[m] = \arg\min_a \sum_y P(y \mid \mathbf x[m])\, c(y, a)$$
 
     Args:
-        probabilities: the posterior of every row, one column a state.
-        costs: what action $a$ costs in state $y$, as `costs[y, a]`; by default one for any other state.
-        decline: what it costs to decline; by default no row is declined.
+        probabilities: the posterior of every row, one column per state.
+        costs: the cost of action $a$ in state $y$, as `costs[y, a]`; by default zero for $a = y$ and one otherwise.
+        decline: the cost of declining; by default no row is declined.
 
     Reference: Koller & Friedman, box 17.A; Chow (1970), On optimum recognition error and reject tradeoff.
 
