@@ -314,13 +314,12 @@ if TYPE_CHECKING:
         AvailableCases as AvailableCases,
         observed_log_likelihood as observed_log_likelihood,
     )
-    from sepset.learning.missing.framefilling import impute_frame as impute_frame
     from sepset.learning.missing.identifiability import (
         IdentifiabilityReport as IdentifiabilityReport,
         equivalent_neighbor as equivalent_neighbor,
         identifiability as identifiability,
     )
-    from sepset.learning.missing.imputation import impute as impute
+    from sepset.learning.missing.imputation import impute as impute, impute_frame as impute_frame
     from sepset.learning.missing.mcartest import MCARTest as MCARTest, mcar_test as mcar_test
     from sepset.learning.missing.mechanisms import (
         MAR as MAR,
@@ -475,14 +474,13 @@ _MODULES = {
     "learning.incomplete.expectedcounts": ("expected_counts "),
     "learning.fit": ("Fit LearningMethod fit "),
     "learning.estimation.coverage": ("Fragmentation fragmentation "),
-    "learning.missing.framefilling": ("impute_frame "),
     "learning.estimation.gaussian": ("conditional_line fit_gaussian fit_line "),
     "learning.evaluation.goodnessoffit": ("GoodnessOfFit goodness_of_fit log_probability_moments "),
     "learning.incomplete.gradient": ("GradientAscent "),
     "learning.classify.latentclass": ("latent_class ordered_states "),
     "learning.missing.identifiability": ("IdentifiabilityReport equivalent_neighbor identifiability "),
     "learning.estimation.networkpriors": ("BDe ImaginaryData "),
-    "learning.missing.imputation": ("impute "),
+    "learning.missing.imputation": ("impute impute_frame "),
     "learning.incomplete.standarderrors": ("StandardErrors standard_errors "),
     "learning.estimation.proportions": ("interval_coverage proportion_interval rows_needed "),
     "learning.missing.mcartest": ("MCARTest mcar_test "),

@@ -9,7 +9,7 @@ are identified by position.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +20,7 @@ from sepset.base.cache import Kept
 from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
 from sepset.factors.algebra import Factor
+from sepset.factors.regression import Regression
 from sepset.variables.universe import Variables
 
 if TYPE_CHECKING:
@@ -134,6 +135,20 @@ class Problem:
     def factors(self, numbers: Iterable[int] | None = None) -> Iterator[Factor]:
         """The factors with these numbers, or all."""
         return (self.factor(i) for i in (range(self.num_factors) if numbers is None else numbers))
+
+    @lazy
+    def regressions(self) -> Mapping[int, Regression]:
+        """The regression of each real variable whose conditional is one factor in moment form, by its position.
+
+        >>> from sepset.factors.block import Single
+        >>> from sepset.variables.variable import Real
+        >>> noise = Regression(Real("x"), 1.0, None, 4.0)
+        >>> Problem(Variables([Real("x")]), (Single(noise, [0]),), (ConditionalGroup(0, (), (0,)),)).regressions
+        {0: Regression(x)}
+        """
+        single = [g for g in self.conditionals if len(g.factors) == 1 and not self.variables[g.child].is_discrete]
+        stated = [(group.child, self.factor(group.factors[0])) for group in single]
+        return {child: factor for child, factor in stated if isinstance(factor, Regression)}
 
     @lazy
     def incidence(self) -> sparse.csr_array:

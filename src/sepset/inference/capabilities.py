@@ -10,7 +10,7 @@ $$\bar M[\mathbf u] = \sum_m w_m P(\mathbf u \mid \mathbf e[m]).$$
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,43 +18,48 @@ from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.checks import row_weights
 from sepset.data.dataset import Dataset
 from sepset.errors import NotApplicable
+from sepset.factors.coordinates import width
+from sepset.factors.moments import GaussianMixture
 from sepset.inference.conflict import impossible, refuse_impossible
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowModes, Workers
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, Workers
 from sepset.inference.method import (
     AnswersQueries,
     AnswersRows,
-    CompletesRows,
+    ContextMoments,
     CountsRows,
-    Maximizes,
+    FindsMoments,
     Prepared,
     TakesValues,
     can,
     dense,
 )
-from sepset.inference.values import Values, checked_values, replaced
+from sepset.inference.values import Values, checked_regressions, checked_values, named_values, replaced
 from sepset.variables.evidence import Evidence
+from sepset.variables.variable import Vector
 
 
 def with_values(prepared: Prepared, values: Values) -> Prepared:
     """The method prepared for the same structure with new numbers: where it must be, prepared from scratch.
 
     Args:
-        values: one array per factor over its scope; a mapping from factor number keeps the factors it leaves out.
+        values: one array per factor over its scope, or a regression; a mapping from factor number keeps the factors it
+            leaves out.
     """
     if can(prepared, TakesValues):
         return prepared.with_values(values)
-    arrays = checked_values(prepared.problem, values)
-    copies = {number: array.copy() for number, array in arrays.items()}
-    return prepared.method.prepare(replaced(prepared.problem, copies))
+    problem = prepared.problem
+    regressions = checked_regressions(problem, values)
+    rest = {n: value for n, value in named_values(problem, values).items() if n not in regressions}
+    copies = {number: array.copy() for number, array in checked_values(problem, rest).items()}
+    return prepared.method.prepare(replaced(problem, {**copies, **regressions}))
 
 
 def answer_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
-    """The log partition of every row and the posterior of each discrete target in it; rows that repeat count once."""
+    """The log partition of every row and the posterior of each target in it; rows that repeat count once."""
     if can(prepared, AnswersRows):
         return prepared.answer_rows(rows, targets, workers)
     different, which = rows.distinct()
-    found = row_by_row(prepared, different, targets, workers)
-    return RowAnswers(found.log_partition[which], {v: p[which] for v, p in found.probabilities.items()})
+    return row_by_row(prepared, different, targets, workers).take(which)
 
 
 def row_by_row(
@@ -62,54 +67,39 @@ def row_by_row(
 ) -> RowAnswers:
     """The same, one question after the other."""
     report = (workers or Workers()).report
-    cards = prepared.problem.variables.cards
-    log_partition = np.empty(len(rows))
-    probabilities = {v: np.full((len(rows), int(cards[v])), np.nan) for v in targets}
+    found = RowAnswers.empty(len(rows), targets, prepared.problem.variables.cards)
     for row in range(len(rows)):
-        log_partition[row], read = _one_row(prepared, rows.evidence(row), targets)
-        if log_partition[row] > -np.inf:
-            for v in targets:
-                probabilities[v][row] = read(v)
+        evidence = rows.evidence(row)
+        found.log_partition[row], read = _one_row(prepared, evidence, targets)
+        if found.log_partition[row] > -np.inf:
+            for v, each in found.probabilities.items():
+                each[row] = _indicator(evidence.codes[v], each) if v in evidence.codes else dense(read(v)).values
+            for v, (mean, variance) in found.moments.items():
+                known = evidence.reals.get(v)
+                mean[row], variance[row] = (known[0], 0.0) if known is not None else _moments(read(v))
         report(row + 1, len(rows))
-    return RowAnswers(log_partition, probabilities)
+    return found
 
 
 def _one_row(
     prepared: AnswersQueries, evidence: Evidence, targets: Sequence[int]
-) -> tuple[float, Callable[[int], Floats]]:
-    if not targets:
-        return prepared.log_partition(evidence), lambda v: np.zeros(0)
-    if len(targets) == 1:
-        answer = prepared.query(targets, evidence)
-        return answer.log_partition, lambda v: np.asarray(dense(answer.distribution).values)
-    reader, log_partition = prepared.marginals(evidence)
-    return log_partition, lambda v: np.asarray(dense(reader(v)).values)
+) -> tuple[float, Callable[[int], Any]]:
+    free = [v for v in targets if v not in evidence.codes and v not in evidence.reals]
+    if len(free) == 1:
+        answer = prepared.query(free, evidence)
+        return answer.log_partition, lambda v: answer.distribution
+    if free:
+        reader, log_partition = prepared.marginals(evidence)
+        return log_partition, reader
+    return prepared.log_partition(evidence), lambda v: None
 
 
-def complete_rows(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> RowModes:
-    """The most probable values of every visible variable given each row, all others summed out; rows count once."""
-    different, which = rows.distinct()
-    if can(prepared, CompletesRows):
-        found = prepared.complete_rows(different, workers)
-    else:
-        found = modes_row_by_row(prepared, different, workers)
-    return found if len(different) == len(rows) else RowModes(found.codes[which], found.log_value[which])
+def _indicator(code: int, probabilities: Floats) -> Floats:
+    return np.asarray(np.arange(probabilities.shape[1]) == code, np.float64)
 
 
-def modes_row_by_row(prepared: Maximizes, rows: EvidenceRows, workers: Workers) -> RowModes:
-    """The same, one question after the other; findings are masks, so that one plan serves every row."""
-    problem = prepared.problem
-    over, cards = range(problem.num_visible), problem.variables.cards.tolist()
-    codes, log_value = np.zeros((len(rows), len(over)), np.int64), np.full(len(rows), -np.inf)
-    for row in range(len(rows)):
-        found = rows.evidence(row).codes
-        masks = {v: np.eye(cards[v])[found[v]] if v in found else np.ones(cards[v]) for v in over}
-        best = prepared.best(Evidence({}, masks), over)
-        log_value[row] = best.log_value
-        if best.log_value > -np.inf:
-            codes[row] = [int(best.values[v]) for v in over]
-        workers.report(row + 1, len(rows))
-    return RowModes(codes, log_value)
+def _moments(distribution: Any) -> tuple[float, float]:
+    return float(np.ravel(distribution.mean())[0]), float(np.ravel(distribution.variance())[0])
 
 
 def factor_marginals(prepared: Prepared, evidence: Evidence) -> tuple[Floats, ...]:
@@ -154,6 +144,28 @@ def summed_marginals(prepared: Prepared, rows: EvidenceRows, weights: Floats, wo
                 total += weights[row] * marginal
         workers.report(row + 1, len(rows))
     return RowCounts(totals, log_partition)
+
+
+def moments(prepared: Prepared, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:
+    """The moments of real variables in each joint state of discrete ones; without the capability by a query for each.
+
+    Args:
+        reals: the positions of real variables.
+        by: the positions of discrete variables; the contexts are their joint states in C order.
+    """
+    if can(prepared, FindsMoments):
+        return prepared.moments(reals, by)
+    shape = [int(prepared.problem.variables.cards[v]) for v in by]
+    answer = dense(prepared.query(by, Evidence()).distribution).values if by else 1.0
+    weights = np.asarray(answer, np.float64).reshape(-1)
+    size = width(v for v in map(prepared.problem.variables.__getitem__, reals) if isinstance(v, Vector))
+    mean, covariance = np.zeros((len(weights), size)), np.zeros((len(weights), size, size))
+    for context in np.flatnonzero(weights) if reals else ():
+        codes = dict(zip(by, (int(c) for c in np.unravel_index(context, shape)), strict=True))
+        found = prepared.query(reals, Evidence(codes)).distribution
+        joint = found.to_gaussian() if isinstance(found, GaussianMixture) else found
+        mean[context], covariance[context] = joint.mu, joint.covariance
+    return ContextMoments(weights, mean, covariance)
 
 
 class ExpectedCounts(NamedTuple):

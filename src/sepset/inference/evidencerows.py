@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, Floats, Int32s, Ints
+from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Int32s, Ints
 from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset, side_by_side
 from sepset.data.duplicates import group_words
@@ -21,35 +22,79 @@ SAMPLE = 1024
 """How many of a large number of rows are looked at before all are compared."""
 
 
+class RowMoments(NamedTuple):
+    """The mean and the variance of a real variable in every row; NaN where the row is impossible."""
+
+    mean: Floats
+    variance: Floats
+
+
 class RowAnswers(NamedTuple):
-    """The log partition of every row, and the targets' probabilities, one row each; NaN where impossible."""
+    """What rows say about targets; NaN where a row is impossible.
+
+    Attributes:
+        log_partition: of every row.
+        probabilities: of each discrete target, one row each.
+        moments: of each real target.
+    """
 
     log_partition: Floats
     probabilities: dict[int, Floats]
+    moments: Mapping[int, RowMoments] = MappingProxyType({})
+
+    @classmethod
+    def empty(cls, num_rows: int, targets: Sequence[int], cards: AnyInts | Mapping[int, int]) -> RowAnswers:
+        """Answers to be filled in, NaN everywhere.
+
+        Args:
+            cards: the number of states of every variable; 0 for real ones.
+        """
+        discrete = {v: np.full((num_rows, int(cards[v])), np.nan) for v in targets if cards[v]}
+        real = {v: RowMoments(*np.full((2, num_rows), np.nan)) for v in targets if not cards[v]}
+        return cls(np.full(num_rows, np.nan), discrete, real)
+
+    def take(self, rows: Ints) -> RowAnswers:
+        """The answers of these rows."""
+        moments = {v: RowMoments(mean[rows], variance[rows]) for v, (mean, variance) in self.moments.items()}
+        return RowAnswers(self.log_partition[rows], {v: p[rows] for v, p in self.probabilities.items()}, moments)
+
+    def joined(self, other: RowAnswers) -> RowAnswers:
+        """These answers followed by those of other rows to the same question."""
+        moments = {
+            v: RowMoments(*(np.concatenate(pair) for pair in zip(mine, other.moments[v], strict=True)))
+            for v, mine in self.moments.items()
+        }
+        chances = {v: np.concatenate([mine, other.probabilities[v]]) for v, mine in self.probabilities.items()}
+        return RowAnswers(np.concatenate([self.log_partition, other.log_partition]), chances, moments)
+
+
+class RowValues(NamedTuple):
+    """Rows with values of variables that they miss, and the logarithm of the weight of each row; -inf is impossible."""
+
+    rows: EvidenceRows
+    log_value: Floats
+
+    def take(self, rows: Ints) -> RowValues:
+        """The values of these rows."""
+        return RowValues(self.rows.take(rows), self.log_value[rows])
+
+    def joined(self, other: RowValues) -> RowValues:
+        """These values followed by those of other rows for the same variables."""
+        log_value = np.concatenate([self.log_value, other.log_value])
+        return RowValues(self.rows.joined(other.rows), log_value)
 
 
 class RowCounts(NamedTuple):
     r"""Weighted sums over rows of the marginals $P(\mathbf u \mid \mathbf e[m])$ over factor scopes.
 
     Attributes:
-        factors: one array per factor, with an axis per variable of its scope.
+        factors: one array per factor, with an axis per variable of its scope; for a regression the expected products
+            of (1, real parents, child), one matrix per joint state of its discrete parents.
         log_partition: of every row; -inf where it is impossible, and nothing was added.
     """
 
     factors: tuple[Floats, ...]
     log_partition: Floats
-
-
-class RowModes(NamedTuple):
-    """The most probable values of every visible variable in each row, and the logarithm of their unnormalized value.
-
-    Attributes:
-        codes: one column per visible variable, what the row observes included.
-        log_value: -inf where a row is impossible; its codes then mean nothing.
-    """
-
-    codes: Ints
-    log_value: Floats
 
 
 @dataclass(frozen=True)
@@ -84,6 +129,10 @@ class EvidenceRows:
     real_positions: tuple[int, ...] = ()
     reals: Floats = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
 
+    def __post_init__(self) -> None:
+        if not self.real_positions and len(self.reals) != len(self.codes):
+            object.__setattr__(self, "reals", np.zeros((len(self.codes), 0)))
+
     @classmethod
     def of(cls, dataset: Dataset, variables: Variables, *, without: Iterable[int] = ()) -> EvidenceRows:
         """The findings in a dataset's columns on `variables`; positions in `without` and empty columns are left out."""
@@ -99,12 +148,58 @@ class EvidenceRows:
         reals = side_by_side([c for _, c in real], dataset.num_rows, np.float64)
         return cls(tuple(i for i, _ in discrete), columns.T, tuple(i for i, _ in real), reals)
 
+    @classmethod
+    def one(cls, evidence: Evidence) -> EvidenceRows:
+        """Evidence of states and numbers as one row."""
+        codes, reals = (
+            np.array([[*evidence.codes.values()]], np.int32),
+            [[float(x[0]) for x in evidence.reals.values()]],
+        )
+        return cls(tuple(evidence.codes), codes, tuple(evidence.reals), np.array(reals))
+
     def __len__(self) -> int:
         return len(self.codes)
 
     def take(self, rows: Ints) -> EvidenceRows:
         """The findings of these rows."""
         return EvidenceRows(self.positions, self.codes[rows], self.real_positions, self.reals[rows])
+
+    def over(self, positions: Sequence[int], real_positions: Sequence[int]) -> EvidenceRows:
+        """The same rows with one column for each of these variables, missing throughout where there was none."""
+        codes = np.full((len(self), len(positions)), -1, np.int32)
+        reals = np.full((len(self), len(real_positions)), np.nan)
+        for wanted, own, table, source in (
+            (positions, self.positions, codes, self.codes),
+            (real_positions, self.real_positions, reals, self.reals),
+        ):
+            for column, position in enumerate(wanted):
+                if position in own:
+                    table[:, column] = source[:, own.index(position)]
+        return EvidenceRows(tuple(positions), codes, tuple(real_positions), reals)
+
+    def repeated(self, times: int) -> EvidenceRows:
+        """All rows, then all rows again, and so on."""
+        codes, reals = np.tile(self.codes, (times, 1)), np.tile(self.reals, (times, 1))
+        return EvidenceRows(self.positions, codes, self.real_positions, reals)
+
+    @property
+    def is_missing(self) -> Bools:
+        """Which rows miss anything."""
+        return np.asarray((self.codes < 0).any(axis=1) | np.isnan(self.reals).any(axis=1))
+
+    def found(self) -> EvidenceRows:
+        """The same rows without the columns that are missing throughout."""
+        codes, reals = (self.codes >= 0).any(axis=0), (~np.isnan(self.reals)).any(axis=0)
+        discrete = [v for v, has in zip(self.positions, np.atleast_1d(codes).tolist(), strict=True) if has]
+        return self.over(
+            discrete, [v for v, has in zip(self.real_positions, np.atleast_1d(reals).tolist(), strict=True) if has]
+        )
+
+    def joined(self, other: EvidenceRows) -> EvidenceRows:
+        """These rows followed by others; the columns are those of these."""
+        same = other.over(self.positions, self.real_positions)
+        codes, reals = np.concatenate([self.codes, same.codes]), np.concatenate([self.reals, same.reals])
+        return EvidenceRows(self.positions, codes, self.real_positions, reals)
 
     def evidence(self, row: int) -> Evidence:
         """One row as evidence."""

@@ -1,8 +1,9 @@
 """The shape of direct methods: prepare once, ask many times. Variables travel as positions.
 
 `Prepared` is what every method answers. What some can do beyond that is a named capability: `ReadsAll`, `TakesValues`,
-`AnswersRows`, `CountsRows`, `CompletesRows` and `Calibrates`. Callers ask by `can(prepared, capability)`, or use the
-functions of `inference.capabilities`, which do the same by plain questions where a method lacks it.
+`AnswersRows`, `CountsRows`, `CompletesRows`, `FindsMoments` and `Calibrates`. Callers ask by `can(prepared,
+capability)`, or use the functions of `inference.capabilities` and `inference.completion`, which do the same by plain
+questions where a method lacks it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.table import Table
 from sepset.graphs.clusters import CliqueTree
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowModes, Workers
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.plan import JointPlan, Plan
 from sepset.inference.result import Answers, Guarantee, Guarantees
 from sepset.inference.values import Values
@@ -71,6 +72,14 @@ class Best(NamedTuple):
 
     values: Mapping[int, Any]
     log_value: float
+
+
+class ContextMoments(NamedTuple):
+    """Of real variables in each context: its probability, the mean and the covariance."""
+
+    weights: Floats
+    mean: Floats
+    covariance: Floats
 
 
 class AnswersQueries(Protocol):
@@ -177,7 +186,8 @@ class TakesValues(Protocol):
         arrays that do not fit. What the new one answers is what a method prepared for the new problem would.
 
         Args:
-            values: one array per factor over its scope; a mapping from factor number keeps the factors it leaves out.
+            values: one array per factor over its scope, for a regression another one over the same variables; a
+                mapping from factor number keeps the factors it leaves out.
         """
 
 
@@ -193,8 +203,32 @@ class AnswersRows(Protocol):
 
         Args:
             rows: the evidence; rows may repeat.
-            targets: discrete variables; a row may observe them.
+            targets: discrete or real variables; a row may observe them. Of real ones it finds mean and variance.
         """
+
+
+@runtime_checkable
+class CompletesRows(Protocol):
+    """A prepared method that fills in what rows miss, many of them at once: imputation, hard-assignment EM.
+
+    A row's values depend neither on the other rows nor on the number of threads. Impossible rows have -inf, and their
+    cells stay missing.
+    """
+
+    def mode_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
+        """The targets with the most probable value of each by itself where a row misses it; log partitions."""
+
+    def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
+        r"""Every variable of the model, missing ones at $\arg\max_{\mathbf h} P(\mathbf h, \mathbf o)$; these maxima.
+
+        Variables that the problem has beyond the model's own are summed out, not maximized. Ties are broken by the
+        elimination order, in which the first state of the variable eliminated last wins.
+        """
+
+    def draw_rows(
+        self, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
+    ) -> RowValues:
+        """The targets, missing ones drawn together, independently between rows; log partitions."""
 
 
 @runtime_checkable
@@ -207,7 +241,8 @@ class CountsRows(Protocol):
     def factor_marginals(self, evidence: Evidence) -> tuple[Floats, ...]:
         """One array per factor with an axis per variable of its scope, observed variables as point masses.
 
-        Impossible evidence raises `ImpossibleEvidence`.
+        For a regression they are the expected products of (1, real parents, child), one matrix per joint state of its
+        discrete parents. Impossible evidence raises `ImpossibleEvidence`.
         """
 
     def summed_marginals(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:
@@ -222,15 +257,13 @@ class CountsRows(Protocol):
 
 
 @runtime_checkable
-class CompletesRows(Protocol):
-    """A prepared method that completes many rows of evidence at once: hard-assignment EM, imputation."""
+class FindsMoments(Protocol):
+    """A prepared method that knows means and covariances of real variables, in many contexts at once: divergences."""
 
-    def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowModes:
-        r"""For every row the values $\arg\max_{\mathbf h} P(\mathbf h, \mathbf o)$ of what it does not observe.
+    def moments(self, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:
+        """The moments of the real variables `reals` in each joint state of the discrete variables `by`, in C order.
 
-        Variables that the problem has beyond the model's own are summed out, not maximized. A row's completion depends
-        neither on the other rows nor on the number of threads; ties are broken by the elimination order, in which the
-        first state of the variable eliminated last wins. All variables are discrete.
+        A context of probability zero has zeros.
         """
 
 

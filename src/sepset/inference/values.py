@@ -9,15 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.text import listing
 from sepset.errors import ModelError, NotApplicable, StateError
 from sepset.factors.algebra import Factor
 from sepset.factors.block import Single
+from sepset.factors.regression import Regression
 from sepset.factors.table import Table
 from sepset.problem import Block, Problem
 from sepset.variables.universe import Variables
 
-Values = Mapping[int, ArrayLike] | Sequence[ArrayLike]
-"""Arrays by factor number, each over the factor's scope; factors that a mapping leaves out keep theirs."""
+Value = ArrayLike | Regression
+"""What one factor is: an array over its scope, or a regression."""
+
+Values = Mapping[int, Value] | Sequence[Value]
+"""Values by factor number; factors that a mapping leaves out keep theirs."""
 
 TOLERANCE = 1e-6
 """How far from one the sums of a new conditional may be."""
@@ -45,26 +50,38 @@ def checked_values(problem: Problem, values: Values) -> dict[int, Floats]:
     Arrays of another shape, negative or infinite numbers are refused; so are conditionals of a single factor that do
     not sum to one, since pruning leaves out what does.
     """
-    named = {number: _checked(problem, number, array) for number, array in _named(problem, values).items()}
+    named = {number: _checked(problem, number, value) for number, value in named_values(problem, values).items()}
     _check_conditionals(problem, named)
     return named
 
 
-def replaced(problem: Problem, arrays: Mapping[int, Floats]) -> Problem:
-    """The problem with these arrays, as `checked_values` returns them, in place of its factors of these numbers."""
+def checked_regressions(problem: Problem, values: Values) -> dict[int, Regression]:
+    """The regressions by factor number, each over the variables of its factor; arrays are left out."""
+    named = {n: value for n, value in named_values(problem, values).items() if isinstance(value, Regression)}
+    for number, value in named.items():
+        scope = tuple(problem.variables[v] for v in problem.scope(number))
+        if value.scope != scope:
+            raise ModelError(f"Factor {number} is over {listing(v.name for v in scope)}; found {value!r}.")
+    return named
+
+
+def replaced(problem: Problem, values: Mapping[int, Floats | Regression]) -> Problem:
+    """The problem with these values, once they are checked, in place of its factors of these numbers."""
     blocks: list[Block] = []
     for block in problem.blocks:
         for i, scope in enumerate(np.asarray(block.scopes, dtype=np.int64)):
-            array = arrays.get(len(blocks))
-            if array is not None:
-                blocks.append(Valued(scope.reshape(1, -1), array))
+            value = values.get(len(blocks))
+            if isinstance(value, Regression):
+                blocks.append(Single(value, scope))
+            elif value is not None:
+                blocks.append(Valued(scope.reshape(1, -1), value))
             else:
                 blocks.append(block if len(block) == 1 else Single(block.factor(i, problem.variables), scope))
     return Problem(problem.variables, tuple(blocks), problem.conditionals, problem.num_visible)
 
 
-def _named(problem: Problem, values: Values) -> Mapping[int, ArrayLike]:
-    """The arrays by factor number."""
+def named_values(problem: Problem, values: Values) -> Mapping[int, Value]:
+    """The values by factor number."""
     if not isinstance(values, Mapping):
         if len(values) != problem.num_factors:
             raise ModelError(f"One array per factor was expected: {problem.num_factors}; found {len(values)}.")
@@ -76,10 +93,11 @@ def _named(problem: Problem, values: Values) -> Mapping[int, ArrayLike]:
     return values
 
 
-def _checked(problem: Problem, number: int, array: ArrayLike) -> Floats:
-    given, shape = np.asarray(array, dtype=np.float64), problem.shapes[number]
-    if 0 in shape:
-        raise NotApplicable(f"Factor {number} is over continuous variables; only tables take new values.")
+def _checked(problem: Problem, number: int, value: Value) -> Floats:
+    shape = problem.shapes[number]
+    if 0 in shape or isinstance(value, Regression):
+        raise NotApplicable(f"Factor {number} is over continuous variables; only tables take new values here.")
+    given = np.asarray(value, dtype=np.float64)
     if given.shape != shape:
         raise ModelError(f"Factor {number} has shape {shape}; found {given.shape}.")
     if not (np.isfinite(given).all() and (given >= 0).all()):

@@ -96,11 +96,6 @@ class Predictor:
         if over is None and own is not None and self._log_total == 0.0 and is_observed(rows, self.model.variables):
             return np.asarray(own(rows), np.float64)
         chosen = tuple(self.model.variables) if over is None else self.variables(over)
-        from sepset.learning.incomplete.mixedrows import log_densities
-
-        direct = log_densities(self.model, rows, chosen)
-        if direct is not None:
-            return direct
         findings = self._findings(rows, chosen)
         return np.asarray(answer_rows(self._prepared, findings, (), self._workers).log_partition - self._log_total)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 
 import oracle
 import sepset as ss
-from sepset.inference.capabilities import complete_rows, modes_row_by_row
 from sepset.inference.compiled import costs
+from sepset.inference.completion import complete_one_by_one, complete_rows
 from sepset.inference.evidencerows import EvidenceRows, Workers
 from support.random_models import structured_net, table_net
 from support.tolerances import TIE
@@ -26,8 +27,14 @@ def rows_of(codes):
     return EvidenceRows(tuple(range(codes.shape[1])), codes.astype(np.int32), (), np.zeros((len(codes), 0)))
 
 
+class Modes(NamedTuple):
+    codes: np.ndarray
+    log_value: np.ndarray
+
+
 def row_modes(engine, codes, threads=2):
-    return complete_rows(engine, rows_of(codes), Workers(threads))
+    found = complete_rows(engine, rows_of(codes), Workers(threads))
+    return Modes(found.rows.codes, found.log_value)
 
 
 def holes(rng, net, num_rows):
@@ -67,9 +74,9 @@ def test_few_rows_at_a_time_are_the_same(monkeypatch):
         assert (parts[0] == filled).all()
         assert (parts[1] == logs).all()
     done = []
-    alone = modes_row_by_row(engine, rows_of(codes[:50]), Workers(report=lambda *rows: done.append(rows)))
+    alone = complete_one_by_one(engine, rows_of(codes[:50]), Workers(report=lambda *rows: done.append(rows)))
     assert alone.log_value == pytest.approx(logs[:50], abs=TIE)
-    assert (alone.codes == filled[:50]).all()
+    assert (alone.rows.codes == filled[:50]).all()
     assert done[-1] == (50, 50)
 
 
@@ -140,7 +147,7 @@ def test_methods_that_only_maximize_complete_rows_too():
     net = ss.BayesNet.random(ss.DAG.parse("a -> b -> c"), states=3, seed=4)
     codes = holes(np.random.default_rng(1), net, 15)
     plain = complete_rows(ss.BruteForce().prepare(net.problem()), rows_of(codes), Workers())
-    assert (plain.codes == row_modes(engine_of(net), codes).codes).all()
+    assert (plain.rows.codes == row_modes(engine_of(net), codes).codes).all()
 
 
 def test_products_too_small_for_floats_have_a_largest():

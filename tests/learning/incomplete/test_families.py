@@ -18,7 +18,7 @@ from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.iterate import Until
 from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM, HardEM, IncrementalEM
-from sepset.learning.incomplete.expectation import expectation_of
+from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.incomplete.families import Cells, Contributions, Fixed, JointStates, family_of, weight_penalty
 from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.learning.task import Task
@@ -92,7 +92,7 @@ def test_contributions_are_counted_as_enumeration_does(form):
             for z, q in joint.items():
                 for table, s, k in zip(wanted, states, z, strict=True):
                     table[s, k] += p / total * q / mass if mass else 0.0
-    expectation = expectation_of(Task(net, rows), threads=1)
+    expectation = Expectation.of(Task(net, rows), threads=1)
     found = expectation.expect(net).statistics[-1]
     assert_allclose(found, np.concatenate([t.reshape(-1) for t in wanted]), rtol=1e-9, atol=1e-12)
 

@@ -7,9 +7,9 @@ from typing import get_args
 
 from sepset.base.checks import one_of
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
+from sepset.inference.cliquetree.hybrid import prepared_tree
 from sepset.inference.cliquetree.tables import PreparedTables
 from sepset.inference.compiled.domains import Zeros
-from sepset.inference.exact.messages import calibrate
 from sepset.inference.exact.tree import PreparedTree, tree_promises
 from sepset.inference.method import check_settings
 from sepset.inference.result import Guarantees
@@ -43,7 +43,7 @@ class CliqueTree:
         """The method bound to a problem: compiled programs where every variable is discrete."""
         if problem.variables.all_discrete:
             return PreparedTables.of(problem, self)
-        return PreparedTree(problem, self, calibrate)
+        return prepared_tree(problem, self)
 
     def promises(self, problem: Problem) -> Guarantees:
         """Everything exact for discrete and for Gaussian models; in hybrid ones, the moments of real variables."""

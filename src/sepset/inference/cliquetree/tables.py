@@ -10,12 +10,12 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.lazy import lazy
 from sepset.factors.table import Table
-from sepset.inference.capabilities import modes_row_by_row
 from sepset.inference.compiled.domains import Zeros
 from sepset.inference.compiled.engine import TableEngine
 from sepset.inference.compiled.planner import Settings
+from sepset.inference.completion import by_chain_rule, by_posteriors, complete_one_by_one
 from sepset.inference.conflict import impossible
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowModes, Workers
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.exact.tree import PreparedTree
 from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
@@ -113,14 +113,29 @@ class PreparedTables:
         totals, log_partition = self.rows.summed(rows, weights, workers)
         return RowCounts(self.tables.store.split(self.problem, totals), log_partition)
 
-    def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowModes:
+    def mode_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
+        """The targets with the most probable state of each by itself where a row misses it."""
+        return by_posteriors(self, rows, targets, workers)
+
+    def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
         """The most probable values of the model's variables in every row; row by row where others are summed out."""
+        different, which = rows.distinct()
         if self.problem.num_visible < len(self.problem.variables):
-            return modes_row_by_row(self, rows, workers)
-        found, left = self.rows.modes(rows, workers)
+            return complete_one_by_one(self, different, workers).take(which)
+        codes, log_value, left = self.rows.modes(different, workers)
+        made = different.over(range(self.problem.num_visible), ())
+        possible = log_value > -np.inf
+        made.codes[possible] = codes[possible]
         if len(left):
-            found.codes[left], found.log_value[left] = modes_row_by_row(self, rows.take(left), workers)
-        return found
+            alone = complete_one_by_one(self, different.take(left), workers)
+            made.codes[left], log_value[left] = alone.rows.codes, alone.log_value
+        return RowValues(made, log_value).take(which)
+
+    def draw_rows(
+        self, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
+    ) -> RowValues:
+        """The targets, missing ones drawn together, one after the other."""
+        return by_chain_rule(self, rows, targets, rng, workers)
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:
         """Clique and sepset beliefs as factors, for those who want to look at them."""

@@ -19,7 +19,7 @@ from sepset.base.threads import num_threads
 from sepset.inference.capabilities import row_by_row
 from sepset.inference.compiled import costs
 from sepset.inference.compiled.engine import TableEngine
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowModes, Workers
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, Workers
 from sepset.inference.rows.compiler import RowCompiler
 from sepset.inference.rows.modes import LoadedModes
 from sepset.inference.rows.program import LoadedRows, RowProgram
@@ -79,8 +79,10 @@ class RowTables:
                     totals += weight[row] * _marginals_of(self._tables, evidence)
         return totals, log_partition
 
-    def modes(self, rows: EvidenceRows, workers: Workers) -> tuple[RowModes, Ints]:
-        """The most probable codes of all variables in every row, and the rows for which that takes logarithms."""
+    def modes(self, rows: EvidenceRows, workers: Workers) -> tuple[Ints, Floats, Ints]:
+        """The most probable codes of all variables in every row, the logarithms of their values, and the rows for which
+        that takes logarithms; impossible rows have -inf, and their codes mean nothing.
+        """
         codes = np.zeros((len(rows), len(self._tables.problem.variables)), np.int64)
         log_value, wide = np.full(len(rows), -np.inf), np.ones(len(rows), np.uint8)
         program = self.compiler.modes(rows.positions)
@@ -91,7 +93,7 @@ class RowTables:
             for part, found in zip(parts, in_order(tasks, num_threads(workers.threads)), strict=True):
                 codes[part], log_value[part], wide[part] = found
                 workers.report(int(part[-1]) + 1, len(rows))
-        return RowModes(codes, log_value), np.flatnonzero(wide)
+        return codes, log_value, np.flatnonzero(wide)
 
     def _chunks(
         self, rows: EvidenceRows, targets: tuple[int, ...], weights: Floats | None, workers: Workers

@@ -33,8 +33,8 @@ class RowCompiler:
             columns: the position of each column.
             targets: positions whose posterior is read in every row.
             counted: whether factor marginals are added up.
-            observed: the positions that every row observes, which then leave the program; without them findings on any
-                of the columns are masks.
+            observed: the positions that every row observes, which then leave the program unless they are targets;
+                without them findings on any of the columns are masks.
         """
         key = columns, targets, counted, observed
         return self._programs.get(key, lambda: self._compiled(columns, targets, counted, observed))
@@ -65,9 +65,10 @@ class RowCompiler:
     def _compiled(
         self, columns: Positions, targets: Positions, counted: bool, observed: Positions
     ) -> RowProgram | None:
-        masked = columns if not observed else ()
+        seen = tuple(v for v in observed if v not in targets)
+        masked = tuple(v for v in observed if v in targets) if observed else columns
         try:
-            return row_program(self._question(targets, counted, observed, masked), columns)
+            return row_program(self._question(targets, counted, seen, masked), columns)
         except TooLarge:
             return None
 

@@ -1,40 +1,52 @@
 r"""The E-step: expected sufficient statistics of every parameter block given incomplete rows.
 
-$$\bar M_\theta[x, \mathbf u] = \sum_m w_m P(x, \mathbf u \mid \mathbf o[m], \theta)$$
+$$\bar M_\theta[x, \mathbf u] = \sum_m w_m P(x, \mathbf u \mid \mathbf o[m], \theta), \qquad
+\bar S_\theta = \sum_m w_m E[\mathbf z \mathbf z^\top \mid \mathbf o[m], \theta]$$
 
-Rows that repeat count once, with their weights. The plan and the program are made once; between steps only numbers
-change.
+for tables, and for regressions with $\mathbf z = (1, \mathbf u, y)$. Rows that repeat count once, with their weights.
+The plan and the program are made once; between steps only numbers change.
 
-Reference: Koller & Friedman, section 19.2.2.
+Reference: Koller & Friedman, sections 19.2.2 and 14.2; Dempster, Laird & Rubin (1977).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.cpds.cpd import CPD
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.data.centered import check_range
 from sepset.data.dataset import Dataset
-from sepset.errors import NotApplicable
+from sepset.errors import DataError, NotApplicable
+from sepset.factors.algebra import Columns
 from sepset.inference.capabilities import summed_marginals, with_values
 from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.completion import complete_rows
 from sepset.inference.conflict import refuse_impossible
 from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.method import Prepared
+from sepset.inference.values import Value
 from sepset.learning.incomplete.families import Family, family_of
+from sepset.learning.incomplete.gaussianfamily import GaussianFamily
 from sepset.learning.incomplete.mstep import Reestimation, Statistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
-from sepset.variables.variable import Vector
+from sepset.variables.variable import Discrete, Vector
+
+COLLAPSED = 1e-12
+"""A variance this much smaller than that of the whole column is zero."""
 
 
 class Expected(NamedTuple):
     """What an E-step finds.
 
     Attributes:
-        statistics: one array a parameter block.
+        statistics: one array per parameter block.
         log_likelihood: of the rows at the parameters they were computed with.
     """
 
@@ -42,59 +54,17 @@ class Expected(NamedTuple):
     log_likelihood: float
 
 
-class Expectation(Protocol):
-    """A network's structure with rows: expected statistics at any parameters."""
-
-    @property
-    def blocks(self) -> Reestimation:
-        """The parameter blocks, and what their statistics suggest."""
-
-    @property
-    def weights(self) -> Floats:
-        """The weight of each different row."""
-
-    def expect(self, model: BayesNet, rows: Ints | None = None, weights: Floats | None = None) -> Expected:
-        """The expected statistics at these parameters, of all different rows or of some, with their weights or others.
-
-        Args:
-            rows: which rows, in order.
-            weights: one for each of them.
-        """
-
-    def complete(self, model: BayesNet) -> Expected:
-        """The statistics of the rows completed by their most probable values, and the log density of all that."""
-
-
-def expectation_of(task: Task, *, threads: int | None = None) -> Expectation:
-    """The E-step of a task: compiled where every variable is discrete.
-
-    >>> from sepset.cpds.table import TableCPD
-    >>> from sepset.variables.variable import Discrete
-    >>> coin = Discrete("coin", ("head", "tail"))
-    >>> net = BayesNet(TableCPD(coin, [0.5, 0.5]))
-    >>> expectation_of(Task(net, {"coin": ["head", None]})).expect(net).statistics[0].tolist()
-    [1.5, 0.5]
-    """
-    for variable in task.template.variables:
-        if isinstance(variable, Vector) and variable.size > 1:
-            raise NotApplicable(f"EM learns states and numbers; {variable!r} is a vector. Give each coordinate a Real.")
-    if any(isinstance(v, Vector) for v in task.template.variables):
-        from sepset.learning.incomplete.completions import Completions
-
-        return Completions.of(task)
-    return TableExpectation.of(task.template, task.dataset, task.row_weights, threads)
-
-
 @dataclass(frozen=True, eq=False)
-class TableExpectation:
-    """The E-step of discrete networks, by one compiled engine.
+class Expectation:
+    """A network's structure with rows: expected statistics at any parameters.
 
     Attributes:
-        blocks: the parameter blocks.
-        rows: the different rows.
+        blocks: the parameter blocks, and what their statistics suggest.
+        rows: the different rows; numbers are relative to `origin`.
         weights: of each of them.
-        places: where each of them is first met in the data.
+        places: the index of its first occurrence in the data.
         engine: the plan and the program.
+        origin: the mean of each real column, which keeps the digits of squares, by position.
         threads: how many.
     """
 
@@ -103,33 +73,46 @@ class TableExpectation:
     weights: Floats = field(repr=False)
     places: Ints = field(repr=False)
     engine: Prepared = field(repr=False)
+    origin: Mapping[int, float] = field(repr=False)
     threads: int | None = None
 
     @classmethod
-    def of(
-        cls, template: BayesNet, dataset: Dataset, weights: Floats | None, threads: int | None = None
-    ) -> TableExpectation:
-        """The E-step over a dataset's rows; those of weight zero are left out."""
-        blocks = Reestimation.of(template, lambda cpd, first: family_of(cpd))
-        families: tuple[Family, ...] = blocks.families  # type: ignore[assignment]  # as `family_of` made them
+    def of(cls, task: Task, threads: int | None = None) -> Expectation:
+        """The E-step of a task's rows; those of weight zero are left out.
+
+        >>> from sepset.cpds.table import TableCPD
+        >>> coin = Discrete("coin", ("head", "tail"))
+        >>> net = BayesNet(TableCPD(coin, [0.5, 0.5]))
+        >>> Expectation.of(Task(net, {"coin": ["head", None]})).expect(net).statistics[0].tolist()
+        [1.5, 0.5]
+        """
+        template, dataset = task.template, task.dataset
+        _check_numbers(dataset)
+        origin = {v: _mean(dataset.values(v)) for v in template.variables if not isinstance(v, Discrete)}
+        blocks = Reestimation.of(template, lambda cpd, first: _family(cpd, first, origin, dataset))
+        families: tuple[Family, ...] = blocks.families  # type: ignore[assignment]  # as `_family` made them
         net = BayesNet(*(f.engine(c) for f, c in zip(families, template.cpds, strict=True)))
         engine = CliqueTree().prepare(net.problem())
-        findings = EvidenceRows.of(dataset, engine.problem.variables)
-        rows, which = findings.distinct()
-        weight = np.bincount(which, weights, len(rows)).astype(np.float64)
-        places = np.empty(len(rows), np.int64)
-        places[which[::-1]] = np.arange(len(which))[::-1]
-        if (weight == 0).any():
-            kept = np.flatnonzero(weight > 0)
-            rows, weight, places = rows.take(kept), weight[kept], places[kept]
-        return cls(blocks, rows, weight, places, engine, threads)
+        rows = EvidenceRows.of(dataset, engine.problem.variables)
+        shift = {engine.problem.variables.id(v): mean for v, mean in origin.items()}
+        rows = replace(rows, reals=rows.reals - [shift[v] for v in rows.real_positions])
+        return cls(blocks, *_weighted(rows, task.row_weights), engine, shift, threads)
 
     @property
     def _families(self) -> tuple[Family, ...]:
-        return self.blocks.families  # type: ignore[return-value]  # as `family_of` made them
+        return self.blocks.families  # type: ignore[return-value]  # as `_family` made them
+
+    @property
+    def _total(self) -> float:
+        return float(self.weights.sum())
 
     def expect(self, model: BayesNet, rows: Ints | None = None, weights: Floats | None = None) -> Expected:
-        """The expected statistics at these parameters, of all rows or of some."""
+        """The expected statistics at these parameters, of all different rows or of some, with their weights or others.
+
+        Args:
+            rows: which rows, in order.
+            weights: one for each of them.
+        """
         engine, first = self._at(model)
         found = self.rows if rows is None else self.rows.take(rows)
         if weights is None:
@@ -144,22 +127,62 @@ class TableExpectation:
 
     def _at(self, model: BayesNet) -> tuple[Prepared, list[int]]:
         """The engine with the model's numbers, and where each CPD's factors start."""
-        values: list[Floats] = []
+        values: list[Value] = []
         first = [0]
         for family, cpd in zip(self._families, model.cpds, strict=True):
             values += family.numbers(cpd)
             first.append(len(values))
         return with_values(self.engine, values), first
 
-    @property
-    def _total(self) -> float:
-        return float(self.weights.sum())
-
     def complete(self, model: BayesNet) -> Expected:
-        """The statistics of the rows completed by their most probable values, and the log probability of all that."""
-        from sepset.learning.incomplete.hard import completed
-
-        columns, log_values = completed(self._at(model)[0], self.rows, model, self.places)
+        """The statistics of the rows completed by their most probable values, and the log density of all that."""
+        made, log_value = complete_rows(self._at(model)[0], self.rows, Workers(self.threads))
+        refuse_impossible(log_value, self.places)
+        columns: Columns = {model.variables[v]: made.codes[:, i] for i, v in enumerate(made.positions)}
+        for i, v in enumerate(made.real_positions):
+            columns[model.variables[v]] = made.reals[:, i] + self.origin[v]
         pairs = zip(self._families, model.cpds, strict=True)
         per_cpd = [f.complete(c, {v: columns[v] for v in c.scope}, self.weights) for f, c in pairs]
-        return Expected(self.blocks.pooled(per_cpd, self._total), float(self.weights @ log_values))
+        return Expected(self.blocks.pooled(per_cpd, self._total), float(self.weights @ log_value))
+
+
+def _weighted(rows: EvidenceRows, weights: Floats | None) -> tuple[EvidenceRows, Floats, Ints]:
+    """The different rows of positive weight, their weights, and the index of the first occurrence of each."""
+    different, which = rows.distinct()
+    weight = np.bincount(which, weights, len(different)).astype(np.float64)
+    places = np.empty(len(different), np.int64)
+    places[which[::-1]] = np.arange(len(which))[::-1]
+    if (weight > 0).all():
+        return different, weight, places
+    kept = np.flatnonzero(weight > 0)
+    return different.take(kept), weight[kept], places[kept]
+
+
+def _family(cpd: CPD, first: CPD, origin: Mapping[Any, float], dataset: Dataset) -> Family:
+    """How to see a CPD; linear Gaussians of one block are about the means of the first."""
+    if not isinstance(cpd, LinearGaussian) or not isinstance(first, LinearGaussian):
+        return family_of(cpd)
+    center, own = (np.array([origin[v] for v in (*c.given, c.child)]) for c in (first, cpd))
+    seen = dataset.values(first.child)
+    spread = float(np.nanvar(seen)) if not np.isnan(seen).all() else 0.0
+    return GaussianFamily(center, COLLAPSED * spread, own)
+
+
+def _mean(column: Floats) -> float:
+    """The mean of the numbers found; zero without any."""
+    found = column[~np.isnan(column)]
+    return float(found.mean()) if len(found) else 0.0
+
+
+def _check_numbers(dataset: Dataset) -> None:
+    """Refuse vectors and infinite numbers."""
+    for variable in dataset.variables:
+        if isinstance(variable, Discrete):
+            continue
+        if isinstance(variable, Vector) and variable.size > 1:
+            raise NotApplicable(f"EM learns states and numbers; {variable!r} is a vector. Give each coordinate a Real.")
+        column = dataset.values(variable)
+        if np.isinf(column).any():
+            row = int(np.argmax(np.isinf(column)))
+            raise DataError(f"Column {variable.name!r}, row {row}: {column[row]} is no number to learn from. Drop it.")
+        check_range(np.nan_to_num(column)[:, None], [variable.name], "EM needs finite numbers")

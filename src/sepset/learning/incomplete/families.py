@@ -29,6 +29,7 @@ from sepset.cpds.priors.dirichlet import Laplace, Normal, RowPrior, pseudo_count
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import Columns, num_entries
+from sepset.inference.values import Value
 
 WeightPrior: TypeAlias = Normal | Laplace
 """A prior on weights, which has no pseudo-counts."""
@@ -103,12 +104,12 @@ def joined(family: Estimated, cpd: CPD, stats: Floats, alpha: Any) -> tuple[Floa
 
 
 class Family(Estimated, Protocol):
-    """A discrete CPD during EM."""
+    """A CPD during EM, with an inference engine."""
 
     def engine(self, cpd: Any) -> CPD:
-        """The CPD as the engine shall have it."""
+        """The CPD as the engine takes it."""
 
-    def numbers(self, cpd: Any) -> Sequence[Floats]:
+    def numbers(self, cpd: Any) -> Sequence[Value]:
         """The values of its factors in the engine."""
 
     def statistics(self, cpd: Any, marginals: Sequence[Floats]) -> Floats:

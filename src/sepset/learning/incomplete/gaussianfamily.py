@@ -1,62 +1,27 @@
-r"""How EM sees linear Gaussians: numbers that were found or are expected, and the moments of (1, parents, child)."""
+r"""How EM sees linear Gaussians: regressions in the engine, and the expected moments of (1, parents, child)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Floats
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import joint_codes
-from sepset.cpds.lineargaussian import LinearGaussian, joint_gaussian
+from sepset.cpds.cpd import CPD
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.moments import Scatters
 from sepset.cpds.priors.dirichlet import RowPrior
 from sepset.cpds.scatter import Scatter
 from sepset.errors import NotClosed
 from sepset.factors.algebra import Columns
-from sepset.factors.coordinates import matrix, places
+from sepset.factors.regression import Regression
 from sepset.learning.estimation.linepriors import conjugate_for, flat_prior, is_conjugate, posterior_of
 from sepset.learning.estimation.regression import at_variances, mode_of
 from sepset.learning.incomplete.families import ImaginedRows, WeightPrior, joined, weight_penalty, weight_prior
-from sepset.variables.variable import Discrete, Vector
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Numbers:
-    """Rows whose missing numbers were replaced by their expectations.
-
-    Attributes:
-        columns: states and numbers.
-        log_density: of the numbers found, given the states.
-        log_peak: of the expectations of the missing ones, given those found.
-        missing: whose numbers are expectations.
-        group: which covariance each row has.
-        covariances: of the missing numbers, one matrix a group.
-    """
-
-    columns: Columns
-    log_density: Floats
-    log_peak: Floats
-    missing: tuple[Vector, ...]
-    group: Ints
-    covariances: Floats
-
-    def certain(self) -> Numbers:
-        """The same, with the expectations taken for found."""
-        return replace(self, covariances=np.zeros_like(self.covariances))
-
-    def covariance(self, scope: Sequence[Vector]) -> Floats:
-        """The covariances of `scope` given what was found, zero where it was found; one matrix a group."""
-        size = len(scope)
-        full = np.zeros((len(self.covariances), size, size))
-        inside = [v for v in scope if v in self.missing]
-        if inside:
-            at, own = places(scope, inside), places(self.missing, inside)
-            full[:, at[:, None], at] = self.covariances[:, own[:, None], own]
-        return full
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,10 +29,16 @@ class GaussianFamily:
     r"""A linear Gaussian during EM: moments of $\mathbf z = (1, \mathbf u - c_u, y - c_y)$ in each discrete context.
 
     The centers keep the digits of squares where means are large. A variance that falls below `smallest` is a collapse.
+
+    Attributes:
+        center: $c$, which all CPDs of a block share.
+        smallest: the variance at which the likelihood has no bound.
+        origin: where the engine's numbers start, which may be elsewhere for each CPD of a block.
     """
 
     center: Floats
     smallest: float = 0.0
+    origin: Floats | None = None
 
     @property
     def is_counted(self) -> bool:
@@ -78,22 +49,21 @@ class GaussianFamily:
         """The statistics of no rows."""
         return np.zeros((len(cpd.intercept), *(len(self.center) + 1,) * 2))
 
-    def expected(self, cpd: Any, numbers: Numbers, weights: Floats) -> Floats:
-        r"""$\sum_m w_m E[\mathbf z \mathbf z^\top]$, one matrix a joint state of the discrete parents."""
-        scope = (*cpd.given, cpd.child)
-        entry = joint_codes(numbers.columns, cpd.by, len(weights), cpd)
-        z = [np.ones(len(weights)), *(numbers.columns[v] - c for v, c in zip(scope, self.center, strict=True))]
-        stats = self.nothing(cpd)
-        for i, left in enumerate(z):
-            weighted = weights * left
-            for j, right in enumerate(z[: i + 1]):
-                stats[:, i, j] = stats[:, j, i] = np.bincount(entry, weighted * right, len(stats))
-        if numbers.missing:
-            spread = numbers.covariance(scope)
-            mass = np.zeros((len(stats), len(spread)))
-            np.add.at(mass, (entry, numbers.group), weights)
-            stats[:, 1:, 1:] += np.einsum("eg,gij->eij", mass, spread)
-        return stats
+    def engine(self, cpd: LinearGaussian) -> CPD:
+        """The CPD itself, whose factor is a regression."""
+        return cpd
+
+    def numbers(self, cpd: LinearGaussian) -> Sequence[Regression]:
+        """The regression of the engine's numbers; one that fits some rows exactly is refused."""
+        if not (cpd.covariance > 0).all():
+            raise NotClosed(f"{cpd!r} fits some rows exactly; {collapse_advice()}")
+        shift = self.center if self.origin is None else self.origin
+        moved = cpd.intercept + (cpd.coefficients @ shift[:-1]) - shift[-1]
+        return [Regression.of(cpd.child, cpd.given, cpd.by, moved, cpd.coefficients, cpd.covariance)]
+
+    def statistics(self, cpd: LinearGaussian, marginals: Sequence[Floats]) -> Floats:
+        """The moments, one matrix per joint state of the discrete parents, from those of the engine's numbers."""
+        return marginals[0] if self.origin is None else moved_moments(marginals[0], self.origin, self.center)
 
     def scatters(self, stats: Floats) -> Scatters:
         """The statistics about their own means, in the data's coordinates."""
@@ -101,10 +71,15 @@ class GaussianFamily:
         return Scatters.stacked(Scatter(p.count, p.mean + self.center, p.products) for p in parts)
 
     def complete(self, cpd: Any, columns: Columns, weights: Floats) -> Floats:
-        """The statistics of complete rows."""
-        nothing = np.zeros(len(weights))
-        numbers = Numbers(columns, nothing, nothing, (), np.zeros(len(weights), np.int64), np.zeros((1, 0, 0)))
-        return self.expected(cpd, numbers, weights)
+        r"""The statistics of complete rows, $\sum_m w_m \mathbf z_m \mathbf z_m^\top$ in each context."""
+        entry = joint_codes(columns, cpd.by, len(weights), cpd)
+        scope = zip((*cpd.given, cpd.child), self.center, strict=True)
+        z = [np.ones(len(weights)), *(columns[v] - c for v, c in scope)]
+        stats = self.nothing(cpd)
+        for i, left in enumerate(z):
+            for j, right in enumerate(z[: i + 1]):
+                stats[:, i, j] = stats[:, j, i] = np.bincount(entry, weights * left * right, len(stats))
+        return stats
 
     def spread(self, cpd: LinearGaussian, stats: Floats) -> Scatters:
         """The moments of each context."""
@@ -177,81 +152,15 @@ LinePrior: TypeAlias = WeightPrior | ConjugatePrior | ImaginedRows
 """What a prior amounts to for a linear Gaussian."""
 
 
-def conditional_numbers(
-    lines: Sequence[LinearGaussian], columns: Columns, missing: tuple[Vector, ...], num_rows: int
-) -> Numbers:
-    """The rows with missing numbers replaced by their expectations given states and found numbers."""
-    log_density, log_peak = np.zeros(num_rows), np.zeros(num_rows)
-    if not missing:
-        for cpd in lines:
-            log_density += _log_line(cpd, columns, num_rows)
-        return Numbers(columns, log_density, log_peak, (), np.zeros(num_rows, np.int64), np.zeros((1, 0, 0)))
-    by = tuple(dict.fromkeys(v for cpd in lines for v in cpd.by))
-    codes = np.column_stack([np.zeros(num_rows, np.int64), *(columns[v] for v in by)])
-    contexts, group = np.unique(codes, axis=0, return_inverse=True)
-    group = group.reshape(-1)
-    filled: Columns = {**columns, **{v: np.array(columns[v]) for v in missing}}
-    covariances = np.zeros((len(contexts), len(missing), len(missing)))
-    for g, context in enumerate(contexts[:, 1:]):
-        at = np.flatnonzero(group == g)
-        part = _Conditional.of([_in_context(cpd, dict(zip(by, context, strict=True))) for cpd in lines], missing)
-        means, log_density[at] = part.given({v: columns[v][at] for v in part.found}, len(at))
-        for i, v in enumerate(missing):
-            filled[v][at] = means[:, i]
-        covariances[g], log_peak[at] = part.covariance, part.log_peak
-    return Numbers(filled, log_density, log_peak, missing, group, covariances)
+def moved_moments(stats: Floats, before: Floats, after: Floats) -> Floats:
+    r"""Moments about another center: $T S T^\top$, where $T$ moves $(1, \mathbf z)$.
 
-
-def _log_line(cpd: LinearGaussian, columns: Columns, num_rows: int) -> Floats:
-    """The log density of a real child given its parents: one pass over the rows, whatever the context of each."""
-    variance = cpd.covariance[:, 0, 0]
-    if not (variance > 0).all():
-        raise NotClosed(f"{cpd!r} fits some rows exactly; {collapse_advice()}")
-    entry = joint_codes(columns, cpd.by, num_rows, cpd)
-    apart = columns[cpd.child] - cpd.intercept[:, 0][entry]
-    for j, parent in enumerate(cpd.given):
-        apart -= cpd.coefficients[:, 0, j][entry] * columns[parent]
-    return np.asarray(-0.5 * (apart**2 / variance[entry] + (LOG_2PI + np.log(variance))[entry]))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Conditional:
-    """The normal distribution of missing coordinates given the others."""
-
-    found: tuple[Vector, ...]
-    mean: Floats
-    root: Floats
-    missing_mean: Floats
-    gain: Floats
-    covariance: Floats
-
-    @classmethod
-    def of(cls, lines: Sequence[LinearGaussian], missing: tuple[Vector, ...]) -> _Conditional:
-        joint = joint_gaussian(lines)
-        scope: tuple[Vector, ...] = tuple(joint.scope)
-        found = tuple(v for v in scope if v not in missing)
-        o, m = places(scope, found), places(scope, missing)
-        sigma, mean = joint.covariance, joint.mu
-        try:
-            root = np.linalg.cholesky(sigma[o[:, None], o])
-        except np.linalg.LinAlgError as error:
-            raise NotClosed(f"A real variable became a function of the others; {collapse_advice()}") from error
-        half = np.linalg.solve(root, sigma[o[:, None], m])
-        gain = np.linalg.solve(root.T, half)
-        return cls(found, mean[o], np.asarray(root), mean[m], gain, sigma[m[:, None], m] - half.T @ half)
-
-    def given(self, columns: Columns, num_rows: int) -> tuple[Floats, Floats]:
-        """The expectations of the missing coordinates, and the log density of the found ones."""
-        apart = matrix(self.found, columns, num_rows) - self.mean
-        white = np.linalg.solve(self.root, apart.T)
-        log = -0.5 * (white**2).sum(axis=0) - np.log(np.diagonal(self.root)).sum() - 0.5 * len(self.found) * LOG_2PI
-        return self.missing_mean + apart @ self.gain, log
-
-    @property
-    def log_peak(self) -> float:
-        """The log density of the expectations of the missing coordinates."""
-        sign, log_det = np.linalg.slogdet(self.covariance)
-        return -0.5 * (len(self.covariance) * LOG_2PI + log_det) if sign > 0 else np.inf
+    >>> moved_moments(np.array([[[2.0, 0.0], [0.0, 1.0]]]), np.array([3.0]), np.array([1.0])).tolist()
+    [[[2.0, 4.0], [4.0, 9.0]]]
+    """
+    T = np.eye(len(before) + 1)
+    T[1:, 0] = before - after
+    return np.asarray(T @ stats @ T.T)
 
 
 def collapse_advice() -> str:
@@ -259,17 +168,4 @@ def collapse_advice() -> str:
     return (
         "the likelihood has no bound there (a variance reached zero). Give a prior such as NormalGamma, use fewer "
         "states or parents, tie the variances, or start elsewhere (another seed, more restarts)."
-    )
-
-
-def _in_context(cpd: LinearGaussian, codes: dict[Discrete, int]) -> LinearGaussian:
-    """The line that a linear Gaussian has in one context of its discrete parents."""
-    rows: Columns = {v: np.array([codes[v]]) for v in cpd.by}
-    e = int(joint_codes(rows, cpd.by, 1, cpd)[0])
-    return LinearGaussian(
-        cpd.child,
-        cpd.intercept[e],
-        coefficients=cpd.coefficients[e],
-        covariance=cpd.covariance[e],
-        given=cpd.given,
     )

@@ -15,7 +15,7 @@ from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, it
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.estimation.coverage import Fragmentation
 from sepset.learning.fit import Fit
-from sepset.learning.incomplete.expectation import Expectation, expectation_of
+from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.incomplete.marks import about
 from sepset.learning.incomplete.mstep import Statistics
 from sepset.learning.incomplete.starts import Start, start_model
@@ -109,7 +109,7 @@ class Ascent:
     def of(cls, task: Task, prior: object, parameterization: str, threads: int | None = None) -> Ascent:
         """The task, planned."""
         one_of("parameterization", parameterization, ("softmax", "theta"))
-        expectation = expectation_of(task, threads=threads)
+        expectation = Expectation.of(task, threads)
         return cls(task, expectation, expectation.blocks.alphas(prior, is_theta=parameterization == "theta"))
 
     def point(self, model: BayesNet, *, is_hard: bool = False, memory: Any = ()) -> Point:
@@ -249,7 +249,7 @@ class Watched:
     def of(cls, method: Climber, task: Task) -> Climber | Watched:
         """The method itself, where it has no rows to watch."""
         holdout = getattr(method, "holdout", None)
-        return method if holdout is None else cls(method, expectation_of(Task(task.template, holdout)))
+        return method if holdout is None else cls(method, Expectation.of(Task(task.template, holdout)))
 
     def init(self, task: Ascent, rng: np.random.Generator) -> Point:
         """The method's own beginning."""

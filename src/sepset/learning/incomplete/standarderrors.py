@@ -25,7 +25,7 @@ from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.parameters import multinomials
 from sepset.errors import ScopeError, TooLarge
 from sepset.inference.result import Answers
-from sepset.learning.incomplete.expectation import Expectation, expectation_of
+from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.optimize.unconstrained import ContributionLogits, Logits, Unconstrained
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
@@ -109,7 +109,7 @@ def standard_errors(
     [0.2165, 0.2165]
     """
     share = None if weights is None else np.asarray(weights, dtype=np.float64)
-    expectation = expectation_of(Task(model, data, share), threads=threads)
+    expectation = Expectation.of(Task(model, data, share), threads=threads)
     vector = Unconstrained.of(expectation.blocks)
     x = vector.pack(model)
     if len(x) > LARGEST:

@@ -23,7 +23,7 @@ from sepset.errors import NotApplicable
 from sepset.factors.algebra import Columns
 from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.incomplete.families import contributing
-from sepset.learning.incomplete.gaussianfamily import GaussianFamily, Numbers
+from sepset.learning.incomplete.gaussianfamily import GaussianFamily
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
@@ -54,10 +54,10 @@ def start_model(
         alphas: what the prior adds to each block's statistics, where there is one; it keeps lines off perfect fits.
 
     >>> from sepset.cpds.table import TableCPD
-    >>> from sepset.learning.incomplete.expectation import expectation_of
+    >>> from sepset.learning.incomplete.expectation import Expectation
     >>> net = BayesNet(TableCPD(Discrete("coin"), [0.3, 0.7]))
     >>> task = Task(net, {"coin": [0, None]})
-    >>> start_model(task, expectation_of(task), "model", np.random.default_rng(0)) is net
+    >>> start_model(task, Expectation.of(task), "model", np.random.default_rng(0)) is net
     True
     """
     if isinstance(start, BayesNet):
@@ -200,9 +200,7 @@ def _line(
         spread = float(seen.var()) if len(seen) else 1.0
         flat = np.full((len(cpd.intercept), 1), family.center[-1])
         return cpd.with_parameters(flat, np.zeros_like(cpd.coefficients), np.full_like(cpd.covariance, spread or 1.0))
-    none = np.zeros(len(share), np.int64)
-    zeros = np.zeros(len(share))
-    stats = family.expected(cpd, Numbers(rows, zeros, zeros, (), none, np.zeros((1, 0, 0))), share)
+    stats = family.complete(cpd, rows, share)
     pooled = stats.sum(axis=0)
     return family.estimate(cpd, stats + pooled * ((size + 1.0) / pooled[0, 0]), alpha)
 

@@ -19,7 +19,7 @@ from sepset.inference.iterate import Info, Run, Until, iterate
 from sepset.inference.result import Status
 from sepset.learning.estimation.maximization import Parameterization
 from sepset.learning.fit import Fit
-from sepset.learning.incomplete.gaussianfamily import GaussianFamily
+from sepset.learning.incomplete.gaussianfamily import GaussianFamily, moved_moments
 from sepset.learning.incomplete.minibatches import mini_batches
 from sepset.learning.incomplete.mstep import Statistics
 from sepset.learning.incomplete.run import Ascent, Climbing, Point, result
@@ -154,14 +154,6 @@ def _carried(found: Fit, task: Ascent) -> Point:
         raise NotApplicable(f"update goes on from a fit by StepwiseEM; found one by {found.method!r}.")
     number, total, before = state.memory
     after, together = centers(task), total + float(task.expectation.weights.sum())
-    moved = [_moved(*parts) * (together / total) for parts in zip(state.statistics, before, after, strict=True)]
+    parts = zip(state.statistics, before, after, strict=True)
+    moved = [(moved_moments(s, b, a) if len(b) else s) * (together / total) for s, b, a in parts]
     return replace(state, statistics=tuple(moved), memory=(number, together, after))
-
-
-def _moved(stats: Floats, before: Floats, after: Floats) -> Floats:
-    r"""Moments about another center: $T S T^\top$, where $T$ moves $(1, \mathbf z)$."""
-    if not len(before):
-        return stats
-    T = np.eye(len(before) + 1)
-    T[1:, 0] = before - after
-    return np.asarray(T @ stats @ T.T)

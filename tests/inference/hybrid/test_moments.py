@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import sepset as ss
-from sepset.learning.evaluation.divergence.forwardmoments import forward_moments, frontier_size, mixed
+from sepset.inference.capabilities import moments
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.exact.elimination import VariableElimination
+from sepset.inference.hybrid.moments import forward_moments, frontier_size, mixed
+from sepset.inference.method import FindsMoments
 
 STATES = [ss.Discrete("a", 2), ss.Discrete("b", 3), ss.Discrete("c", 2)]
 REALS = [ss.Real("x"), ss.Vector("p", 2), ss.Real("y")]
@@ -69,7 +73,7 @@ def test_moments_are_those_of_all_joint_states(seed):
     net = network(rng)
     reals = [REALS[int(i)] for i in rng.permutation(3)[: rng.integers(4)]]
     by = [STATES[int(i)] for i in rng.permutation(3)[: rng.integers(4)]]
-    w, mean, covariance = forward_moments(net, reals, by)
+    w, mean, covariance = forward_moments(net.problem(), reals, by)
     weights, first, second = enumerated(net, reals, by)
     np.testing.assert_allclose(w, weights, atol=1e-12)
     np.testing.assert_allclose(w[:, None] * mean, first, atol=1e-9)
@@ -85,7 +89,7 @@ def test_long_chains_have_small_frontiers():
         cpds.append(ss.TableCPD(s, [[0.9, 0.1], [0.1, 0.9]] if i else [0.5, 0.5], before[:1]))
         slopes = np.full((2, 1, len(before[1:])), 0.5)
         cpds.append(ss.LinearGaussian(x, [-1.0, 1.0], coefficients=slopes, covariance=1.0, given=before[1:], by=s))
-    w, mean, covariance = forward_moments(ss.BayesNet(*cpds), [ss.Real("x299")], [], largest=100)
+    w, mean, covariance = forward_moments(ss.BayesNet(*cpds).problem(), [ss.Real("x299")], [], largest=100)
     assert w.tolist() == pytest.approx([1.0])
     assert mean[0, 0] == pytest.approx(0.0, abs=1e-12)
     # x = sum of halves: variance 4/3, and signs that keep with correlation 0.8: (1 + 2 * 0.4 / 0.6) * 4/3
@@ -102,10 +106,10 @@ def test_frontiers_that_are_too_large_are_refused():
             x, coefficients=np.ones((1, 30)), covariance=1.0, given=[ss.Real(f"x{i}") for i in range(30)]
         ),
     )
-    assert forward_moments(net, [x], [])[1][0, 0] == pytest.approx(15.0)
-    assert frontier_size(net, [x]) < 5_000 < 2**30 < frontier_size(net, [x, *states])
-    with pytest.raises(ss.TooLarge, match="sampled_divergence"):
-        forward_moments(net, [x], states)
+    assert forward_moments(net.problem(), [x], [])[1][0, 0] == pytest.approx(15.0)
+    assert frontier_size(net.problem(), [x]) < 5_000 < 2**30 < frontier_size(net.problem(), [x, *states])
+    with pytest.raises(ss.TooLarge, match="draw samples"):
+        forward_moments(net.problem(), [x], states)
 
 
 def test_mixtures():
@@ -115,3 +119,39 @@ def test_mixtures():
     assert w.tolist() == pytest.approx([0.4, 0.0])
     assert mean[:, 0].tolist() == pytest.approx([3.0, 0.0])
     assert covariance[0, 0, 0] == pytest.approx(1.0 + 0.25 * 9 + 0.75 * 1)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_lists_and_queries_find_the_same(seed):
+    """What a prepared network says at once, by lists or by a sweep, is what single questions say."""
+    rng = np.random.default_rng(seed)
+    net = network(rng)
+    reals = [net.variables.id(REALS[int(i)]) for i in rng.permutation(3)[: rng.integers(1, 4)]]
+    by = [net.variables.id(STATES[int(i)]) for i in rng.permutation(3)[: rng.integers(4)]]
+    prepared = CliqueTree().prepare(net.problem())
+    assert isinstance(prepared, FindsMoments)
+    listed = prepared.moments(reals, by)
+    weights, first, second = enumerated(net, [net.variables[v] for v in reals], [net.variables[v] for v in by])
+    outer = listed.mean[:, :, None] * listed.mean[:, None, :]
+    np.testing.assert_allclose(listed.weights, weights, atol=1e-12)
+    np.testing.assert_allclose(listed.weights[:, None] * listed.mean, first, atol=1e-9)
+    scale = listed.weights[:, None, None]
+    np.testing.assert_allclose(scale * (listed.covariance + outer), second, rtol=1e-9, atol=1e-9)
+    asked = moments(VariableElimination().prepare(net.problem()), reals, by)
+    np.testing.assert_allclose(asked.weights, weights, atol=1e-9)
+    live = weights > 1e-12
+    np.testing.assert_allclose(asked.mean[live], listed.mean[live], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(asked.covariance[live], listed.covariance[live], rtol=1e-5, atol=1e-5)
+
+
+def test_auxiliaries_are_summed_out():
+    *causes, e = (ss.Discrete(n) for n in "abcfghe")
+    x = ss.Real("x")
+    cause = ss.NoisyOr(e, dict.fromkeys(causes, 0.3), leak=0.1)
+    line = ss.LinearGaussian(x, [0.0, 1.0], covariance=[1.0, 2.0], by=e)
+    net = ss.BayesNet(*(ss.TableCPD(v, [0.4, 0.6]) for v in causes), cause, line)
+    plain = ss.BayesNet(*(ss.TableCPD(v, [0.4, 0.6]) for v in causes), cause.to_table(), line)
+    assert cause.auxiliaries
+    for one, other in zip(*(forward_moments(n.problem(), [x], [causes[0]]) for n in (net, plain)), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)
