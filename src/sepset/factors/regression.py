@@ -24,7 +24,6 @@ from sepset.base.lazy import lazy
 from sepset.base.logarithms import LOG_2PI
 from sepset.base.text import listing
 from sepset.errors import NotClosed, ScopeError
-from sepset.factors import presentation
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, Conditional, check_scope, find, num_entries, split
 from sepset.factors.canonical import EPS, Cholesky, Forms
 from sepset.factors.coordinates import (
@@ -42,6 +41,7 @@ from sepset.factors.coordinates import (
 )
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.hybrid import CanonicalTable, Factors, simplest
+from sepset.factors.labels import conditional
 from sepset.factors.moments import Gaussian, GaussianMixture, check_covariances, square_roots
 from sepset.factors.table import NUMBER, Table
 from sepset.semiring import SUM, Semiring
@@ -337,7 +337,7 @@ class Regression:
         return GaussianMixture(self.child, np.full(num, 1.0 / num), self.intercept, self.covariance)
 
     def __repr__(self) -> str:
-        return presentation.conditional(self.frontal, self.parents, "Regression")
+        return conditional(self.frontal, self.parents, "Regression")
 
 
 def in_context(matrices: Floats, rows: Floats, entry: Ints) -> Floats:

@@ -20,8 +20,8 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.data.centered import check_range
 from sepset.data.dataset import Dataset
+from sepset.data.moments import check_range
 from sepset.errors import DataError, NotApplicable
 from sepset.factors.algebra import Columns
 from sepset.inference.capabilities import summed_marginals, with_values
