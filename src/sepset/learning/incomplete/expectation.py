@@ -86,7 +86,9 @@ class Expectation:
         >>> Expectation.of(Task(net, {"coin": ["head", None]})).expect(net).statistics[0].tolist()
         [1.5, 0.5]
         """
-        template, dataset = task.template, task.dataset
+        template = task.template
+        _check_no_vectors(template)
+        dataset = task.dataset
         _check_numbers(dataset)
         origin = {v: _mean(dataset.values(v)) for v in template.variables if not isinstance(v, Discrete)}
         blocks = Reestimation.of(template, lambda cpd, first: _family(cpd, first, origin, dataset))
@@ -174,13 +176,17 @@ def _mean(column: Floats) -> float:
     return float(found.mean()) if len(found) else 0.0
 
 
+def _check_no_vectors(template: BayesNet) -> None:
+    for variable in template.variables:
+        if isinstance(variable, Vector) and variable.size > 1:
+            raise NotApplicable(f"EM learns states and numbers; {variable!r} is a vector. Give each coordinate a Real.")
+
+
 def _check_numbers(dataset: Dataset) -> None:
-    """Refuse vectors and infinite numbers."""
+    """Raise at the first infinite number."""
     for variable in dataset.variables:
         if isinstance(variable, Discrete):
             continue
-        if isinstance(variable, Vector) and variable.size > 1:
-            raise NotApplicable(f"EM learns states and numbers; {variable!r} is a vector. Give each coordinate a Real.")
         column = dataset.values(variable)
         if np.isinf(column).any():
             row = int(np.argmax(np.isinf(column)))
