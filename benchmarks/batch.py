@@ -89,11 +89,12 @@ def _best(engine: Any, frame: Any, threads: int, runs: int = 100) -> tuple[float
 
 def counts_sepset(num_rows: int) -> Timing:
     import sepset as ss
+    from sepset.inference.capabilities import expected_counts
 
     net, codes = _codes(num_rows)
-    prepared: Any = ss.prepare(net).prepared
+    prepared = ss.prepare(net).prepared
     frame = ss.Dataset.from_codes(net.variables, codes)
-    return measure(lambda: prepared.expected_counts(frame, threads=1))
+    return measure(lambda: expected_counts(prepared, frame, threads=1))
 
 
 def _scaled(timing: Timing, num_rows: int) -> Timing:

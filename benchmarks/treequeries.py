@@ -54,12 +54,11 @@ def merge_costs(path: str) -> Costs:
 def pair_times(path: str) -> tuple[Timing, Timing, Timing]:
     """All pairs from a calibrated tree, one plain calibration, and every single marginal by the default method."""
     import sepset as ss
-    from sepset.inference.exact.cliquetree import PreparedCliqueTree
     from sepset.inference.treequery.pairs import PairSweep
     from sepset.variables.evidence import Evidence
 
     net = networks.load(path)
-    prepared = PreparedCliqueTree(net.problem(), ss.CliqueTree())
+    prepared = ss.BeliefUpdate().prepare(net.problem())
     calibration = prepared.calibrate(Evidence())
     sweep = PairSweep(calibration.tree, list(net.variables))
     engine = ss.prepare(net)

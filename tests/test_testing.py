@@ -17,8 +17,8 @@ from sepset.errors import NotClosed
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table, TableConditional
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.exact.bruteforce import BruteForce
-from sepset.inference.exact.cliquetree import CliqueTree
 from sepset.inference.exact.elimination import VariableElimination
 from sepset.inference.result import Guarantee
 from sepset.models.bayesnet import BayesNet

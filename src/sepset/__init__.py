@@ -175,10 +175,10 @@ if TYPE_CHECKING:
         perfect_elimination_order as perfect_elimination_order,
         triangulate as triangulate,
     )
+    from sepset.inference.cliquetree.cutset import CutsetConditioning as CutsetConditioning, CutsetPlan as CutsetPlan
+    from sepset.inference.cliquetree.method import CliqueTree as CliqueTree
     from sepset.inference.exact.beliefupdate import BeliefUpdate as BeliefUpdate
     from sepset.inference.exact.bruteforce import BruteForce as BruteForce
-    from sepset.inference.exact.cliquetree import CliqueTree as CliqueTree
-    from sepset.inference.exact.cutset import CutsetConditioning as CutsetConditioning, CutsetPlan as CutsetPlan
     from sepset.inference.exact.elimination import VariableElimination as VariableElimination
     from sepset.inference.exact.recursive import (
         ConditioningPlan as ConditioningPlan,
@@ -309,13 +309,12 @@ if TYPE_CHECKING:
         AvailableCases as AvailableCases,
         observed_log_likelihood as observed_log_likelihood,
     )
-    from sepset.learning.missing.framefilling import impute_frame as impute_frame
     from sepset.learning.missing.identifiability import (
         IdentifiabilityReport as IdentifiabilityReport,
         equivalent_neighbor as equivalent_neighbor,
         identifiability as identifiability,
     )
-    from sepset.learning.missing.imputation import impute as impute
+    from sepset.learning.missing.imputation import impute as impute, impute_frame as impute_frame
     from sepset.learning.missing.mcartest import MCARTest as MCARTest, mcar_test as mcar_test
     from sepset.learning.missing.mechanisms import (
         MAR as MAR,
@@ -445,9 +444,9 @@ _MODULES = {
     "graphs.triangulation": ("is_chordal maximal_cliques perfect_elimination_order triangulate "),
     "inference.exact.beliefupdate": ("BeliefUpdate "),
     "inference.exact.bruteforce": ("BruteForce "),
-    "inference.exact.cliquetree": ("CliqueTree "),
+    "inference.cliquetree.method": ("CliqueTree "),
     "inference.exact.recursive": ("ConditioningPlan RecursiveConditioning "),
-    "inference.exact.cutset": ("CutsetConditioning CutsetPlan "),
+    "inference.cliquetree.cutset": ("CutsetConditioning CutsetPlan "),
     "inference.exact.elimination": ("VariableElimination "),
     "inference.iterate": ("Until iterate "),
     "inference.treequery.orders": ("MergeOrder "),
@@ -473,14 +472,13 @@ _MODULES = {
     "learning.incomplete.expectedcounts": ("expected_counts "),
     "learning.fit": ("Fit LearningMethod fit "),
     "learning.coverage": ("Fragmentation fragmentation "),
-    "learning.missing.framefilling": ("impute_frame "),
     "learning.estimation.gaussian": ("conditional_line fit_gaussian fit_line "),
     "learning.evaluation.goodnessoffit": ("GoodnessOfFit goodness_of_fit log_probability_moments "),
     "learning.incomplete.gradient": ("GradientAscent "),
     "learning.classify.latentclass": ("latent_class ordered_states "),
     "learning.missing.identifiability": ("IdentifiabilityReport equivalent_neighbor identifiability "),
     "learning.estimation.networkpriors": ("BDe ImaginaryData "),
-    "learning.missing.imputation": ("impute "),
+    "learning.missing.imputation": ("impute impute_frame "),
     "learning.incomplete.standarderrors": ("StandardErrors standard_errors "),
     "learning.estimation.proportions": ("interval_coverage proportion_interval rows_needed "),
     "learning.missing.mcartest": ("MCARTest mcar_test "),

@@ -8,16 +8,19 @@ are identified by position.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Int32s, Ints
+from sepset.base.cache import Kept
 from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
 from sepset.factors.algebra import Factor
+from sepset.factors.regression import Regression
 from sepset.variables.universe import Variables
 
 if TYPE_CHECKING:
@@ -100,10 +103,11 @@ class Problem:
         if self.num_visible < 0:
             fill(self, num_visible=len(self.variables))
 
-    @lazy
-    def kept(self) -> dict[Any, Any]:
-        """Whatever was prepared for this problem and may be asked for again; it is not copied or saved with it."""
-        return {}
+    @property
+    def kept(self) -> Kept:
+        """Everything prepared for this problem that may be asked for again; it is not copied or saved with it."""
+        found: Kept | None = self.__dict__.get("_kept")
+        return self.__dict__.setdefault("_kept", Kept()) if found is None else found
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: self.__dict__[f.name] for f in fields(self)}
@@ -133,6 +137,20 @@ class Problem:
         return (self.factor(i) for i in (range(self.num_factors) if numbers is None else numbers))
 
     @lazy
+    def regressions(self) -> Mapping[int, Regression]:
+        """The regression of each real variable whose conditional is one factor in moment form, by its position.
+
+        >>> from sepset.factors.block import Single
+        >>> from sepset.variables.variable import Real
+        >>> noise = Regression(Real("x"), 1.0, None, 4.0)
+        >>> Problem(Variables([Real("x")]), (Single(noise, [0]),), (ConditionalGroup(0, (), (0,)),)).regressions
+        {0: Regression(x)}
+        """
+        single = [g for g in self.conditionals if len(g.factors) == 1 and not self.variables[g.child].is_discrete]
+        stated = [(group.child, self.factor(group.factors[0])) for group in single]
+        return {child: factor for child, factor in stated if isinstance(factor, Regression)}
+
+    @lazy
     def incidence(self) -> sparse.csr_array:
         """The factors by variables 0/1 matrix."""
         from scipy import sparse
@@ -153,6 +171,13 @@ class Problem:
         start = np.concatenate([[0], *lengths]).cumsum().astype(np.int64)
         members = [b.scopes.reshape(-1) for b in self.blocks]
         return start, np.concatenate(members).astype(np.int64) if members else np.zeros(0, np.int64)
+
+    @lazy
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """For each factor the number of states of each variable of its scope; 0 for continuous ones."""
+        start, members = self.scopes
+        cards = self.variables.cards[members].tolist()
+        return tuple(tuple(cards[i:j]) for i, j in itertools.pairwise(start.tolist()))
 
     def scope(self, number: int) -> tuple[int, ...]:
         """The variable positions of one factor."""
@@ -222,8 +247,12 @@ class Problem:
     @lazy
     def _ungrouped_variables(self) -> Ints:
         """The variables of factors that belong to no conditional: their parts are never barren."""
-        start, members = self.scopes
-        return np.unique(members[np.repeat(self._families[2] < 0, np.diff(start))])
+        return np.unique(self.scopes[1][np.repeat(self._families[2] < 0, self._arities)])
+
+    @lazy
+    def _arities(self) -> Ints:
+        """How many variables each factor has."""
+        return np.diff(self.scopes[0])
 
     def _connected(self, kept: Bools, targets: Ints, observed: Ints) -> Bools:
         """The kept factors in the same component as a target once observed variables are removed."""
@@ -242,8 +271,7 @@ class Problem:
 
     def _read(self, kept: Bools, targets: Ints, observed: Ints) -> Relevant:
         used = np.zeros(len(self.variables), bool)
-        start, members = self.scopes
-        used[members[np.repeat(kept, np.diff(start))]] = True
+        used[self.scopes[1][np.repeat(kept, self._arities)]] = True
         used[targets] = True
         used[observed] = False
         return Relevant(np.flatnonzero(kept), np.flatnonzero(used))

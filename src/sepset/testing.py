@@ -358,7 +358,7 @@ def check_method(
         seed: the seed of the generator.
         rtol: the tolerance of numbers, relative to the larger of one and their magnitude.
 
-    >>> from sepset.inference.exact.cliquetree import CliqueTree
+    >>> from sepset.inference.cliquetree.method import CliqueTree
     >>> from sepset.models.markovnet import MarkovNet
     >>> a, b = Discrete("a"), Discrete("b")
     >>> check_method(CliqueTree(), [MarkovNet(Table((a, b), [[1, 2], [3, 0]]))])

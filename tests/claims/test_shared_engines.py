@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.compiled import question as compiled
+from sepset.inference.compiled import costs
 from sepset.kernels.compiled import contraction as kernels
 from support.random_models import random_case
 
@@ -128,8 +128,8 @@ def test_a_long_run_hears_of_an_interruption(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(compiled, "SHORT", -1)
-    monkeypatch.setattr(compiled, "LONG", -1)
+    monkeypatch.setattr(costs, "WORK_ON_ANY_BLAS", -1)
+    monkeypatch.setattr(costs, "WORK_UNINTERRUPTED", -1)
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         with monkeypatch.context() as patch:

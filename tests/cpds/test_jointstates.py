@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sepset.cpds.deterministic import DeterministicCPD
-from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.kerneldensity import KernelCPD
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.partition import PartitionCPD
@@ -20,7 +20,7 @@ from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.iterate import Until
 from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM, HardEM, IncrementalEM
-from sepset.learning.incomplete.expectation import expectation_of
+from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
@@ -94,7 +94,7 @@ def test_contributions_are_counted_as_enumeration_does(form):
             for z, q in joint.items():
                 for table, s, k in zip(wanted, states, z, strict=True):
                     table[s, k] += p / total * q / mass if mass else 0.0
-    expectation = expectation_of(Task(net, rows), threads=1)
+    expectation = Expectation.of(Task(net, rows), threads=1)
     found = expectation.expect(net).statistics[-1]
     assert_allclose(found, np.concatenate([t.reshape(-1) for t in wanted]), rtol=1e-9, atol=1e-12)
 
@@ -120,7 +120,7 @@ def test_statistics_are_as_small_as_the_form_allows():
     assert len(chain.parameters.zero) == 2 + 6 * 4
     assert len(chain.parameters.engine_values) == 6
     with pytest.raises(NotApplicable, match="incomplete rows"):
-        _ = LinearGaussian(Real("r"), covariance=1.0).parameters.engine_form
+        _ = KernelCPD(Real("r"), {"r": [0.0, 1.0]}, width=1.0).parameters.engine_form
 
 
 def test_tree_leaves_pool_their_contexts():

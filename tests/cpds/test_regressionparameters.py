@@ -12,7 +12,7 @@ from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.priors.regression import NormalGamma
 from sepset.cpds.priors.weights import Normal
-from sepset.errors import NotApplicable
+from sepset.errors import NotApplicable, NotClosed
 from sepset.variables.variable import Discrete, Real
 
 x, y = Real("x"), Real("y")
@@ -79,3 +79,23 @@ def test_tied_regressions_count_about_one_center():
     assert first.center.tolist() == [2.0]
     assert second.center.tolist() == [20.0]
     assert second.about(first).center.tolist() == [2.0]
+
+
+def test_certain_relations_are_refused():
+    certain = LinearGaussian(y, 0.0, coefficients=1.0, covariance=0.0, given=x)
+    with pytest.raises(NotClosed, match="no bound"):
+        _ = certain.parameters.engine_values
+
+
+def test_the_engine_sees_numbers_relative_to_the_origin():
+    """The regression of shifted numbers has the same density, and its moments are about the block's center again."""
+    rng = np.random.default_rng(1)
+    columns = {x: rng.normal(5, 1, 20), y: rng.normal(-3, 1, 20)}
+    plain = LINES[1].parameters
+    own = replace(plain, origin=np.array([5.0, -3.0]), shared=np.array([1.0, 2.0]))
+    (made,) = own.engine_values
+    shifted = made.log_densities(np.zeros(20, int), columns[x][:, None] - 5.0, columns[y][:, None] + 3.0)
+    assert_allclose(shifted, LINES[1].log_probability(columns), rtol=1e-12)
+    z = np.stack([np.ones(20), columns[x] - 5.0, columns[y] + 3.0])
+    assert_allclose(own.expected([(z @ z.T)[None]]), own.tally(columns, np.ones(20)))
+    assert own.engine_form is LINES[1]

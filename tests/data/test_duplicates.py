@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 
 from sepset.data.dataset import Dataset
-from sepset.data.duplicates import group_rows, group_words
+from sepset.data.duplicates import MANY, group_codes, group_rows, group_words
 from sepset.variables.variable import Discrete, Real
 
 
@@ -63,3 +64,14 @@ def test_collapsed_rows_keep_their_order_and_weight():
 def test_collapse_of_nothing():
     empty = Dataset.from_codes([Discrete("a"), Real("r")], {"a": np.zeros(0, int), "r": np.zeros(0)})
     assert (len(empty.collapse()), empty.collapse().total_weight) == (0, 0.0)
+
+
+@pytest.mark.parametrize("cards", [[3, 1, 4], [2] * 70, []], ids=["packed", "too many states to pack", "no columns"])
+@pytest.mark.parametrize("num_rows", [0, 50, MANY + 10])
+def test_codes_without_missing_cells(cards, num_rows):
+    rng = np.random.default_rng(len(cards) + num_rows)
+    codes = rng.integers(0, cards, (9, len(cards)))[rng.integers(0, 9, num_rows)]
+    firsts, groups = group_codes(codes, cards)
+    assert len(groups) == num_rows
+    np.testing.assert_array_equal(codes[firsts][groups], codes)
+    assert len(firsts) == len({tuple(row) for row in codes.tolist()})

@@ -14,8 +14,8 @@ import sepset as ss
 from sepset.engine import invariants
 from sepset.errors import BrokenInvariant
 from sepset.factors.table import Table
-from sepset.inference.exact.cliquetree import PreparedCliqueTree
 from sepset.inference.exact.shafershenoy import ShaferShenoy
+from sepset.inference.exact.tree import PreparedTree
 from support.random_gaussians import hybrid_net, linear_net
 from support.random_models import random_case, random_evidence
 from support.terminal import printed
@@ -60,8 +60,8 @@ def test_continuous_models_pass():
 
 def spoiled(monkeypatch, change):
     """Every calibration passes through `change`."""
-    sound = PreparedCliqueTree.calibrate
-    monkeypatch.setattr(PreparedCliqueTree, "calibrate", lambda self, *args: change(sound(self, *args)))
+    sound = PreparedTree.calibrate
+    monkeypatch.setattr(PreparedTree, "calibrate", lambda self, *args: change(sound(self, *args)))
 
 
 def test_faults_are_found(monkeypatch):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pickle
 
 import sepset as ss
-from sepset.engine.kept import LIMIT, engine_for
+from sepset.engine.kept import ENGINES, engine_for
+from sepset.inference.compiled.store import FactorStore
 
 
 def test_a_model_keeps_its_engines_by_method():
@@ -21,9 +22,12 @@ def test_another_model_has_another_engine():
 
 def test_only_so_many_are_kept():
     asia = ss.datasets.load("asia")
-    for limit in range(3 * LIMIT):
+    store, first = FactorStore.of(asia.problem()), engine_for(asia, "query", ss.BruteForce(limit=1000))
+    for limit in range(1, 3 * ENGINES.size):
         engine_for(asia, "query", ss.BruteForce(limit=1000 + limit))
-    assert len(asia.problem().kept) <= LIMIT
+    assert len(asia.problem().kept) == ENGINES.size + 1
+    assert FactorStore.of(asia.problem()) is store  # engines never take its room
+    assert engine_for(asia, "query", ss.BruteForce(limit=1000)) is not first
 
 
 def test_models_pickle_without_their_engines():

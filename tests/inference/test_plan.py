@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import pickle
-import threading
 import time
 import tracemalloc
 
@@ -13,7 +12,7 @@ import pytest
 
 import sepset as ss
 from sepset.inference.compiled.store import FactorStore
-from sepset.inference.plan import PlanCache, interaction_graph, readable
+from sepset.inference.plan import interaction_graph, readable
 from support.terminal import printed
 
 
@@ -115,24 +114,6 @@ def test_the_interaction_graph_joins_scopes_and_extras():
 )
 def test_bytes_for_people(size, text):
     assert readable(size) == text
-
-
-def test_the_cache_is_bounded_least_recently_used_and_safe_between_threads():
-    cache = PlanCache(2)
-    made = []
-
-    def get(key):
-        return cache.get(key, lambda: made.append(key) or key)
-
-    for key in ("a", "b", "a", "c", "a", "b"):
-        assert get(key) == key
-    assert made == ["a", "b", "c", "b"]
-    threads = [threading.Thread(target=lambda i=i: [get(f"{i}{j}") for j in range(50)]) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(cache._plans) == 2
 
 
 def test_a_given_order_is_followed_as_far_as_the_question_allows():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sepset.errors import ModelError, NotClosed, StateError
+from sepset.factors.gaussian import CanonicalGaussian
 from sepset.models.intervention import intervened
 from sepset.variables.variable import Discrete, Real
 
@@ -36,4 +37,4 @@ def test_a_continuous_point_can_be_drawn_but_has_no_density():
     point = intervened(Real("x"), 2.5)
     assert point.sample({}, 3, np.random.default_rng(0)).tolist() == [2.5, 2.5, 2.5]
     with pytest.raises(NotClosed):
-        point.factors()
+        point.factors()[0] * CanonicalGaussian(Real("x"), 1.0, 0.0)

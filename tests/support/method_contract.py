@@ -12,7 +12,7 @@ import pytest
 import oracle
 from sepset.engine.engine import Engine
 from sepset.errors import ImpossibleEvidence
-from sepset.inference.diagnosis.conflict import minimal_conflict
+from sepset.inference.conflict import minimal_conflict
 from sepset.inference.result import Guarantee
 from sepset.variables.evidence import resolve
 from support.tolerances import CLOSE, EXACT, STANDARD_ERRORS, TIE

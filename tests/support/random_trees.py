@@ -11,7 +11,6 @@ import numpy as np
 import oracle
 import sepset as ss
 from sepset.graphs.clusters import CliqueTree
-from sepset.inference.exact.cliquetree import PreparedCliqueTree
 from sepset.inference.exact.messages import Calibration
 from sepset.variables.evidence import Evidence, resolve
 
@@ -122,5 +121,5 @@ def calibrated(rng, num=7, observed=0.2):
         return None
     problem = net.problem()
     evidence = resolve(given, net.variables)
-    prepared = PreparedCliqueTree(problem, ss.CliqueTree())
+    prepared = ss.BeliefUpdate().prepare(problem)
     return Calibrated(problem, evidence, prepared.calibrate(evidence), cards, array / array.sum())

@@ -14,7 +14,7 @@ from sepset.engine.engine import Engine
 from sepset.engine.kept import engine_for
 from sepset.errors import NotApplicable
 from sepset.graphs.ordering import Portfolio
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.method import Method
 from sepset.inference.plan import Plan
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult

@@ -181,8 +181,8 @@ def plan(
 
 
 def _method(name: MethodName) -> Method | None:
+    from sepset.inference.cliquetree.method import CliqueTree
     from sepset.inference.exact.bruteforce import BruteForce
-    from sepset.inference.exact.cliquetree import CliqueTree
     from sepset.inference.exact.elimination import VariableElimination
 
     makers: dict[MethodName, Callable[[], Method]] = {

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
 from sepset.base.checks import row_weights
+from sepset.data.duplicates import group_words
 from sepset.errors import DataError
 from sepset.factors.algebra import AnyVariable, Columns, num_entries
 from sepset.variables.variable import Discrete
@@ -129,8 +130,10 @@ class Configurations:
             distinct = np.column_stack([*decode(keys, variables).values()])
         else:
             codes = np.column_stack([column(rows, v, num_rows, owner) for v in variables])
-            distinct, which = np.unique(codes, axis=0, return_inverse=True)
-        return cls(variables, distinct, count(which.reshape(-1), len(distinct), checked))
+            first, group = group_words(codes)
+            order = np.lexsort(codes[first].T[::-1])
+            distinct, which = codes[first[order]], np.argsort(order)[group]
+        return cls(variables, distinct, count(which, len(distinct), checked))
 
     @classmethod
     def of_table(cls, table: Floats, variables: tuple[Discrete, ...]) -> Configurations:

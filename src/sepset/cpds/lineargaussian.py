@@ -27,12 +27,11 @@ from sepset.cpds.regressionparameters import RegressionParameters
 from sepset.data.scatter import Scatter, Scatters, check_range
 from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, axis_of, check_scope, find, num_entries
-from sepset.factors.canonical import Cholesky, Forms
+from sepset.factors.canonical import Cholesky
 from sepset.factors.coordinates import check_finite, columns, entries, matrix, shaped, states_of, width
-from sepset.factors.gaussian import CanonicalGaussian
-from sepset.factors.hybrid import CanonicalTable, simplest
 from sepset.factors.labels import conditional
-from sepset.factors.moments import check_covariances, square_roots
+from sepset.factors.moments import check_covariances
+from sepset.factors.regression import Regression
 from sepset.variables.variable import Discrete, Vector
 
 
@@ -41,8 +40,8 @@ from sepset.variables.variable import Discrete, Vector
 class LinearGaussian:
     r"""The density of a real child, linear in its real parents: one regression for each state of its discrete ones.
 
-    A zero variance is a deterministic relation: it can be sampled and learned, but has no canonical form, so `factors`
-    refuses it.
+    A zero variance is a deterministic relation: it can be sampled and learned, but has no canonical form, so that
+    products with other factors refuse it.
 
     Args:
         child: a `Real` or `Vector`; a discrete child of real parents is outside the family.
@@ -143,10 +142,14 @@ class LinearGaussian:
         size = self.child.size
         return len(self.intercept) * (size + size * width(self.given) + size * (size + 1) // 2)
 
-    def factors(self) -> tuple[CanonicalGaussian | CanonicalTable]:
-        """The density as one factor; a singular covariance raises `NotClosed`."""
-        forms = Forms.from_linear(self.intercept, self.coefficients, self._cholesky("has no canonical form"))
-        return (simplest(self.by, (*self.given, self.child), forms),)  # type: ignore[return-value]  # reals are left
+    def factors(self) -> tuple[Regression]:
+        """The density as one factor, in moment form."""
+        return (self.regression,)
+
+    @property
+    def regression(self) -> Regression:
+        """The density of the child given its parents as a factor, whatever its parameters are called."""
+        return Regression.of(self.child, self.given, self.by, self.intercept, self.coefficients, self.covariance)
 
     def _cholesky(self, complaint: str, needed: Bools | None = None) -> Cholesky:
         """The factorization of all covariances; a singular one is refused, unless it is not needed."""
@@ -162,30 +165,23 @@ class LinearGaussian:
 
     def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Floats:
         """A draw of the child for each row of its parents: `[n]` for a `Real`, else `[n, size]`."""
-        entry = joint_codes(rows, self.by, num_rows, self)
-        mean = self._means(rows, num_rows, entry)
-        noise = rng.standard_normal(mean.shape)
-        roots = square_roots(self.covariance)
-        return columns((self.child,), mean + _by_context(roots, noise, entry))[self.child]
+        drawn = self.regression.draws(*self._parents_of(rows, num_rows), rng)
+        return columns((self.child,), drawn)[self.child]
 
-    def _means(self, rows: Columns, num_rows: int, entry: Ints) -> Floats:
+    def _parents_of(self, rows: Columns, num_rows: int) -> tuple[Ints, Floats]:
+        """The discrete context of each row, and the coordinates of its real parents."""
+        entry = joint_codes(rows, self.by, num_rows, self)
         missing = [v.name for v in self.given if v not in rows]
         if missing:
             raise DataError(f"{self!r} needs a column for {missing[0]}.")
-        mean = np.array(self.intercept[entry])
-        if self.given:
-            mean += _by_context(self.coefficients, matrix(self.given, rows, num_rows), entry)
-        return mean
+        return entry, matrix(self.given, rows, num_rows)
 
     def log_probability(self, rows: Columns) -> Floats:
         """The logarithm of the density of the child given its parents, one value per row."""
         num_rows = num_rows_of(rows, self.child, self)
-        entry = joint_codes(rows, self.by, num_rows, self)
-        chol = self._cholesky("has no density")
-        apart = matrix((self.child,), rows, num_rows) - self._means(rows, num_rows, entry)
-        constant = chol.half_log_det() + 0.5 * self.child.size * LOG_2PI
-        white = _by_context(np.swapaxes(chol.root(), -1, -2), apart, entry)
-        return np.asarray(-constant[entry] - 0.5 * (white**2).sum(axis=1))
+        parents = self._parents_of(rows, num_rows)
+        self._cholesky("has no density")
+        return self.regression.log_densities(*parents, matrix((self.child,), rows, num_rows))
 
     def log_likelihood(self, stats: Floats | Scatters) -> float:
         r"""The log density of all rows with these statistics, which determine it whatever the parameters.
@@ -346,19 +342,6 @@ class LinearGaussian:
 
     def __repr__(self) -> str:
         return conditional((self.child,), self.parents, "LinearGaussian")
-
-
-def _by_context(matrices: Floats, rows: Floats, entry: Ints) -> Floats:
-    """Each row times the matrix of its context."""
-    if len(matrices) == 1:
-        return np.asarray(rows @ matrices[0].T)
-    if matrices[0].size <= 8:
-        return np.asarray(np.einsum("nij,nj->ni", matrices[entry], rows))
-    found = np.empty((len(rows), matrices.shape[1]))
-    for e in np.flatnonzero(np.bincount(entry, minlength=len(matrices))):
-        at = entry == e
-        found[at] = rows[at] @ matrices[e].T
-    return found
 
 
 def is_linear_gaussian(cpd: object) -> TypeGuard[LinearGaussian]:

@@ -28,7 +28,8 @@ from sepset.cpds.priors.weights import WeightPrior
 from sepset.data.moments import Moments
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable, Columns, Scope
-from sepset.variables.variable import Discrete, Vector
+from sepset.factors.regression import Regression
+from sepset.variables.variable import Discrete
 
 Parameterization: TypeAlias = Literal["softmax", "theta"]
 """Where a mode is taken: of unconstrained parameters (logits, logarithms of variances), or of the parameters
@@ -107,25 +108,6 @@ class Contexts:
 
     counts: Floats
     zero_cells: int = 0
-
-
-class CompletedRows(Protocol):
-    """Rows whose missing numbers were replaced by their expectations."""
-
-    @property
-    def columns(self) -> Columns:
-        """States and numbers."""
-
-    @property
-    def missing(self) -> tuple[Vector, ...]:
-        """Whose numbers are expectations."""
-
-    @property
-    def group(self) -> Ints:
-        """Which covariance each row has."""
-
-    def covariance(self, scope: Sequence[Vector]) -> Floats:
-        """The covariances of `scope` given what was observed, one matrix per group."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -371,8 +353,8 @@ class IncompleteRows(Values[C]):
         raise self._no_expectations()
 
     @property
-    def engine_values(self) -> Sequence[Floats]:
-        """The values of the factors of `engine_form`, as dense arrays."""
+    def engine_values(self) -> Sequence[Floats | Regression]:
+        """The values of the factors of `engine_form`: dense arrays, or regressions."""
         raise self._no_expectations()
 
     def expected(self, marginals: Sequence[Floats]) -> Floats:
@@ -382,10 +364,6 @@ class IncompleteRows(Values[C]):
     def tally(self, columns: Columns, weights: Floats) -> Floats:
         """The flat statistics of complete rows."""
         raise self._no_expectations()
-
-    def expected_tally(self, rows: CompletedRows, weights: Floats) -> Floats:
-        """The flat statistics of rows whose missing numbers have means and covariances."""
-        return self.tally({v: rows.columns[v] for v in self.cpd.scope}, weights)
 
     def score(self, stats: Floats) -> float:
         """The expected log-likelihood of rows with these flat statistics; linear in them."""

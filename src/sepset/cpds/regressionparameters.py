@@ -20,7 +20,6 @@ from sepset.base.leastsquares import least_squares
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import joint_codes, unseen_message
 from sepset.cpds.parameters import (
-    CompletedRows,
     Contexts,
     ImaginaryRows,
     Parameters,
@@ -48,6 +47,7 @@ from sepset.errors import DataError, NotApplicable, NotClosed
 from sepset.factors.algebra import AnyVariable, Columns
 from sepset.factors.coordinates import matrix, states_of, width
 from sepset.factors.moments import check_covariances
+from sepset.factors.regression import Regression
 from sepset.variables.variable import Discrete
 
 if TYPE_CHECKING:
@@ -78,11 +78,13 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
     (1, \mathbf u - c_u, y - c_y)$. The center $c$ keeps the digits of squares where means are large.
 
     Attributes:
-        origin: the center, of (real parents, child); zero by default.
+        origin: where the numbers of (real parents, child) in the inference engine start; zero by default.
+        shared: the center, where it is that of a tied CPD.
         smallest: a variance below this is a collapse, at which the likelihood has no bound.
     """
 
     origin: Floats | None = None
+    shared: Floats | None = None
     smallest: float = 0.0
 
     @property
@@ -400,16 +402,38 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         seen = [columns[v][is_observed(columns[v])] for v in scope]
         spread = float(seen[-1].var()) if len(seen[-1]) else 0.0
         center = np.array([c.mean() if len(c) else 0.0 for c in seen])
-        return replace(self, origin=center, smallest=COLLAPSED * spread)
+        return replace(self, origin=center, shared=None, smallest=COLLAPSED * spread)
 
     def about(self, first: Self) -> Self:
         """The same about the center of a tied CPD."""
-        return replace(self, origin=first.origin, smallest=first.smallest)
+        return replace(self, shared=first.center, smallest=first.smallest)
 
     @property
     def center(self) -> Floats:
         """What moments of (real parents, child) are taken about."""
+        return self._origin if self.shared is None else self.shared
+
+    @property
+    def _origin(self) -> Floats:
         return np.zeros(1 + len(self.cpd.given)) if self.origin is None else self.origin
+
+    @property
+    def engine_form(self) -> LinearGaussian:
+        """The CPD itself, whose factor is a regression."""
+        return self.cpd
+
+    @property
+    def engine_values(self) -> Sequence[Regression]:
+        """The regression of the engine's numbers; one that fits some rows exactly is refused."""
+        cpd, start = self.cpd, self._origin
+        if not (cpd.covariance > 0).all():
+            raise NotClosed(f"{cpd!r} fits some rows exactly; {COLLAPSE}")
+        moved = cpd.intercept + (cpd.coefficients @ start[:-1]) - start[-1]
+        return [Regression.of(cpd.child, cpd.given, cpd.by, moved, cpd.coefficients, cpd.covariance)]
+
+    def expected(self, marginals: Sequence[Floats]) -> Floats:
+        """The moments, one matrix per context, from those of the engine's numbers."""
+        return marginals[0] if self.shared is None else self.recentered(marginals[0], self._origin)
 
     def recentered(self, stats: Floats, center: Floats) -> Floats:
         r"""Moments that were taken about another center: $T S T^\top$, where $T$ moves $(1, \mathbf z)$."""
@@ -437,17 +461,6 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
             share = weights * left
             for j, right in enumerate(z[: i + 1]):
                 stats[:, i, j] = stats[:, j, i] = np.bincount(entry, share * right, len(stats))
-        return stats
-
-    def expected_tally(self, rows: CompletedRows, weights: Floats) -> Floats:
-        r"""$\sum_m w_m E[\mathbf z[m] \mathbf z[m]^\top]$: the same of expected numbers, and their covariances."""
-        stats = self.tally(rows.columns, weights)
-        if rows.missing:
-            spread = rows.covariance((*self.cpd.given, self.cpd.child))
-            mass = np.zeros((len(stats), len(spread)))
-            entry = joint_codes(rows.columns, self.cpd.by, len(weights), self.cpd)
-            np.add.at(mass, (entry, rows.group), weights)
-            stats[:, 1:, 1:] += np.einsum("eg,gij->eij", mass, spread)
         return stats
 
     def scatters(self, stats: Floats) -> Scatters:

@@ -3,18 +3,19 @@ r"""Counts $M[\mathbf u, x]$ of families: additive, mergeable, weighted, compute
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
+from sepset.base.arraytypes import AnyArray, AnyInts, Bytes, Floats, Ints
 from sepset.base.checks import number, one_of
 from sepset.base.frozen import fill, made, read_only
+from sepset.base.tasks import in_order
 from sepset.base.text import listing
-from sepset.base.threads import num_threads
+from sepset.base.threads import NEVER, num_threads
 from sepset.data.dataset import Dataset
 from sepset.data.engines import LazyRows, shared_scopes
 from sepset.data.families import Family, Scope, discrete_scope, members
@@ -316,7 +317,7 @@ def tally(
     r"""The (weighted) counts of each scope, flat in C order; rows that miss a cell of a scope are not in its count.
 
     Args:
-        threads: the scopes are shared out among them, so that no sum depends on their number; None for one a processor.
+        threads: the scopes are divided among them, so that no sum depends on their number; None for all processors.
 
     Cost: $O(M \sum_f |f|)$, one pass over the rows.
 
@@ -332,16 +333,19 @@ def tally(
         return []
     if workers == 1:
         return _tally(dataset, scopes, weights, lanes)
-    with ThreadPoolExecutor(workers, thread_name_prefix="sepset") as pool:
-        parts = [pool.submit(_tally, dataset, scopes[first::workers], weights, lanes) for first in range(workers)]
-        found: list[Any] = [None] * len(scopes)
-        for first, part in enumerate(parts):
-            found[first::workers] = part.result()
+    tasks = [partial(_tally, dataset, scopes[first::workers], weights, lanes) for first in range(workers)]
+    found: list[Any] = [None] * len(scopes)
+    for first, part in enumerate(in_order(tasks, workers)):
+        found[first::workers] = part
     return found
 
 
 def _tally(
-    dataset: Dataset, scopes: Sequence[tuple[Discrete, ...]], weights: Floats | None, lanes: int
+    dataset: Dataset,
+    scopes: Sequence[tuple[Discrete, ...]],
+    weights: Floats | None,
+    lanes: int,
+    cancel: Bytes = NEVER,
 ) -> list[Floats]:
     from sepset.kernels.data.counting import TILE, count_rows, weigh_rows
 
@@ -350,6 +354,8 @@ def _tally(
     counts: AnyArray = np.zeros((lanes, layout.num_cells + 1), np.int64 if weights is None else np.float64)
     where = layout.ptr, layout.places, layout.strides, layout.offsets
     for start in range(0, dataset.num_rows, scratch.shape[1]):
+        if cancel[0]:
+            break
         size, is_complete = _gather(layout.columns, start, scratch)
         if weights is None:
             count_rows(scratch, size, is_complete, *where, counts)

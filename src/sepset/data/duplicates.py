@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
+from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints
 
 MANY = 2048
 """Rows from which on compiled grouping repays loading the compiler."""
+
+SLOTS = 1024
+"""Slots of a table for few groups."""
 
 _BLOCK = 1 << 14
 _LARGEST = 1 << 62
@@ -33,8 +37,12 @@ def group_rows(columns: Sequence[AnyInts | Floats], cards: Sequence[int], num_ro
     return group_words(_packed(columns, cards, num_rows))
 
 
-def group_words(words: Ints) -> tuple[Ints, Ints]:
-    """As `group_rows`, for rows that are a matrix of words.
+def group_words(words: AnyInts, *, only_missing: bool = False, few: bool = True) -> tuple[Ints, Ints]:
+    """As `group_rows`, for rows that are a matrix of whole numbers.
+
+    Args:
+        only_missing: rows are the same where the same of their cells are negative, whatever the others hold.
+        few: few groups are expected, whose table then stays in a core's cache; more are found too.
 
     >>> import numpy as np
     >>> group_words(np.array([[5, 1], [5, 1], [5, 2]]))
@@ -44,7 +52,8 @@ def group_words(words: Ints) -> tuple[Ints, Ints]:
 
     groups = np.empty(len(words), np.int64)
     firsts = np.empty(len(words), np.int64)
-    count = grouped(words, groups, firsts)
+    slots = np.full(SLOTS if few else 1 << (2 * len(words) + 2).bit_length(), -1, np.int64)
+    count = grouped(np.ascontiguousarray(words), only_missing, slots, groups, firsts)
     return firsts[:count].copy(), groups
 
 
@@ -59,6 +68,18 @@ def group_numbers(numbers: AnyArray) -> tuple[Ints, Ints]:
         return group_words(numbers.astype(np.int64).reshape(-1, 1))
     _, firsts, groups = np.unique(numbers, return_index=True, return_inverse=True)
     return firsts, groups
+
+
+def group_codes(codes: AnyInts | Bools, cards: Sequence[int]) -> tuple[Ints, Ints]:
+    """As `group_rows`, for a matrix of codes without missing ones; the order of the groups is not said.
+
+    >>> import numpy as np
+    >>> group_codes(np.array([[1, 0], [0, 2], [1, 0]]), [2, 3])[1].tolist() in ([1, 0, 1], [0, 1, 0])
+    True
+    """
+    if math.prod(cards) < _LARGEST:
+        return group_numbers(codes @ np.array([math.prod(cards[k + 1 :]) for k in range(len(cards))], np.int64))
+    return group_words(codes.astype(np.int64))
 
 
 def _packed(columns: Sequence[AnyInts | Floats], cards: Sequence[int], num_rows: int) -> Ints:

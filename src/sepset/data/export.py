@@ -1,4 +1,4 @@
-"""Datasets as frames of pandas, polars or Arrow, without writing out a state twice."""
+"""Datasets as frames of pandas, polars or Arrow, without writing out a state twice; and cells put back into frames."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Objects
+from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints, Objects
 from sepset.base.extras import require
 from sepset.base.text import listing
 from sepset.errors import DataError
@@ -129,3 +129,137 @@ EXPORTS: Mapping[str, Callable[[Variables, Columns, int], Any]] = MappingProxyTy
     {"pandas": to_pandas, "polars": to_polars, "pyarrow": to_pyarrow}
 )
 """The frame libraries by name."""
+
+
+def library_of(value: object) -> str | None:
+    """The library that a frame or column comes from, where its cells can be replaced: pandas, polars or pyarrow.
+
+    >>> library_of({"a": [1, 2]}) is None
+    True
+    """
+    name = type(value).__module__.partition(".")[0]
+    is_lazy = type(value).__name__ == "LazyFrame"
+    return name if name in ("pandas", "polars", "pyarrow") and not is_lazy else None
+
+
+def frame_columns(frame: Any) -> list[str]:
+    """The names of the columns of a frame or a mapping of columns."""
+    if isinstance(frame, Mapping):
+        return list(frame)
+    return list(frame.column_names if library_of(frame) == "pyarrow" else frame.columns)
+
+
+def with_cells(frame: Any, cells: Mapping[str, tuple[Ints, list[Any]]]) -> Any:
+    """The frame with some cells replaced, in its own library and column types; everything else as it was.
+
+    Categories that a column lacks are added at its end. What a column's type cannot hold is refused.
+
+    Args:
+        frame: a pandas or polars frame, an Arrow table, or a mapping of columns; the same kind comes back.
+        cells: by column, which rows and what to put there.
+
+    >>> with_cells({"coin": ["head", None], "day": [1, 2]}, {"coin": (np.array([1]), ["tail"])})
+    {'coin': ['head', 'tail'], 'day': [1, 2]}
+    """
+    new = {name: _column(frame, name, *found) for name, found in cells.items()}
+    if isinstance(frame, Mapping):
+        return {name: new.get(name, column) for name, column in frame.items()}
+    library = library_of(frame)
+    if library == "pandas":
+        return frame.assign(**new)
+    if library == "polars":
+        return frame.with_columns(**new)
+    for name, column in new.items():
+        frame = frame.set_column(frame.column_names.index(name), frame.schema.field(name), column)
+    return frame
+
+
+def _column(frame: Any, name: str, places: Ints, cells: list[Any]) -> Any:
+    column = frame.column(name) if library_of(frame) == "pyarrow" else frame[name]
+    try:
+        return _put(column, places, cells)
+    except DataError as error:
+        raise DataError(f"Column {name!r}: {error}") from None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(
+            f"Column {name!r} cannot hold {cells[0]!r} ({error}). Change its type, or use impute."
+        ) from error
+
+
+def _put(column: Any, places: Ints, cells: list[Any]) -> Any:
+    """The column with some cells replaced, in its own type."""
+    library = library_of(column)
+    if library == "pandas":
+        return _put_pandas(column, places, cells)
+    if library == "polars":
+        return _put_polars(column, places, cells)
+    if library == "pyarrow":
+        return _put_arrow(column, places, cells)
+    if isinstance(column, np.ndarray):
+        _refuse_fractions(column.dtype.kind in "iu", cells)
+        made = column.copy()
+        made[places] = cells
+        return made
+    listed = list(column)
+    for place, cell in zip(places.tolist(), cells, strict=True):
+        listed[place] = cell
+    return type(column)(listed) if isinstance(column, list | tuple) else listed
+
+
+def _refuse_fractions(is_whole: bool, cells: list[Any]) -> None:
+    """Some libraries would cut fractions off without a word."""
+    if is_whole:
+        bad = [c for c in cells if isinstance(c, float) and not c.is_integer()]
+        if bad:
+            raise DataError(
+                f"it holds whole numbers, and {bad[0]:.6g} is not one. Make it a column of floats, or use impute."
+            )
+
+
+def _put_pandas(column: Any, places: Ints, cells: list[Any]) -> Any:
+    import pandas as pd
+
+    _refuse_fractions(pd.api.types.is_integer_dtype(column.dtype), cells)
+    made = column.copy()
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        known = set(column.dtype.categories)
+        made = made.cat.add_categories([c for c in dict.fromkeys(cells) if c not in known])
+        made.iloc[places] = cells
+        return made
+    if column.dtype == np.object_:
+        values: Any = np.empty(len(cells), np.object_)
+        values[:] = cells
+    else:
+        values = pd.array(cells, dtype=column.dtype)
+    made.iloc[places] = values
+    return made
+
+
+def _put_polars(column: Any, places: Ints, cells: list[Any]) -> Any:
+    import polars as pl
+
+    _refuse_fractions(column.dtype.is_integer(), cells)
+    if isinstance(column.dtype, pl.Enum):
+        known = column.dtype.categories.to_list()
+        column = column.cast(pl.Enum([*known, *(c for c in dict.fromkeys(cells) if c not in set(known))]))
+    return column.clone().scatter(places, pl.Series(cells, dtype=column.dtype))
+
+
+def _put_arrow(column: Any, places: Ints, cells: list[Any]) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    kind, mask = whole.type, np.zeros(len(whole), np.bool_)
+    mask[places] = True
+    is_coded = pa.types.is_dictionary(kind)
+    own = kind.value_type if is_coded else kind
+    _refuse_fractions(pa.types.is_integer(own), cells)
+    plain = whole.dictionary_decode() if is_coded else whole
+    full = pc.replace_with_mask(plain, pa.array(mask), pa.array(cells, type=own))
+    if not is_coded:
+        return full
+    known = whole.dictionary.to_pylist()
+    states = pa.array([*known, *(c for c in dict.fromkeys(cells) if c not in set(known))], type=own)
+    codes = pc.index_in(full, value_set=states).cast(kind.index_type)
+    return pa.DictionaryArray.from_arrays(codes, states, ordered=kind.ordered)

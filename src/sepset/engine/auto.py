@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.method import Method, Prepared
 from sepset.inference.result import Guarantees
 from sepset.problem import Problem
 
 Task = Literal["query", "marginals", "log_partition", "map", "sample", "plan"]
+
+
+CLIQUE_TREE = CliqueTree()
+"""What it promises does not depend on its settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,4 +39,4 @@ class Auto:
 
     def promises(self, problem: Problem) -> Guarantees:
         """What the chosen methods promise: everything exact, but in hybrid models the shape of continuous marginals."""
-        return self.select("marginals").promises(problem)
+        return CLIQUE_TREE.promises(problem)

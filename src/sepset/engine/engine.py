@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.cache import Cache
 from sepset.base.checks import generator, whole
 from sepset.base.lazy import lazy
 from sepset.base.progress import Bar
@@ -35,18 +36,16 @@ from sepset.errors import ArgumentError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor
 from sepset.factors.moments import Gaussian
 from sepset.factors.table import Table
-from sepset.inference.compiled.engine import PreparedTables
+from sepset.inference.capabilities import answer_rows
 from sepset.inference.compiled.gradients import Derivatives
-from sepset.inference.diagnosis.conflict import impossible
+from sepset.inference.conflict import impossible
 from sepset.inference.diagnosis.retraction import RetractionTree, retracted
 from sepset.inference.diagnosis.soft import resolve_soft
+from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.map.kbest import k_best
-from sepset.inference.method import Answer, Best, Method, dense
-from sepset.inference.plan import Plan, PlanCache
+from sepset.inference.method import Answer, Best, Calibrates, Method, ReadsAll, can, dense, elimination_settings
+from sepset.inference.plan import JointPlan, Plan
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
-from sepset.inference.rows.evidencerows import Findings
-from sepset.inference.rows.rowwise import Workers, answer_rows
-from sepset.inference.treequery.joints import JointPlan
 from sepset.models.model import MODEL_MEMBERS, Model, NamedModel, offers
 from sepset.variables.evidence import Evidence, Given, resolve
 from sepset.variables.variable import Discrete, State, VariableLike, Vector, listed
@@ -72,8 +71,8 @@ class Engine:
         self.method = method
         self.prepared = method.prepare(model.problem())
         self._promises = dict(method.promises(model.problem()))
-        self._reads_all = isinstance(self.prepared, PreparedTables)
-        self._retractions: PlanCache[RetractionTree] = PlanCache(16)
+        reads = self.prepared.all_marginals if can(self.prepared, ReadsAll) else self._marginals_and_points
+        self._read_marginals: Callable[[Evidence], tuple[Callable[[int], Any], float]] = reads
 
     def query(self, targets: VariableLike | Iterable[VariableLike], given: Given = None) -> QueryResult:
         """The joint distribution of the targets given the evidence, axes in the order asked."""
@@ -124,17 +123,16 @@ class Engine:
     def marginals(self, given: Given = None) -> Marginals:
         """The marginal of every variable given the evidence; observed ones are point masses."""
         evidence = self._evidence(given)
-        read, log_partition = self.prepared.marginals(evidence)
+        read, log_partition = self._read_marginals(evidence)
         if log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
-        if not self._reads_all:
-            read = self._reader(read, evidence)
         return Marginals(self._place, read, log_partition, method=self.method, guarantees=self._promises)
 
-    def _reader(self, read: Callable[[int], Any], evidence: Evidence) -> Callable[[int], Any]:
-        """A reader of every variable from one of the unobserved."""
+    def _marginals_and_points(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
+        """A reader of every variable, where the method reads those that are not observed."""
+        read, log_partition = self.prepared.marginals(evidence)
         observed = frozenset(evidence.observed)
-        return lambda v: self._point(v, evidence) if v in observed else dense(read(v))
+        return lambda v: self._point(v, evidence) if v in observed else dense(read(v)), log_partition
 
     @lazy
     def _place(self) -> dict[str, int]:
@@ -203,7 +201,7 @@ class Engine:
         return Prediction(asked, log_probability, probabilities, source, method=self.method, guarantees=self._promises)
 
     def _rows(
-        self, findings: Findings, targets: Sequence[int], threads: int | None, progress: bool | None
+        self, findings: EvidenceRows, targets: Sequence[int], threads: int | None, progress: bool | None
     ) -> tuple[Floats, dict[int, Floats]]:
         """Log probabilities of rows, and the targets' posteriors in each."""
         with Bar(progress) as bar:
@@ -305,12 +303,13 @@ class Engine:
         """
         evidence = self._evidence(given)
         positions = [v for v in self._positions(targets) if v not in set(evidence.observed)]
-        if not isinstance(self.prepared, PreparedTables):
+        prepared = self.prepared
+        if not prepared.problem.variables.all_discrete or not can(prepared, Calibrates):
             raise NotApplicable(
                 "Joints are planned on the clique tree of a discrete model; "
                 f"{type(self.method).__name__} has none here. Use plan(...) for what a query costs."
             )
-        return self.prepared.joint_plan(positions, evidence)
+        return prepared.joint_plan(positions, evidence, prepared.calibrate(evidence))
 
     def observe(self, given: Given) -> Observed:
         """The engine with these findings: an immutable view, calibrated when first asked, that can be observed further.
@@ -328,14 +327,13 @@ class Engine:
         Reference: El-Hay (2001), chapter 4, for joints across cliques; the sweep over all pairs extends it.
         """
         evidence = self._evidence(given)
-        sweep = getattr(self.prepared, "pairwise_marginals", None)
-        if sweep is None:
+        if not can(self.prepared, Calibrates):
             raise NotApplicable(
                 f"All pairs come from a calibrated tree; {type(self.method).__name__} has none. Use CliqueTree."
             )
         singles = self.marginals(given)
         names = frozenset(self.model.variables[v].name for v in evidence.observed)
-        return Pairs(sweep(evidence), singles, names)
+        return Pairs(self.prepared.pairwise_marginals(evidence), singles, names)
 
     def retracted_marginals(self, given: Given) -> Marginals:
         r"""For every finding, $P(X \mid \mathbf e_{-X})$: its variable given all the *other* findings.
@@ -374,9 +372,12 @@ class Engine:
         return parameters.sensitivity(self, target, state, given)
 
     @lazy
+    def _retractions(self) -> Cache[RetractionTree]:
+        return Cache(16)
+
+    @lazy
     def _derivatives(self) -> Derivatives:
-        settings = {name: getattr(self.prepared.method, name, None) for name in ("order", "memory")}
-        return Derivatives(self.prepared.problem, **{k: v for k, v in settings.items() if v is not None})
+        return Derivatives(self.prepared.problem, *elimination_settings(self.prepared.method))
 
     def value_of_information(
         self,

@@ -14,7 +14,7 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.text import listing, nearest
 from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.table import Table
-from sepset.inference.diagnosis.conflict import impossible
+from sepset.inference.conflict import impossible
 from sepset.inference.method import dense
 from sepset.inference.result import Answers, Result
 from sepset.variables.evidence import Evidence, Given

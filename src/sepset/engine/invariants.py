@@ -14,10 +14,11 @@ from sepset.base.display import Shown, Tabulated, text_table
 from sepset.errors import BrokenInvariant, ModelError
 from sepset.factors.algebra import Factor
 from sepset.inference.compiled.gradients import Derivatives
-from sepset.inference.diagnosis.conflict import impossible
-from sepset.inference.exact.cliquetree import CliqueTree, PreparedCliqueTree
-from sepset.inference.exact.messages import Calibration, project, tree_factors
-from sepset.inference.method import dense
+from sepset.inference.conflict import impossible
+from sepset.inference.exact.beliefupdate import BeliefUpdate
+from sepset.inference.exact.messages import project, tree_factors
+from sepset.inference.exact.tree import PreparedTree
+from sepset.inference.method import Calibrated, dense, elimination_settings
 from sepset.semiring import SUM
 from sepset.variables.evidence import Evidence, Given
 
@@ -100,11 +101,10 @@ def _is_discrete(engine: Engine) -> bool:
     return bool((engine.prepared.problem.variables.cards > 0).all())
 
 
-def _plain_tree(engine: Engine) -> PreparedCliqueTree:
+def _plain_tree(engine: Engine) -> PreparedTree:
     """A clique tree of explicit beliefs, with the order and memory of the engine's method where it has them."""
     method = engine.prepared.method
-    settings = {name: getattr(method, name) for name in ("order", "memory") if hasattr(method, name)}
-    return PreparedCliqueTree(engine.prepared.problem, CliqueTree(**settings))
+    return BeliefUpdate(*elimination_settings(method)).prepare(engine.prepared.problem)
 
 
 def _points(engine: Engine, evidence: Evidence, seed: int, num_points: int) -> list[Point]:
@@ -118,7 +118,7 @@ def _points(engine: Engine, evidence: Evidence, seed: int, num_points: int) -> l
     ]
 
 
-def _running_intersection(calibration: Calibration) -> float:
+def _running_intersection(calibration: Calibrated) -> float:
     try:
         calibration.tree.check_running_intersection()
     except ModelError:
@@ -126,7 +126,7 @@ def _running_intersection(calibration: Calibration) -> float:
     return 0.0
 
 
-def _calibration(calibration: Calibration, points: Sequence[Point]) -> float:
+def _calibration(calibration: Calibrated, points: Sequence[Point]) -> float:
     """How far the beliefs of neighbors disagree on their sepsets."""
     worst = 0.0
     for (a, b), sepset, shared in zip(
@@ -154,7 +154,7 @@ def _gap(difference: float) -> float:
 
 
 def _reparameterization(
-    tree: PreparedCliqueTree, calibration: Calibration, evidence: Evidence, points: Sequence[Point]
+    tree: PreparedTree, calibration: Calibrated, evidence: Evidence, points: Sequence[Point]
 ) -> float:
     r"""$\sum \log \beta - \sum \log \mu = \sum \log \phi$ at the drawn points, relative to its size."""
     factors = tree_factors(tree.problem, tree.plan((), evidence.observed), evidence)
@@ -168,13 +168,13 @@ def _reparameterization(
     return worst
 
 
-def _log_partition(engine: Engine, calibration: Calibration, evidence: Evidence) -> float:
+def _log_partition(engine: Engine, calibration: Calibrated, evidence: Evidence) -> float:
     """The engine's log partition against the tree's."""
     found = engine.prepared.log_partition(evidence)
     return _gap(found - calibration.log_partition) / max(1.0, abs(calibration.log_partition))
 
 
-def _marginals(engine: Engine, calibration: Calibration, evidence: Evidence) -> float:
+def _marginals(engine: Engine, calibration: Calibrated, evidence: Evidence) -> float:
     """The engine's marginals of discrete variables against the tree's."""
     read, _ = engine.prepared.marginals(evidence)
     worst, observed = 0.0, set(evidence.observed)
@@ -185,7 +185,7 @@ def _marginals(engine: Engine, calibration: Calibration, evidence: Evidence) -> 
     return worst
 
 
-def _gradient(derivatives: Derivatives, calibration: Calibration, evidence: Evidence) -> float:
+def _gradient(derivatives: Derivatives, calibration: Calibrated, evidence: Evidence) -> float:
     r"""$\phi_i\, \partial \log Z / \partial \phi_i$ is the marginal over the factor's scope, as the tree has it."""
     gradient, problem = derivatives.gradient(evidence), derivatives.problem
     worst = 0.0

@@ -1,14 +1,15 @@
-"""One engine a model and method, kept with the model's problem: a second question finds the first one's plans."""
+"""One engine per model and method, kept with the model's problem: a second question finds the first one's plans."""
 
 from __future__ import annotations
 
+from sepset.base.cache import Slot
 from sepset.engine.auto import Auto, Task
 from sepset.engine.engine import Engine
 from sepset.inference.method import Method
 from sepset.models.model import Model
 
-LIMIT = 8
-"""How many engines one model keeps; models are immutable, so an engine never grows stale."""
+ENGINES: Slot[Engine] = Slot("engines, by method and model", size=8)
+"""How many engines one problem keeps; models are immutable, so an engine never grows stale."""
 
 
 def engine_for(model: Model, task: Task, method: Method | None = None) -> Engine:
@@ -22,11 +23,4 @@ def engine_for(model: Model, task: Task, method: Method | None = None) -> Engine
     chosen = Auto().select(task) if method is None else method
     if not isinstance(model, Model) or type(chosen).__hash__ is None:
         return Engine(model, chosen)
-    kept = model.problem().kept
-    engine: Engine | None = kept.get(chosen)
-    if engine is None or engine.model is not model:
-        engine = Engine(model, chosen)
-        if len(kept) >= LIMIT:
-            kept.clear()
-        kept[chosen] = engine
-    return engine
+    return model.problem().kept.get(ENGINES, lambda: Engine(model, chosen), key=(chosen, id(model)))

@@ -9,7 +9,7 @@ from typing import Any
 from sepset.errors import ScopeError
 from sepset.factors.table import Table
 from sepset.inference.result import Answers, Marginals
-from sepset.inference.treequery.pairs import PairwiseMarginals, two_names
+from sepset.inference.treequery.pairs import two_names
 from sepset.variables.variable import VariableLike
 
 
@@ -24,7 +24,7 @@ class Pairs(Answers[tuple[str, str], Table]):
     [[0.0, 0.0], [0.0, 0.0], [0.891, 0.109]]
     """
 
-    def __init__(self, free: PairwiseMarginals, singles: Marginals, observed: frozenset[str]) -> None:
+    def __init__(self, free: Answers[tuple[str, str], Table], singles: Marginals, observed: frozenset[str]) -> None:
         self._free = free
         self._singles = singles
         self._observed = observed

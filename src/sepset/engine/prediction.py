@@ -15,10 +15,10 @@ from sepset.base.text import listing, nearest
 from sepset.data.dataset import Dataset
 from sepset.data.frames import whole_table
 from sepset.errors import DataError, ImpossibleEvidence, NotApplicable, ScopeError
-from sepset.inference.diagnosis.conflict import impossible
+from sepset.inference.conflict import impossible
+from sepset.inference.evidencerows import EvidenceRows
 from sepset.inference.method import Prepared
 from sepset.inference.result import Result
-from sepset.inference.rows.evidencerows import Findings
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Real, VariableLike, Vector
 
@@ -149,10 +149,10 @@ def column_names(frame: Any) -> tuple[str, ...]:
         raise DataError(f"The frame's columns cannot be told apart: {error} Rename or drop some.") from None
 
 
-def findings_of(frame: Any, variables: Variables, *, without: Sequence[int] = ()) -> Findings:
+def findings_of(frame: Any, variables: Variables, *, without: Sequence[int] = ()) -> EvidenceRows:
     """The findings in a frame's columns; columns of other names, and of the positions in `without`, are ignored."""
     if isinstance(frame, Dataset) and len(variables) and frame.variables == variables:
-        return Findings.of(frame, variables, without=without)
+        return EvidenceRows.of(frame, variables, without=without)
     names = column_names(frame)
     known = [name for name in names if name in variables]
     if not known:
@@ -164,8 +164,8 @@ def findings_of(frame: Any, variables: Variables, *, without: Sequence[int] = ()
     skipped = {variables[v].name for v in without}
     wanted = [variables[name] for name in known if name not in skipped]
     if isinstance(frame, Dataset) and all(frame.variables[v.name] == v for v in wanted):
-        return Findings.of(frame, variables, without=without)
-    return Findings.of(Dataset(frame, wanted), variables)
+        return EvidenceRows.of(frame, variables, without=without)
+    return EvidenceRows.of(Dataset(frame, wanted), variables)
 
 
 def discrete_targets(variables: Variables, positions: Iterable[int]) -> tuple[Discrete, ...]:
@@ -194,7 +194,7 @@ def check_action(action: OnImpossible) -> None:
     one_of("on_impossible", action, ("raise", "null"))
 
 
-def check_impossible(prepared: Prepared, findings: Findings, log_probability: Floats, action: OnImpossible) -> None:
+def check_impossible(prepared: Prepared, findings: EvidenceRows, log_probability: Floats, action: OnImpossible) -> None:
     """Raise an error that names the impossible rows, and what is wrong in the first of them."""
     rows = np.flatnonzero(log_probability == -np.inf)
     if action == "null" or not len(rows):

@@ -22,7 +22,7 @@ from sepset.base.checks import fraction
 from sepset.base.display import Shown, Tabulated
 from sepset.errors import NotApplicable, ScopeError
 from sepset.inference.compiled.gradients import Gradient
-from sepset.inference.diagnosis.conflict import impossible
+from sepset.inference.conflict import impossible
 from sepset.inference.method import dense
 from sepset.inference.result import Result
 from sepset.problem import Problem

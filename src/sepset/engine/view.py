@@ -11,7 +11,7 @@ import numpy as np
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset
-from sepset.inference.compiled.engine import PreparedTables
+from sepset.inference.method import Calibrates, can
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
 from sepset.inference.treequery.joints import ManyJoints
 from sepset.variables.evidence import Evidence, Finding, Given, is_missing, resolve
@@ -89,7 +89,9 @@ class Observed(Frozen):
     @lazy
     def _joints(self) -> ManyJoints | None:
         prepared = self.engine.prepared
-        return ManyJoints(prepared, self._evidence) if isinstance(prepared, PreparedTables) else None
+        if not prepared.problem.variables.all_discrete or not can(prepared, Calibrates):
+            return None
+        return ManyJoints(self.engine.prepared, prepared, self._evidence)
 
     def log_probability(self) -> LogProbability:
         """The logarithm of the probability of the findings; -inf where they are impossible."""

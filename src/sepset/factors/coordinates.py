@@ -71,6 +71,19 @@ def entries(scope: Sequence[Discrete], part: Sequence[Discrete]) -> Ints:
     return result
 
 
+def selected_entries(scope: tuple[Discrete, ...], assignment: Assignment) -> tuple[tuple[Discrete, ...], Ints]:
+    """The discrete variables that an assignment leaves free, and the flat entries that agree with its states.
+
+    >>> selected_entries((Discrete("a", 2), Discrete("b", 3)), {"b": 1})
+    ((Discrete('a', (0, 1)),), array([1, 4]))
+    """
+    codes = {axis: scope[axis].code(state) for key, state in assignment.items() if (axis := find(scope, key)) >= 0}
+    keep = np.ones(num_entries(scope), np.bool_)
+    for axis, code in codes.items():
+        keep &= entries(scope, (scope[axis],)) == code
+    return tuple(v for axis, v in enumerate(scope) if axis not in codes), np.flatnonzero(keep)
+
+
 def states_of(scope: Sequence[Discrete], entry: int) -> str:
     """How the joint state with this flat code reads, as in `a='x', b=1`; empty for an empty scope.
 

@@ -22,7 +22,6 @@ from sepset.factors.algebra import (
     arrange,
     axis_of,
     check_scope,
-    find,
     num_entries,
     split,
     union,
@@ -34,6 +33,7 @@ from sepset.factors.coordinates import (
     entries,
     findings,
     places,
+    selected_entries,
     shaped,
     states_of,
     width,
@@ -303,7 +303,7 @@ class CanonicalTable:
 
     def condition(self, assignment: Assignment) -> Factors:
         """The factor at these states and values, over the rest of the scope; others are ignored."""
-        discrete, rows = _selected(self.discrete, assignment)
+        discrete, rows = selected_entries(self.discrete, assignment)
         known, values = findings(self.continuous, assignment)
         if len(discrete) == len(self.discrete) and not known:
             return self
@@ -426,15 +426,6 @@ def _close(arrays: Floats, first: Floats, groups: Ints, alive: Bools) -> Bools:
     axes = tuple(range(1, members.ndim))
     gap = np.abs(members - first[:, None]).max(axis=axes, initial=0.0)
     return np.asarray(gap <= AGREEMENT * np.abs(members).max(axis=axes, initial=0.0))
-
-
-def _selected(scope: tuple[Discrete, ...], assignment: Assignment) -> tuple[tuple[Discrete, ...], Ints]:
-    """The discrete variables left, and the entries consistent with the states assigned."""
-    codes = {axis: scope[axis].code(state) for key, state in assignment.items() if (axis := find(scope, key)) >= 0}
-    keep = np.ones(num_entries(scope), np.bool_)
-    for axis, code in codes.items():
-        keep &= entries(scope, (scope[axis],)) == code
-    return tuple(v for axis, v in enumerate(scope) if axis not in codes), np.flatnonzero(keep)
 
 
 def _is_liftable(factor: object) -> bool:

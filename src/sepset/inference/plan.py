@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from threading import Lock
-from typing import Generic, TypeVar
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -112,6 +110,33 @@ class Plan(Tabulated):
         return text_table(self._shown())
 
 
+class JointPlan(Protocol):
+    """How a joint is answered where a calibrated tree is at hand, and what that costs."""
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The query."""
+
+    @property
+    def elimination(self) -> Plan:
+        """The plan of an elimination that does without the tree."""
+
+    @property
+    def route(self) -> Literal["clique", "merging", "elimination"]:
+        """The cheapest way: one clique covers the query, cliques merge, or the factors are eliminated."""
+
+    @property
+    def cost(self) -> int:
+        """The operations of the chosen way."""
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the largest table of the chosen way, while it is built."""
+
+    def check(self, limit: int) -> None:
+        """Refuse a plan whose largest step would need more than `limit` bytes."""
+
+
 def _figure(number: float) -> str:
     """A number for people, however large."""
     return f"{number:.3g}" if number < 1e300 else f"10^{len(str(int(number))) - 1}"
@@ -175,8 +200,10 @@ def make_plan(
     later = np.array(sorted(last), dtype=np.int64) if last else kept[:0]
     together = place[later] if joint else later[:0]
     start, members, *graph = scope_graph(*problem.scopes, relevant.numbers, place, together, len(kept))
-    states = cards[kept]
-    group = (states > 0).astype(np.int64)
+    states, group = cards[kept], np.ones(len(kept), np.int64)
+    if not problem.variables.all_discrete:
+        group[states == 0] = 0
+        states = np.maximum(states, 1)
     if last:
         group[place[later]] += 2
     name = partial(_name, problem.variables)
@@ -184,7 +211,7 @@ def make_plan(
     if isinstance(method, GivenOrder):
         method = _within(method, problem, nodes, group)
     entries = math.inf if limit is None else math.log2(max(limit, 1) / BYTES)
-    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), np.maximum(states, 1), group, method, entries)
+    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), states, group, method, entries)
     return Plan(
         relevant=relevant,
         symbolic=symbolic,
@@ -213,28 +240,3 @@ def _within(given: GivenOrder, problem: Problem, nodes: Sequence[str], group: In
     rank = {problem.variables[name].name: i for i, name in enumerate(given.order)}
     keys = [(g, rank.get(name, len(rank))) for name, g in zip(nodes, group.tolist(), strict=True)]
     return GivenOrder(nodes[i] for i in sorted(range(len(nodes)), key=keys.__getitem__))
-
-
-Kept = TypeVar("Kept")
-
-
-class PlanCache(Generic[Kept]):
-    """The plans of one engine under the questions they answer: bounded, least recently used, locked."""
-
-    def __init__(self, size: int = 256) -> None:
-        self._size = size
-        self._plans: OrderedDict[Hashable, Kept] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
-        """The plan under `key`, made when it is not there."""
-        with self._lock:
-            if key in self._plans:
-                self._plans.move_to_end(key)
-                return self._plans[key]
-        plan = make()
-        with self._lock:
-            self._plans[key] = plan
-            while len(self._plans) > self._size:
-                self._plans.popitem(last=False)
-        return plan

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -52,6 +53,12 @@ class Status(Enum):
 
 Guarantees = Mapping[str, Guarantee]
 """From `log_partition`, `marginals`, `moments` or `assignment` to what is guaranteed about it."""
+
+
+EVERYTHING_EXACT: Guarantees = MappingProxyType(
+    dict.fromkeys(("log_partition", "marginals", "moments", "assignment"), Guarantee.EXACT)
+)
+"""What exact methods promise."""
 
 
 @dataclass(frozen=True)

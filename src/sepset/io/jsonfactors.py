@@ -25,6 +25,7 @@ from sepset.factors.potentials import (
     TruncatedLinear,
     TruncatedQuadratic,
 )
+from sepset.factors.regression import Regression
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.io.cursor import Cursor
@@ -79,6 +80,8 @@ def factor_document(factor: Factor) -> Document:
     if isinstance(factor, SparseTable):
         codes = factor.codes.reshape(-1).tolist()
         return {"kind": "sparse", "scope": names(factor.scope), "codes": codes, "logs": factor.logs.tolist()}
+    if isinstance(factor, Regression):
+        factor = factor.canonical
     if isinstance(factor, CanonicalGaussian | CanonicalTable):
         kind = "gaussian" if isinstance(factor, CanonicalGaussian) else "gaussian_table"
         forms = factor.forms

@@ -9,14 +9,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.cache import Slot
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.suggestions import column_names
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
-from sepset.inference.exact.cliquetree import CliqueTree
-from sepset.inference.rows.evidencerows import Findings
-from sepset.inference.rows.rowwise import Workers, answer_rows
+from sepset.inference.capabilities import answer_rows
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 from sepset.variables.evidence import Evidence
@@ -55,8 +56,7 @@ class Predictor:
         if isinstance(model, Predictor):
             return model
         made = cls(model)
-        kept: Predictor = model.problem().kept.setdefault(cls, made)
-        return kept if kept.model is model else made
+        return made.model.problem().kept.get(PREDICTOR, lambda: made, key=id(model))
 
     @lazy
     def _prepared(self) -> Any:
@@ -96,11 +96,6 @@ class Predictor:
         if over is None and own is not None and self._log_total == 0.0 and is_observed(rows, self.model.variables):
             return np.asarray(own(rows), np.float64)
         chosen = tuple(self.model.variables) if over is None else self.variables(over)
-        from sepset.learning.incomplete.mixedrows import log_densities
-
-        direct = log_densities(self.model, rows, chosen)
-        if direct is not None:
-            return direct
         findings = self._findings(rows, chosen)
         return np.asarray(answer_rows(self._prepared, findings, (), self._workers).log_partition - self._log_total)
 
@@ -174,12 +169,15 @@ class Predictor:
             raise ScopeError(f"{listing(both)} cannot be both target and given. Leave out one of them.")
         return found
 
-    def _given(self, data: object, targets: Sequence[Discrete], given: Names | None) -> Findings:
+    def _given(self, data: object, targets: Sequence[Discrete], given: Names | None) -> EvidenceRows:
         return self._findings(self.dataset(data), self.features(targets, given))
 
-    def _findings(self, rows: Dataset, over: Iterable[Discrete | Vector]) -> Findings:
+    def _findings(self, rows: Dataset, over: Iterable[Discrete | Vector]) -> EvidenceRows:
         wanted, everyone = set(over), self.model.variables
-        return Findings.of(rows, everyone, without=[i for i, v in enumerate(everyone) if v not in wanted])
+        return EvidenceRows.of(rows, everyone, without=[i for i, v in enumerate(everyone) if v not in wanted])
+
+
+PREDICTOR: Slot[Predictor] = Slot("the predictor of a model")
 
 
 def most_probable(probabilities: Floats) -> Ints:

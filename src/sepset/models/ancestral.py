@@ -11,15 +11,16 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from numpy.random import SeedSequence
 
-from sepset.base.arraytypes import AnyArray, Floats, Ints
+from sepset.base.arraytypes import AnyArray, Bytes, Floats, Ints
 from sepset.base.checks import generator, whole
+from sepset.base.tasks import in_order
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.factors.algebra import Columns
@@ -65,7 +66,7 @@ class TableSteps:
 
         num_rows = codes.shape[1]
 
-        def draw(chunk: int) -> None:
+        def draw(chunk: int, cancel: Bytes | None = None) -> None:
             first = chunk * CHUNK
             state = seeds[chunk].generate_state(4, np.uint64).astype(np.uint64, copy=False)
             last = min(first + CHUNK, num_rows)
@@ -88,8 +89,9 @@ class TableSteps:
             for chunk in range(len(seeds)):
                 draw(chunk)
         else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(draw, range(len(seeds))))
+            tasks = (partial(draw, chunk) for chunk in range(len(seeds)))
+            for _ in in_order(tasks, threads, is_short=lambda task: True):
+                pass
 
 
 def cumulative_rows(cpd: TableCPD) -> Floats:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.data.duplicates import group_codes
 from sepset.errors import NotClosed, TooLarge
 from sepset.factors.algebra import MAX_ENTRIES
 from sepset.factors.block import Block, FactorBlock, Single
@@ -104,10 +105,10 @@ def _reduce_many(block: FactorBlock, plan: Reduction) -> Iterator[Block]:
         yield FactorBlock(scopes[~touched].astype(block.scopes.dtype), block.cards, content, space=block.space)
     if not touched.any():
         return
-    patterns, which = np.unique(known[touched], axis=0, return_inverse=True)
     rows = np.flatnonzero(touched)
-    for number, pattern in enumerate(patterns):
-        chosen = rows[which.reshape(-1) == number]
+    first, which = group_codes(known[rows], [2] * block.arity)
+    for number, pattern in enumerate(known[rows[first]]):
+        chosen = rows[which == number]
         logs = _slices(block, chosen, pattern, plan.code[block.scopes[chosen][:, pattern]])
         rest = tuple(c for c, fixed in zip(block.cards, pattern, strict=True) if not fixed)
         if rest:
@@ -130,13 +131,14 @@ def _slices(block: FactorBlock, rows: Ints, pattern: Bools, codes: Ints) -> Floa
     if size * len(rows) > MAX_ENTRIES:
         raise TooLarge(f"Reducing {block!r} by evidence would take {size * len(rows):.3g} numbers.")
     cells = np.array(list(itertools.product(*(range(block.cards[a]) for a in free))), np.int64).reshape(size, -1)
-    distinct, which = np.unique(codes, axis=0, return_inverse=True)
+    first, which = group_codes(codes, [block.cards[a] for a in fixed])
+    distinct = codes[first]
     full = np.empty((len(distinct), size, block.arity), np.int64)
     full[:, :, fixed] = distinct[:, None, :]
     full[:, :, free] = cells[None]
     if block.potential is not None:
-        return np.asarray(block.potential.log_values(full)[which.reshape(-1)])
-    places = np.asarray(np.ravel_multi_index(tuple(np.moveaxis(full, 2, 0)), block.cards))[which.reshape(-1)]
+        return np.asarray(block.potential.log_values(full)[which])
+    places = np.asarray(np.ravel_multi_index(tuple(np.moveaxis(full, 2, 0)), block.cards))[which]
     assert block.values is not None  # a block without potential has values
     source = np.zeros(len(rows), np.int64) if block.shared else rows
     picked = block.values[source[:, None], places]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.compiled import domains as sparsestates
+from sepset.inference.compiled import costs
 from sepset.inference.compiled.domains import Domains, Spread, given_states, possible_states
 from sepset.inference.compiled.store import FactorStore
 from support.zero_cases import check, model_of, zero_case
@@ -18,9 +18,9 @@ from support.zero_cases import check, model_of, zero_case
 @pytest.fixture(autouse=True)
 def always(monkeypatch):
     """Impossible states are left out of small tables too."""
-    monkeypatch.setattr(sparsestates, "FEW", 0)
-    monkeypatch.setattr(sparsestates, "ALWAYS", 1e-9)
-    monkeypatch.setattr(sparsestates, "SURE", 0.0)
+    monkeypatch.setattr(costs, "ENTRIES_FOR_SMALLER_DOMAINS", 0)
+    monkeypatch.setattr(costs, "BITS_FOR_SMALLER_DOMAINS", 1e-9)
+    monkeypatch.setattr(costs, "SAVING_FOR_FIRST_DOMAINS", 0.0)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -51,13 +51,13 @@ def test_new_numbers_keep_or_lose_zeros(seed):
     rng = np.random.default_rng(seed)
     fewer = [(scope, table * (rng.random(table.shape) > 0.2)) for scope, table in factors]
     other = engine.with_values([table for _, table in fewer])
-    assert other._questions is engine._questions
+    assert other.tables.compiler is engine.tables.compiler
     check(other, fewer, {})
     check(other, fewer, {"c": 1})
     check(engine, factors, {})
     full = [(scope, table + 0.5) for scope, table in factors]
     fresh = other.with_values([table for _, table in full])
-    assert fresh._questions is not engine._questions
+    assert fresh.tables.compiler is not engine.tables.compiler
     check(fresh, full, {"c": 1})
     check(fresh, full, {})
 
@@ -66,7 +66,7 @@ def test_dense_keeps_every_state():
     factors = zero_case(1)
     problem = model_of(factors).problem()
     dense, sparse = (ss.CliqueTree(zeros=zeros).prepare(problem) for zeros in ("dense", "auto"))
-    assert dense._states(ss.Evidence()) is None
+    assert dense.tables.compiler.planner.pattern(ss.Evidence()).states is None
     check(dense, factors, {"a": 0})
     assert sparse.plan((), ()).total_size < dense.plan((), ()).total_size
 
@@ -107,18 +107,18 @@ def test_only_the_first_values_of_an_observed_set_have_their_own_tables():
 
 def test_tables_that_would_hardly_shrink_are_left_alone(monkeypatch):
     store, cards = FactorStore.of(chain_of_equals().problem()), np.full(6, 4)
-    monkeypatch.setattr(sparsestates, "ALWAYS", 3.0)
+    monkeypatch.setattr(costs, "BITS_FOR_SMALLER_DOMAINS", 3.0)
     assert Domains(store, cards).possible is None
-    monkeypatch.setattr(sparsestates, "ALWAYS", 0.5)
+    monkeypatch.setattr(costs, "BITS_FOR_SMALLER_DOMAINS", 0.5)
     assert Domains(store, cards).possible is not None
     assert Domains(store, cards).of(ss.Evidence({2: 0})) is not Domains(store, cards).possible
-    monkeypatch.setattr(sparsestates, "SURE", 1e9)
+    monkeypatch.setattr(costs, "SAVING_FOR_FIRST_DOMAINS", 1e9)
     domains = Domains(store, cards)
     assert domains.of(ss.Evidence({2: 0})) is domains.possible
-    monkeypatch.setattr(sparsestates, "MANY", 1)
+    monkeypatch.setattr(costs, "MOST_ENTRIES_PER_VARIABLE_FOR_SMALLER_DOMAINS", 1)
     assert not Domains(store, cards).has_zeros
-    monkeypatch.setattr(sparsestates, "MANY", 800)
-    monkeypatch.setattr(sparsestates, "FEW", 10_000)
+    monkeypatch.setattr(costs, "MOST_ENTRIES_PER_VARIABLE_FOR_SMALLER_DOMAINS", 800)
+    monkeypatch.setattr(costs, "ENTRIES_FOR_SMALLER_DOMAINS", 10_000)
     assert not Domains(store, cards).has_zeros
 
 

@@ -9,10 +9,7 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.inference.compiled import engine as tabletree
-from sepset.inference.compiled.engine import PATIENCE, PreparedTables
-from sepset.inference.compiled.question import Question
-from sepset.inference.exact.cliquetree import PreparedCliqueTree
+from sepset.inference.compiled import compiler, costs, engine, planner
 from sepset.variables.evidence import resolve
 from support.method_contract import Truth
 from support.random_models import markov_net, random_evidence, table_net
@@ -23,13 +20,13 @@ from support.tolerances import CLOSE
 def compilations(monkeypatch):
     """The kinds of questions compiled so far, in order."""
     made = []
-    compile_one = PreparedTables._compile
+    compile_one = compiler.compile_question
 
-    def counted(self, kind, *rest):
-        made.append(kind)
-        return compile_one(self, kind, *rest)
+    def counted(*args, kept, marginals, maximize, **rest):
+        made.append("mode" if maximize else "sweep" if marginals is None and not kept else "query" if kept else "all")
+        return compile_one(*args, kept=kept, marginals=marginals, maximize=maximize, **rest)
 
-    monkeypatch.setattr(PreparedTables, "_compile", counted)
+    monkeypatch.setattr(compiler, "compile_question", counted)
     return made
 
 
@@ -37,24 +34,18 @@ def prepared(model, **settings):
     return ss.CliqueTree(**settings).prepare(model.problem())
 
 
-def test_discrete_problems_are_compiled_and_others_are_not():
-    assert isinstance(prepared(ss.datasets.load("student")), PreparedTables)
-    sensor = ss.BayesNet(ss.LinearGaussian(ss.Real("x"), 0.0, covariance=1.0))
-    assert isinstance(prepared(sensor), PreparedCliqueTree)
-
-
 def test_evidence_values_do_not_compile_again(compilations):
     student = ss.datasets.load("student")
-    engine = prepared(student)
+    answers = prepared(student)
     for state in student["grade"].states:
         evidence = resolve({"grade": state, "sat": "high"}, student.variables)
-        engine.marginals(evidence)
-        engine.query([1], evidence)
-        engine.best(evidence, [0, 1, 4])
-        engine.sample(3, evidence, np.random.default_rng(0))
-    assert compilations == ["marginals", "query", "map", "sample"]
-    engine.marginals(resolve({"grade": "A"}, student.variables))
-    assert compilations[4:] == ["marginals"]
+        answers.marginals(evidence)
+        answers.query([1], evidence)
+        answers.best(evidence, [0, 1, 4])
+        answers.sample(3, evidence, np.random.default_rng(0))
+    assert compilations == ["all", "query", "mode", "sweep"]
+    answers.marginals(resolve({"grade": "A"}, student.variables))
+    assert compilations[4:] == ["all"]
 
 
 def test_joints_have_their_axes_in_the_order_asked():
@@ -83,21 +74,21 @@ def wide_model():
 
 
 def test_ranges_too_wide_for_linear_numbers_are_answered_in_logarithms():
-    engine = prepared(wide_model())
-    assert not engine._store.is_safe
+    answers = prepared(wide_model())
+    assert not answers.tables.store.is_safe
     evidence = ss.Evidence()
     log_z = oracle.log_z(FACTORS, WIDE)
-    assert engine.log_partition(evidence) == pytest.approx(log_z, rel=CLOSE)
-    read, found = engine.marginals(evidence)
+    assert answers.log_partition(evidence) == pytest.approx(log_z, rel=CLOSE)
+    read, found = answers.marginals(evidence)
     assert found == pytest.approx(log_z, rel=CLOSE)
     for position, name in enumerate(WIDE):
         expected = oracle.marginal(FACTORS, WIDE, [name])
         np.testing.assert_allclose(read(position).values, expected / expected.sum(), rtol=CLOSE)
     logs = oracle.log_joint(FACTORS, WIDE)
-    assert engine.best(evidence, [0, 1]).log_value == pytest.approx(logs.max(), rel=CLOSE)
-    drawn = engine.sample(5, evidence, np.random.default_rng(0))
+    assert answers.best(evidence, [0, 1]).log_value == pytest.approx(logs.max(), rel=CLOSE)
+    drawn = answers.sample(5, evidence, np.random.default_rng(0))
     assert all(logs[a, b] > -math.inf for a, b in zip(drawn[0], drawn[1], strict=True))
-    answer = engine.query([1, 0], evidence)
+    answer = answers.query([1, 0], evidence)
     np.testing.assert_allclose(answer.distribution.values, np.exp(logs - log_z).T, rtol=CLOSE)
 
 
@@ -114,35 +105,34 @@ def test_likelihoods_too_wide_are_answered_in_logarithms():
 
 def test_an_observed_set_asked_often_gets_a_longer_look(monkeypatch):
     looks = []
-    monkeypatch.setattr(
-        tabletree, "target_groups", lambda *args, whole, cards: looks.append(whole) or ((0, 1, 2, 3, 4),)
-    )
-    engine = prepared(ss.datasets.load("student"))
+    monkeypatch.setattr(planner, "target_groups", lambda *args, whole, cards: looks.append(whole) or ((0, 1, 2, 3, 4),))
+    answers = prepared(ss.datasets.load("student"))
     # The tree over student's five variables has 24 entries or fewer in each of three cliques, and two sinks.
-    monkeypatch.setattr(tabletree, "WORTH", 100)
-    for _ in range(PATIENCE):
-        engine.marginals(ss.Evidence())
+    monkeypatch.setattr(costs, "ENTRIES_PER_SINK_FOR_GROUPS", 100)
+    monkeypatch.setattr(costs, "ENTRIES_PER_SINK_FOR_GROUPS_LATER", 10)
+    for _ in range(costs.USES_BEFORE_SEARCH):
+        answers.marginals(ss.Evidence())
     assert not looks
     for _ in range(3):
-        engine.marginals(ss.Evidence())
+        answers.marginals(ss.Evidence())
     assert len(looks) == 1
 
 
 def test_groups_run_when_they_are_read(compilations, monkeypatch):
-    monkeypatch.setattr(tabletree, "target_groups", lambda *args, whole, cards: ((0,), (1, 2), (3, 4)))
-    monkeypatch.setattr(tabletree, "WORTH", 0)
+    monkeypatch.setattr(planner, "target_groups", lambda *args, whole, cards: ((0,), (1, 2), (3, 4)))
+    monkeypatch.setattr(costs, "ENTRIES_PER_SINK_FOR_GROUPS", 0)
     student = ss.datasets.load("student")
     whole = ss.BruteForce().prepare(student.problem())
     read, log_partition = prepared(student).marginals(ss.Evidence())
     assert log_partition == pytest.approx(0.0, abs=CLOSE)
-    assert compilations == ["query"]
+    assert compilations == ["sweep"]
     for position in (4, 3, 1):
         expected = whole.query([position], ss.Evidence()).distribution.values
         np.testing.assert_allclose(read(position).values, expected, atol=CLOSE)
-    assert compilations == ["query", "group", "group"]
-    monkeypatch.delattr(Question, "marginals")
+    assert compilations == ["sweep", "all", "all"]
+    monkeypatch.delattr(engine, "run")
     np.testing.assert_array_equal(read(3).values, read(3).values)
-    with pytest.raises(AttributeError, match="marginals"):
+    with pytest.raises(NameError, match="run"):
         read(0)
 
 
@@ -153,10 +143,10 @@ def test_plans_too_large_are_refused_before_anything_is_allocated():
 
 def test_answers_are_the_callers_own_and_read_only():
     student = ss.datasets.load("student")
-    engine = prepared(student)
-    first, _ = engine.marginals(resolve({"grade": "A"}, student.variables))
+    answers = prepared(student)
+    first, _ = answers.marginals(resolve({"grade": "A"}, student.variables))
     before = first(1).values.copy()
-    engine.marginals(resolve({"grade": "C"}, student.variables))
+    answers.marginals(resolve({"grade": "C"}, student.variables))
     np.testing.assert_array_equal(first(1).values, before)
     with pytest.raises(ValueError, match="read-only"):
         first(1).values[0] = 1.0

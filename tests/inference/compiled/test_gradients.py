@@ -112,3 +112,35 @@ def test_no_memory_is_refused_with_its_figure():
     given = {"xray": "yes", "smoke": "no"}
     expected = ss.query(ss.datasets.load("asia"), "xray", given={"smoke": "no"}).values
     np.testing.assert_allclose(engine.retracted_marginals(given)["xray"].values, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_factor_marginals_are_those_of_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    case = table_net(rng) if seed % 2 else markov_net(rng)
+    problem = case.model.problem()
+    prepared = ss.CliqueTree().prepare(problem)
+    given, plain = random_evidence(rng, case)
+    evidence = resolve(given, case.model.variables)
+    if oracle.log_z(case.factors, case.cards, plain) == -math.inf:
+        with pytest.raises(ss.ImpossibleEvidence):
+            prepared.factor_marginals(evidence)
+        return
+    for number, found in enumerate(prepared.factor_marginals(evidence)):
+        names = [problem.variables[v].name for v in problem.scope(number)]
+        np.testing.assert_allclose(found, oracle.conditional(case.factors, case.cards, names, plain), atol=CLOSE)
+
+
+def test_gradient_of_the_log_partition_function():
+    rng = np.random.default_rng(1)
+    a, b = ss.Discrete("a", 2), ss.Discrete("b", 3)
+    table = rng.uniform(0.5, 1.0, (2, 3))
+    prepared = ss.CliqueTree().prepare(ss.MarkovNet(ss.Table([a, b], table)).problem())
+    evidence = resolve({"a": 1}, prepared.problem.variables)
+    gradient = prepared.factor_marginals(evidence)[0]
+    for cell in np.ndindex(2, 3):
+        step = np.zeros((2, 3))
+        step[cell] = 1e-6
+        up = prepared.with_values([table * np.exp(step)]).log_partition(evidence)
+        down = prepared.with_values([table * np.exp(-step)]).log_partition(evidence)
+        assert (up - down) / 2e-6 == pytest.approx(gradient[cell], abs=1e-8)

@@ -10,9 +10,12 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.inference.compiled import engine as tabletree
+from sepset.inference.compiled import costs
+from sepset.inference.compiled.dense import run_dense
+from sepset.inference.compiled.execution import run_tensors
 from sepset.inference.compiled.gradients import Derivatives
-from sepset.inference.compiled.logspace import LogStore, ask, ask_log
+from sepset.inference.compiled.logspace import run_log
+from sepset.inference.compiled.store import FactorStore, Numbers
 from support.tolerances import CLOSE
 
 CARDS = {"a": 2, "b": 3, "c": 2, "d": 1, "e": 3}
@@ -34,10 +37,8 @@ def wide_case(seed, zeros=0.2, bits=280.0):
 
 
 def prepared(model):
-    """The compiled engine, which must not turn to the executor over factors."""
-    engine = ss.CliqueTree().prepare(model.problem())
-    engine._fallback_of = None
-    return engine
+    """The compiled engine, which has no executor over factors to turn to."""
+    return ss.CliqueTree().prepare(model.problem())
 
 
 @pytest.mark.parametrize("given", [{}, {"b": 1}, {"e": np.array([1e-300, 0.0, 1e200])}, {"a": 1, "e": 0}], ids=str)
@@ -138,23 +139,26 @@ def test_impossible_findings_and_empty_problems():
     assert engine.best(ss.Evidence({0: 1}), []).log_value == -math.inf
     with pytest.raises(ss.ImpossibleEvidence):
         engine.factor_marginals(ss.Evidence({}, {0: np.array([0.0, 1.0])}))
-    assert len(LogStore.of(ss.MarkovNet().problem()).values) == 0
+    empty = ss.MarkovNet().problem()
+    assert len(Numbers(empty, FactorStore.of(empty)).logs) == 0
 
 
-def test_linear_numbers_are_tried_first_and_both_agree(monkeypatch):
-    net = ss.datasets.load("asia")
-    engine = ss.CliqueTree().prepare(net.problem())
-    question = engine._question("marginals", ss.Evidence(), tuple(range(8)))
-    assert not ask(question, engine._store, net.problem(), ss.Evidence(), lambda run: run.is_log)
-    linear = question.marginals(engine._store, ss.Evidence())[1]
-    logs = ask_log(question, net.problem(), ss.Evidence(), lambda run: (run.is_log, run.singles(ss.Evidence())))
-    assert logs[0]
-    np.testing.assert_allclose(linear, logs[1], rtol=CLOSE, atol=1e-300)
+def test_linear_numbers_are_tried_first_and_both_agree():
+    problem = ss.datasets.load("asia").problem()
+    tables = ss.CliqueTree().prepare(problem).tables
+    _, question = tables.compiler.all_marginals(tables.compiler.planner.pattern(ss.Evidence()))
+    numbers = Numbers(problem, tables.store)
+    with run_tensors(question, numbers, ss.Evidence()) as run:
+        assert not run.is_log
+    with run_dense(question, numbers, ss.Evidence()) as linear, run_log(question, numbers, ss.Evidence()) as logs:
+        assert logs.is_log
+        np.testing.assert_allclose(linear.singles(), logs.singles(), rtol=CLOSE, atol=1e-300)
 
 
 def test_logarithms_are_kept_with_the_problem():
     problem = wide_case(0)[0].problem()
-    assert LogStore.of(problem) is LogStore.of(problem)
+    store = FactorStore.of(problem)
+    assert Numbers(problem, store).logs is Numbers(problem, store).logs
 
 
 def test_new_values_have_their_own_logarithms():
@@ -170,11 +174,10 @@ def test_new_values_have_their_own_logarithms():
 
 def test_long_runs_can_be_interrupted(monkeypatch):
     asked = []
-    monkeypatch.setattr("sepset.inference.compiled.logspace.LONG", 0)
+    monkeypatch.setattr(costs, "WORK_UNINTERRUPTED", 0)
     monkeypatch.setattr(
         "sepset.inference.compiled.logspace.interruptible", lambda run: asked.append(run(np.zeros(1, np.uint8)))
     )
     model, factors = wide_case(2)
     assert prepared(model).log_partition(ss.Evidence()) == pytest.approx(oracle.log_z(factors, CARDS), rel=CLOSE)
     assert asked == [None]
-    assert tabletree.ask is ask

@@ -7,8 +7,10 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.inference.compiled import engine as tabletree, sharedprogram as bundles
+from sepset.inference.compiled import costs, planner
+from sepset.inference.compiled.dense import run_dense
 from sepset.inference.compiled.sharedprogram import bundle
+from sepset.inference.compiled.store import Numbers
 from sepset.variables.evidence import Evidence, resolve
 from support.random_models import table_net
 from support.tolerances import CLOSE
@@ -33,8 +35,9 @@ def test_groups_asked_often_answer_as_enumeration_does(seed, monkeypatch):
     split = [tuple(hidden[i] for i in group) for group in groups_of(rng, len(hidden))] if len(hidden) > 1 else None
     if split is None:
         pytest.skip("nothing to group")
-    monkeypatch.setattr(tabletree, "WORTH", 0)
-    monkeypatch.setattr(tabletree, "target_groups", lambda *args, **settings: tuple(split))
+    monkeypatch.setattr(costs, "ENTRIES_PER_SINK_FOR_GROUPS", 0)
+    monkeypatch.setattr(costs, "ENTRIES_PER_SINK_FOR_GROUPS_LATER", 0)
+    monkeypatch.setattr(planner, "target_groups", lambda *args, **settings: tuple(split))
     engine = ss.CliqueTree().prepare(case.model.problem())
     weights = {hidden[0]: rng.uniform(0.1, 1.0, case.variables[hidden[0]].num_states)} if seed % 2 else {}
     for _ in range(5):
@@ -51,17 +54,17 @@ def test_groups_asked_often_answer_as_enumeration_does(seed, monkeypatch):
 
 
 def questions(net, groups, given=None):
-    engine = ss.CliqueTree().prepare(net.problem())
-    evidence = resolve(given, net.variables)
-    first = engine._question("query", evidence)
-    return engine, evidence, first, [engine._question("group", evidence, group) for group in groups]
+    tables = ss.CliqueTree().prepare(net.problem()).tables
+    pattern = tables.compiler.planner.pattern(resolve(given, net.variables))
+    first = tables.compiler.question("joint", (), pattern)
+    return tables.store, first, [tables.compiler.question("group", group, pattern) for group in groups]
 
 
 def test_common_steps_are_made_once():
     alarm = ss.datasets.load("alarm")
     ids = [alarm.variables.id(name) for name in ("HRBP", "HREKG", "HRSAT", "CVP")]
-    engine, _, first, rest = questions(alarm, [(v,) for v in ids], {"HISTORY": "TRUE"})
-    made = bundle(first, rest, engine._store)
+    store, first, rest = questions(alarm, [(v,) for v in ids], {"HISTORY": "TRUE"})
+    made = bundle(first, rest, store.layout)
     apart = [len(part.contraction.steps) for part in rest]
     assert len(made.contraction.steps) < sum(apart)
     keys = [(*sorted(pair[1:]), made.contraction.scopes[pair[0]]) for pair in made.contraction.steps]
@@ -71,18 +74,18 @@ def test_common_steps_are_made_once():
 
 def test_equal_questions_cost_one():
     student = ss.datasets.load("student")
-    engine, evidence, first, (one,) = questions(student, [(2,)])
-    made = bundle(first, [one], engine._store)
-    twice = bundle(first, [one, one], engine._store)
+    store, first, (one,) = questions(student, [(2,)])
+    made = bundle(first, [one], store.layout)
+    twice = bundle(first, [one, one], store.layout)
     assert twice.contraction.steps == made.contraction.steps
-    log_partition, values, is_wide = made.marginals(engine._store, evidence)
-    assert not is_wide
-    assert log_partition == pytest.approx(0.0, abs=CLOSE)
-    np.testing.assert_allclose(values, [0.362, 0.2884, 0.3496], atol=CLOSE)  # Koller & Friedman, figure 3.4
+    with run_dense(made, Numbers(student.problem(), store), Evidence()) as run:
+        assert not run.is_wide
+        assert run.log_partition == pytest.approx(0.0, abs=CLOSE)
+        np.testing.assert_allclose(run.singles(), [0.362, 0.2884, 0.3496], atol=CLOSE)  # Koller & Friedman, figure 3.4
 
 
 def test_what_is_too_large_stays_apart(monkeypatch):
     student = ss.datasets.load("student")
-    engine, _, first, rest = questions(student, [(0,), (1, 2)])
-    monkeypatch.setattr(bundles, "MOST", 3)
-    assert bundle(first, rest, engine._store) is None
+    store, first, rest = questions(student, [(0,), (1, 2)])
+    monkeypatch.setattr(costs, "MOST_SHARED_ENTRIES", 3)
+    assert bundle(first, rest, store.layout) is None

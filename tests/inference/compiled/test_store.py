@@ -62,3 +62,10 @@ def test_entries_far_from_one_are_scaled_by_a_power_of_two():
     close = np.array([1.0, 2.0 ** (NEAR_BITS - 1)])
     assert near_one(close)[0] is close
     assert near_one(np.zeros(2))[1] == 0
+
+
+def test_split_has_an_axis_for_each_variable():
+    problem = ss.datasets.load("student").problem()
+    store = FactorStore.of(problem)
+    for number, part in enumerate(store.split(problem, store.values)):
+        np.testing.assert_array_equal(part, problem.factor(number).values)

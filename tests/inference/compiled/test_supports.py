@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.compiled import domains as sparsestates, supports as sparseprogram
-from sepset.inference.compiled.supports import SparseProgram, sparse_program
+from sepset.inference.compiled import costs, supports
+from sepset.inference.compiled.supports import SupportProgram, support_program
 from support.tolerances import CLOSE
 from support.zero_cases import check, model_of, zero_case
 
@@ -19,18 +19,22 @@ from support.zero_cases import check, model_of, zero_case
 def runs(monkeypatch):
     """Which kinds of runs went over supports."""
     made = []
-    for name in ("joint", "marginals"):
-        run = getattr(SparseProgram, name)
-        monkeypatch.setattr(SparseProgram, name, lambda *args, name=name, run=run: made.append(name) or run(*args))
+    run = SupportProgram.run
+
+    def noted(self, *args):
+        made.append("singles" if self.question.reads_singles else "joint")
+        return run(self, *args)
+
+    monkeypatch.setattr(SupportProgram, "run", noted)
     return made
 
 
 @pytest.mark.parametrize("shrink", [False, True])
 @pytest.mark.parametrize("seed", range(15))
 def test_every_question(seed, shrink, runs, monkeypatch):
-    monkeypatch.setattr(sparsestates, "FEW", 0 if shrink else 10**9)
-    monkeypatch.setattr(sparsestates, "ALWAYS", 1e-9)
-    monkeypatch.setattr(sparsestates, "SURE", 0.0)
+    monkeypatch.setattr(costs, "ENTRIES_FOR_SMALLER_DOMAINS", 0 if shrink else 10**9)
+    monkeypatch.setattr(costs, "BITS_FOR_SMALLER_DOMAINS", 1e-9)
+    monkeypatch.setattr(costs, "SAVING_FOR_FIRST_DOMAINS", 0.0)
     factors = zero_case(seed, 0.25)
     engine = ss.CliqueTree(zeros="sparse").prepare(model_of(factors).problem())
     check(engine, factors, {})
@@ -79,13 +83,13 @@ def test_a_sum_of_dice_by_convolution(runs):
     for _ in range(6):
         expected = np.convolve(expected, np.arange(1.0, 7.0) / 21.0)
     np.testing.assert_allclose(found[: len(expected)], expected, rtol=CLOSE)
-    assert runs == ["marginals"]
+    assert runs == ["singles"]
 
 
 def test_auto_goes_over_after_some_uses_where_that_is_cheaper(runs, monkeypatch):
-    monkeypatch.setattr(sparseprogram, "USES", 3)
-    monkeypatch.setattr(sparseprogram, "WORTH", 1000)
-    monkeypatch.setattr(sparseprogram, "DENSE", 1.0)
+    monkeypatch.setattr(costs, "USES_BEFORE_SUPPORTS", 3)
+    monkeypatch.setattr(costs, "WORK_FOR_SUPPORTS", 1000)
+    monkeypatch.setattr(costs, "DENSE_NANOSECONDS", 1.0)
     engine = ss.prepare(counter(length=12, states=30))
     first = engine.query("die0", given={"sum11": 11}).values
     assert not runs
@@ -99,26 +103,26 @@ def test_auto_goes_over_after_some_uses_where_that_is_cheaper(runs, monkeypatch)
 
 
 def test_a_program_with_too_many_triples_is_not_made():
-    engine = ss.CliqueTree().prepare(counter().problem())
-    question = engine._question("query", ss.Evidence(), (11,))
-    store, _ = engine._within(question.states, ss.Evidence())
-    made = sparse_program(question, store)
+    tables = ss.CliqueTree().prepare(counter().problem()).tables
+    question = tables.compiler.question("joint", (11,), tables.compiler.planner.pattern(ss.Evidence()))
+    store = tables.store if question.states is None else question.states.store(tables.store)
+    made = support_program(question, store)
     assert made.num_triples < question.program.work / 10
-    assert sparse_program(question, store, made.num_triples) is not None
-    assert sparse_program(question, store, made.num_triples - 1) is None
+    assert support_program(question, store, made.num_triples) is not None
+    assert support_program(question, store, made.num_triples - 1) is None
 
 
 def test_dense_never_looks(runs, monkeypatch):
-    monkeypatch.setattr(sparseprogram, "USES", 1)
-    monkeypatch.setattr(sparseprogram, "WORTH", 0)
+    monkeypatch.setattr(costs, "USES_BEFORE_SUPPORTS", 1)
+    monkeypatch.setattr(costs, "WORK_FOR_SUPPORTS", 0)
     ss.query(counter(), "die0", given={"sum5": 11}, method=ss.CliqueTree(zeros="dense"))
     assert not runs
 
 
 def test_long_runs_can_be_interrupted(monkeypatch):
     asked = []
-    monkeypatch.setattr(sparseprogram, "LONG", 0)
-    monkeypatch.setattr(sparseprogram, "interruptible", lambda run: asked.append(1) or run(np.zeros(1, np.uint8)))
+    monkeypatch.setattr(costs, "TRIPLES_UNINTERRUPTED", 0)
+    monkeypatch.setattr(supports, "interruptible", lambda run: asked.append(1) or run(np.zeros(1, np.uint8)))
     found = ss.log_probability(counter(), given={"sum5": 0}, method=ss.CliqueTree(zeros="sparse"))
     assert float(found) == pytest.approx(6 * math.log(1 / 21))
     assert asked

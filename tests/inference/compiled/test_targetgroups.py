@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.compiled import engine as tabletree
-from sepset.inference.compiled.targetgroups import OVERHEAD, Ancestry, Costs, _merged, members, target_groups
+from sepset.inference.compiled import costs as constants
+from sepset.inference.compiled.costs import ENTRIES_PER_PLANNED_VARIABLE as OVERHEAD
+from sepset.inference.compiled.targetgroups import Ancestry, SetCosts, _merged, members, target_groups
 from sepset.variables.evidence import resolve
 from support.method_contract import Truth
 from support.random_models import markov_net, random_evidence, structured_net, table_net
@@ -55,10 +56,10 @@ def test_the_cost_of_a_chain():
     a, b, c = (ss.Discrete(name, 2) for name in "abc")
     rows = [[0.5, 0.5], [0.1, 0.9]]
     net = ss.BayesNet(ss.TableCPD(a, [0.5, 0.5]), ss.TableCPD(b, rows, given=a), ss.TableCPD(c, rows, given=b))
-    assert Costs(net.problem(), []).of(0b111) == 4 + 4 + 3 * OVERHEAD
-    assert Costs(net.problem(), [1]).of(0b111) == 2 + 2 + 2 * OVERHEAD
-    assert Costs(net.problem(), []).of(0b011) == 4 + 2 * OVERHEAD
-    assert Costs(net.problem(), []).of(0) == 0
+    assert SetCosts(net.problem(), []).of(0b111) == 4 + 4 + 3 * OVERHEAD
+    assert SetCosts(net.problem(), [1]).of(0b111) == 2 + 2 + 2 * OVERHEAD
+    assert SetCosts(net.problem(), []).of(0b011) == 4 + 2 * OVERHEAD
+    assert SetCosts(net.problem(), []).of(0) == 0
 
 
 def wide_net(causes=5, states=8):
@@ -76,7 +77,7 @@ def test_groups_never_cost_more_than_one_tree():
     models = [(case.model, evidence) for case, _, _, evidence in cases()] + [(wide_net(), ss.Evidence())]
     for model, evidence in models:
         problem, touched = model.problem(), sorted(evidence.weights)
-        ancestry, costs = Ancestry.of(problem), Costs(problem, evidence.observed)
+        ancestry, costs = Ancestry.of(problem), SetCosts(problem, evidence.observed)
         below = ancestry.closure([*evidence.observed, *touched])
         hidden = [v for v in range(len(problem.variables)) if v not in set(evidence.observed)]
         whole = costs.of(ancestry.closure(hidden) | below)
@@ -87,7 +88,7 @@ def test_groups_never_cost_more_than_one_tree():
 
 
 def test_groups_change_no_answer(monkeypatch):
-    monkeypatch.setattr(tabletree, "WORTH", 0)
+    monkeypatch.setattr(constants, "ENTRIES_PER_SINK_FOR_GROUPS", 0)
     for case, given, weights, _ in cases():
         truth = Truth(case.factors, case.cards, weights)
         if truth.log_z == -np.inf:
@@ -100,9 +101,10 @@ def test_groups_change_no_answer(monkeypatch):
 def test_many_small_trees_instead_of_a_wide_one(monkeypatch):
     net = wide_net()
     whole = ss.prepare(net, method=ss.CliqueTree()).marginals()
-    monkeypatch.setattr(tabletree, "WORTH", 0)
+    monkeypatch.setattr(constants, "ENTRIES_PER_SINK_FOR_GROUPS", 0)
     engine = ss.prepare(net, method=ss.CliqueTree())
-    groups, _ = engine.prepared._groups(ss.Evidence())
+    compiler = engine.prepared.tables.compiler
+    groups, _ = compiler.all_marginals(compiler.planner.pattern(ss.Evidence()))
     assert len(groups) > 1
     found = engine.marginals()
     for name in net.variables.names:

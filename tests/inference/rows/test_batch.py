@@ -11,10 +11,11 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.capabilities import expected_counts, row_by_row
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.compiled import costs
+from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.rows import batch
-from sepset.inference.rows.evidencerows import Findings
-from sepset.inference.rows.rowwise import Workers, row_by_row
 from support.random_findings import dataset, evidence_of, log_of, posterior_of, random_codes
 from support.random_models import Case, markov_net, random_case, table_net
 from support.tolerances import CLOSE
@@ -31,7 +32,7 @@ def programs(request, monkeypatch):
 
 
 def rows_of(case, codes, without=()):
-    return Findings.of(dataset(case.variables, codes), case.model.problem().variables, without=without)
+    return EvidenceRows.of(dataset(case.variables, codes), case.model.problem().variables, without=without)
 
 
 def check(case, codes, targets):
@@ -57,8 +58,8 @@ def test_random_models(programs, seed):
 
 
 def test_more_rows_than_a_block_and_a_chunk(programs, monkeypatch):
-    monkeypatch.setattr(batch, "SHORTEST", 0.0)
-    monkeypatch.setattr(batch, "LONGEST", 0.0)
+    monkeypatch.setattr(costs, "SHORTEST_TASK_SECONDS", 0.0)
+    monkeypatch.setattr(costs, "LONGEST_TASK_SECONDS", 0.0)
     rng = np.random.default_rng(3)
     case = table_net(rng)
     check(case, random_codes(rng, case.variables, 130), [0])
@@ -91,7 +92,7 @@ def test_numbers_far_from_one(programs, weights):
     codes = random_codes(np.random.default_rng(0), model.variables, 40)
     codes[:10] = -1
     prepared = CliqueTree().prepare(model.problem())
-    found = prepared.answer_rows(Findings.of(dataset(model.variables, codes), model.variables), [], Workers(1))
+    found = prepared.answer_rows(EvidenceRows.of(dataset(model.variables, codes), model.variables), [], Workers(1))
     expected = [chain_log(row, weights) for row in codes]
     np.testing.assert_allclose(found.log_partition, expected, rtol=CLOSE, atol=CLOSE)
 
@@ -127,7 +128,7 @@ def test_row_by_row_agrees_on_a_published_network(programs):
     codes = net.sample(300, seed=1).matrix().astype(np.int64)
     codes[np.random.default_rng(0).random(codes.shape) < 0.3] = -1
     codes[150:] = np.where(codes[0] < 0, -1, np.maximum(codes[150:], 0))
-    rows = Findings.of(dataset(net.variables, codes), net.variables, without=[3, 7])
+    rows = EvidenceRows.of(dataset(net.variables, codes), net.variables, without=[3, 7])
     prepared = CliqueTree().prepare(net.problem())
     few = np.array([0, 1, 149, 150, 299])
     for targets in ([3], [3, 7], []):
@@ -151,19 +152,19 @@ def test_tasks_take_every_row_once_and_fewer_and_fewer(num_rows, counted):
 
 
 def test_answers_do_not_depend_on_threads(programs, monkeypatch):
-    monkeypatch.setattr(batch, "SHORTEST", 1e-5)
-    monkeypatch.setattr(batch, "LONGEST", 1e-5)
+    monkeypatch.setattr(costs, "SHORTEST_TASK_SECONDS", 1e-5)
+    monkeypatch.setattr(costs, "LONGEST_TASK_SECONDS", 1e-5)
     net = ss.datasets.load("asia")
     codes = random_codes(np.random.default_rng(0), net.variables, 700)
-    rows = Findings.of(dataset(net.variables, codes), net.variables, without=[0])
+    rows = EvidenceRows.of(dataset(net.variables, codes), net.variables, without=[0])
     prepared = CliqueTree().prepare(net.problem())
     one = prepared.answer_rows(rows, [0], Workers(1))
-    counts = prepared.expected_counts(net.sample(500, seed=0).select(net.variables.names[:5]), threads=1)
+    counts = expected_counts(prepared, net.sample(500, seed=0).select(net.variables.names[:5]), threads=1)
     for threads in (2, 5):
         many = prepared.answer_rows(rows, [0], Workers(threads))
         assert np.array_equal(one.probabilities[0], many.probabilities[0], equal_nan=True)
         assert np.array_equal(one.log_partition, many.log_partition)
-        again = prepared.expected_counts(net.sample(500, seed=0).select(net.variables.names[:5]), threads=threads)
+        again = expected_counts(prepared, net.sample(500, seed=0).select(net.variables.names[:5]), threads=threads)
         assert all(np.array_equal(a, b) for a, b in zip(counts.factors, again.factors, strict=True))
 
 
@@ -176,10 +177,10 @@ def counted(case, codes, weights=None):
     bad = [row for row, log in enumerate(logs) if log == -math.inf]
     if bad:
         with pytest.raises(ss.ImpossibleEvidence, match=f"^{len(bad)} of {len(codes)} rows .* rows {bad[0]}"):
-            prepared.expected_counts(dataset(case.variables, codes))
+            expected_counts(prepared, dataset(case.variables, codes))
     good = [row for row in range(len(codes)) if row not in bad]
     weight = np.ones(len(codes)) if weights is None else weights
-    found = prepared.expected_counts(dataset(case.variables, codes[good]), weights=weight[good])
+    found = expected_counts(prepared, dataset(case.variables, codes[good]), weights=weight[good])
     expected_log = sum(weight[row] * logs[row] for row in good)
     assert found.log_likelihood == pytest.approx(expected_log, rel=CLOSE, abs=CLOSE)
     for number, counts in enumerate(found.factors):
@@ -202,33 +203,33 @@ def test_weights_of_zero_excuse_impossible_rows():
     a = ss.Discrete("a", 2)
     prepared = CliqueTree().prepare(ss.BayesNet(ss.TableCPD(a, [1.0, 0.0])).problem())
     rows = dataset([a], np.array([[0], [1]]))
-    assert prepared.expected_counts(rows, weights=np.array([2.0, 0.0])).factors[0].tolist() == [2.0, 0.0]
+    assert expected_counts(prepared, rows, weights=np.array([2.0, 0.0])).factors[0].tolist() == [2.0, 0.0]
     for wrong in ([1.0], [-1.0, 0.0], [np.nan, 0.0]):
         with pytest.raises(
             ss.DataError,
             match=r"Weights are (numbers, one per row; found the shape|finite and not negative; row 0 has (-1|nan))",
         ):
-            prepared.expected_counts(rows, weights=np.array(wrong))
+            expected_counts(prepared, rows, weights=np.array(wrong))
 
 
 def test_no_rows_and_no_columns():
     net = ss.datasets.load("student")
     prepared = CliqueTree().prepare(net.problem())
-    empty = prepared.answer_rows(Findings.of(net.sample(0, seed=0), net.variables), [1], Workers(2))
+    empty = prepared.answer_rows(EvidenceRows.of(net.sample(0, seed=0), net.variables), [1], Workers(2))
     assert empty.log_partition.shape == (0,)
     assert empty.probabilities[1].shape == (0, 2)
-    assert prepared.expected_counts(net.sample(0, seed=0)).log_likelihood == 0.0
-    none = prepared.answer_rows(Findings((), np.zeros((3, 0), np.int32), (), np.zeros((3, 0))), [1], Workers(2))
+    assert expected_counts(prepared, net.sample(0, seed=0)).log_likelihood == 0.0
+    none = prepared.answer_rows(EvidenceRows((), np.zeros((3, 0), np.int32), (), np.zeros((3, 0))), [1], Workers(2))
     np.testing.assert_allclose(none.probabilities[1], [[0.7, 0.3]] * 3, atol=CLOSE)
 
 
 def test_an_interruption_leaves_the_engine_usable(monkeypatch):
-    monkeypatch.setattr(batch, "SHORTEST", 0.0)
-    monkeypatch.setattr(batch, "LONGEST", 0.0)
+    monkeypatch.setattr(costs, "SHORTEST_TASK_SECONDS", 0.0)
+    monkeypatch.setattr(costs, "LONGEST_TASK_SECONDS", 0.0)
     net = ss.datasets.load("asia")
     prepared = CliqueTree().prepare(net.problem())
     codes = random_codes(np.random.default_rng(1), net.variables, 400, missing=0.2)
-    rows = Findings.of(dataset(net.variables, codes), net.variables, without=[0])
+    rows = EvidenceRows.of(dataset(net.variables, codes), net.variables, without=[0])
 
     def interrupt(done, total):
         raise KeyboardInterrupt
@@ -253,5 +254,5 @@ def test_an_interruption_while_tasks_are_made_is_an_interruption(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(batch.RowTables, "_programs", cut)
         with pytest.raises(KeyboardInterrupt):
-            engine.expected_counts(rows)
-    assert engine.expected_counts(rows).log_likelihood < 0
+            expected_counts(engine, rows)
+    assert expected_counts(engine, rows).log_likelihood < 0

@@ -7,14 +7,14 @@ import itertools
 import numpy as np
 
 import sepset as ss
-from sepset.inference.exact.cliquetree import CliqueTree
-from sepset.inference.rows import program as rowprogram
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.compiled import costs
 from sepset.inference.rows.program import LoadedRows
 
 
 def program_of(net, columns, targets, observed=()):
     prepared = CliqueTree().prepare(net.problem())
-    return prepared, prepared._rows._program(columns, targets, False, observed)
+    return prepared, prepared.rows.compiler.program(columns, targets, observed=observed)
 
 
 def test_what_no_finding_reaches_is_shared():
@@ -33,7 +33,7 @@ def test_reduced_factors_move_instead_of_masks():
     assert not len(own.likelihoods)
     assert len(own.moving) == 2
     assert own.work < program_of(net, (2, 3), (0,))[1].work
-    loaded = LoadedRows.of(own, prepared._store)
+    loaded = LoadedRows.of(own, prepared.tables.store)
     codes = np.array([[0, 1], [2, 0]], np.int32)
     log_partition, flat, totals, wide = loaded.run(codes, np.ones(2), np.zeros(1, np.uint8))
     engine = ss.prepare(net)
@@ -48,7 +48,7 @@ def test_reduced_factors_move_instead_of_masks():
 def test_fewer_lanes_for_larger_workspaces(monkeypatch):
     net = ss.datasets.load("student")
     assert program_of(net, (2, 3), (0,))[1].lanes == 32
-    monkeypatch.setattr(rowprogram, "CACHED", 0)
+    monkeypatch.setattr(costs, "CACHED_WORKSPACE_BYTES", 0)
     assert program_of(net, (2, 3), (0,))[1].lanes == 8
 
 
@@ -59,12 +59,12 @@ def test_checks_only_where_numbers_may_leave_the_range():
     steep = ss.MarkovNet(*(ss.Table([a, b], [[1.0, 1e-9], [1e-9, 1.0]]) for a, b in pairs))
     for net, some in ((mild, False), (steep, True)):
         prepared, program = program_of(net, (0, 30), (59,))
-        assert LoadedRows.of(program, prepared._store).checks.any() == some
+        assert LoadedRows.of(program, prepared.tables.store).checks.any() == some
 
 
 def test_cancelled_runs_stop_at_once():
     net = ss.datasets.load("student")
     prepared, program = program_of(net, (2, 3), (0,))
     codes = np.zeros((100, 2), np.int32)
-    _, flat, _, _ = LoadedRows.of(program, prepared._store).run(codes, np.ones(100), np.ones(1, np.uint8))
+    _, flat, _, _ = LoadedRows.of(program, prepared.tables.store).run(codes, np.ones(100), np.ones(1, np.uint8))
     assert np.isnan(flat).all()

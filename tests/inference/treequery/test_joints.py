@@ -11,7 +11,6 @@ import pytest
 import oracle
 import sepset as ss
 from sepset.errors import ImpossibleEvidence, NotApplicable, TooLarge
-from sepset.inference.exact.cliquetree import PreparedCliqueTree
 from sepset.inference.exact.elimination import VariableElimination
 from sepset.inference.treequery.joints import TreeJoints
 from sepset.variables.evidence import Evidence, resolve
@@ -32,7 +31,7 @@ def chain(n, states=3, seed=0):
 
 
 def prepared_for(net, memory=8 * 2**30):
-    return PreparedCliqueTree(net.problem(), ss.CliqueTree(memory=memory))
+    return ss.BeliefUpdate(memory=memory).prepare(net.problem())
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -41,7 +40,7 @@ def test_joints_equal_enumeration_by_either_route(seed):
     case = calibrated(rng)
     if case is None:
         return
-    joints = TreeJoints(VariableElimination().prepare(case.problem))
+    joints = TreeJoints(VariableElimination().prepare(case.problem), 8 * 2**30)
     names = list(case.result.tree.variables)
     place = {v.name: i for i, v in enumerate(case.problem.variables)}
     for _ in range(4):

@@ -12,7 +12,6 @@ import pytest
 import sepset as ss
 from sepset.errors import ScopeError, TooLarge
 from sepset.graphs.clusters import CliqueTree
-from sepset.inference.exact.cliquetree import PreparedCliqueTree
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.treequery.pairs import PairSweep
 from support.random_trees import calibrated
@@ -69,7 +68,7 @@ def test_sparse_beliefs_and_scopes_in_any_order():
 def test_the_alarm_network_against_one_query_a_pair():
     net = ss.datasets.load("alarm")
     evidence = ss.prepare(net)._evidence({"HR": "LOW", "PRESS": "HIGH"})
-    prepared = PreparedCliqueTree(net.problem(), ss.CliqueTree())
+    prepared = ss.BeliefUpdate().prepare(net.problem())
     pairs = prepared.pairwise_marginals(evidence)
     assert len(pairs) == 35 * 34 // 2
     names = [v.name for v in net.variables]

@@ -1,4 +1,4 @@
-"""Kernels over blocks of rows: bounds on powers of two, and rows numbered through a hash table."""
+"""Kernels over blocks of rows: bounds on powers of two, and maxima read back."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def test_bounds_add_and_a_check_brings_them_back():
     assert (lows[3], highs[3]) == (-batches.RANGE, 1.0)
 
 
-def test_distinct_numbers_rows_with_every_hash_colliding():
-    """A table of the least size makes most probes run into each other."""
-    rows = np.array([[i, -1] for i in (3, 1, 3, 2, 1, 7)], np.int32)
-    first, which = np.zeros(6, np.int64), np.zeros(6, np.int64)
-    num = batches.distinct(rows, False, first, which, np.full(8, -1, np.int64))
-    assert first[:num].tolist() == [0, 1, 3, 5]
-    assert which.tolist() == [0, 1, 0, 2, 1, 3]
-    assert batches.distinct(rows, True, first, which, np.full(8, -1, np.int64)) == 1
+def test_weights_that_leave_the_range_are_compared_by_their_logarithms():
+    larger = getattr(batches._is_larger, "py_func", batches._is_larger)
+    assert larger(1.0, 0, 1.0, -1)
+    assert not larger(1.0, -1, 1.0, 0)
+    assert not larger(1.0, 0, 1.0, 0)  # the first wins
+    assert larger(0.5, -1, 0.0, 0)
+    assert not larger(0.0, 0, 0.5, -1)
+    assert not larger(0.0, 0, 0.0, 0)

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import ArgumentError, NotApplicable
+from sepset.errors import ArgumentError, ImpossibleEvidence, NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
 from sepset.inference.result import Guarantee, Status
@@ -228,9 +228,9 @@ def test_interrupted_and_resumed_is_the_same_to_the_bit(method, tmp_path, monkey
 
 def test_ctrl_c_returns_the_best_so_far(monkeypatch):
     _, net, rows = latent_rows(100)
-    from sepset.learning.incomplete.expectation import TableExpectation
+    from sepset.learning.incomplete.expectation import Expectation
 
-    calls, real = [], TableExpectation.expect
+    calls, real = [], Expectation.expect
 
     def expect(self, model, rows=None):
         calls.append(1)
@@ -238,7 +238,7 @@ def test_ctrl_c_returns_the_best_so_far(monkeypatch):
             raise KeyboardInterrupt
         return real(self, model, rows)
 
-    monkeypatch.setattr(TableExpectation, "expect", expect)
+    monkeypatch.setattr(Expectation, "expect", expect)
     found = fit(net, rows, EM(start="model", restarts=1))
     assert (found.status, found.num_iterations) == (Status.INTERRUPTED, 3)
     assert found.log_likelihood == found.trace[-1] > found.trace[0]
@@ -337,3 +337,22 @@ def test_a_first_step_that_lowers_held_out_rows_is_not_made():
 def test_time_limits_end_it():
     found = fit(DAG.parse("x -> y"), text_rows(), EM(), until=Until(steps=None, tolerance=None, seconds=0.05))
     assert found.status is Status.TIME_LIMIT
+
+
+@pytest.mark.parametrize("rows", [{"a": [0, 1, 0], "b": [0, 0, None]}, {"a": [0, 1, 0], "b": [0, None, None]}])
+def test_impossible_rows_are_named_with_holes_or_without(rows):
+    """Row 1 says what the start excludes; EM refuses it in the same words."""
+    a, b = Discrete("a"), Discrete("b")
+    net = BayesNet(TableCPD(a, [1.0, 0.0]), TableCPD(b, [[0.5, 0.5], [0.5, 0.5]], given=a))
+    messages = []
+    for method in (EM(start="model"), HardEM(start="model")):
+        with pytest.raises(ImpossibleEvidence, match="1 of 3 different rows have probability zero: rows 1,") as caught:
+            fit(net, rows, method)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+def test_rows_of_weight_zero_may_be_impossible():
+    a = Discrete("a")
+    found = fit(BayesNet(TableCPD(a, [1.0, 0.0])), {"a": [0, 1]}, HardEM(start="model"), weights=[1.0, 0.0])
+    assert found.model.cpd("a").values.tolist() == [1.0, 0.0]

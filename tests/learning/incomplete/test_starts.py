@@ -13,7 +13,7 @@ from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.errors import ArgumentError, NotApplicable
 from sepset.graphs.graph import DAG
-from sepset.learning.incomplete.expectation import expectation_of
+from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.incomplete.starts import clusters, start_model
 from sepset.learning.task import Task, template_of
 from sepset.models.bayesnet import BayesNet
@@ -24,7 +24,7 @@ a, b, h = Discrete("a"), Discrete("b"), Discrete("h", 2)
 
 def started(net, rows, start, seed=0):
     task = Task(net, rows)
-    return start_model(task, expectation_of(task), start, np.random.default_rng(seed))
+    return start_model(task, Expectation.of(task), start, np.random.default_rng(seed))
 
 
 def test_families_follow_the_rows_that_have_them():
@@ -134,7 +134,7 @@ def test_hidden_states_that_nothing_tells_apart_start_from_the_rows():
     def first(*, of_a, of_b):
         net = BayesNet(TableCPD(h, [0.3, 0.7]), TableCPD(a, of_a, given=h), TableCPD(b, of_b, given=h))
         task = Task(net, rows)
-        return net, start_model(task, expectation_of(task), "auto", np.random.default_rng(0))
+        return net, start_model(task, Expectation.of(task), "auto", np.random.default_rng(0))
 
     flat, told = [[0.4, 0.6]] * 2, [[0.4, 0.6], [0.7, 0.3]]
     net, start = first(of_a=flat, of_b=flat)
@@ -150,5 +150,5 @@ def test_components_with_equal_lines_start_from_the_rows():
         BayesNet(TableCPD(h, [0.3, 0.7]), LinearGaussian(x, [1.0, 1.0], covariance=[2.0, 2.0], by=h)),
         {"x": [0.0, 0.1, 0.2, 5.0, 5.1, 5.2]},
     )
-    start = start_model(task, expectation_of(task), "auto", np.random.default_rng(0))
+    start = start_model(task, Expectation.of(task), "auto", np.random.default_rng(0))
     assert abs(start.cpd("x").intercept[0, 0] - start.cpd("x").intercept[1, 0]) > 1.0

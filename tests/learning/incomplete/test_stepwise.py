@@ -21,7 +21,7 @@ from sepset.inference.result import Guarantee, Status
 from sepset.learning.estimation.estimators import MLE
 from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
-from sepset.learning.incomplete.expectation import TableExpectation
+from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.incomplete.stepwise import StepwiseEM
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
@@ -186,7 +186,7 @@ def test_interrupted_and_resumed_is_the_same_to_the_bit(form, tmp_path):
 
 def test_ctrl_c_returns_the_last_whole_pass(monkeypatch):
     _, net, rows = latent(100)
-    calls, real = [], TableExpectation.expect
+    calls, real = [], Expectation.expect
 
     def expect(self, model, *more):
         calls.append(1)
@@ -194,7 +194,7 @@ def test_ctrl_c_returns_the_last_whole_pass(monkeypatch):
             raise KeyboardInterrupt
         return real(self, model, *more)
 
-    monkeypatch.setattr(TableExpectation, "expect", expect)
+    monkeypatch.setattr(Expectation, "expect", expect)
     found = fit(net, rows, StepwiseEM(batch=25, start="model", restarts=1))
     assert (found.status, found.num_iterations) == (Status.INTERRUPTED, 1)
 

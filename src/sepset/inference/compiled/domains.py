@@ -1,7 +1,7 @@
 r"""States that can occur: what the factors' zeros leave of every domain, and tables laid out over that alone.
 
-A state that some factor gives no weight in any company is impossible, and so is one that is left with no company: arc
-consistency. What is left of the domains is often much smaller, and tables shrink by the product.
+A state is impossible if every entry of some factor that contains it is zero, entries over impossible states left aside:
+arc consistency. What is left of the domains is often much smaller, and tables shrink by the product.
 
 Reference: Mackworth (1977), Consistency in networks of relations.
 """
@@ -10,29 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
-from sepset.inference.compiled.store import FactorStore
-from sepset.inference.plan import PlanCache
+from sepset.inference.compiled import costs
+from sepset.inference.compiled.store import FactorStore, Layout
 from sepset.variables.evidence import Evidence
 
-FEW = 10_000
-"""Below this many entries of factors, looking at their zeros takes longer than tables do."""
-
-MANY = 800
-"""Nor does looking pay above this many entries a variable: it takes as long as planning does."""
-
-ALWAYS = 2.0
-"""The power of two by which factors must shrink, on the average, before all tables leave out what is impossible: that
-costs a little with every question."""
-
-PLAN, RUN, CELL, SURE = 15_000.0, 2.0, 3.0, 4.0
-"""Nanoseconds, by measurement: what a new observed set takes for each variable and each entry of the factors, and what
-an entry of a smaller factor takes; and how often the saving must cover that."""
+Zeros = Literal["auto", "dense", "sparse"]
+"""What is made of the factors' zeros: all states stay and every product is run ("dense"), products are restricted to
+supports at once ("sparse"), or both are decided by cost."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +68,16 @@ class States:
         """The codes of one variable's possible states."""
         return np.flatnonzero(self.allowed[self.first[position] : self.first[position + 1]])
 
+    @property
+    def layout(self) -> Layout:
+        """Where the entries over possible states lie in a store of them alone."""
+        _, offsets, strides = self._tables
+        return Layout((*self.source.rows[:2], strides), offsets)
+
     def store(self, whole: FactorStore) -> FactorStore:
         """The numbers over possible states alone."""
-        cells, offsets, strides = self._tables
-        return replace(whole, values=whole.values[cells], rows=(*whole.rows[:2], strides), offsets=offsets)
+        rows, offsets = self.layout
+        return replace(whole, values=whole.values[self.cells], rows=rows, offsets=offsets)
 
     def allow(self, codes: Mapping[int, int]) -> bool:
         """Whether each of these findings is possible by itself."""
@@ -90,19 +87,6 @@ class States:
         """The findings, each of which is possible, as codes and weights of the possible states."""
         if not evidence:
             return evidence
-        for known, found in self._latest:
-            if known is evidence:
-                return found
-        mapped = self._evidence(evidence)
-        self._latest[:] = [(evidence, mapped)]
-        return mapped
-
-    @lazy
-    def _latest(self) -> list[tuple[Evidence, Evidence]]:
-        """The findings seen last: one question after the other is asked with them."""
-        return []
-
-    def _evidence(self, evidence: Evidence) -> Evidence:
         places = self._places(evidence.codes)
         origins = self.first[np.fromiter(evidence.codes, np.int64, len(places))]
         codes = (self._before[places] - self._before[origins]).tolist()
@@ -179,17 +163,19 @@ class Domains:
 
     def __init__(self, store: FactorStore, cards: Ints) -> None:
         self._store, self._cards = store, cards
-        self._first: PlanCache[FirstValues] = PlanCache()
+        self._first: Cache[FirstValues] = Cache()
 
     @lazy
     def possible(self) -> States | None:
         """What is possible without findings; None where leaving out the rest makes tables hardly smaller."""
         if not self.has_zeros:
             return None
-        return self._known if self._shrinkage(self._cards, self._known.cards) >= ALWAYS else None
+        return (
+            self._known if self._shrinkage(self._cards, self._known.cards) >= costs.BITS_FOR_SMALLER_DOMAINS else None
+        )
 
     def _shrinkage(self, before: Ints, after: Ints) -> float:
-        """The power of two by which factors shrink, on the average."""
+        """The power of two by which factors shrink, on average."""
         return float(np.log2(before / after)[self._store.rows[1]].sum() / self._store.num_factors)
 
     def _pays(self, before: Ints, after: Ints) -> bool:
@@ -198,7 +184,9 @@ class Domains:
         filled = start[:-1][np.diff(start) > 0]
         entries = [np.multiply.reduceat(cards[members].astype(np.float64), filled).sum() for cards in (before, after)]
         saved = 1.0 - 4.0 ** -self._shrinkage(before, after)
-        return bool(saved * (PLAN * len(before) + RUN * entries[0]) > SURE * CELL * entries[1])
+        spent = costs.PLAN_NANOSECONDS_PER_VARIABLE * len(before) + costs.RUN_NANOSECONDS_PER_ENTRY * entries[0]
+        making = costs.SHRINK_NANOSECONDS_PER_ENTRY * entries[1]
+        return bool(saved * spent > costs.SAVING_FOR_FIRST_DOMAINS * making)
 
     @lazy
     def _known(self) -> States:
@@ -207,7 +195,8 @@ class Domains:
     @lazy
     def has_zeros(self) -> bool:
         """Whether there are entries enough to look at, and some are zero."""
-        return FEW < len(self._store.values) <= MANY * len(self._cards) and not self._store.values.all()
+        num, most = len(self._store.values), costs.MOST_ENTRIES_PER_VARIABLE_FOR_SMALLER_DOMAINS * len(self._cards)
+        return costs.ENTRIES_FOR_SMALLER_DOMAINS < num <= most and not self._store.values.all()
 
     def numbers(self, states: States | None) -> FactorStore:
         """The numbers that all this counts on, over the states given."""

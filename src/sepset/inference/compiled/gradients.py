@@ -1,29 +1,32 @@
 r"""Derivatives of the partition function by every factor's entries, from one forward and one reverse sweep.
 
-$$A_i(\mathbf x) = \frac{\partial Z(\mathbf e)}{\partial \phi_i(\mathbf x)}$$
+$$A_i(\mathbf x) = \frac{\partial Z(\mathbf e)}{\partial \phi_i(\mathbf x)}, \qquad
+  \frac{\partial \log Z}{\partial \log \phi_i(\mathbf x)} = P(\mathbf x \mid \mathbf e)$$
 
-No entry is divided by, so the derivative is there where the entry itself is zero: what a parameter *would* do.
+No entry is divided by, so the derivative is there where the entry itself is zero: what a parameter *would* do. By the
+logarithm of an entry it is the marginal over the factor's scope, whose sums over rows are expected counts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import Floats, Ints
+from sepset.base.cache import Cache
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.compiled.contraction import ONE
-from sepset.inference.compiled.logspace import Finished, ask
+from sepset.inference.compiled.execution import run_tensors
 from sepset.inference.compiled.question import Question, compile_question
-from sepset.inference.compiled.store import FactorStore
-from sepset.inference.plan import Plan, PlanCache, make_plan
+from sepset.inference.compiled.run import TensorRun
+from sepset.inference.compiled.store import FactorStore, Numbers
+from sepset.inference.method import DEFAULT_MEMORY
+from sepset.inference.plan import Plan, make_plan
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
-
-MEMORY = 8 * 2**30
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +69,14 @@ class Derivatives:
     """
 
     def __init__(
-        self, problem: Problem, order: OrderingMethod | None = None, memory: int = MEMORY, *, prune: bool = True
+        self, problem: Problem, order: OrderingMethod | None = None, memory: int = DEFAULT_MEMORY, *, prune: bool = True
     ) -> None:
         self.problem = problem
         self.order = Portfolio() if order is None else order
         self.memory = memory
         self._prune = prune
-        self._store = FactorStore.of(problem)
-        self._questions: PlanCache[Question] = PlanCache(32)
+        self._numbers = Numbers(problem, FactorStore.of(problem))
+        self._questions: Cache[Question] = Cache(32)
 
     def plan(self, observed: Iterable[int], touched: Iterable[int] = ()) -> Plan:
         """What the forward sweep costs with these observed; the reverse sweep about doubles it."""
@@ -89,7 +92,8 @@ class Derivatives:
         Reference: Darwiche (2003), A differential approach to inference in Bayesian networks.
         """
         question = self._question(evidence)
-        return ask(question, self._store, self.problem, evidence, lambda run: self._read(run, evidence))
+        with run_tensors(question, self._numbers, evidence) as run:
+            return self._read(run, evidence)
 
     def _question(self, evidence: Evidence) -> Question:
         observed, touched = evidence.observed, tuple(sorted(evidence.weights))
@@ -97,9 +101,9 @@ class Derivatives:
         def make() -> Question:
             plan = self.plan(observed, touched)
             return compile_question(
-                self.problem,
-                self._store,
+                self._numbers.store.layout,
                 plan,
+                cards=self.problem.variables.cards,
                 observed=observed,
                 touched=touched,
                 factors=True,
@@ -108,7 +112,7 @@ class Derivatives:
 
         return self._questions.get((observed, touched), make)
 
-    def _read(self, run: Finished, evidence: Evidence) -> Gradient:
+    def _read(self, run: TensorRun, evidence: Evidence) -> Gradient:
         logs = _log_masses(run)
         root_of, adjoint_of = _roots(run), _adjoints(run)
         parts: dict[int, tuple[Floats, float]] = {}
@@ -119,7 +123,7 @@ class Derivatives:
             parts[number] = self._spread(run, number, adjoint, array, evidence), log_scale + others
         return Gradient(sum(logs.values()), parts)
 
-    def _spread(self, run: Finished, number: int, adjoint: int, flat: Floats, evidence: Evidence) -> Floats:
+    def _spread(self, run: TensorRun, number: int, adjoint: int, flat: Floats, evidence: Evidence) -> Floats:
         """An adjoint over its factor's whole scope: zero where the factor disagrees with the findings."""
         question, scope = run.question, self.problem.scope(number)
         made = question.contraction
@@ -135,7 +139,7 @@ class Derivatives:
         return full
 
 
-def _log_masses(run: Finished) -> dict[int, float]:
+def _log_masses(run: TensorRun) -> dict[int, float]:
     """The logarithm of each root: their sum is that of the partition function."""
     found = {}
     for root in run.question.contraction.roots:
@@ -145,7 +149,7 @@ def _log_masses(run: Finished) -> dict[int, float]:
     return found
 
 
-def _roots(run: Finished) -> Callable[[int], int]:
+def _roots(run: TensorRun) -> Callable[[int], int]:
     """From a tensor of the forward sweep to the root it ends in."""
     question = run.question
     later: dict[int, int] = {}
@@ -160,7 +164,7 @@ def _roots(run: Finished) -> Callable[[int], int]:
     return root
 
 
-def _adjoints(run: Finished) -> list[int]:
+def _adjoints(run: TensorRun) -> list[int]:
     """For each factor the tensor of its derivatives: what it is multiplied with to give its marginal."""
     question = run.question
     operands = {result: (first, second) for result, first, second in question.contraction.steps}
@@ -172,3 +176,25 @@ def _adjoints(run: Finished) -> list[int]:
         first, second = operands[home]
         found.append(second if first == tensor else first)
     return found
+
+
+def factor_marginals(run: TensorRun, store: FactorStore, evidence: Evidence) -> Floats:
+    """The marginal over every factor's scope, laid out as the store is; observed variables are point masses."""
+    question = run.question
+    flat = np.zeros(len(store.values))
+    for place, number in enumerate(question.plan.relevant.factors):
+        scope = question.contraction.scopes[place + 1]
+        cards = [question.contraction.cards[r] for r in scope]
+        cells = _cells(store, number, [question.ids[r] for r in scope], cards, evidence)
+        flat[cells] = run.factor_marginal(place)
+    return flat
+
+
+def _cells(store: FactorStore, number: int, free: Sequence[int], cards: Sequence[int], evidence: Evidence) -> Ints:
+    """Where the free part of a factor lies in the store, in C order of `free`."""
+    strides = store.strides[number]
+    fixed = sum(stride * evidence.codes[v] for v, stride in strides.items() if v in evidence.codes)
+    cells = np.array([int(store.offsets[number]) + fixed])
+    for v, card in zip(free, cards, strict=True):
+        cells = (cells[:, None] + strides[v] * np.arange(card)).reshape(-1)
+    return cells

@@ -8,7 +8,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Ints
 from sepset.inference.compiled.contraction import Contraction
-from sepset.inference.compiled.store import FactorStore
+from sepset.inference.compiled.store import Layout
 
 FIXED, END_FIXED = 4, 5
 """Columns of a program's rows: where a factor's findings begin and end."""
@@ -64,18 +64,19 @@ class Program:
 
 
 def assemble(
-    made: Contraction, store: FactorStore, numbers: Ints, rank: Ints, seen: Ints, num_targets: int, found: Ints
+    made: Contraction, layout: Layout, numbers: Ints, rank: Ints, seen: Ints, num_targets: int, found: Ints
 ) -> Program:
     """The program that runs a contraction's steps in order.
 
     Args:
+        layout: where the factors lie in the store.
         numbers: the factors that are the first inputs.
         rank, seen: of each variable its rank, or its number among the findings, or -1.
         num_targets: how many of the contraction's reads a run reads out.
         found: the number of states of each finding's variable; their point masses are read out behind.
     """
-    from sepset.kernels.compiled import layout
+    from sepset.kernels.compiled import layout as kernels
 
     parts = made.weights, made.bounds, made.pool, made.sizes, made.rows
     ends = made.roots, made.reads[:num_targets], found
-    return Program(*layout.assemble(*parts, *store.rows, store.offsets, numbers, rank, seen, *ends), made)
+    return Program(*kernels.assemble(*parts, *layout.rows, layout.offsets, numbers, rank, seen, *ends), made)

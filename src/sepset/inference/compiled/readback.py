@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.inference.compiled.logspace import Finished
+from sepset.inference.compiled.run import TensorRun
 
 Choose = Callable[[Floats, Ints], Ints]
-"""From weights (one row a distinct context) and the context of each row, a joint code for each row."""
+"""From weights (one row per distinct context) and the context of each row, a joint code for each row."""
 
 
-def read_back(run: Finished, num_rows: int, choose: Choose) -> dict[int, Ints]:
+def read_back(run: TensorRun, num_rows: int, choose: Choose) -> dict[int, Ints]:
     """A code for every eliminated rank and row, cliques in distribute order."""
     question = run.question
     made, tree = question.contraction, question.tree
@@ -43,7 +43,7 @@ def _contexts(
     return {r: columns[r][first] for r in sepset}, which
 
 
-def _weights(run: Finished, inbox: Sequence[int], residual: Sequence[int], context: dict[int, Ints]) -> Floats:
+def _weights(run: TensorRun, inbox: Sequence[int], residual: Sequence[int], context: dict[int, Ints]) -> Floats:
     """The product of a clique's tensors at each context, over its residual variables; the largest is one."""
     made = run.question.contraction
     count = len(next(iter(context.values()))) if context else 1

@@ -13,34 +13,32 @@ from collections.abc import Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Ints
+from sepset.inference.compiled import costs
 from sepset.inference.compiled.contraction import ONE, Contraction
 from sepset.inference.compiled.program import assemble
 from sepset.inference.compiled.question import Question
-from sepset.inference.compiled.store import FactorStore
-from sepset.inference.compiled.supports import Never
-
-MOST = 2**24
-"""Entries of the largest bundle: beyond that questions are better run one by one, when they are read."""
+from sepset.inference.compiled.store import Layout
 
 
-def bundle(first: Question, rest: Sequence[Question], store: FactorStore) -> Question | None:
+def bundle(first: Question, rest: Sequence[Question], layout: Layout) -> Question | None:
     """One question whose total is that of `first` and whose targets are those of the rest; None where it is too large.
 
     Args:
         first, rest: questions about the same observed variables, over the same states.
+        layout: where the factors lie over these states.
     """
     parts = (first, *rest)
     made = _Bundle(parts)
     for part in parts:
         made.add(part)
     contraction = made.contraction(first, rest)
-    if contraction.entries > MOST:
+    if contraction.entries > costs.MOST_SHARED_ENTRIES:
         return None
     targets = np.concatenate([part.targets for part in rest])
     seen = np.full(len(first.cards), -1, np.int64)
     found = np.array(first.observed, dtype=np.int64)
     seen[found] = np.arange(len(found))
-    program = assemble(contraction, store, made.numbers, made.rank, seen, len(targets), first.cards[found])
+    program = assemble(contraction, layout, made.numbers, made.rank, seen, len(targets), first.cards[found])
     return Question(
         first.plan,
         first.cards,
@@ -52,7 +50,8 @@ def bundle(first: Question, rest: Sequence[Question], store: FactorStore) -> Que
         made.numbers,
         targets,
         states=first.states,
-        tier=Never(),
+        reads_singles=True,
+        is_shared=True,
     )
 
 
@@ -123,7 +122,7 @@ class _Bundle:
 
 
 def _common_order(parts: Sequence[Question]) -> Ints:
-    """The variables of all questions, by where in the order of each they come on the average."""
+    """The variables of all questions, by where in the order of each they come on average."""
     num = len(parts[0].cards)
     total, count = np.zeros(num), np.zeros(num)
     for part in parts:

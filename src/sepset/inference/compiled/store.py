@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.cache import Slot
 from sepset.base.lazy import lazy
 from sepset.factors.algebra import Factor
 from sepset.factors.block import Single
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
+from sepset.inference.values import replaced
 from sepset.problem import Problem
 
 SAFE_BITS = 400
@@ -22,6 +25,18 @@ SAFE_BITS = 400
 
 NEAR_BITS = 60
 """How far from one the largest entry of a factor may lie; with the kernels' limits, no product then underflows."""
+
+
+class Layout(NamedTuple):
+    """Where the entries of every factor lie in a store.
+
+    Attributes:
+        rows: the scopes of all factors as compressed rows: where each starts, variable positions, and their strides.
+        offsets: where each factor starts.
+    """
+
+    rows: tuple[Ints, Ints, Ints]
+    offsets: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +57,15 @@ class FactorStore:
     rows: tuple[Ints, Ints, Ints] = field(repr=False)
     is_safe: bool
 
+    @property
+    def layout(self) -> Layout:
+        """Where the entries lie."""
+        return Layout(self.rows, self.offsets)
+
     @classmethod
     def of(cls, problem: Problem) -> FactorStore:
         """The store of an all-discrete problem: made once, and shared by every engine that asks about it."""
-        store: FactorStore | None = problem.kept.get(cls)
-        if store is None:
-            store = problem.kept[cls] = cls._made(problem)
-        return store
+        return problem.kept.get(STORE, lambda: cls._made(problem))
 
     @classmethod
     def _made(cls, problem: Problem) -> FactorStore:
@@ -79,6 +96,26 @@ class FactorStore:
             exponents = exponents + shifts
         return cls(values, offsets, exponents, (start, members, strides), is_safe)
 
+    def with_values(self, problem: Problem, arrays: Mapping[int, Floats]) -> tuple[Problem, FactorStore]:
+        """The problem and its store with new numbers for some factors, as `checked_values` returns them."""
+        flat, exponents = self.values.copy(), self.exponents.copy()
+        for number, array in arrays.items():
+            flat[int(self.offsets[number]) : int(self.offsets[number + 1])] = array.reshape(-1)
+            exponents[number] = 0
+        parts = self.split(problem, flat)
+        made = replaced(problem, {number: parts[number] for number in arrays})
+        settled = FactorStore.settled(problem, flat, self.offsets, exponents)
+        if not self.is_safe and len(arrays) < self.num_factors:
+            kept = (problem.factor(number) for number in range(self.num_factors) if number not in arrays)
+            # Factors in log space have numbers that the store does not hold, and cannot judge.
+            settled = replace(settled, is_safe=settled.is_safe and all(_is_linear(factor) for factor in kept))
+        return made, made.kept.get(STORE, lambda: settled)
+
+    def split(self, problem: Problem, flat: Floats) -> tuple[Floats, ...]:
+        """Numbers laid out as the store is, as one array per factor with an axis per variable of its scope."""
+        parts = np.split(flat, self.offsets[1:-1]) if self.num_factors else []
+        return tuple(part.reshape(shape) for part, shape in zip(parts, problem.shapes, strict=True))
+
     @lazy
     def strides(self) -> tuple[dict[int, int], ...]:
         """For each factor, from variable position to stride."""
@@ -91,6 +128,36 @@ class FactorStore:
         return len(self.offsets) - 1
 
 
+STORE: Slot[FactorStore] = Slot("the numbers of every factor")
+LOGS: Slot[Floats] = Slot("the logarithms of the numbers of every factor")
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """The numbers of a problem as runs take them: linear, and in logarithms where these are asked for.
+
+    Attributes:
+        problem: every variable discrete.
+        store: its entries, or those that are over possible states.
+        cells: which these are, by their place in the whole store; None for all.
+    """
+
+    problem: Problem
+    store: FactorStore
+    cells: Ints | None = None
+
+    @lazy
+    def logs(self) -> Floats:
+        """The logarithms of the entries, laid out as the store is; zeros are minus infinity."""
+        logs = self.problem.kept.get(LOGS, lambda: _logs(self.problem))
+        return logs if self.cells is None else logs[self.cells]
+
+
+def _logs(problem: Problem) -> Floats:
+    parts = [_dense(factor).log_values.reshape(-1) for factor in problem.factors()]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
 def _factors(problem: Problem) -> Iterator[Factor]:
     """Every factor; one alone in its block is taken as it is."""
     for block in problem.blocks:
@@ -98,6 +165,10 @@ def _factors(problem: Problem) -> Iterator[Factor]:
             yield block.value
         else:
             yield from (block.factor(i, problem.variables) for i in range(len(block)))
+
+
+def _is_linear(factor: Factor) -> bool:
+    return not isinstance(factor, Table) or factor.space == "linear"
 
 
 def near_one(entries: Floats) -> tuple[Floats, int]:

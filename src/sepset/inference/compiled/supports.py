@@ -1,41 +1,25 @@
-"""Programs over supports: where tables are mostly zeros, only products that can be positive are run."""
+"""The executor over supports: where tables are mostly zeros, only products that can be positive are run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints, UInt32s
-from sepset.base.threads import NEVER, interruptible
-from sepset.inference.compiled.store import FactorStore, near_one
+from sepset.base.cache import Cache
+from sepset.base.tasks import interruptible
+from sepset.inference.compiled import costs
+from sepset.inference.compiled.domains import Domains
+from sepset.inference.compiled.question import Question
+from sepset.inference.compiled.run import Run
+from sepset.inference.compiled.store import FactorStore, Numbers, near_one
 from sepset.variables.evidence import Evidence
-
-if TYPE_CHECKING:
-    from sepset.inference.compiled.question import Question
-
-
-DENSE, SPARSE = 0.1, 2.0
-"""Nanoseconds, by measurement: a multiplication of a large dense program, and of a triple in one sweep."""
-
-WORTH, ZEROS = 1_000_000, 0.25
-"""Multiplications of a dense run, and part of the factors' entries that is zero, below which none is looked for."""
-
-USES = 200
-"""How often a question is asked before a sparse program is looked for: making one takes as long as many runs."""
-
-LONG = 10**7
-"""Triples beyond which a run listens for interruptions."""
-
-MOST = 2**24
-"""Triples that a sparse program may have at most."""
 
 
 @dataclass(frozen=True, eq=False)
-class SparseProgram:
+class SupportProgram:
     """The forward sweep of a question as triples of entries.
 
     Attributes:
@@ -64,37 +48,25 @@ class SparseProgram:
         """Multiplications of the forward sweep."""
         return len(self.triples[0])
 
-    def joint(self, store: FactorStore, evidence: Evidence) -> tuple[float, Floats, bool]:
-        """The log partition, the normalized joint over what is kept, flat, and whether a range was too wide."""
-        w, log_partition, is_wide = self._run(store, evidence, np.empty(0))
-        made = self.question.contraction
-        flat = np.zeros(int(made.sizes[made.roots[0]]) if len(made.roots) else 1)
-        if log_partition > -np.inf and self.question.kept:
-            root = int(made.roots[0])
-            flat[self.root_cells] = w[self.tensors[root] : self.tensors[root + 1]]
-            flat /= flat.sum()
-        return log_partition, flat, is_wide
-
-    def marginals(self, store: FactorStore, evidence: Evidence) -> tuple[float, Floats, bool]:
-        """The same with every target's marginal end to end as the question's places say; findings are point masses."""
-        g = np.empty(int(self.tensors[-1]))
-        w, log_partition, is_wide = self._run(store, evidence, g)
-        question, (entries, places) = self.question, self.reads
-        found = np.bincount(places, w[entries] * g[entries], question.width).astype(np.float64, copy=False)
-        starts, sizes = question.program.reads[:, 1], question.program.reads[:, 2]
-        if len(starts):
-            totals = np.add.reduceat(found, starts)
-            found /= np.repeat(np.where(totals > 0.0, totals, 1.0), sizes)
-        for v in self.question.observed:
-            found[question.places[v]][evidence.codes[v]] = 1.0
-        found.setflags(write=False)
-        return log_partition, found, is_wide
-
-    def _run(self, store: FactorStore, evidence: Evidence, g: Floats) -> tuple[Floats, float, bool]:
+    def run(self, numbers: Numbers, evidence: Evidence) -> SupportRun:
+        """The program run with these findings; the reverse sweep where single marginals are read."""
         from sepset.kernels.compiled.triples import run_triples
 
         question = self.question
-        w = np.ones(int(self.tensors[-1]))
+        w, g = np.ones(int(self.tensors[-1])), np.empty(int(self.tensors[-1]) if question.reads_singles else 0)
+        exponents = self._filled(w, numbers.store, evidence)
+        (a, b, d), roots = self.triples, question.contraction.roots
+
+        def run(cancel: Bytes) -> tuple[float, bool]:
+            return run_triples(w, g, self.steps, self.tensors, a, b, d, exponents, roots, len(g) > 0, cancel)
+
+        is_long = self.num_triples > costs.TRIPLES_UNINTERRUPTED
+        log_partition, is_wide = interruptible(run) if is_long else run(np.zeros(1, np.uint8))
+        return SupportRun(self, w, g, evidence, log_partition, is_wide)
+
+    def _filled(self, w: Floats, store: FactorStore, evidence: Evidence) -> Ints:
+        """Put the factors at the findings and the likelihoods into a workspace; the power of two of each tensor."""
+        question = self.question
         exponents = np.zeros(len(self.tensors) - 1, np.int64)
         exponents[1 : len(question.numbers) + 1] = store.exponents[question.numbers]
         moved = np.zeros(len(question.numbers), np.int64)
@@ -102,16 +74,52 @@ class SparseProgram:
         w[1 : 1 + len(self.sources)] = store.values[self.sources + moved[self.owner]]
         for place, v in enumerate(question.touched, start=len(question.numbers) + 1):
             w[self.tensors[place] : self.tensors[place + 1]], exponents[place] = near_one(evidence.weights[v])
-        (a, b, d), roots = self.triples, question.contraction.roots
-
-        def run(cancel: Bytes) -> tuple[float, bool]:
-            return run_triples(w, g, self.steps, self.tensors, a, b, d, exponents, roots, len(g) > 0, cancel)
-
-        log_partition, is_wide = interruptible(run) if self.num_triples > LONG else run(NEVER)
-        return w, log_partition, is_wide
+        return exponents
 
 
-def sparse_program(question: Question, store: FactorStore, most: float = MOST) -> SparseProgram | None:
+class SupportRun(Run):
+    """The entries of every support after a run.
+
+    Attributes:
+        is_wide: whether some range was too wide for linear numbers, so that nothing can be read.
+    """
+
+    __slots__ = ("_evidence", "_g", "_program", "_w", "is_wide", "log_partition", "question")
+
+    def __init__(
+        self, program: SupportProgram, w: Floats, g: Floats, evidence: Evidence, log_partition: float, is_wide: bool
+    ) -> None:
+        self.question = program.question
+        self.log_partition = log_partition
+        self.is_wide = is_wide
+        self._program, self._w, self._g, self._evidence = program, w, g, evidence
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is given back: the workspace is its own."""
+
+    def joint(self) -> Floats:
+        """The normalized joint over what is kept, flat in rank order."""
+        made, tensors = self.question.contraction, self._program.tensors
+        root = int(made.roots[0])
+        flat = np.zeros(int(made.sizes[root]))
+        flat[self._program.root_cells] = self._w[tensors[root] : tensors[root + 1]]
+        return np.asarray(flat / flat.sum())
+
+    def singles(self) -> Floats:
+        """All single marginals end to end as the question's places say; findings are point masses."""
+        question, (entries, places) = self.question, self._program.reads
+        found = np.bincount(places, self._w[entries] * self._g[entries], question.width).astype(np.float64, copy=False)
+        starts, sizes = question.program.reads[:, 1], question.program.reads[:, 2]
+        if len(starts):
+            totals = np.add.reduceat(found, starts)
+            found /= np.repeat(np.where(totals > 0.0, totals, 1.0), sizes)
+        for v in question.observed:
+            found[question.places[v]][self._evidence.codes[v]] = 1.0
+        found.setflags(write=False)
+        return found
+
+
+def support_program(question: Question, store: FactorStore, most: float = costs.MOST_TRIPLES) -> SupportProgram | None:
     """The question over the supports of a store's factors; None where that takes more than `most` triples.
 
     Findings can have any value: a cell is in a factor's support where some value leaves it positive.
@@ -159,7 +167,7 @@ def _laid_out(
     sizes: list[int],
     sources: list[Ints],
     triples: list[tuple[Ints, Ints, Ints]],
-) -> SparseProgram:
+) -> SupportProgram:
     """The same with every tensor at its place in one workspace."""
     made = question.contraction
     tensors = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -175,7 +183,7 @@ def _laid_out(
     owner = np.repeat(np.arange(len(sources)), [len(part) for part in sources])
     roots = made.roots
     first_root = cells[int(roots[0])] if len(roots) else np.zeros(1, np.int64)
-    return SparseProgram(
+    return SupportProgram(
         question,
         tensors,
         steps,
@@ -215,46 +223,56 @@ def _reads(question: Question, cells: list[Ints], tensors: Ints) -> tuple[Ints, 
     return np.concatenate(entries), np.concatenate(places)
 
 
-class Tier:
-    """Whether a question has a sparse program: looked for once, after some uses or at the first."""
+class Supports:
+    """Which questions have a program over supports: looked for once, after some uses or at the first.
+
+    Args:
+        domains: knows the zeros that the numbers of every later run share.
+        at_once: make the program at the first use, whatever it costs.
+    """
+
+    def __init__(self, domains: Domains, *, at_once: bool) -> None:
+        self._domains, self._at_once = domains, at_once
+        self._tiers: Cache[_Tier] = Cache()
+
+    def program(self, question: Question) -> SupportProgram | None:
+        """The program to run instead of the dense one, or None."""
+        if question.is_shared:
+            return None
+        tier = self._tiers.get(question, _Tier)
+        if tier.uses < costs.USES_BEFORE_SUPPORTS:
+            with tier.lock:
+                self._look(question, tier)
+        return tier.found
+
+    def _look(self, question: Question, tier: _Tier) -> None:
+        tier.uses = costs.USES_BEFORE_SUPPORTS if self._at_once else tier.uses + 1
+        if tier.uses == costs.USES_BEFORE_SUPPORTS:
+            if self._at_once:
+                tier.found = support_program(question, self._domains.numbers(question.states))
+            else:
+                tier.found = _cheaper(question, self._domains)
+
+
+class _Tier:
+    """How often a question was asked, and the program it then got."""
 
     def __init__(self) -> None:
-        self._uses, self._lock = 0, Lock()
-        self._found: SparseProgram | None = None
-
-    def program(self, question: Question, numbers: Callable[[], FactorStore], *, at_once: bool) -> SparseProgram | None:
-        """The program to run instead of the dense one, or None.
-
-        Args:
-            numbers: makes the store whose zeros every later one shares.
-            at_once: make the program at the first use, whatever it costs.
-        """
-        if self._uses < USES:
-            with self._lock:
-                self._uses = USES if at_once else self._uses + 1
-                if self._uses == USES:
-                    self._found = sparse_program(question, numbers()) if at_once else _cheaper(question, numbers)
-        return self._found
+        self.uses, self.lock = 0, Lock()
+        self.found: SupportProgram | None = None
 
 
-class Never(Tier):
-    """A question that always runs its dense program."""
-
-    def program(self, question: Question, numbers: Callable[[], FactorStore], *, at_once: bool) -> SparseProgram | None:
-        """None."""
-        return None
-
-
-def _cheaper(question: Question, numbers: Callable[[], FactorStore]) -> SparseProgram | None:
-    """The sparse program where it is faster than the dense one by estimate.
+def _cheaper(question: Question, domains: Domains) -> SupportProgram | None:
+    """The program over supports where it is faster than the dense one by estimate.
 
     A dense run computes only what changed findings reach, about half of it.
     """
     work = question.program.work / 2 if question.observed or question.touched else 0.0
-    if work < WORTH:
+    if work < costs.WORK_FOR_SUPPORTS:
         return None
-    store = numbers()
-    if (store.values == 0.0).mean() < ZEROS:
+    store = domains.numbers(question.states)
+    if (store.values == 0.0).mean() < costs.ZEROS_FOR_SUPPORTS:
         return None
     sweeps = 3 if len(question.targets) else 1
-    return sparse_program(question, store, min(MOST, work * DENSE / (sweeps * SPARSE)))
+    most = work * costs.DENSE_NANOSECONDS / (sweeps * costs.TRIPLE_NANOSECONDS)
+    return support_program(question, store, min(costs.MOST_TRIPLES, most))

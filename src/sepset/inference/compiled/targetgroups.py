@@ -1,7 +1,7 @@
 r"""Groups of targets that are cheaper apart than in one tree.
 
 Without evidence below them, the marginals of a directed model need ancestors only: a tree over everything joins what
-no single question needs. Sinks with similar ancestors are grouped while their common tree is no dearer than two,
+no single question needs. Sinks with similar ancestors are grouped while their common tree costs no more than two,
 
 $$c(A_i \cup A_j) \le c(A_i) + c(A_j),$$
 
@@ -17,13 +17,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Ints
 from sepset.base.threads import NEVER
+from sepset.inference.compiled import costs
 from sepset.problem import ConditionalGroup, Problem
-
-WORTH = 60_000
-"""Groups are looked for where the one tree has this many entries a sink: each costs about as much time to look at."""
-
-OVERHEAD = 150
-"""What one more variable in a plan costs beside its tables, in table entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +123,16 @@ def target_groups(
         return (hidden,) if hidden else ()
     below = ancestry.closure([*observed, *touched])
     sinks = [v for v in hidden if not ancestry.children[v] and not below >> v & 1]
-    costs = Costs(problem, observed, cards)
-    masks = _merged([ancestry.masks[s] | below for s in sinks], costs, whole + OVERHEAD * len(hidden))
+    sets = SetCosts(problem, observed, cards)
+    masks = _merged(
+        [ancestry.masks[s] | below for s in sinks], sets, whole + costs.ENTRIES_PER_PLANNED_VARIABLE * len(hidden)
+    )
     if masks is None:
         return (hidden,)
     return tuple(_assigned(masks, hidden, below))
 
 
-class Costs:
+class SetCosts:
     """What a tree over an ancestral set of variables costs, by one greedy order (least fill); each set once."""
 
     def __init__(self, problem: Problem, observed: Sequence[int], cards: Ints | None = None) -> None:
@@ -172,21 +169,21 @@ class Costs:
         blank, rest = np.zeros(len(kept)), np.arange(len(kept), dtype=np.float64)
         weights = blank + 1.0, self._logs[kept], np.zeros(len(kept), np.int64), np.array([1.0, 0.0])
         total = greedy_order(start, near.astype(np.int32), *weights, blank, rest, np.inf, NEVER)[1]
-        return int(np.rint(2.0 ** min(total, 1000.0))) + OVERHEAD * len(kept)
+        return int(np.rint(2.0 ** min(total, 1000.0))) + costs.ENTRIES_PER_PLANNED_VARIABLE * len(kept)
 
 
-def _merged(masks: Sequence[int], costs: Costs, limit: int) -> list[int] | None:
-    """Neighboring ancestor sets merged while that is no dearer; None once the groups cost more than `limit`."""
+def _merged(masks: Sequence[int], sets: SetCosts, limit: int) -> list[int] | None:
+    """Neighboring ancestor sets merged while that costs no more; None once the groups cost more than `limit`."""
     groups: list[int] = []
     total = 0
     for mask in sorted(masks):
         both = groups[-1] | mask if groups else mask
-        apart = (costs.of(groups[-1]) if groups else 0) + costs.of(mask)
-        if groups and costs.of(both) <= apart:
-            total += costs.of(both) - costs.of(groups[-1])
+        apart = (sets.of(groups[-1]) if groups else 0) + sets.of(mask)
+        if groups and sets.of(both) <= apart:
+            total += sets.of(both) - sets.of(groups[-1])
             groups[-1] = both
         else:
-            total += costs.of(mask)
+            total += sets.of(mask)
             groups.append(mask)
         if total >= limit:
             return None

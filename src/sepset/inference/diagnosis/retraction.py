@@ -16,16 +16,14 @@ from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.factors.block import Single
 from sepset.factors.table import Table
+from sepset.inference.compiled import costs
 from sepset.inference.compiled.gradients import Derivatives, Gradient
-from sepset.inference.diagnosis.conflict import impossible, restrict
-from sepset.inference.method import Prepared, dense
+from sepset.inference.conflict import impossible, restrict
+from sepset.inference.method import Prepared, dense, elimination_settings
 from sepset.problem import ConditionalGroup, Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
-
-CHEAP = 1_000_000
-"""Multiplications below which the tree is run without asking whether single queries would cost less."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +144,7 @@ class RetractionTree:
     def __init__(self, prepared: Prepared, observed: tuple[int, ...], weighted: tuple[int, ...]) -> None:
         self._prepared, self._observed, self._weighted = prepared, observed, weighted
         self._copies = Copies.of(prepared.problem, sorted({*observed, *weighted}))
-        method = prepared.method
-        settings = {name: getattr(method, name) for name in ("order", "memory") if hasattr(method, name)}
-        self._derivatives = Derivatives(self._copies.problem, **settings)
+        self._derivatives = Derivatives(self._copies.problem, *elimination_settings(prepared.method))
 
     @lazy
     def is_worthwhile(self) -> bool:
@@ -156,7 +152,7 @@ class RetractionTree:
         empty = Evidence(dict.fromkeys(self._observed, 0), {v: np.ones(1) for v in self._weighted})
         found = self._copies.evidence(empty)
         whole = 2 * self._derivatives.plan(found.observed, sorted(found.weights)).cost
-        if whole <= CHEAP:
+        if whole <= costs.WORK_RETRACTED_OUTRIGHT:
             return True
         target = self._copies.originals[0]
         apart = self._prepared.plan([target], [v for v in self._observed if v != target]).cost

@@ -14,7 +14,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.text import listing
 from sepset.errors import ImpossibleEvidence
-from sepset.inference.diagnosis.conflict import impossible
+from sepset.inference.conflict import impossible
 from sepset.inference.method import Prepared, dense
 from sepset.variables.evidence import Evidence
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sepset.graphs.ordering import OrderingMethod, Portfolio
-from sepset.inference.exact.messages import PreparedPasses, calibrate, is_hybrid
+from sepset.inference.exact.messages import calibrate
+from sepset.inference.exact.tree import PreparedTree, tree_promises
 from sepset.inference.method import check_settings
-from sepset.inference.result import Guarantee, Guarantees
+from sepset.inference.result import Guarantees
 from sepset.problem import Problem
 
 
@@ -33,15 +34,10 @@ class BeliefUpdate:
     def __post_init__(self) -> None:
         check_settings(self.order, self.memory)
 
-    def prepare(self, problem: Problem) -> PreparedPasses:
+    def prepare(self, problem: Problem) -> PreparedTree:
         """The method bound to a problem."""
-        return PreparedPasses(problem, self, calibrate)
+        return PreparedTree(problem, self, calibrate)
 
     def promises(self, problem: Problem) -> Guarantees:
-        """Everything exact for discrete and for Gaussian models.
-
-        In a hybrid model marginals of discrete variables are exact, and those of continuous ones are Gaussians with
-        the exact mean and covariance of a mixture: the moments are exact, the shape is not.
-        """
-        promised = dict.fromkeys(("log_partition", "marginals", "moments", "assignment"), Guarantee.EXACT)
-        return {**promised, "marginals": Guarantee.HEURISTIC} if is_hybrid(problem) else promised
+        """Everything exact for discrete and for Gaussian models; in hybrid ones, the moments of real variables."""
+        return tree_promises(problem)

@@ -17,7 +17,7 @@ from sepset.inference.exact.elimination import VariableElimination, product
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.method import Answer, Best
 from sepset.inference.plan import Plan
-from sepset.inference.result import Guarantee, Guarantees
+from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.semiring import MAX
 from sepset.variables.evidence import Evidence
@@ -39,7 +39,7 @@ class BruteForce:
 
     def promises(self, problem: Problem) -> Guarantees:
         """Everything exact."""
-        return dict.fromkeys(("log_partition", "marginals", "moments", "assignment"), Guarantee.EXACT)
+        return EVERYTHING_EXACT
 
 
 class PreparedBruteForce:

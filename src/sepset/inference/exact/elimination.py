@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
+from sepset.base.cache import Cache
 from sepset.base.text import listing
 from sepset.errors import NotClosed
 from sepset.factors.algebra import AnyVariable, Columns, Conditional, Factor
@@ -23,8 +24,8 @@ from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.method import Answer, Best, check_settings
-from sepset.inference.plan import Plan, PlanCache, make_plan
-from sepset.inference.result import Guarantee, Guarantees
+from sepset.inference.plan import Plan, make_plan
+from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.evidence import Evidence
@@ -143,7 +144,7 @@ class VariableElimination:
 
     def promises(self, problem: Problem) -> Guarantees:
         """Everything exact."""
-        return dict.fromkeys(("log_partition", "marginals", "moments", "assignment"), Guarantee.EXACT)
+        return EVERYTHING_EXACT
 
 
 class PreparedElimination:
@@ -152,7 +153,7 @@ class PreparedElimination:
     def __init__(self, problem: Problem, method: VariableElimination) -> None:
         self.problem = problem
         self.method = method
-        self._plans: PlanCache[Plan] = PlanCache()
+        self._plans: Cache[Plan] = Cache()
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""

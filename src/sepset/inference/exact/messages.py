@@ -13,37 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray
 from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
 from sepset.graphs import clusters
-from sepset.graphs.ordering import OrderingMethod
-from sepset.inference.exact.elimination import VariableElimination, product
+from sepset.inference.exact.elimination import product
 from sepset.inference.exact.evidencefactors import reduced_factors
-from sepset.inference.method import Answer, Best, Method
-from sepset.inference.plan import Plan, PlanCache, interaction_graph, make_plan
-from sepset.inference.result import Guarantee
+from sepset.inference.method import Calibrated
+from sepset.inference.plan import Plan, interaction_graph
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
-
-
-class Calibrated(Protocol):
-    """A tree from which marginals are read."""
-
-    @property
-    def log_partition(self) -> float:
-        """The logarithm of the total."""
-
-    def marginal(self, names: Sequence[str]) -> Any:
-        """The normalized marginal over names that one clique covers; None where no clique does."""
-
 
 Pass = Callable[[clusters.CliqueTree, Sequence[Factor], Semiring, int | None], Calibrated]
 """From a tree, its factors, a semiring and a root to a tree that marginals are read from."""
@@ -55,8 +40,8 @@ class Calibration:
 
     Attributes:
         tree: the cliques and their sepsets.
-        beliefs: one factor a clique, proportional to its marginal.
-        sepset_beliefs: one factor an edge, in the order of `tree.edges`.
+        beliefs: one factor per clique, proportional to its marginal.
+        sepset_beliefs: one factor per edge, in the order of `tree.edges`.
         log_partition: the logarithm of the total.
         semiring: what sums meant.
     """
@@ -84,7 +69,7 @@ def calibrate(
 ) -> Calibration:
     """The beliefs of every clique and sepset after collecting to `root` and distributing from it.
 
-    Cost: two projections and two products an edge.
+    Cost: two projections and two products per edge.
     Reference: Koller & Friedman, algorithms 10.2 and 10.3; sections 13.3 and 14.3.4 for maxima and strong roots.
     """
     beliefs = initial(tree, factors)
@@ -176,95 +161,3 @@ def tree_factors(problem: Problem, plan: Plan, evidence: Evidence) -> list[Facto
     mentioned = {v for f in factors for v in f.scope}
     hidden = [problem.variables[v] for v in plan.relevant.variables]
     return factors + [Table.ones(v) for v in hidden if v not in mentioned and v.is_discrete]  # type: ignore[arg-type]
-
-
-class TreeMethod(Method, Protocol):
-    """The settings of a method that passes messages on clique trees."""
-
-    @property
-    def order(self) -> OrderingMethod:
-        """How the elimination order behind the tree is chosen."""
-
-    @property
-    def memory(self) -> int:
-        """The most bytes one step may need."""
-
-
-class PreparedPasses:
-    """One form of message passing bound to a problem: a tree over everything, or over what one query needs.
-
-    Values of maxima and draws are read back from eliminations, which orders with several semirings need.
-    """
-
-    def __init__(self, problem: Problem, method: TreeMethod, send: Pass) -> None:
-        self.problem = problem
-        self.method = method
-        self._send = send
-        self._plans: PlanCache[Plan] = PlanCache()
-        self._elimination = VariableElimination(method.order, method.memory).prepare(problem)
-
-    def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:
-        """The calibrated tree over every unobserved variable; `MAX` gives max-marginals."""
-        return self._calibrated(self.plan((), evidence.observed), evidence, semiring)
-
-    def _calibrated(
-        self, plan: Plan, evidence: Evidence, semiring: Semiring = SUM, together: Sequence[int] = ()
-    ) -> Calibrated:
-        plan.check(self.method.memory)
-        tree, root = plan_tree(self.problem, plan, together)
-        factors = tree_factors(self.problem, plan, evidence)
-        if not len(tree):
-            constant = product(factors)
-            return Calibration(clusters.CliqueTree([()]), (constant,), (), constant.log_total, semiring)
-        return self._send(tree, factors, semiring, root)
-
-    def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
-        """A reader of single marginals from one tree."""
-        tree = self.calibrate(evidence)
-
-        def read(target: int) -> Any:
-            variable = self.problem.variables[target]
-            found = tree.marginal([variable.name])
-            return found if variable.is_discrete else found.to_distribution([variable])
-
-        return read, tree.log_partition
-
-    def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
-        """The joint of `targets`, from a tree over the relevant part in which one clique holds them all."""
-        variables = [self.problem.variables[v] for v in targets]
-        if is_hybrid(self.problem) or any(not v.is_discrete for v in variables):
-            return self._elimination.query(targets, evidence)
-        tree = self._calibrated(self._relevant_plan(targets, evidence), evidence, together=targets)
-        if tree.log_partition == -np.inf:
-            return Answer(Table.ones(), tree.log_partition)
-        joint = tree.marginal([v.name for v in variables])
-        return Answer(joint.align(variables), tree.log_partition, Guarantee.EXACT)
-
-    def _relevant_plan(self, targets: Sequence[int], evidence: Evidence) -> Plan:
-        observed, touched = evidence.observed, tuple(sorted(evidence.weights))
-
-        def make() -> Plan:
-            relevant = self.problem.relevant(targets, observed, touched=touched, constants=True)
-            return make_plan(
-                self.problem, relevant, method=self.method.order, targets=targets, observed=observed, last=targets
-            )
-
-        return self._plans.get((tuple(targets), observed, touched), make)
-
-    def log_partition(self, evidence: Evidence) -> float:
-        """The logarithm of the total weight consistent with the evidence."""
-        if is_hybrid(self.problem):
-            return self._elimination.log_partition(evidence)
-        return self._calibrated(self._relevant_plan((), evidence), evidence).log_partition
-
-    def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
-        """The most probable values of `over`, all other variables summed out first."""
-        return self._elimination.best(evidence, over)
-
-    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
-        """Independent draws of every unobserved variable from the posterior."""
-        return self._elimination.sample(num_rows, evidence, rng)
-
-    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
-        """What a query would cost; without targets, what the tree over everything does."""
-        return self._elimination.plan(targets, observed)

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints
+from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
+from sepset.data.duplicates import group_words
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import check_size
 from sepset.factors.table import Table
@@ -34,8 +36,8 @@ from sepset.inference.exact.dtreevalues import Recursion
 from sepset.inference.exact.elimination import product
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.method import Answer, Best, check_settings, dense
-from sepset.inference.plan import Plan, PlanCache, make_plan, readable
-from sepset.inference.result import Guarantee, Guarantees
+from sepset.inference.plan import Plan, make_plan, readable
+from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
@@ -143,7 +145,7 @@ class RecursiveConditioning:
 
     def promises(self, problem: Problem) -> Guarantees:
         """Everything exact."""
-        return dict.fromkeys(("log_partition", "marginals", "moments", "assignment"), Guarantee.EXACT)
+        return EVERYTHING_EXACT
 
 
 def check_discrete(problem: Problem, method: str) -> None:
@@ -161,7 +163,7 @@ class PreparedConditioning:
     def __init__(self, problem: Problem, method: RecursiveConditioning) -> None:
         self.problem = problem
         self.method = method
-        self._plans: PlanCache[ConditioningPlan] = PlanCache()
+        self._plans: Cache[ConditioningPlan] = Cache()
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked: one recursion for each of its entries."""
@@ -304,10 +306,8 @@ class PreparedConditioning:
 
 def _distinct(rows: Ints) -> tuple[Ints, Ints]:
     """The distinct rows, and for each row which of them it is."""
-    if not rows.shape[1]:
-        return rows[:1], np.zeros(len(rows), np.int64)
-    found, group = np.unique(rows, axis=0, return_inverse=True)
-    return found, group.reshape(-1)
+    first, group = group_words(rows)
+    return rows[first], group
 
 
 def _reduce(logs: Floats, maximize: bool) -> float:

@@ -16,9 +16,10 @@ from sepset.factors.algebra import Factor
 from sepset.graphs import clusters
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.exact.elimination import product
-from sepset.inference.exact.messages import PreparedPasses, homes, initial, is_hybrid, log_total, project, smallest_home
+from sepset.inference.exact.messages import homes, initial, is_hybrid, log_total, project, smallest_home
+from sepset.inference.exact.tree import PreparedTree
 from sepset.inference.method import check_settings
-from sepset.inference.result import Guarantee, Guarantees
+from sepset.inference.result import EVERYTHING_EXACT, Guarantees
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 
@@ -67,6 +68,17 @@ class Messages:
         if self._parent[clique] >= 0:
             received.append(self._from_parent(clique))
         return product([self._potentials[clique], *received])
+
+    @property
+    def beliefs(self) -> tuple[Factor, ...]:
+        """One factor per clique, proportional to its marginal."""
+        return tuple(self.belief(i) for i in range(len(self.tree)))
+
+    @property
+    def sepset_beliefs(self) -> tuple[Factor, ...]:
+        """One factor per edge, in the order of `tree.edges`: the product of the messages both ways."""
+        children = [a if self._parent[a] == b else b for a, b in self.tree.edges]
+        return tuple(self._up[child] * self._from_parent(child) for child in children)
 
     def marginal(self, names: Sequence[str]) -> Any:
         """The normalized marginal over names that one clique covers; None where no clique does."""
@@ -135,15 +147,15 @@ class ShaferShenoy:
     def __post_init__(self) -> None:
         check_settings(self.order, self.memory)
 
-    def prepare(self, problem: Problem) -> PreparedPasses:
+    def prepare(self, problem: Problem) -> PreparedTree:
         """The method bound to a problem; hybrid ones are refused."""
         if is_hybrid(problem):
             raise NotApplicable(
                 "ShaferShenoy does not divide, and so cannot collapse mixtures of Gaussians on the way down; this "
                 "model has continuous variables among discrete ones. Use CliqueTree or BeliefUpdate."
             )
-        return PreparedPasses(problem, self, Messages)
+        return PreparedTree(problem, self, Messages)
 
     def promises(self, problem: Problem) -> Guarantees:
         """Everything exact."""
-        return dict.fromkeys(("log_partition", "marginals", "moments", "assignment"), Guarantee.EXACT)
+        return EVERYTHING_EXACT

@@ -7,46 +7,24 @@ which those variables have left; all other rows run through one program in which
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, Bytes, Floats, Ints
-from sepset.base.checks import row_weights
-from sepset.base.text import listing
-from sepset.base.threads import in_order, num_threads
-from sepset.data.dataset import Dataset
-from sepset.errors import ImpossibleEvidence, TooLarge
-from sepset.graphs.ordering import OrderingMethod
-from sepset.inference.compiled.factormarginals import ExpectedCounts
-from sepset.inference.compiled.question import Question, compile_question
-from sepset.inference.compiled.store import FactorStore
-from sepset.inference.compiled.values import split
-from sepset.inference.method import Prepared
-from sepset.inference.plan import PlanCache, make_plan
-from sepset.inference.rows.evidencerows import Findings
-from sepset.inference.rows.program import LANES, LoadedRows, RowProgram, row_program
-from sepset.inference.rows.rowwise import RowAnswers, Workers, row_by_row
+from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.base.cache import Cache
+from sepset.base.tasks import in_order
+from sepset.base.threads import num_threads
+from sepset.inference.capabilities import row_by_row
+from sepset.inference.compiled import costs
+from sepset.inference.compiled.engine import TableEngine
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, Workers
+from sepset.inference.rows.compiler import RowCompiler
+from sepset.inference.rows.modes import LoadedModes
+from sepset.inference.rows.program import LoadedRows, RowProgram
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
-
-PLAN_SECONDS = 5e-5
-"""What planning is taken to cost for each variable; multiplications and instructions of a block run in these times."""
-WORK_SECONDS = 4e-10
-STEP_SECONDS = 3e-8
-SHORTEST, LONGEST = 2e-4, 0.25
-"""Seconds a task; between these it takes one in `SHARE` of the rows that are left."""
-SHARE = 4
-CHUNKS_OF_COUNTS = 64
-
-
-class Cache(Protocol):
-    """Where compiled questions are kept."""
-
-    def get(self, key: Any, make: Callable[[], Any]) -> Any:
-        """The value under `key`, made when it is not there."""
 
 
 class Chunk(NamedTuple):
@@ -59,28 +37,23 @@ class Chunk(NamedTuple):
     wide: Bytes
 
 
-@dataclass(frozen=True, eq=False)
 class RowTables:
-    """A discrete problem as batches need it.
+    """Many rows of evidence about a discrete problem.
 
-    Attributes:
-        single: answers one row at a time, for rows whose numbers need logarithms.
-        factor_marginals: the marginal over every factor's scope given evidence, flat as the store is.
+    Args:
+        tables: the engine of the problem, which also answers, one at a time, rows whose numbers need logarithms.
+        compiler: makes the programs, which serve all numbers of one structure.
     """
 
-    problem: Problem
-    store: FactorStore
-    cache: Cache
-    order: OrderingMethod
-    memory: int
-    single: Prepared
-    factor_marginals: Callable[[Evidence], Floats]
-    _loaded: PlanCache[LoadedRows] = field(default_factory=lambda: PlanCache(16), repr=False)
+    def __init__(self, tables: TableEngine, compiler: RowCompiler) -> None:
+        self.compiler = compiler
+        self._tables = tables
+        self._loaded: Cache[LoadedRows] = Cache(16)
 
-    def answers(self, findings: Findings, targets: Sequence[int], workers: Workers) -> RowAnswers:
+    def answers(self, findings: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
         """The posterior of each target and the log partition, for every row."""
         rows, which = findings.distinct()
-        cards = self.problem.variables.cards
+        cards = self._tables.problem.variables.cards
         log_partition = np.empty(len(rows))
         probabilities = {v: np.full((len(rows), int(cards[v])), np.nan) for v in targets}
         for chunk in self._chunks(rows, tuple(targets), None, workers):
@@ -88,41 +61,42 @@ class RowTables:
             _put(found, place, log_partition, probabilities)
             if np.count_nonzero(chunk.wide):
                 alone = chunk.rows[chunk.wide > 0]
-                _put(row_by_row(self.single, rows.take(alone), targets), alone, log_partition, probabilities)
+                _put(row_by_row(self._tables, rows.take(alone), targets), alone, log_partition, probabilities)
         if len(rows) == len(findings):
             return RowAnswers(log_partition, probabilities)
         return RowAnswers(log_partition[which], {v: p[which] for v, p in probabilities.items()})
 
-    def counts(self, findings: Findings, weights: Floats, workers: Workers) -> tuple[Floats, Floats]:
+    def summed(self, rows: EvidenceRows, weight: Floats, workers: Workers) -> tuple[Floats, Floats]:
         """The sum of all rows' factor marginals, flat as the store is, and the log partition of every row."""
-        rows, which = findings.distinct()
-        totals, log_partition = self.summed(rows, np.bincount(which, weights, len(rows)).astype(np.float64), workers)
-        return totals, log_partition[which]
-
-    def summed(self, rows: Findings, weight: Floats, workers: Workers) -> tuple[Floats, Floats]:
-        """The same for rows that do not repeat, as they are."""
-        log_partition, totals = np.empty(len(rows)), np.zeros(len(self.store.values))
+        log_partition, totals = np.empty(len(rows)), np.zeros(len(self._tables.store.values))
         for chunk in self._chunks(rows, (), weight, workers):
             log_partition[chunk.rows] = chunk.log_partition
             totals += chunk.totals
             for row in chunk.rows[chunk.wide > 0].tolist():
                 evidence = rows.evidence(row)
-                log_partition[row] = self.single.log_partition(evidence)
+                log_partition[row] = self._tables.log_partition(evidence)
                 if log_partition[row] > -np.inf:
-                    totals += weight[row] * self.factor_marginals(evidence)
+                    totals += weight[row] * _marginals_of(self._tables, evidence)
         return totals, log_partition
 
-    def expected_counts(self, dataset: Dataset, weights: AnyArray | None, workers: Workers) -> ExpectedCounts:
-        """The expected counts of a dataset whose variables are the problem's, as far as it has columns."""
-        weight = _weights(dataset, weights)
-        totals, log_partition = self.counts(Findings.of(dataset, self.problem.variables), weight, workers)
-        used = weight > 0
-        refuse_impossible(np.where(used, log_partition, 0.0))
-        likelihood = float(weight[used] @ log_partition[used])
-        return ExpectedCounts(split(self.problem, self.store, totals), likelihood)
+    def modes(self, rows: EvidenceRows, workers: Workers) -> tuple[Ints, Floats, Ints]:
+        """The most probable codes of all variables in every row, the logarithms of their values, and the rows for which
+        that takes logarithms; impossible rows have -inf, and their codes mean nothing.
+        """
+        codes = np.zeros((len(rows), len(self._tables.problem.variables)), np.int64)
+        log_value, wide = np.full(len(rows), -np.inf), np.ones(len(rows), np.uint8)
+        program = self.compiler.modes(rows.positions)
+        loaded = None if program is None else LoadedModes.of(program, self._tables.store)
+        if loaded is not None and loaded.rows.is_safe:
+            parts = list(_chunks_of(loaded.modes.program, np.arange(len(rows)), counted=False))
+            tasks = (partial(loaded.run, rows.codes[_span(part)]) for part in parts)
+            for part, found in zip(parts, in_order(tasks, num_threads(workers.threads)), strict=True):
+                codes[part], log_value[part], wide[part] = found
+                workers.report(int(part[-1]) + 1, len(rows))
+        return codes, log_value, np.flatnonzero(wide)
 
     def _chunks(
-        self, rows: Findings, targets: tuple[int, ...], weights: Floats | None, workers: Workers
+        self, rows: EvidenceRows, targets: tuple[int, ...], weights: Floats | None, workers: Workers
     ) -> Iterator[Chunk]:
         """Chunks of rows with what was found in them, in an order that does not depend on the threads."""
         done = 0
@@ -132,89 +106,37 @@ class RowTables:
             workers.report(done, len(rows))
 
     def _tasks(
-        self, rows: Findings, targets: tuple[int, ...], weights: Floats | None
+        self, rows: EvidenceRows, targets: tuple[int, ...], weights: Floats | None
     ) -> Iterator[Callable[[Bytes], Chunk]]:
         for program, members in self._programs(rows, targets, weights is not None):
-            loaded = None if program is None else self._loaded.get(program, partial(LoadedRows.of, program, self.store))
+            loaded = None if program is None else self._load(program)
             if loaded is None or not loaded.is_safe:
-                yield partial(_left, self, targets, members)
+                yield partial(_left, self._tables.problem, targets, members)
                 continue
             for part in _chunks_of(loaded.program, members, counted=weights is not None):
                 yield partial(_run, loaded, rows, targets, weights, part)
 
+    def _load(self, program: RowProgram) -> LoadedRows:
+        return self._loaded.get(program, partial(LoadedRows.of, program, self._tables.store))
+
     def _programs(
-        self, rows: Findings, targets: tuple[int, ...], counted: bool
+        self, rows: EvidenceRows, targets: tuple[int, ...], counted: bool
     ) -> Iterator[tuple[RowProgram | None, Ints]]:
         """A program for each set of observed variables that deserves one, and one for all other rows."""
         first, which = rows.patterns
         counts = np.bincount(which)
-        make = partial(self._program, rows.positions, targets, counted)
+        make = partial(self.compiler.program, rows.positions, targets, counted=counted)
         own = np.arange(len(first))
-        common = make(()) if len(first) > 1 else None
+        common = make() if len(first) > 1 else None
         if common is not None:
-            plan = PLAN_SECONDS * len(self.problem.variables)
-            own = _deserving(plan, counts, common, lambda i: make(rows.observed(first[i])))
+            plan = costs.ROW_PLAN_SECONDS_PER_VARIABLE * len(self._tables.problem.variables)
+            own = _deserving(plan, counts, common, lambda i: make(observed=rows.observed(first[i])))
             is_own = np.zeros(len(first), dtype=np.bool_)
             is_own[own] = True
             yield common, np.flatnonzero(~is_own[which])
         order, ends = (np.argsort(which, kind="stable"), np.cumsum(counts)) if len(own) else (which, counts)
         for i in own.tolist():
-            yield make(rows.observed(first[i])), order[ends[i] - counts[i] : ends[i]]
-
-    def _program(
-        self, columns: tuple[int, ...], targets: tuple[int, ...], counted: bool, observed: tuple[int, ...]
-    ) -> RowProgram | None:
-        """The program for rows that observe just these, or without them any columns; None where it is too large."""
-        masked = columns if not observed else ()
-        key = ("rows", columns, targets, counted, observed)
-
-        def build() -> RowProgram | None:
-            try:
-                return row_program(self._question(targets, counted, observed, masked), columns)
-            except TooLarge:
-                return None
-
-        return self.cache.get(key, build)  # type: ignore[no-any-return]  # a cache of anything
-
-    def _question(
-        self, targets: tuple[int, ...], counted: bool, observed: tuple[int, ...], masked: tuple[int, ...]
-    ) -> Question:
-        hidden = set(observed)
-        asked = [v for v in range(len(self.problem.variables)) if v not in hidden] if counted else targets
-        kept = targets if len(targets) == 1 else ()
-        relevant = self.problem.relevant(asked, observed, touched=masked, constants=True)
-        plan = make_plan(self.problem, relevant, method=self.order, targets=targets, observed=observed, last=kept)
-        return compile_question(
-            self.problem,
-            self.store,
-            plan,
-            observed=observed,
-            touched=masked,
-            kept=kept,
-            marginals=targets if len(targets) > 1 else (),
-            factors=counted,
-            memory=self.memory // LANES[-1],
-        )
-
-
-def _weights(dataset: Dataset, weights: AnyArray | None) -> Floats:
-    return np.ones(dataset.num_rows) if weights is None else row_weights(weights, dataset.num_rows)
-
-
-def refuse_impossible(log_partition: Floats, places: Ints | None = None) -> None:
-    """Raise an error that names the rows whose findings have probability zero.
-
-    Args:
-        places: the number of each row in the data, where equal rows were left out.
-    """
-    rows = np.flatnonzero(log_partition == -np.inf)
-    if len(rows):
-        rows = rows if places is None else np.unique(places[rows])
-        raise ImpossibleEvidence(
-            f"{len(rows)} of {len(log_partition)} {'' if places is None else 'different '}rows have probability zero: "
-            f"rows {listing(rows.tolist())}, counted "
-            "from 0. Ask about one of them alone to see which findings contradict each other, or correct them."
-        )
+            yield make(observed=rows.observed(first[i])), order[ends[i] - counts[i] : ends[i]]
 
 
 def _span(rows: Ints) -> slice | Ints:
@@ -230,7 +152,7 @@ def _put(found: RowAnswers, place: slice | Ints, log_partition: Floats, probabil
 
 
 def _run(
-    loaded: LoadedRows, rows: Findings, targets: Sequence[int], weights: Floats | None, part: Ints, cancel: Bytes
+    loaded: LoadedRows, rows: EvidenceRows, targets: Sequence[int], weights: Floats | None, part: Ints, cancel: Bytes
 ) -> Chunk:
     weight = np.ones(len(part)) if weights is None else weights[part]
     log_partition, flat, totals, wide = loaded.run(rows.codes[_span(part)], weight, cancel)
@@ -238,19 +160,28 @@ def _run(
     return Chunk(part, log_partition, marginals, totals if weights is not None else 0.0, wide)
 
 
+def _marginals_of(tables: TableEngine, evidence: Evidence) -> Floats:
+    """The factor marginals of one row, flat; nothing where it is impossible."""
+    flat = tables.factor_marginals(evidence)
+    return np.zeros(len(tables.store.values)) if flat is None else flat
+
+
 def _is_short(task: partial[Chunk]) -> bool:
     """Whether a task is done before anyone would wait for Ctrl-C to be heard."""
-    return task.func is not _run or len(task.args[-1]) * _row_seconds(task.args[0].program) <= LONGEST
+    return (
+        task.func is not _run or len(task.args[-1]) * _row_seconds(task.args[0].program) <= costs.LONGEST_TASK_SECONDS
+    )
 
 
-def _left(tables: RowTables, targets: Sequence[int], part: Ints, cancel: Bytes) -> Chunk:
+def _left(problem: Problem, targets: Sequence[int], part: Ints, cancel: Bytes) -> Chunk:
     """Rows for which no program runs: each is answered alone."""
-    nothing = {v: np.full((len(part), int(tables.problem.variables.cards[v])), np.nan) for v in targets}
+    nothing = {v: np.full((len(part), int(problem.variables.cards[v])), np.nan) for v in targets}
     return Chunk(part, np.full(len(part), -np.inf), nothing, 0.0, np.ones(len(part), np.uint8))
 
 
 def _row_seconds(program: RowProgram) -> float:
-    return program.work * WORK_SECONDS + (len(program.ops) + 1) * STEP_SECONDS / program.lanes
+    instructions = costs.BLOCK_SECONDS_PER_INSTRUCTION * (len(program.ops) + 1) / program.lanes
+    return program.work * costs.ROW_SECONDS_PER_MULTIPLICATION + instructions
 
 
 def _chunks_of(program: RowProgram, members: Ints, *, counted: bool) -> Iterator[Ints]:
@@ -260,9 +191,9 @@ def _chunks_of(program: RowProgram, members: Ints, *, counted: bool) -> Iterator
     The tasks do not depend on the threads, and so neither does the order in which counts are added.
     """
     seconds, start = _row_seconds(program), 0
-    least = max(SHORTEST / seconds, len(members) / CHUNKS_OF_COUNTS if counted else 0)
+    least = max(costs.SHORTEST_TASK_SECONDS / seconds, len(members) / costs.MOST_TASKS_OF_COUNTS if counted else 0)
     while start < len(members):
-        wanted = max(least, min((len(members) - start) / SHARE, LONGEST / seconds))
+        wanted = max(least, min((len(members) - start) / costs.TASK_SHARE, costs.LONGEST_TASK_SECONDS / seconds))
         size = program.lanes * max(1, round(wanted / program.lanes))
         yield members[start : start + size]
         start += size

@@ -1,8 +1,9 @@
-"""Programs that run many rows of findings at once: a compiled question with the rows as innermost lanes."""
+"""Programs that run many rows of findings at once: a compiled question with rows as innermost lanes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,12 +11,10 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Bytes, Floats, Int32s, Ints
 from sepset.base.lazy import lazy
 from sepset.base.threads import NEVER
-from sepset.inference.compiled.question import NOTHING, Question
+from sepset.inference.compiled import costs
+from sepset.inference.compiled.dense import NO_READS, NOTHING
+from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.store import FactorStore
-
-LANES = (32, 16, 8)
-CACHED = 2 * 2**20
-"""Workspaces above this many bytes take fewer lanes, so that they stay in a core's cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +25,7 @@ class RowProgram:
 
     Attributes:
         question: what is asked of each row.
-        lanes: rows a block.
+        lanes: rows per block.
         varies: which tensors differ between rows.
         offsets: where each tensor starts in a workspace of `size` floats.
         ops, groups: the instructions whose results vary.
@@ -36,7 +35,7 @@ class RowProgram:
         copies, fixed: how the parts of factors lie in the store.
         roots, reads: tensors that give the partition function, and marginals with their place in the answer.
         places: from variable position to its part of the answer.
-        work: multiplications a row.
+        work: multiplications per row.
     """
 
     question: Question
@@ -63,7 +62,7 @@ class RowProgram:
 
 
 def row_program(question: Question, columns: Sequence[int]) -> RowProgram:
-    """The question over rows of codes, one column a variable position; its findings are among the columns."""
+    """The question over rows of codes, one column per variable position; its findings are among the columns."""
     made = question.contraction
     varies = _varying(question)
     sizes = np.array([made.size(scope) for scope in made.scopes], dtype=np.int64)
@@ -102,7 +101,8 @@ def _matrix(rows: Sequence[Sequence[int]], width: int) -> Ints:
 
 
 def _lanes(entries: int) -> int:
-    return next((n for n in LANES if 8 * n * entries <= CACHED), LANES[-1])
+    most = costs.CACHED_WORKSPACE_BYTES
+    return next((n for n in costs.LANES if 8 * n * entries <= most), costs.LANES[-1])
 
 
 def _varying(question: Question) -> Bools:
@@ -120,7 +120,7 @@ def _varying(question: Question) -> Bools:
 
 
 def _instructions(question: Question, varies: Bools, offsets: Ints, lanes: int) -> tuple[Ints, Ints, int]:
-    """The instructions with lanes in all strides, their groups, and the multiplications a row."""
+    """The instructions with lanes in all strides, their groups, and the multiplications per row."""
     from sepset.kernels.compiled import contraction as kernels
 
     ops = question.program.ops[varies[question.program.ops[:, kernels.TENSOR_D]]]
@@ -187,13 +187,19 @@ class LoadedRows:
         totals = np.zeros(len(self.store.values) if len(p.counted) else 0)
         wide = np.zeros(len(codes), dtype=np.uint8)
         columns = np.ascontiguousarray(codes.T)
-        workspace, exponents = self._idle.pop() if self._idle else self._fresh()
-        batches.run_rows(
-            workspace, p.ops, p.groups, self.checks, exponents, self.store.values, columns, p.likelihoods, p.moving,
-            p.copies, p.fixed, p.roots, p.reads, p.counted, weights, log_partition, out, totals, wide, cancel,
-        )  # fmt: skip
-        self._idle.append((workspace, exponents))
+        with self.workspace() as (workspace, exponents):
+            batches.run_rows(
+                workspace, p.ops, p.groups, self.checks, exponents, self.store.values, columns, p.likelihoods, p.moving,
+                p.copies, p.fixed, p.roots, p.reads, p.counted, weights, log_partition, out, totals, wide, cancel,
+            )  # fmt: skip
         return log_partition, out, totals, wide
+
+    @contextmanager
+    def workspace(self) -> Iterator[tuple[Floats, Ints]]:
+        """A workspace and the powers of two of its tensors, there for the next run afterwards."""
+        space = self._idle.pop() if self._idle else self._fresh()
+        yield space
+        self._idle.append(space)
 
     def _fresh(self) -> tuple[Floats, Ints]:
         """A workspace with the shared tensors in place."""
@@ -215,7 +221,7 @@ def _shared_run(program: RowProgram, store: FactorStore) -> tuple[Floats, Ints, 
     codes = np.zeros(len(question.observed), dtype=np.int64)
     ops = np.ascontiguousarray(own.ops[~program.varies[own.ops[:, kernels.TENSOR_D]]])
     copied = own.rows, own.copies, own.fixed, codes, codes, space.dirty
-    rest = ops, own.groups, space.exponents, space.flags, False, NEVER, NOTHING, NOTHING, np.empty(0)
+    rest = ops, own.groups, space.exponents, space.flags, question.maximize, NEVER, NO_READS, NO_READS, NOTHING
     kernels.run(space.values, store.values, *copied, *rest)
     return space.values, space.exponents, bool(space.flags[0])
 

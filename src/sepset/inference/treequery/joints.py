@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
+from sepset.base.cache import Cache
 from sepset.base.display import rich_text
 from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.table import Table
 from sepset.graphs.clusters import CliqueTree
-from sepset.inference.diagnosis.conflict import impossible
-from sepset.inference.exact.elimination import PreparedElimination
-from sepset.inference.exact.messages import Calibration
-from sepset.inference.method import Answer
-from sepset.inference.plan import BYTES, Plan, PlanCache, readable
+from sepset.inference.compiled import costs
+from sepset.inference.conflict import impossible
+from sepset.inference.method import Answer, Calibrated, Calibrates, Prepared
+from sepset.inference.plan import BYTES, Plan, readable
 from sepset.inference.result import Guarantee
 from sepset.inference.treequery.merge import merged
 from sepset.inference.treequery.orders import MergeOrder
@@ -29,14 +29,11 @@ from sepset.semiring import SUM
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
 
-__all__ = ["JointPlan", "ManyJoints", "TreeJoints", "joint_plan"]
-
-PASSES, FACTOR_COST = 4, 50_000
-"""What calibrating takes, in multiplications of a compiled elimination: for each entry of the tree, each variable."""
+__all__ = ["ManyJoints", "MergePlan", "TreeJoints", "joint_plan"]
 
 
 @dataclass(frozen=True)
-class JointPlan:
+class MergePlan:
     """How a joint is read from a calibrated tree: by merging cliques, or by a fresh elimination where that is cheaper.
 
     Attributes:
@@ -53,7 +50,7 @@ class JointPlan:
 
     @property
     def route(self) -> Literal["clique", "merging", "elimination"]:
-        """The cheapest way: one clique covers the query, cliques merge, or the factors are eliminated anew."""
+        """The cheapest way: one clique covers the query, cliques merge, or the factors are eliminated again."""
         if self.elimination.cost < self.reading + self.merging.cost:
             return "elimination"
         return "merging" if self.merging.query.edges else "clique"
@@ -91,94 +88,80 @@ class JointPlan:
         return rich_text(str(self))
 
 
-def joint_plan(tree: CliqueTree, targets: Sequence[str], cards: Mapping[str, int], elimination: Plan) -> JointPlan:
+def joint_plan(tree: CliqueTree, targets: Sequence[str], cards: Mapping[str, int], elimination: Plan) -> MergePlan:
     """The plan for a joint of `targets` from a calibrated tree over discrete variables."""
     query = tree_query(tree, targets, cards)
     order = choose_order(query)
     scopes = (tree.clusters[s] if s >= 0 else tree.sepsets[-1 - s] for s in order.query.sources)
     reading = sum(math.prod(cards[name] for name in scope) for scope in scopes)
-    return JointPlan(tuple(targets), order, reading, elimination)
-
-
-class Trees(Protocol):
-    """A prepared method that eliminates, and that reads joints from a calibrated tree."""
-
-    def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
-        """The joint of `targets` by an elimination of its own."""
-
-    def query_plan(self, targets: Sequence[int], evidence: Evidence) -> Plan:
-        """The plan of that elimination, made once."""
-
-    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
-        """Without targets, the plan of the tree."""
-
-    def calibrate(self, evidence: Evidence) -> Calibration:
-        """The calibrated tree."""
-
-    def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> Answer:
-        """The joint of `targets` from the tree calibrated for this evidence, by the cheapest way."""
+    return MergePlan(tuple(targets), order, reading, elimination)
 
 
 class ManyJoints:
     """Joints given one piece of evidence: by eliminations, until these have cost what calibrating a tree does, and from
-    then on from the tree where that is cheaper. So no question costs much more than twice what it had to."""
+    then on from the tree where that is cheaper. So no question costs much more than twice what it had to.
 
-    def __init__(self, prepared: Trees, evidence: Evidence) -> None:
-        self._prepared = prepared
+    Args:
+        prepared, trees: a prepared method, and the same as one that calibrates.
+    """
+
+    def __init__(self, prepared: Prepared, trees: Calibrates, evidence: Evidence) -> None:
+        self._prepared, self._trees = prepared, trees
         self._evidence = evidence
         self._spent = 0
 
     def query(self, targets: Sequence[int]) -> Answer:
         """The joint of `targets`, in the order asked."""
         if self._is_worth_a_tree(targets):
-            return self._prepared.joint(targets, self._evidence, self._calibration)
+            return self._trees.joint(targets, self._evidence, self._calibration)
         return self._prepared.query(targets, self._evidence)
 
     def _is_worth_a_tree(self, targets: Sequence[int]) -> bool:
         if "_calibration" in self.__dict__:
             return True
-        plan = self._prepared.query_plan(targets, self._evidence)
+        plan = self._prepared.plan(targets, self._evidence.observed)
         self._spent += plan.cost
-        least = FACTOR_COST * plan.num_variables  # what a tree costs before anyone plans it
-        return self._spent > least and self._spent > least + PASSES * self._tree_size
+        least = costs.TREE_WORK_PER_VARIABLE * plan.num_variables  # what a tree costs before anyone plans it
+        return self._spent > least and self._spent > least + costs.TREE_PASSES * self._tree_size
 
     @lazy
     def _tree_size(self) -> int:
         return self._prepared.plan((), self._evidence.observed).total_size
 
     @lazy
-    def _calibration(self) -> Calibration:
-        return self._prepared.calibrate(self._evidence)
+    def _calibration(self) -> Calibrated:
+        return self._trees.calibrate(self._evidence)
 
 
 class TreeJoints:
     """Reads joints from calibrations of one problem; plans are made once per question and kept.
 
     Args:
-        elimination: the alternative, and through it the problem and the memory limit.
+        elimination: the alternative.
+        memory: the most bytes that a merge may need.
     """
 
-    def __init__(self, elimination: PreparedElimination) -> None:
+    def __init__(self, elimination: Prepared, memory: int) -> None:
         self.problem = elimination.problem
         self._elimination = elimination
-        self._memory = elimination.method.memory
+        self._memory = memory
         self._cards = {v.name: v.num_states for v in self.problem.variables if isinstance(v, Discrete)}
-        self._plans: PlanCache[JointPlan] = PlanCache()
+        self._plans: Cache[MergePlan] = Cache()
 
     @property
     def _is_discrete(self) -> bool:
         return len(self._cards) == len(self.problem.variables)
 
-    def plan(self, targets: Sequence[int], observed: Sequence[int], tree: CliqueTree) -> JointPlan:
+    def plan(self, targets: Sequence[int], observed: Sequence[int], tree: CliqueTree) -> MergePlan:
         """The cheapest way to a joint of discrete variables from a tree calibrated with these observed."""
 
-        def make() -> JointPlan:
+        def make() -> MergePlan:
             names = [self.problem.variables[v].name for v in targets]
             return joint_plan(tree, names, self._cards, self._elimination.plan(targets, observed))
 
         return self._plans.get((tuple(targets), tuple(observed)), make)
 
-    def answer(self, targets: Sequence[int], evidence: Evidence, calibration: Calibration) -> Answer:
+    def answer(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> Answer:
         """The joint of `targets` by the cheapest way; models with continuous variables are eliminated."""
         possible = calibration.log_partition > -np.inf
         if not possible or not targets or not self._is_discrete or calibration.semiring is not SUM:
@@ -193,7 +176,7 @@ class TreeJoints:
             found = found if v in found.scope else found * Table.ones(v)  # type: ignore[arg-type]
         return Answer(found.normalize().align(variables), calibration.log_partition, Guarantee.EXACT)
 
-    def pairs(self, evidence: Evidence, calibration: Calibration) -> PairwiseMarginals:
+    def pairs(self, evidence: Evidence, calibration: Calibrated) -> PairwiseMarginals:
         """The joint of every pair of unobserved variables."""
         if not self._is_discrete:
             raise NotApplicable("All pairs at once are for discrete variables. Query the pairs one by one.")

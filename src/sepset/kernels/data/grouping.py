@@ -1,59 +1,70 @@
-"""Equal rows found by hashing: each row is a few words, each group a number in order of first appearance."""
+"""Equal rows found by hashing: each row is a few whole numbers, each group a number in order of first appearance."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from sepset.base.arraytypes import Ints
+from sepset.base.arraytypes import AnyInts, Ints
 from sepset.kernels.compile import kernel
 
-SMALLEST = 1024
-"""Slots of the first table; it doubles whenever half of it is taken, so that few groups stay in the first cache."""
-
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-"""The golden ratio in 64 bits: multiplying by it spreads neighbouring words (Knuth, volume 3, section 6.4)."""
+"""The golden ratio in 64 bits: multiplying by it spreads neighboring words (Knuth, volume 3, section 6.4)."""
 
 
 @kernel(borrows=True)
-def hashed(words: Ints, row: int) -> np.uint64:
-    """A hash of one row of words."""
+def hashed(cells: AnyInts, row: int, only_missing: bool) -> np.uint64:
+    """A hash of one row, or of which of its cells are negative.
+
+    Words that fill 64 bits may differ in their highest alone, which multiplying moves out; narrow ones need less.
+    """
     found = np.uint64(0)
-    for w in range(words.shape[1]):
-        found = (found ^ np.uint64(words[row, w])) * MULTIPLIER
-        found ^= found >> np.uint64(29)
-    return found
+    if only_missing:
+        for c in range(cells.shape[1]):
+            found = (found ^ np.uint64(cells[row, c] < 0)) * MULTIPLIER
+    elif cells.itemsize < 8:
+        for c in range(cells.shape[1]):
+            found = (found ^ np.uint64(np.uint32(cells[row, c]))) * MULTIPLIER
+    else:
+        for c in range(cells.shape[1]):
+            found = (found ^ np.uint64(cells[row, c])) * MULTIPLIER
+            found ^= found >> np.uint64(29)
+    return found ^ (found >> np.uint64(32))
 
 
 @kernel(borrows=True)
-def same(words: Ints, one: int, other: int) -> bool:
-    """Whether two rows are equal."""
-    for w in range(words.shape[1]):
-        if words[one, w] != words[other, w]:
+def same(cells: AnyInts, one: int, other: int, only_missing: bool) -> bool:
+    """Whether two rows are equal, or the same of their cells are negative."""
+    for c in range(cells.shape[1]):
+        x, y = cells[one, c], cells[other, c]
+        if (x < 0) != (y < 0) or (not only_missing and x != y):
             return False
     return True
 
 
 @kernel
-def doubled(slots: Ints, words: Ints, firsts: Ints, num_groups: int) -> Ints:
-    """A table of twice the size with the groups found so far."""
-    size = 2 * len(slots)
-    larger = np.full(size, -1, np.int64)
+def larger(slots: Ints, cells: AnyInts, only_missing: bool, firsts: Ints, num_groups: int) -> Ints:
+    """A table of four times the size with the groups found so far."""
+    size = 4 * len(slots)
+    found = np.full(size, -1, np.int64)
     for group in range(num_groups):
-        at = np.int64(hashed(words, firsts[group]) & np.uint64(size - 1))
-        while larger[at] >= 0:
+        at = np.int64(hashed(cells, firsts[group], only_missing) & np.uint64(size - 1))
+        while found[at] >= 0:
             at = (at + 1) & (size - 1)
-        larger[at] = group
-    return larger
+        found[at] = group
+    return found
 
 
 @kernel
-def group_rows(words: Ints, groups: Ints, firsts: Ints) -> int:
-    """The number of distinct rows; `groups[row]` is each row's group and `firsts[group]` its first row."""
-    slots = np.full(SMALLEST, -1, np.int64)
+def group_rows(cells: AnyInts, only_missing: bool, slots: Ints, groups: Ints, firsts: Ints) -> int:
+    """The number of different rows; `groups[row]` is each row's group and `firsts[group]` its first row.
+
+    With `only_missing` rows are the same where the same of their cells are negative. `slots` is a table of -1 whose
+    size is a power of two; it grows fourfold whenever half of it is taken.
+    """
     num_groups = 0
-    for row in range(len(words)):
-        at = np.int64(hashed(words, row) & np.uint64(len(slots) - 1))
-        while slots[at] >= 0 and not same(words, row, firsts[slots[at]]):
+    for row in range(len(cells)):
+        at = np.int64(hashed(cells, row, only_missing) & np.uint64(len(slots) - 1))
+        while slots[at] >= 0 and not same(cells, row, firsts[slots[at]], only_missing):
             at = (at + 1) & (len(slots) - 1)
         if slots[at] < 0:
             slots[at] = num_groups
@@ -61,7 +72,7 @@ def group_rows(words: Ints, groups: Ints, firsts: Ints) -> int:
             num_groups += 1
             groups[row] = num_groups - 1
             if 2 * num_groups > len(slots):
-                slots = doubled(slots, words, firsts, num_groups)
+                slots = larger(slots, cells, only_missing, firsts, num_groups)
         else:
             groups[row] = slots[at]
     return num_groups

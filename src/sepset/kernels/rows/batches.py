@@ -1,4 +1,4 @@
-r"""Table programs over blocks of rows: every number becomes a short vector with one lane a row of evidence.
+r"""Table programs over blocks of rows: every number becomes a short vector with one lane per row of evidence.
 
 A tensor that no finding touches is stored once and broadcast; all others hold their lanes innermost, so that the loops
 of a single run become loops over contiguous vectors. Offsets are unsigned here: a signed index may be negative,
@@ -23,6 +23,9 @@ HOME, LANES, GROUP, GROUPS, BASE, START, STOP = range(7)
 LIMIT = 450.0
 """Entries stay within this many powers of two of one, so that the product of two is a normal number."""
 RANGE = 400.0
+NEARLY_ZERO = 2.0**-500
+"""Products below this are scaled up by it, so that the next one is a normal number."""
+LOG_OF_LIMIT = -500.0 * LN2
 
 
 @kernel(reassociate=True, borrows=True)
@@ -51,7 +54,32 @@ def _products(
 
 
 @kernel(borrows=True)
-def _contract(w: Any, op: Any, groups: Any, lanes: int, counter: Any) -> None:
+def _largest(
+    w: Any, d: int, a: int, b: int, n: int, a1: int, b1: int, d1: int, lanes_a: int, lanes_b: int, lanes: int
+) -> None:
+    """Keep the largest products of the innermost group, lane by lane."""
+    to, left, right = np.uint64(d), np.uint64(a), np.uint64(b)
+    to1, left1, right1 = np.uint64(d1), np.uint64(a1), np.uint64(b1)
+    wide = np.uint64(lanes)
+    for _ in range(n):
+        if lanes_a == 0:
+            s = w[left]
+            for i in range(wide):
+                w[to + i] = max(w[to + i], w[right + i] * s)
+        elif lanes_b == 0:
+            s = w[right]
+            for i in range(wide):
+                w[to + i] = max(w[to + i], w[left + i] * s)
+        else:
+            for i in range(wide):
+                w[to + i] = max(w[to + i], w[left + i] * w[right + i])
+        left += left1
+        right += right1
+        to += to1
+
+
+@kernel(borrows=True)
+def _contract(w: Any, op: Any, groups: Any, lanes: int, maximize: bool, counter: Any) -> None:
     """Run one instruction: its groups as nested loops, the last one and the lanes innermost."""
     d, a, b, first = op[DST], op[A], op[B], op[FIRST]
     for i in range(np.uint64(d), np.uint64(d + op[SIZE] * lanes)):
@@ -62,7 +90,10 @@ def _contract(w: Any, op: Any, groups: Any, lanes: int, counter: Any) -> None:
     for g in range(outer):
         counter[g] = 0
     while True:
-        _products(w, d, a, b, n, a1, b1, d1, op[LANES_A], op[LANES_B], lanes)
+        if maximize:
+            _largest(w, d, a, b, n, a1, b1, d1, op[LANES_A], op[LANES_B], lanes)
+        else:
+            _products(w, d, a, b, n, a1, b1, d1, op[LANES_A], op[LANES_B], lanes)
         g, a, b, d = advance(groups, first, outer, counter, a, b, d)
         if g < 0:
             return
@@ -275,6 +306,23 @@ def _count(
                 break
 
 
+@kernel(borrows=True)
+def _sweep(
+    w: Any, ops: Any, groups: Any, checks: Any, exponents: Any, maximize: bool, counter: Any, flags: Any, high: Any,
+    low: Any,
+) -> None:  # fmt: skip
+    """Run all instructions for one block; rows whose range products could not survive are flagged."""
+    lanes = len(flags)
+    for r in range(ops.shape[0]):
+        op = ops[r]
+        d, a, b = op[TENSOR_D], op[TENSOR_A], op[TENSOR_B]
+        for i in range(lanes):
+            exponents[d, i] = exponents[a, i] + exponents[b, i]
+        _contract(w, op, groups, lanes, maximize, counter)
+        if checks[r] == 1:
+            _rescale(w, op[DST], op[SIZE], exponents[d], flags, high, low)
+
+
 @kernel
 def run_rows(
     w: Any, ops: Any, groups: Any, checks: Any, exponents: Any, store: Any, codes: Any, likelihoods: Any, moving: Any,
@@ -295,14 +343,7 @@ def run_rows(
         flags[:] = 0
         _load_findings(w, codes, start, likelihoods, found)
         _load_factors(w, store, codes, start, moving, copies, fixed, lanes, counter)
-        for r in range(ops.shape[0]):
-            op = ops[r]
-            d, a, b = op[TENSOR_D], op[TENSOR_A], op[TENSOR_B]
-            for i in range(lanes):
-                exponents[d, i] = exponents[a, i] + exponents[b, i]
-            _contract(w, op, groups, lanes, counter)
-            if checks[r] == 1:
-                _rescale(w, op[DST], op[SIZE], exponents[d], flags, high, low)
+        _sweep(w, ops, groups, checks, exponents, False, counter, flags, high, low)
         weight[:] = 0.0
         for i in range(min(lanes, codes.shape[1] - start)):
             row = start + i
@@ -316,38 +357,105 @@ def run_rows(
         _count_block(w, counted, copies, weight, high, counter, totals)
 
 
-@kernel(borrows=True)
-def distinct(matrix: Any, only_missing: bool, first: Any, which: Any, table: Any) -> int:
-    """Number the different rows in order of appearance, through a hash table whose size is a power of two.
+# Columns of a clique that is read back: its residual variables, and the tensors it multiplies.
+RESIDUAL, END_RESIDUAL, INBOX, END_INBOX = range(4)
+# Columns of a tensor that it multiplies: where it starts, whether it has lanes, and its axes.
+OFFSET, VARIES, AXIS, END_AXIS = range(4)
 
-    With `only_missing` rows are the same when the same cells are negative.
-    """
-    num = 0
-    mask = np.uint64(len(table) - 1)
-    for row in range(matrix.shape[0]):
-        key = np.uint64(14695981039346656037)
-        for j in range(matrix.shape[1]):
-            cell = matrix[row, j]
-            word = np.uint64(cell < 0) if only_missing else np.uint64(np.uint32(cell))
-            key = (key ^ word) * np.uint64(1099511628211)
-        slot = (key ^ (key >> np.uint64(29))) & mask
+
+@kernel(borrows=True)
+def _weight(w: Any, inbox: Any, first: int, end: int, axes: Any, codes: Any, lane: int, lanes: int) -> Any:
+    """The product of a clique's tensors at some codes, as a number near one and a power of two; zero is zero."""
+    value, power = 1.0, 0
+    for t in range(first, end):
+        place = 0
+        for k in range(inbox[t, AXIS], inbox[t, END_AXIS]):
+            place += codes[axes[k, 0]] * axes[k, 1]
+        at = inbox[t, OFFSET] + (place * lanes + lane if inbox[t, VARIES] == 1 else place)
+        value *= w[at]
+        if value == 0.0:
+            return 0.0, 0
+        if value < NEARLY_ZERO:
+            value *= 1.0 / NEARLY_ZERO
+            power -= 1
+        elif value > 1.0 / NEARLY_ZERO:
+            value *= NEARLY_ZERO
+            power += 1
+    return value, power
+
+
+@kernel(borrows=True)
+def _is_larger(value: float, power: int, best: float, top: int) -> bool:
+    """Whether one weight is larger than another, each a number and a power of the limit."""
+    if value == 0.0 or best == 0.0:
+        return value > best
+    if power == top:
+        return value > best
+    return bool(np.log(value) - power * LOG_OF_LIMIT > np.log(best) - top * LOG_OF_LIMIT)
+
+
+@kernel(borrows=True)
+def _read_back(
+    w: Any, cliques: Any, residuals: Any, inbox: Any, axes: Any, cards: Any, lane: int, lanes: int, codes: Any,
+    best: Any,
+) -> None:  # fmt: skip
+    """A code for every rank, cliques root first, each given those that its sepset has; ties go to the first state of
+    the variable eliminated last."""
+    for c in range(cliques.shape[0]):
+        first, end = cliques[c, RESIDUAL], cliques[c, END_RESIDUAL]
+        for k in range(first, end):
+            codes[residuals[k]] = 0
+            best[residuals[k]] = 0
+        top_value, top_power = -1.0, 0
         while True:
-            known = table[slot]
-            if known < 0:
-                table[slot] = num
-                first[num] = row
-                which[row] = num
-                num += 1
-                break
-            other = first[known]
-            j = 0
-            while j < matrix.shape[1]:
-                x, y = matrix[row, j], matrix[other, j]
-                if (x < 0) != (y < 0) or (not only_missing and x != y):
+            value, power = _weight(w, inbox, cliques[c, INBOX], cliques[c, END_INBOX], axes, codes, lane, lanes)
+            if top_value < 0.0 or _is_larger(value, power, top_value, top_power):
+                top_value, top_power = value, power
+                for k in range(first, end):
+                    best[residuals[k]] = codes[residuals[k]]
+            k = end - 1
+            while k >= first:
+                codes[residuals[k]] += 1
+                if codes[residuals[k]] < cards[residuals[k]]:
                     break
-                j += 1
-            if j == matrix.shape[1]:
-                which[row] = known
+                codes[residuals[k]] = 0
+                k -= 1
+            if k < first:
                 break
-            slot = (slot + np.uint64(1)) & mask
-    return num
+        for k in range(first, end):
+            codes[residuals[k]] = best[residuals[k]]
+
+
+@kernel
+def run_modes(
+    w: Any, ops: Any, groups: Any, checks: Any, exponents: Any, codes: Any, likelihoods: Any, roots: Any, cliques: Any,
+    residuals: Any, inbox: Any, axes: Any, cards: Any, log_value: Any, out: Any, wide: Any, cancel: Any,
+) -> None:  # fmt: skip
+    """The most probable codes by rank of each row, block by block, and the logarithm of their value.
+
+    Rows whose numbers need logarithms are marked in `wide`; of these and of impossible ones nothing is read back.
+
+    Args:
+        codes: one row for each observed column; findings are masks.
+        cliques: root first: where the residual variables of each begin and end, and the tensors it multiplies.
+        residuals: ranks, that eliminated last first.
+        inbox: where each tensor starts, whether it has lanes, and where its axes begin and end.
+        axes: rank and stride.
+    """
+    lanes = exponents.shape[1]
+    counter = np.zeros(64, np.int64)
+    flags, found = np.zeros(lanes, np.uint8), np.zeros(lanes, np.int64)
+    high, low, best = np.zeros(lanes), np.zeros(lanes), np.zeros(len(cards), np.int64)
+    for start in range(0, codes.shape[1], lanes):
+        if cancel[0] != 0:
+            return
+        flags[:] = 0
+        _load_findings(w, codes, start, likelihoods, found)
+        _sweep(w, ops, groups, checks, exponents, True, counter, flags, high, low)
+        for i in range(min(lanes, codes.shape[1] - start)):
+            row = start + i
+            log_value[row] = _log_partition(w, roots, exponents, i, lanes)
+            if flags[i] == 1:
+                wide[row] = 1
+            elif log_value[row] > -np.inf:
+                _read_back(w, cliques, residuals, inbox, axes, cards, i, lanes, out[row], best)

@@ -15,8 +15,8 @@ from sepset.base.text import nearest
 from sepset.cpds.counts import decode
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, num_entries
-from sepset.inference.compiled.engine import PreparedTables
-from sepset.inference.exact.cliquetree import CliqueTree, PreparedCliqueTree
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.method import Prepared
 from sepset.learning.task import bind, refuse_missing
 from sepset.models.model import Model
 from sepset.models.rows import complete
@@ -60,7 +60,7 @@ class BDe:
         return np.asarray(np.sum([self._family(cpd) for cpd in cpds], axis=0), dtype=np.float64)
 
     @lazy
-    def _prepared(self) -> PreparedTables | PreparedCliqueTree:
+    def _prepared(self) -> Prepared:
         return CliqueTree().prepare(self.network.problem())
 
     def _family(self, cpd: Any) -> Floats:

@@ -19,7 +19,7 @@ from sepset.base.checks import generator, whole
 from sepset.base.display import Shown, Tabulated
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.learning.evaluation.divergence.discrete import conditional_table
 from sepset.learning.evaluation.losses import LogLoss, evaluate, weights_of
 from sepset.learning.evaluation.validation import Procedure, learned

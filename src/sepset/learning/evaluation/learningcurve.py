@@ -10,6 +10,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.axes import axes_of, mark_sizes
+from sepset.base.cache import Slot
 from sepset.base.checks import generator, whole
 from sepset.base.display import Shown, Tabulated
 from sepset.base.progress import Bar
@@ -195,7 +196,9 @@ def _holdout(data: Dataset, share: float, rng: np.random.Generator) -> Iterator[
     return Holdout(share).rounds(data, rng)
 
 
+DIVERGENCE: Slot[DivergenceFrom] = Slot("the divergence from a network")
+
+
 def _divergence(truth: BayesNet) -> DivergenceFrom:
     """The divergence from a network, kept with its problem so that repeats share what was inferred."""
-    kept: DivergenceFrom = truth.problem().kept.setdefault(DivergenceFrom, DivergenceFrom(truth))
-    return kept if kept.truth is truth else DivergenceFrom(truth)
+    return truth.problem().kept.get(DIVERGENCE, lambda: DivergenceFrom(truth), key=id(truth))

@@ -1,33 +1,39 @@
 r"""The E-step: expected sufficient statistics of every parameter block given incomplete rows.
 
-$$\bar M_\theta[x, \mathbf u] = \sum_m w_m P(x, \mathbf u \mid \mathbf o[m], \theta)$$
+$$\bar M_\theta[x, \mathbf u] = \sum_m w_m P(x, \mathbf u \mid \mathbf o[m], \theta), \qquad
+\bar S_\theta = \sum_m w_m E[\mathbf z \mathbf z^\top \mid \mathbf o[m], \theta]$$
 
-Rows that repeat count once, with their weights. The plan and the program are made once; between steps only numbers
-change.
+for tables, and for regressions with $\mathbf z = (1, \mathbf u, y)$. Rows that repeat count once, with their weights.
+The plan and the program are made once; between steps only numbers change.
 
-Reference: Koller & Friedman, section 19.2.2.
+Reference: Koller & Friedman, sections 19.2.2 and 14.2; Dempster, Laird & Rubin (1977).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.parameters import AnyParameters
 from sepset.data.dataset import Dataset
-from sepset.errors import NotApplicable
-from sepset.inference.compiled.engine import PreparedTables
-from sepset.inference.exact.cliquetree import CliqueTree
-from sepset.inference.rows.batch import refuse_impossible
-from sepset.inference.rows.evidencerows import Findings
+from sepset.data.scatter import check_range
+from sepset.errors import DataError, NotApplicable
+from sepset.factors.algebra import Columns
+from sepset.inference.capabilities import summed_marginals, with_values
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.completion import complete_rows
+from sepset.inference.conflict import refuse_impossible
+from sepset.inference.evidencerows import EvidenceRows, Workers
+from sepset.inference.method import Prepared
+from sepset.inference.values import Value
 from sepset.learning.blocks import Blocks, FlatStatistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
-from sepset.variables.variable import Vector
+from sepset.variables.variable import Discrete, Vector
 
 
 class Expected(NamedTuple):
@@ -42,16 +48,55 @@ class Expected(NamedTuple):
     log_likelihood: float
 
 
-class Expectation(Protocol):
-    """A network's structure with rows: expected statistics at any parameters."""
+@dataclass(frozen=True, eq=False)
+class Expectation:
+    """A network's structure with rows: expected statistics at any parameters.
+
+    Attributes:
+        blocks: the parameter blocks, and what their statistics suggest.
+        rows: the different rows; numbers are relative to `origin`.
+        weights: of each of them.
+        places: the index of its first occurrence in the data.
+        engine: the plan and the program.
+        origin: the mean of each real column, which keeps the digits of squares, by position.
+        threads: how many.
+    """
+
+    blocks: Blocks
+    rows: EvidenceRows = field(repr=False)
+    weights: Floats = field(repr=False)
+    places: Ints = field(repr=False)
+    engine: Prepared = field(repr=False)
+    origin: Mapping[int, float] = field(repr=False)
+    threads: int | None = None
+
+    @classmethod
+    def of(cls, task: Task, threads: int | None = None) -> Expectation:
+        """The E-step of a task's rows; those of weight zero are left out.
+
+        >>> from sepset.cpds.table import TableCPD
+        >>> coin = Discrete("coin", ("head", "tail"))
+        >>> net = BayesNet(TableCPD(coin, [0.5, 0.5]))
+        >>> Expectation.of(Task(net, {"coin": ["head", None]})).expect(net).statistics[0].tolist()
+        [1.5, 0.5]
+        """
+        template = task.template
+        _check_no_vectors(template)
+        dataset = task.dataset
+        _check_numbers(dataset)
+        numbers: Columns = {v: dataset.values(v) for v in template.variables if not isinstance(v, Discrete)}
+        origin = {v: _mean(column) for v, column in numbers.items()}
+        blocks = Blocks.of(template, numbers)
+        net = BayesNet(*(own.engine_form for own in blocks.forms))
+        engine = CliqueTree().prepare(net.problem())
+        rows = EvidenceRows.of(dataset, engine.problem.variables)
+        shift = {engine.problem.variables.id(v): mean for v, mean in origin.items()}
+        rows = replace(rows, reals=rows.reals - [shift[v] for v in rows.real_positions])
+        return cls(blocks, *_weighted(rows, task.row_weights), engine, shift, threads)
 
     @property
-    def blocks(self) -> Blocks:
-        """The parameter blocks, and what their statistics suggest."""
-
-    @property
-    def weights(self) -> Floats:
-        """The weight of each different row."""
+    def _total(self) -> float:
+        return float(self.weights.sum())
 
     def expect(self, model: BayesNet, rows: Ints | None = None, weights: Floats | None = None) -> Expected:
         """The expected statistics at these parameters, of all different rows or of some, with their weights or others.
@@ -60,100 +105,68 @@ class Expectation(Protocol):
             rows: which rows, in order.
             weights: one for each of them.
         """
-
-    def complete(self, model: BayesNet) -> Expected:
-        """The statistics of the rows completed by their most probable values, and the log density of all that."""
-
-
-def expectation_of(task: Task, *, threads: int | None = None) -> Expectation:
-    """The E-step of a task: compiled where every variable is discrete.
-
-    >>> from sepset.cpds.table import TableCPD
-    >>> from sepset.variables.variable import Discrete
-    >>> coin = Discrete("coin", ("head", "tail"))
-    >>> net = BayesNet(TableCPD(coin, [0.5, 0.5]))
-    >>> expectation_of(Task(net, {"coin": ["head", None]})).expect(net).statistics[0].tolist()
-    [1.5, 0.5]
-    """
-    for variable in task.template.variables:
-        if isinstance(variable, Vector) and variable.size > 1:
-            raise NotApplicable(f"EM learns states and numbers; {variable!r} is a vector. Give each coordinate a Real.")
-    if any(isinstance(v, Vector) for v in task.template.variables):
-        from sepset.learning.incomplete.completions import Completions
-
-        return Completions.of(task)
-    return TableExpectation.of(task.template, task.dataset, task.row_weights, threads)
-
-
-@dataclass(frozen=True, eq=False)
-class TableExpectation:
-    """The E-step of discrete networks, by one compiled engine.
-
-    Attributes:
-        blocks: the parameter blocks.
-        rows: the different rows.
-        weights: of each of them.
-        places: where each of them is first met in the data.
-        engine: the plan and the program.
-        threads: how many.
-    """
-
-    blocks: Blocks
-    rows: Findings = field(repr=False)
-    weights: Floats = field(repr=False)
-    places: Ints = field(repr=False)
-    engine: PreparedTables = field(repr=False)
-    threads: int | None = None
-
-    @classmethod
-    def of(
-        cls, template: BayesNet, dataset: Dataset, weights: Floats | None, threads: int | None = None
-    ) -> TableExpectation:
-        """The E-step over a dataset's rows; those of weight zero are left out."""
-        blocks = Blocks.of(template, {})
-        net = BayesNet(*(own.engine_form for own in blocks.forms))
-        engine = CliqueTree().prepare(net.problem())
-        assert isinstance(engine, PreparedTables)
-        findings = Findings.of(dataset, engine.problem.variables)
-        rows, which = findings.distinct()
-        weight = np.bincount(which, weights, len(rows)).astype(np.float64)
-        places = np.empty(len(rows), np.int64)
-        places[which[::-1]] = np.arange(len(which))[::-1]
-        if (weight == 0).any():
-            kept = np.flatnonzero(weight > 0)
-            rows, weight, places = rows.take(kept), weight[kept], places[kept]
-        return cls(blocks, rows, weight, places, engine, threads)
-
-    def expect(self, model: BayesNet, rows: Ints | None = None, weights: Floats | None = None) -> Expected:
-        """The expected statistics at these parameters, of all rows or of some."""
         own = self.blocks.parameters(model)
         engine, first = self._at(own)
         found = self.rows if rows is None else self.rows.take(rows)
         if weights is None:
             weights = self.weights if rows is None else self.weights[rows]
-        marginals, log_partition = engine.summed_marginals(found, weights, threads=self.threads)
+        marginals, log_partition = summed_marginals(engine, found, weights, Workers(self.threads))
         refuse_impossible(log_partition, self.places if rows is None else self.places[rows])
         per_cpd = [one.expected(marginals[first[i] : first[i + 1]]) for i, one in enumerate(own)]
         return Expected(self.blocks.pooled(per_cpd, self._total), float(weights @ log_partition))
 
-    def _at(self, own: Sequence[AnyParameters]) -> tuple[PreparedTables, list[int]]:
+    def _at(self, own: Sequence[AnyParameters]) -> tuple[Prepared, list[int]]:
         """The engine with these parameters, and where each CPD's factors start."""
-        values: list[Floats] = []
+        values: list[Value] = []
         first = [0]
         for one in own:
             values += one.engine_values
             first.append(len(values))
-        return self.engine.with_values(values), first
-
-    @property
-    def _total(self) -> float:
-        return float(self.weights.sum())
+        return with_values(self.engine, values), first
 
     def complete(self, model: BayesNet) -> Expected:
-        """The statistics of the rows completed by their most probable values, and the log probability of all that."""
-        from sepset.learning.incomplete.hard import completed
-
+        """The statistics of the rows completed by their most probable values, and the log density of all that."""
         own = self.blocks.parameters(model)
-        columns, log_values = completed(self._at(own)[0], self.rows, model, self.places)
+        made, log_value = complete_rows(self._at(own)[0], self.rows, Workers(self.threads))
+        refuse_impossible(log_value, self.places)
+        columns: Columns = {model.variables[v]: made.codes[:, i] for i, v in enumerate(made.positions)}
+        for i, v in enumerate(made.real_positions):
+            columns[model.variables[v]] = made.reals[:, i] + self.origin[v]
         per_cpd = [one.tally({v: columns[v] for v in one.cpd.scope}, self.weights) for one in own]
-        return Expected(self.blocks.pooled(per_cpd, self._total), float(self.weights @ log_values))
+        return Expected(self.blocks.pooled(per_cpd, self._total), float(self.weights @ log_value))
+
+
+def _weighted(rows: EvidenceRows, weights: Floats | None) -> tuple[EvidenceRows, Floats, Ints]:
+    """The different rows of positive weight, their weights, and the index of the first occurrence of each."""
+    different, which = rows.distinct()
+    weight = np.bincount(which, weights, len(different)).astype(np.float64)
+    places = np.empty(len(different), np.int64)
+    places[which[::-1]] = np.arange(len(which))[::-1]
+    if (weight > 0).all():
+        return different, weight, places
+    kept = np.flatnonzero(weight > 0)
+    return different.take(kept), weight[kept], places[kept]
+
+
+def _mean(column: Floats) -> float:
+    """The mean of the numbers found; zero without any."""
+    found = column[~np.isnan(column)]
+    return float(found.mean()) if len(found) else 0.0
+
+
+def _check_no_vectors(template: BayesNet) -> None:
+    for variable in template.variables:
+        if isinstance(variable, Vector) and variable.size > 1:
+            raise NotApplicable(f"EM learns states and numbers; {variable!r} is a vector. Give each coordinate a Real.")
+
+
+def _check_numbers(dataset: Dataset) -> None:
+    """Raise at the first infinite number."""
+    for variable in dataset.variables:
+        if isinstance(variable, Discrete):
+            continue
+        column = dataset.values(variable)
+        if np.isinf(column).any():
+            row = int(np.argmax(np.isinf(column)))
+            raise DataError(f"Column {variable.name!r}, row {row}: {column[row]} is no number to learn from. Drop it.")
+        check_range(np.nan_to_num(column)[:, None], [variable.name], "EM needs finite numbers")

@@ -18,8 +18,9 @@ from sepset.data.sources import Weights
 from sepset.errors import NotApplicable
 from sepset.factors.block import Single
 from sepset.factors.table import Table
-from sepset.inference.compiled.engine import PreparedTables
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference import capabilities
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.method import Prepared
 from sepset.learning.task import bind
 from sepset.models.model import Model
 
@@ -60,16 +61,16 @@ def expected_counts(
     rows = bind(data, model.variables, weights)
     engine, first = _with_families(model, scopes)
     weight = np.ones(rows.num_rows) if rows.weights is None else rows.weights
-    found = engine.expected_counts(rows, weights=weight, threads=threads).factors[first:]
+    found = capabilities.expected_counts(engine, rows, weights=weight, threads=threads).factors[first:]
     tables = [table.reshape([v.num_states for v in scope]) for table, scope in zip(found, scopes, strict=True)]
     return Counts(scopes, tables, num_rows=rows.num_rows, total=float(weight.sum()))
 
 
-def _with_families(model: Model, scopes: Sequence[Scope]) -> tuple[PreparedTables, int]:
+def _with_families(model: Model, scopes: Sequence[Scope]) -> tuple[Prepared, int]:
     """An engine with a factor of ones over each family, whose marginal is wanted, and the number of the first."""
     problem = model.problem()
     asked = (Single(Table.ones(scope), problem.variables.ids(scope)) for scope in scopes)
-    engine = CliqueTree().prepare(replace(problem, blocks=(*problem.blocks, *asked)))
-    if not isinstance(engine, PreparedTables):
+    if not problem.variables.all_discrete:
         raise NotApplicable(f"{model!r} has variables that are not discrete; families are counted of discrete models.")
+    engine = CliqueTree().prepare(replace(problem, blocks=(*problem.blocks, *asked)))
     return engine, problem.num_factors

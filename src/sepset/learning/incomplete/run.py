@@ -18,7 +18,7 @@ from sepset.learning.blocks import FlatStatistics
 from sepset.learning.coverage import Fragmentation
 from sepset.learning.fit import Fit
 from sepset.learning.incomplete.checkpoint import PointCodec, about
-from sepset.learning.incomplete.expectation import Expectation, expectation_of
+from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.incomplete.starts import Start, start_model
 from sepset.learning.optimize.objective import FAILURES, Objective
 from sepset.learning.task import Task
@@ -108,7 +108,7 @@ class Ascent:
     def of(cls, task: Task, prior: object, parameterization: str, threads: int | None = None) -> Ascent:
         """The task, planned."""
         check_parameterization(parameterization)
-        expectation = expectation_of(task, threads=threads)
+        expectation = Expectation.of(task, threads)
         return cls(task, expectation, expectation.blocks.prior_terms(prior, is_theta=parameterization == "theta"))
 
     def point(self, model: BayesNet, *, is_hard: bool = False, memory: Any = ()) -> Point:
@@ -251,7 +251,7 @@ class Watched:
     def of(cls, method: Climber, task: Task) -> Climber | Watched:
         """The method itself, where it has no rows to watch."""
         holdout = getattr(method, "holdout", None)
-        return method if holdout is None else cls(method, expectation_of(Task(task.template, holdout)))
+        return method if holdout is None else cls(method, Expectation.of(Task(task.template, holdout)))
 
     def init(self, task: Ascent, rng: np.random.Generator) -> Point:
         """The method's own beginning."""

@@ -21,7 +21,7 @@ from sepset.base.arraytypes import Bools, Floats
 from sepset.base.text import nearest
 from sepset.errors import ScopeError, TooLarge
 from sepset.inference.result import Answers
-from sepset.learning.incomplete.expectation import Expectation, expectation_of
+from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.optimize.vector import ParameterVector
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
@@ -105,7 +105,7 @@ def standard_errors(
     [0.2165, 0.2165]
     """
     share = None if weights is None else np.asarray(weights, dtype=np.float64)
-    expectation = expectation_of(Task(model, data, share), threads=threads)
+    expectation = Expectation.of(Task(model, data, share), threads=threads)
     vector = ParameterVector.of(expectation.blocks)
     x = vector.pack(model)
     if len(x) > LARGEST:

@@ -47,10 +47,10 @@ def start_model(
         terms: what the prior adds to each block, where there is one; it keeps regressions off perfect fits.
 
     >>> from sepset.cpds.table import TableCPD
-    >>> from sepset.learning.incomplete.expectation import expectation_of
+    >>> from sepset.learning.incomplete.expectation import Expectation
     >>> net = BayesNet(TableCPD(Discrete("coin"), [0.3, 0.7]))
     >>> task = Task(net, {"coin": [0, None]})
-    >>> start_model(task, expectation_of(task), "model", np.random.default_rng(0)) is net
+    >>> start_model(task, Expectation.of(task), "model", np.random.default_rng(0)) is net
     True
     """
     if isinstance(start, BayesNet):

@@ -15,15 +15,14 @@ from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError
 from sepset.factors.algebra import Columns
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.capabilities import answer_rows
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.result import Guarantee
-from sepset.inference.rows.evidencerows import Findings
-from sepset.inference.rows.rowwise import Workers, answer_rows
 from sepset.learning.blocks import blocks_of
 from sepset.learning.estimation.estimators import shown
 from sepset.learning.estimation.maximization import check_policy, maximize_block
 from sepset.learning.fit import Fit
-from sepset.learning.incomplete.mixedrows import log_densities
 from sepset.learning.missing.weighting import Form, inverse_probability_weights
 from sepset.learning.statistics import pooled
 from sepset.learning.task import Task, bind
@@ -142,10 +141,8 @@ def observed_log_likelihood(model: BayesNet, data: object) -> float:
     -0.2877
     """
     rows = bind(data, model.variables)
-    found = log_densities(model, rows, model.variables)
-    if found is None:
-        prepared = CliqueTree().prepare(model.problem())
-        found = answer_rows(prepared, Findings.of(rows, model.variables), (), Workers(1)).log_partition
+    prepared = CliqueTree().prepare(model.problem())
+    found = answer_rows(prepared, EvidenceRows.of(rows, model.variables), (), Workers(1)).log_partition
     share = np.ones(rows.num_rows) if rows.weights is None else rows.weights
     counted = share > 0
     return float(share[counted] @ found[counted])

@@ -1,9 +1,12 @@
-r"""The maximum likelihood normal distribution of real columns with holes, by EM over missingness patterns.
+r"""The maximum likelihood normal distribution of real columns with missing cells, by EM.
 
-In a row with observed part $\mathbf o$ and missing part $\mathbf h$ the expected cells are
-$\hat{\mathbf x}_h = \mu_h + \Sigma_{ho}\Sigma_{oo}^{-1}(\mathbf x_o - \mu_o)$, with covariance
-$\Sigma_{hh} - \Sigma_{ho}\Sigma_{oo}^{-1}\Sigma_{oh}$. Rows with one pattern enter by their number, mean and scatter
-alone.
+A joint normal distribution is a network in which each column is regressed on all before it, with
+$\Sigma = L D L^\top$ and $M = I - L^{-1}$:
+
+$$x_i = \mu_i + \sum_{j<i} M_{ij} (x_j - \mu_j) + \varepsilon_i, \qquad \varepsilon_i \sim N(0, D_i),$$
+
+and its inference engine finds the expected moments of incomplete rows. Rows that miss the same cells enter by their
+number, mean and scatter alone.
 
 Reference: Koller & Friedman, section 19.2.2; Little & Rubin (2019), section 11.2.
 """
@@ -16,13 +19,20 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.data.missingness import members
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.data.missingness import members, patterns_of
 from sepset.errors import DataError
-from sepset.learning.missing.patternbatches import batched_step, batches, precision
+from sepset.factors.canonical import Cholesky
+from sepset.factors.regression import Regression
+from sepset.inference.capabilities import summed_marginals, with_values
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.evidencerows import EvidenceRows, Workers
+from sepset.models.bayesnet import BayesNet
+from sepset.variables.variable import Real
 
 
 class PatternMoments(NamedTuple):
-    """The rows that observe one set of columns: which, how many, their mean and centered scatter."""
+    """The rows that observe one set of columns: which, their number (or weight), mean and centered scatter."""
 
     observed: Ints
     total: float
@@ -31,7 +41,7 @@ class PatternMoments(NamedTuple):
 
 
 class IncompleteGaussian(NamedTuple):
-    """A mean, a covariance, and whether EM settled."""
+    """A mean, a covariance, and whether EM converged."""
 
     mean: Floats
     covariance: Floats
@@ -46,12 +56,12 @@ def pattern_moments(values: Floats, weights: Floats | None = None) -> list[Patte
     """
     share = np.ones(len(values)) if weights is None else weights
     observed = ~np.isnan(values)
-    kinds, which = np.unique(observed, axis=0, return_inverse=True)
+    first, which = patterns_of(observed)
     found = []
-    for seen, every in zip(kinds, members(which.reshape(-1), len(kinds)), strict=True):
-        rows = every[share[every] > 0]
-        if seen.any() and len(rows):
-            found.append(_moments(np.flatnonzero(seen), values[np.ix_(rows, np.flatnonzero(seen))], share[rows]))
+    for seen, every in zip(observed[first], members(which, len(first)), strict=True):
+        rows, columns = every[share[every] > 0], np.flatnonzero(seen)
+        if len(columns) and len(rows):
+            found.append(_moments(columns, values[np.ix_(rows, columns)], share[rows]))
     return found
 
 
@@ -70,29 +80,33 @@ def incomplete_gaussian(
     Args:
         parts: the moments of each pattern.
         size: the number of columns; each is observed in some pattern.
-        tolerance: the largest change of a parameter, beside the columns' spread, at which EM stops.
+        tolerance: the largest change of a parameter, relative to the columns' spread, at which EM stops.
         steps: the most iterations.
 
-    Cost: one small solve a pattern and iteration, whatever the number of rows.
+    Cost: for each iteration and pattern, about twice as many rows as it observes columns, whatever the number of rows.
 
     >>> rows = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 5.0], [5.0, np.nan]])
     >>> incomplete_gaussian(pattern_moments(rows), 2).mean.round(6).tolist()
     [2.75, 4.791667]
     """
-    mean, spread = _start(parts, size)
-    scaled = [_scaled(part, mean, spread) for part in parts]
-    together = batches(scaled, size)
+    center, spread = _start(parts, size)
+    rows, weights = _rows_with(parts, center, spread)
+    reals = tuple(Real(f"x{i}") for i in range(size))
+    lines = (LinearGaussian.standard(x, reals[:i]) for i, x in enumerate(reals))
+    prepared = CliqueTree().prepare(BayesNet(*lines).problem())
     mu, sigma = np.zeros(size), np.eye(size)
     converged = False
     for _ in range(steps):
-        K = precision(sigma)
-        new_mu, new_sigma = _step(scaled, mu, sigma) if K is None else batched_step(together, mu, K)
-        change = max(np.abs(new_mu - mu).max(initial=0.0), np.abs(new_sigma - sigma).max(initial=0.0))
-        mu, sigma = new_mu, new_sigma
+        at = with_values(prepared, _regressions(reals, mu, sigma))
+        products = summed_marginals(at, rows, weights, Workers(1)).factors[-1][0]
+        mean = products[0, 1:] / products[0, 0]
+        covariance = products[1:, 1:] / products[0, 0] - np.outer(mean, mean)
+        change = max(np.abs(mean - mu).max(initial=0.0), np.abs(covariance - sigma).max(initial=0.0))
+        mu, sigma = mean, covariance
         if change <= tolerance:
             converged = True
             break
-    return IncompleteGaussian(mean + spread * mu, sigma * np.outer(spread, spread), converged)
+    return IncompleteGaussian(center + spread * mu, sigma * np.outer(spread, spread), converged)
 
 
 def _start(parts: Sequence[PatternMoments], size: int) -> tuple[Floats, Floats]:
@@ -107,47 +121,50 @@ def _start(parts: Sequence[PatternMoments], size: int) -> tuple[Floats, Floats]:
     return mean, np.sqrt(second / count)
 
 
-def _scaled(part: PatternMoments, mean: Floats, spread: Floats) -> PatternMoments:
-    at = spread[part.observed]
-    return part._replace(mean=(part.mean - mean[part.observed]) / at, scatter=part.scatter / np.outer(at, at))
+def _rows_with(parts: Sequence[PatternMoments], center: Floats, spread: Floats) -> tuple[EvidenceRows, Floats]:
+    r"""Few weighted rows, of scaled columns, that have the moments of each pattern.
 
-
-def _step(parts: Sequence[PatternMoments], mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
-    """One step of EM, pattern by pattern: needs no more than that the observed columns of each are independent."""
-    size = len(mu)
-    total, first, second = 0.0, np.zeros(size), np.zeros((size, size))
+    With $S = \sum_{j \le r} \lambda_j v_j v_j^\top$ they are $\bar{\mathbf x} \pm \sqrt{r \lambda_j / n}\, v_j$.
+    """
+    rows, weights = [np.zeros((0, len(center)))], [np.zeros(0)]
     for part in parts:
-        mean, scatter = _completed(part, mu, sigma)
-        total += part.total
-        first += part.total * mean
-        second += scatter + part.total * np.outer(mean, mean)
-    new = first / total
-    return new, second / total - np.outer(new, new)
+        at = spread[part.observed]
+        values, vectors = np.linalg.eigh(part.scatter / np.outer(at, at))
+        free = values > 1e-14 * part.total
+        steps = vectors[:, free].T * np.sqrt(free.sum() * values[free] / part.total)[:, None]
+        apart = np.concatenate([steps, -steps]) if free.any() else np.zeros((1, len(at)))
+        made = np.full((len(apart), len(center)), np.nan)
+        made[:, part.observed] = (part.mean - center[part.observed]) / at + apart
+        rows.append(made)
+        weights.append(np.full(len(apart), part.total / len(apart)))
+    reals = np.concatenate(rows)
+    found = EvidenceRows((), np.zeros((len(reals), 0), np.int32), tuple(range(len(center))), reals)
+    return found, np.concatenate(weights)
 
 
-def _completed(part: PatternMoments, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
-    """The expected mean and scatter of all columns over the rows of one pattern."""
-    seen = part.observed
-    hidden = np.setdiff1d(np.arange(len(mu)), seen)
-    B = np.zeros((len(mu), len(seen)))
-    B[seen, np.arange(len(seen))] = 1.0
-    inner = solve(sigma[np.ix_(seen, seen)], sigma[np.ix_(seen, hidden)])
-    B[hidden] = inner.T
-    mean = mu + B @ (part.mean - mu[seen])
-    scatter = B @ part.scatter @ B.T
-    scatter[np.ix_(hidden, hidden)] += part.total * (
-        sigma[np.ix_(hidden, hidden)] - sigma[np.ix_(hidden, seen)] @ inner
-    )
-    return mean, scatter
+def _regressions(reals: tuple[Real, ...], mu: Floats, sigma: Floats) -> list[Regression]:
+    """Each column given all before it."""
+    root = _root(sigma)
+    scale = np.diagonal(root)
+    slopes = np.eye(len(mu)) - np.linalg.solve(root / scale, np.eye(len(mu)))
+    starts, noise = (mu - slopes @ mu)[:, None, None], (scale**2)[:, None, None, None]
+    return [
+        Regression.of(x, reals[:i], (), starts[i], slopes[None, None, i, :i], noise[i]) for i, x in enumerate(reals)
+    ]
 
 
 def solve(covariance: Floats, right: Floats) -> Floats:
     """The solution of a linear system in a covariance; a singular one is refused."""
-    try:
-        np.linalg.cholesky(covariance)
-        return np.asarray(np.linalg.solve(covariance, right), dtype=np.float64)
-    except np.linalg.LinAlgError:
+    _root(covariance)
+    return np.asarray(np.linalg.solve(covariance, right), dtype=np.float64)
+
+
+def _root(covariance: Floats) -> Floats:
+    """The Cholesky factor of a covariance; a singular one is refused."""
+    chol = Cholesky.of(covariance[None])
+    if not chol.definite[0]:
         raise DataError(
             "Some real columns are linear functions of others (or rows are too few to tell), so that their covariance "
             "is singular. Leave one of them out."
-        ) from None
+        )
+    return np.asarray(chol.lower[0] / chol.scale[0][:, None])

@@ -1,28 +1,41 @@
-"""Imputation: datasets with their holes filled from the exact posterior of a model."""
+r"""Imputation: missing cells filled from the exact posterior of a model given what each row has.
+
+$$\mathbf h[m] \mid \mathbf o[m] \sim P(\mathbf h \mid \mathbf o[m])$$
+
+Every kind of value is one question about all rows at once: the mode or the mean of each cell by itself, the most
+probable completion of a row, or a draw of it.
+
+Reference: Koller & Friedman, section 19.1.3; Rubin (1987); Little & Rubin (2019), chapters 4 and 10.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, cast, overload
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, get_args, overload
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import Seed, generator, one_of, whole
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
+from sepset.data.export import frame_columns, library_of, with_cells
 from sepset.data.suggestions import column_names
-from sepset.errors import DataError, ModelError, NotApplicable
-from sepset.inference.rows.rowwise import Workers
-from sepset.learning.missing.filling import Cells, Kind, completed
-from sepset.learning.missing.mixedfilling import fill_mixed, is_mixed
+from sepset.errors import DataError, ImpossibleEvidence, ModelError, NotApplicable
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.completion import complete_rows, draw_rows, mean_rows, mode_rows
+from sepset.inference.conflict import impossible
+from sepset.inference.evidencerows import EvidenceRows, RowValues, Workers
+from sepset.inference.method import Prepared
 from sepset.learning.task import bind
-from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
-KINDS = ("mode", "mean", "map", "draw")
+Kind: TypeAlias = Literal["mode", "mean", "map", "draw"]
+"""Which value a missing cell gets."""
+
+KINDS = get_args(Kind)
 
 
 @overload
@@ -61,7 +74,7 @@ def impute(
 
     Args:
         model: the network (or other model) to fill from. For multiple imputation that carries the uncertainty of the
-            parameters too, one model a copy, such as draws from their posterior.
+            parameters too, one model per copy, such as draws from their posterior.
         data: a dataset, any frame, or the path of a file; columns of other names are left out. `impute_frame` gives
             back what it was given.
         kind: "mode" gives each cell the most probable value of its own marginal; "mean" the same, with posterior
@@ -71,11 +84,11 @@ def impute(
         copies: how many completed datasets, drawn independently (`kind="draw"`); None for one dataset by itself.
         variables: what to return, hidden variables included; the model's variables that have a column, by default.
         seed: a number or a generator.
-        threads: how many; one a processor by default. Results do not depend on it.
+        threads: how many; one per processor by default. Results do not depend on it.
 
-    Cost: discrete models answer all rows in batches, one for each column ("map": one for all); networks with both
-    discrete and real variables enumerate the joint hidden states of each row, up to a thousand; Gaussian models one
-    regression a missingness pattern.
+    Cost: discrete models answer all rows in batches, one for each column ("map": one for all); networks with real
+    variables enumerate the hidden contexts of each row, up to a thousand, and regress missing numbers on those found
+    once for each missingness pattern; rows of other models are asked about one by one.
     Reference: Koller & Friedman, section 19.1.3; Rubin (1987); Little & Rubin (2019), chapters 4 and 10.
 
     >>> from sepset.cpds.table import TableCPD
@@ -106,12 +119,12 @@ def _models(model: Any, copies: int | None) -> tuple[Model, ...]:
     for each in models:
         if not isinstance(each, Model):
             raise ModelError(
-                f"Cells are imputed from a model; found {each!r}. Fit one to the data first: EM takes holes."
+                f"Cells are imputed from a model; found {each!r}. Fit one to the data first: EM takes missing cells."
             )
     if copies is not None:
         whole("copies", copies, least=1, otherwise="None")
     if isinstance(model, list | tuple) and len(models) != copies:
-        raise ModelError(f"One model a copy is needed; found {len(models)} models and copies={copies}.")
+        raise ModelError(f"One model per copy is needed; found {len(models)} models and copies={copies}.")
     if any(tuple(each.variables) != tuple(models[0].variables) for each in models):
         raise ModelError("The models of one imputation have the same variables, in the same order.")
     return models
@@ -141,24 +154,113 @@ def _imputed(
     rng: np.random.Generator,
     workers: Workers,
 ) -> tuple[Dataset, ...]:
-    variables = model.variables
-    cells, wanted = _cells(rows, variables).repeated(copies), [variables.id(v) for v in asked]
-    filled = cells
-    if not is_mixed(model) or len(fill_mixed(cast(BayesNet, model), cells, wanted, kind, rng)):
-        filled = completed(model.problem(), cells, wanted, kind, rng, workers)
-    columns: dict[int, AnyArray] = {v: filled.codes[:, i] for i, v in enumerate(filled.discrete)}
-    columns |= {v: filled.reals[:, i] for i, v in enumerate(filled.real)}
-    whole = {v.name: columns[variables.id(v)].reshape(copies, rows.num_rows) for v in asked}
-    return tuple(
-        Dataset.from_codes(asked, {name: column[copy] for name, column in whole.items()}, weights=rows.weights)
-        for copy in range(copies)
-    )
+    """The rows with the asked variables filled in, as often as there are copies."""
+    places = [model.variables.id(v) for v in asked]
+    discrete = [p for p, v in zip(places, asked, strict=True) if isinstance(v, Discrete)]
+    evidence = EvidenceRows.of(rows, model.variables)
+    whole = evidence.over(discrete, [p for p in places if p not in discrete]).repeated(copies)
+    missing = np.flatnonzero(whole.is_missing)
+    prepared = CliqueTree().prepare(model.problem())
+    source = evidence.take(missing % max(rows.num_rows, 1)).found()
+    values, log_value = _values(prepared, source, places, kind, rng, workers)
+    _refuse_impossible(prepared, source, missing % max(rows.num_rows, 1), log_value, rows.num_rows)
+    whole.codes[missing] = values.over(whole.positions, ()).codes
+    whole.reals[missing] = values.over((), whole.real_positions).reals
+    return tuple(_dataset(whole, asked, places, rows, copy) for copy in range(copies))
 
 
-def _cells(rows: Dataset, variables: Variables) -> Cells:
-    """The rows as matrices over all variables."""
-    discrete = [i for i, v in enumerate(variables) if isinstance(v, Discrete)]
-    real = [i for i, v in enumerate(variables) if not isinstance(v, Discrete)]
-    codes = rows.matrix([variables[i] for i in discrete]).astype(np.int32)
-    reals = np.array([rows.values(variables[i]) for i in real], np.float64).reshape(len(real), rows.num_rows).T
-    return Cells(tuple(discrete), codes, tuple(real), np.ascontiguousarray(reals))
+def _values(
+    prepared: Prepared,
+    rows: EvidenceRows,
+    targets: Sequence[int],
+    kind: Kind,
+    rng: np.random.Generator,
+    workers: Workers,
+) -> RowValues:
+    """The targets with values of this kind where a row misses them."""
+    if kind == "map":
+        return complete_rows(prepared, rows, workers)
+    if kind == "draw":
+        return draw_rows(prepared, rows, targets, rng, workers)
+    return (mode_rows if kind == "mode" else mean_rows)(prepared, rows, targets, workers)
+
+
+def _refuse_impossible(
+    prepared: Prepared, source: EvidenceRows, places: Ints, log_value: Floats, num_rows: int
+) -> None:
+    """Raise where rows with missing cells have probability zero, saying which and why."""
+    bad = np.flatnonzero(log_value == -np.inf)
+    if len(bad):
+        named = np.unique(places[bad])
+        raise ImpossibleEvidence(
+            f"{len(named)} of {num_rows} rows have missing cells and probability zero: rows {listing(named.tolist())}, "
+            f"counted from 0. {impossible(prepared, source.evidence(int(bad[0])))}"
+        )
+
+
+def _dataset(
+    whole: EvidenceRows, asked: Sequence[Discrete | Vector], places: Sequence[int], rows: Dataset, copy: int
+) -> Dataset:
+    """One of the completed copies, which follow each other."""
+    mine = slice(copy * rows.num_rows, (copy + 1) * rows.num_rows)
+    columns = {p: whole.codes[mine, i] for i, p in enumerate(whole.positions)}
+    numbers = {p: whole.reals[mine, i] for i, p in enumerate(whole.real_positions)}
+    named = {v.name: columns[p] if p in columns else numbers[p] for v, p in zip(asked, places, strict=True)}
+    return Dataset.from_codes(asked, named, weights=rows.weights)
+
+
+def impute_frame(
+    model: Model | Sequence[Model],
+    frame: Any,
+    *,
+    kind: Kind = "mode",
+    copies: int | None = None,
+    variables: Iterable[VariableLike] | None = None,
+    seed: Seed = 0,
+    threads: int | None = None,
+) -> Any:
+    r"""The frame with missing cells filled from $P(\mathbf h \mid \mathbf o)$ of each row, everything else as it was.
+
+    Columns keep their type: categories (with states they lack added at the end), nullable integers and booleans,
+    text, floats of any width. Other columns, their order and the index stay. What a column's type cannot hold, such as
+    a mean of 2.5 among whole numbers, is refused.
+
+    Args:
+        model: as in `impute`.
+        frame: a pandas or polars frame, an Arrow table, or a mapping of columns; the same kind comes back.
+        kind, seed, threads: as in `impute`.
+        copies: how many frames, drawn independently (`kind="draw"`); None for one by itself.
+        variables: which columns to fill; all that are variables of the model, by default.
+
+    Reference: Koller & Friedman, section 19.1.3; Rubin (1987).
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.models.bayesnet import BayesNet
+    >>> coin = BayesNet(TableCPD(Discrete("coin", ("head", "tail")), [0.3, 0.7]))
+    >>> impute_frame(coin, {"coin": ["head", None], "day": [1, 2]})
+    {'coin': ['head', 'tail'], 'day': [1, 2]}
+    """
+    if library_of(frame) is None and not isinstance(frame, Mapping):
+        raise DataError(
+            f"impute_frame fills pandas and polars frames, Arrow tables and mappings of columns; found "
+            f"{type(frame).__name__}. Use impute, or collect a lazy frame first."
+        )
+    known = (model[0] if isinstance(model, list | tuple) and model else model).variables  # type: ignore[union-attr]
+    asked = [v for v in asked_variables(known, frame, variables) if v.name in frame_columns(frame)]
+    rows = bind(frame, known)
+    more: dict[str, Any] = {"kind": kind, "variables": asked, "seed": seed, "threads": threads}
+    if copies is None:
+        return _put_back(frame, rows, impute(model, rows, **more), asked)  # type: ignore[arg-type]
+    return tuple(_put_back(frame, rows, full, asked) for full in impute(model, rows, copies=copies, **more))
+
+
+def _put_back(frame: Any, rows: Dataset, full: Dataset, asked: Sequence[Discrete | Vector]) -> Any:
+    """The frame with the cells that rows miss taken from the completed rows."""
+    cells = {}
+    for variable in asked:
+        places = np.flatnonzero(rows.is_missing(variable)).astype(np.int64)
+        if len(places):
+            part = full.take(places)
+            found = part.states(variable) if isinstance(variable, Discrete) else part.values(variable)
+            cells[variable.name] = places, np.asarray(found).tolist()
+    return with_cells(frame, cells)

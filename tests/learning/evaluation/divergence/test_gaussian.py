@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 from scipy import integrate, stats
 
 import sepset as ss
+from sepset.inference.hybrid.moments import forward_moments
 from sepset.learning.evaluation.divergence.discrete import DivergenceFrom, divergence
-from sepset.learning.evaluation.divergence.forwardmoments import forward_moments
 from sepset.learning.evaluation.divergence.gaussian import GaussianTruth
 from sepset.learning.evaluation.divergence.sampled import sampled_divergence
 
@@ -285,16 +285,16 @@ def test_sweeps_agree_with_lists_and_what_is_too_large_for_both_is_refused(monke
     p, q = (mixed_network(rng, share=1.0) for _ in range(2))
     expected = divergence(p, q)
     calls = []
-    monkeypatch.setattr("sepset.learning.evaluation.divergence.gaussian.LARGEST", 0)
+    monkeypatch.setattr("sepset.inference.hybrid.moments.LARGEST", 0)
     monkeypatch.setattr(
-        "sepset.learning.evaluation.divergence.gaussian.forward_moments",
+        "sepset.inference.hybrid.moments.forward_moments",
         lambda *args, largest: calls.append(1) or forward_moments(*args),
     )
     found = divergence(p, q)
     assert calls
     assert found.total == pytest.approx(expected.total, rel=1e-10)
     assert found.families == pytest.approx(expected.families, rel=1e-10, abs=1e-12)
-    monkeypatch.setattr("sepset.learning.evaluation.divergence.gaussian.forward_moments", forward_moments)
+    monkeypatch.setattr("sepset.inference.hybrid.moments.forward_moments", forward_moments)
     with pytest.raises(ss.TooLarge, match="sampled_divergence"):
         divergence(p, q)
     assert divergence(p, p).total == 0.0

@@ -24,7 +24,7 @@ from sepset.base.text import listing
 from sepset.cpds.discrete import is_discrete
 from sepset.cpds.lineargaussian import is_linear_gaussian
 from sepset.errors import ModelError, NotApplicable, ScopeError
-from sepset.inference.exact.cliquetree import CliqueTree
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.method import dense
 from sepset.inference.result import Guarantee
 from sepset.learning.evaluation.divergence.gaussian import GaussianTruth

@@ -24,20 +24,17 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
+from sepset.base.lazy import lazy
 from sepset.cpds.lineargaussian import LinearGaussian, is_linear_gaussian
-from sepset.factors.algebra import num_entries
+from sepset.errors import TooLarge
 from sepset.factors.coordinates import entries, places, width
-from sepset.learning.evaluation.divergence.forwardmoments import Moments, forward_moments, frontier_size, mixed
+from sepset.inference.capabilities import moments
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.method import ContextMoments, Prepared
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Vector
 
 Marginal: TypeAlias = Callable[[Sequence[str]], Floats]
-
-LARGEST = 2**26
-"""The most numbers that the moments of a family may take at once."""
-
-FEW = 2**18
-"""Up to this many numbers the joint states are listed without asking whether a sweep takes fewer."""
 
 
 class Lines(NamedTuple):
@@ -65,7 +62,6 @@ class GaussianTruth:
 
     network: BayesNet
     marginal: Marginal = field(default=lambda names: np.ones(()), repr=False)
-    _known: dict[tuple[tuple[str, ...], tuple[Discrete, ...]], Moments] = field(default_factory=dict, repr=False)
 
     def graph_gap(self, model: BayesNet, child: str) -> float:
         r"""$\tfrac12 E\log |S_d| - \tfrac12 E\log |C_d|$: how much more of the child the model's parents leave open."""
@@ -114,51 +110,17 @@ class GaussianTruth:
         left = covariance[:, size:, size:] - B @ covariance[:, :size, size:]
         return Lines(mean[:, size:] - np.einsum("dij,dj->di", B, mean[:, :size]), B, left)
 
-    def _moments(self, reals: Sequence[Vector], by: tuple[Discrete, ...]) -> Moments:
-        """The moments of reals in each joint state of discrete variables: listed, or by a sweep where that is less."""
-        above = self._above(reals)
-        scope = tuple(cpd.child for cpd in above)
-        states = tuple(dict.fromkeys((*by, *(d for cpd in above for d in cpd.by))))
-        size = num_entries(states) * (width(scope) + 1) ** 2
-        if size > LARGEST or (size > FEW and size > frontier_size(self.network, (*by, *reals))):
-            return forward_moments(self.network, reals, by, largest=LARGEST)
-        key = (tuple(v.name for v in scope), states)
-        if key not in self._known:
-            self._known[key] = self._in_all_states(above, scope, states)
-        weights, mean, covariance = self._known[key]
-        at = places(scope, reals)
-        return mixed(weights, mean[:, at], covariance[:, at[:, None], at], num_entries(by))
+    def _moments(self, reals: Sequence[Vector], by: Sequence[Discrete]) -> ContextMoments:
+        """The moments of reals in each joint state of discrete variables."""
+        at = self.network.variables.id
+        try:
+            return moments(self._prepared, [at(v) for v in reals], [at(v) for v in by])
+        except TooLarge as error:
+            raise TooLarge(f"{error} Use sampled_divergence.") from error
 
-    def _above(self, reals: Sequence[Vector]) -> list[LinearGaussian]:
-        """The lines of real variables and of those they depend on, parents first; of all where nothing is discrete."""
-        lines = [self.network.cpd(name) for name in self.network.dag.topological_order]
-        if all(is_linear_gaussian(cpd) for cpd in lines):
-            return lines  # type: ignore[return-value]
-        wanted, found = set(reals), []
-        for cpd in reversed(lines):
-            if is_linear_gaussian(cpd) and cpd.child in wanted:
-                wanted.update(cpd.given)
-                found.append(cpd)
-        return found[::-1]
-
-    def _in_all_states(
-        self, above: list[LinearGaussian], scope: tuple[Vector, ...], states: tuple[Discrete, ...]
-    ) -> Moments:
-        r"""Moments in each joint state, parents first.
-
-        $$\mu_y = a + B\mu_u, \quad \Sigma_{yx} = B\Sigma_{ux}, \quad \Sigma_{yy} = B\Sigma_{uu}B^\top + C$$
-        """
-        count, size = num_entries(states), width(scope)
-        mean, covariance = np.zeros((count, size)), np.zeros((count, size, size))
-        for i, cpd in enumerate(above):
-            at = entries(states, cpd.by)
-            y, u, past = (places(scope, part) for part in ((cpd.child,), cpd.given, scope[:i]))
-            B = cpd.coefficients[at]
-            mean[:, y] = cpd.intercept[at] + np.einsum("dij,dj->di", B, mean[:, u])
-            covariance[:, y[:, None], past] = B @ covariance[:, u[:, None], past]
-            covariance[:, past[:, None], y] = covariance[:, y[:, None], past].swapaxes(1, 2)
-            covariance[:, y[:, None], y] = B @ covariance[:, u[:, None], u] @ B.swapaxes(1, 2) + cpd.covariance[at]
-        return Moments(self._weights(states), mean, covariance)
+    @lazy
+    def _prepared(self) -> Prepared:
+        return CliqueTree().prepare(self.network.problem())
 
 
 def _gaps(ours: Floats, theirs: Floats, extra: Floats, counted: Bools) -> Floats:

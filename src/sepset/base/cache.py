@@ -1,0 +1,99 @@
+"""Caches: what was made for a key and may be asked for again, bounded, least recently used, locked."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+V = TypeVar("V")
+
+MISSING: Any = object()
+
+
+class Cache(Generic[V]):
+    """Values under keys; of more than `size` the least recently used go.
+
+    Two threads that miss a key at once may both make its value; both get the one that was kept first.
+
+    >>> squares = Cache[int](2)
+    >>> [squares.get(n, lambda: n * n) for n in (2, 3, 2, 4)], list(squares)
+    ([4, 9, 4, 16], [2, 4])
+    """
+
+    def __init__(self, size: int = 256) -> None:
+        self._size = size
+        self._values: OrderedDict[Hashable, V] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable, make: Callable[[], V]) -> V:
+        """The value under `key`, made where there is none."""
+        with self._lock:
+            found = self._values.get(key, MISSING)
+            if found is not MISSING:
+                self._values.move_to_end(key)
+                return found  # type: ignore[no-any-return]  # the sentinel is of any type
+        value = make()
+        with self._lock:
+            kept = self._values.setdefault(key, value)
+            while len(self._values) > self._size:
+                self._values.popitem(last=False)
+        return kept
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._values.clear()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        """The keys, the least recently used first."""
+        with self._lock:
+            return iter(list(self._values))
+
+
+@dataclass(frozen=True, eq=False)
+class Slot(Generic[V]):
+    """A named place in `Kept` for values of one type.
+
+    Attributes:
+        name: what is kept there.
+        size: how many values, each under a key of its own.
+    """
+
+    name: str
+    size: int = 1
+
+
+class Kept:
+    """What was made for one object and may be asked for again, by slots: no slot takes another's room.
+
+    >>> LENGTHS = Slot[int]("lengths", size=2)
+    >>> kept = Kept()
+    >>> [kept.get(LENGTHS, lambda: len(word), key=word) for word in ("a", "bcd", "a")]
+    [1, 3, 1]
+    """
+
+    def __init__(self) -> None:
+        self._slots: dict[Slot[Any], Cache[Any]] = {}
+        self._lock = Lock()
+
+    def get(self, slot: Slot[V], make: Callable[[], V], key: Hashable = None) -> V:
+        """The value in a slot under `key`, made where there is none."""
+        cache: Cache[V] | None = self._slots.get(slot)
+        if cache is None:
+            with self._lock:
+                cache = self._slots.setdefault(slot, Cache(slot.size))
+        return cache.get(key, make)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._slots.clear()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._slots.values()))

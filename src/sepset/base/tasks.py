@@ -1,0 +1,158 @@
+"""Tasks on several threads: results in order, clean interruption."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, Generic, NoReturn, TypeVar
+
+import numpy as np
+
+from sepset.base.arraytypes import Bytes
+from sepset.base.threads import NEVER, POOL
+
+T = TypeVar("T")
+
+LISTEN = 0.1
+"""Seconds between looks for Ctrl-C while waiting: a signal that another thread is given does not wake the caller."""
+
+
+def in_order(
+    tasks: Iterable[Callable[[Bytes], T]], threads: int, *, is_short: Callable[[Any], bool] = lambda task: False
+) -> Iterator[T]:
+    """The tasks' results in the order of the tasks, a few of them running ahead.
+
+    An interruption, or an error in one of them, cancels all that run.
+
+    Args:
+        threads: how many tasks run at once.
+        is_short: whether a task takes only moments: the calling thread, which does not see Ctrl-C meanwhile, then does
+            it itself instead of waiting, which saves waking it for every result.
+
+    >>> list(in_order([lambda cancel: 1, lambda cancel: 2], 2))
+    [1, 2]
+    """
+    team = _Team(iter(tasks), threads, is_short)
+    try:
+        while (found := team.next_result()) is not None:
+            yield found[0]
+    finally:
+        team.end()
+
+
+def interruptible(task: Callable[[Bytes], T]) -> T:
+    """The task's result, from another thread where the main one would not see Ctrl-C until it ends.
+
+    An interruption cancels the task at its next look at `cancel`, waits for that, and is then passed on.
+
+    >>> interruptible(lambda cancel: 3)
+    3
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return task(NEVER)
+    return next(in_order([task], 1))
+
+
+class _Team(Generic[T]):
+    """Threads that take task after task, and a caller that collects the results in order and may help."""
+
+    def __init__(self, tasks: Iterator[Callable[[Bytes], T]], threads: int, is_short: Callable[[Any], bool]) -> None:
+        self._tasks, self._threads, self._is_short = tasks, threads, is_short
+        self._changed = threading.Condition()
+        self._cancel = np.zeros(1, dtype=np.uint8)
+        self._waiting: deque[Callable[[Bytes], T]] = deque()  # made, but not begun
+        self._begun = self._collected = 0
+        self._left = True  # whether there may be more tasks
+        self._done: dict[int, tuple[T] | BaseException] = {}
+        self._started = self._running = 0
+        self._look_ahead(mine=True)
+        self._start(min(len(self._waiting), threads) - 1)
+
+    def next_result(self) -> tuple[T] | None:
+        """The result of the next task, or None after the last."""
+        while True:
+            with self._changed:
+                if self._collected in self._done:
+                    found = self._done.pop(self._collected)
+                    self._collected += 1
+                    self._changed.notify_all()
+                    if isinstance(found, BaseException):
+                        raise found
+                    return found
+                if not self._look_ahead(mine=True) and self._collected == self._begun:
+                    return None
+                task = self._taken() if self._waiting and self._is_short(self._waiting[0]) else None
+                if task is None:
+                    self._start(min(len(self._waiting), self._threads - self._started))
+                    self._changed.wait(LISTEN)
+            if task is not None:
+                self._do(*task, mine=True)
+
+    def end(self) -> None:
+        """Cancel what still runs, and wait for it."""
+        with self._changed:
+            self._cancel[0], self._left = 1, False
+            self._waiting.clear()
+            self._changed.notify_all()
+            while self._running:
+                self._changed.wait(LISTEN)
+
+    def _start(self, count: int) -> None:
+        for _ in range(max(count, 0)):
+            self._started += 1
+            self._running += 1
+            try:
+                POOL.start(self._work)
+            except RuntimeError:  # the system has no more threads
+                self._running -= 1
+                raise
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while (task := self._taken()) is None:
+                    if not self._left and not self._waiting:
+                        self._running -= 1
+                        self._changed.notify_all()
+                        return
+                    self._changed.wait()
+            self._do(*task)
+
+    def _taken(self) -> tuple[int, Callable[[Bytes], T]] | None:
+        """The next task with its number, unless it is too far ahead of what was collected."""
+        if self._begun - self._collected > 2 * self._threads or not self._look_ahead():
+            return None
+        self._begun += 1
+        return self._begun - 1, self._waiting.popleft()
+
+    def _look_ahead(self, *, mine: bool = False) -> bool:
+        """Whether a task waits; some are made in advance, by whoever looks, where `mine` by the calling thread."""
+        while self._left and len(self._waiting) < 2:
+            try:
+                self._waiting.append(next(self._tasks))
+            except StopIteration:
+                self._left = False
+            except BaseException as error:
+                self._left = False
+                if mine and not isinstance(error, Exception):
+                    raise  # an interruption that came meanwhile
+                self._waiting.append(partial(_fail, error))  # raised when its turn comes
+        return bool(self._waiting)
+
+    def _do(self, number: int, task: Callable[[Bytes], T], *, mine: bool = False) -> None:
+        found: tuple[T] | BaseException
+        try:
+            found = (task(self._cancel),)
+        except BaseException as error:
+            if mine and not isinstance(error, Exception):
+                raise  # an interruption that came meanwhile
+            found = error
+        with self._changed:
+            self._done[number] = found
+            self._changed.notify_all()
+
+
+def _fail(error: BaseException, cancel: Bytes) -> NoReturn:
+    raise error

@@ -1,0 +1,1 @@
+"""The method behind every question by default: compiled programs, rows and trees put together."""

@@ -1,0 +1,359 @@
+r"""Cutset conditioning: fix a few variables so that the rest is easy, and add up the cases.
+
+$$\sum_{\mathbf x} \prod_i \phi_i = \sum_{\mathbf c} \sum_{\mathbf x - \mathbf c} \prod_i \phi_i[\mathbf c]$$
+
+Each case is a question to a clique tree over what remains, whose tables fit in the memory given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.cache import Cache
+from sepset.base.text import listing
+from sepset.errors import TooLarge
+from sepset.factors.algebra import Factor
+from sepset.factors.table import Table
+from sepset.graphs.elimination import EliminationOrder
+from sepset.graphs.ordering import OrderingMethod, Portfolio
+from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.exact.evidencefactors import observed_states
+from sepset.inference.exact.recursive import check_discrete
+from sepset.inference.method import Answer, Best, check_settings, dense
+from sepset.inference.plan import BYTES, Plan, make_plan, readable
+from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
+from sepset.problem import Problem, Relevant
+from sepset.variables.evidence import Evidence
+
+
+@dataclass(frozen=True)
+class CutsetPlan(Plan):
+    """What a question costs by cutset conditioning: the plan of one case, the variables fixed, and how many cases.
+
+    Attributes:
+        cutset: the names of the variables that are fixed.
+        num_cases: their joint states.
+    """
+
+    cutset: tuple[str, ...] = field(default=(), kw_only=True)
+    num_cases: int = field(default=1, kw_only=True)
+
+    @property
+    def total_cost(self) -> int:
+        """Multiplications of all cases together, when none is impossible."""
+        return self.num_cases * self.cost
+
+    def check_cost(self, limit: float) -> None:
+        """Refuse a plan of more than `limit` multiplications."""
+        if self.total_cost > limit:
+            raise TooLarge(
+                f"Cutset conditioning would fix {len(self.cutset)} variables ({listing(self.cutset[:5])}...) in "
+                f"10^{math.log10(self.num_cases):.1f} cases, 10^{math.log10(self.total_cost):.1f} multiplications in "
+                f"all; the limit is {limit:.3g}. Raise `memory=` or `steps=` on the method, or use "
+                "RecursiveConditioning(memory=...), which keeps results between cases."
+            )
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        names = ", ".join(self.cutset[:8]) + (f", ... ({len(self.cutset)} in all)" if len(self.cutset) > 8 else "")
+        yield from super()._facts()
+        yield "cutset", names or "none"
+        yield "cases", f"{self.num_cases:,}, each as above"
+
+
+@dataclass(frozen=True, slots=True)
+class CutsetConditioning:
+    """Exact answers by cases: variables are fixed until the tables of the rest fit in memory.
+
+    Args:
+        memory: the most bytes that one case may take; the factors themselves come on top.
+        order: how elimination orders are chosen.
+        steps: the most multiplications of all cases together; longer sums are refused before they start.
+
+    Cost: the number of cases times that of one; all marginals come from the same cases.
+    Reference: Koller & Friedman, section 9.5; Dechter and Bidyuk (2007) for w-cutsets.
+
+    >>> import sepset as ss
+    >>> student = ss.datasets.load("student")
+    >>> method = CutsetConditioning(memory=200)
+    >>> print(str(ss.prepare(student, method=method).plan()).splitlines()[-1].strip())
+    cases         3, each as above
+    >>> round(ss.query(student, "intelligence", given={"grade": "C", "sat": "high"}, method=method)["high"], 4)
+    0.5783
+    """
+
+    memory: int = 2**30
+    order: OrderingMethod = field(default_factory=Portfolio)
+    steps: float = 1e12
+
+    def __post_init__(self) -> None:
+        check_settings(self.order, self.memory)
+
+    def prepare(self, problem: Problem) -> PreparedCutset:
+        """The method bound to a problem; continuous variables are refused."""
+        check_discrete(problem, "CutsetConditioning")
+        return PreparedCutset(problem, self)
+
+    def promises(self, problem: Problem) -> Guarantees:
+        """Everything exact."""
+        return EVERYTHING_EXACT
+
+
+def choose_cutset(
+    elimination: EliminationOrder, cards: Mapping[str, int], limit: int, candidates: Collection[str]
+) -> list[str]:
+    """Names to fix so that no clique of the order has more than `limit` entries, as far as `candidates` go.
+
+    Next is always the name in most cliques that are too large; more states break ties, then the order.
+
+    >>> from sepset.graphs.elimination import eliminate_graph
+    >>> from sepset.graphs.graph import UndirectedGraph
+    >>> order = eliminate_graph(UndirectedGraph.parse("A - B - C - D - A"), "ABCD")
+    >>> choose_cutset(order, dict.fromkeys("ABCD", 2), 4, "ABCD")
+    ['B']
+    """
+    large = [(set(c), size) for c, size in zip(elimination.cliques, elimination.sizes, strict=True) if size > limit]
+    position = {name: i for i, name in enumerate(elimination.order) if name in set(candidates) and cards[name] > 1}
+    chosen: list[str] = []
+    while large:
+        counts: dict[str, int] = {}
+        for clique, _ in large:
+            for name in clique:
+                counts[name] = counts.get(name, 0) + 1
+        open_names = [name for name in counts if name in position]
+        if not open_names:
+            break
+        best = min(open_names, key=lambda name: (-counts[name], -cards[name], position[name]))
+        chosen.append(best)
+        del position[best]
+        large = [(c - {best}, size // cards[best] if best in c else size) for c, size in large]
+        large = [(c, size) for c, size in large if size > limit]
+    return chosen
+
+
+class Case(NamedTuple):
+    """One joint state of the cutset: its codes, the evidence with them, and the logarithm of their own weight."""
+
+    codes: dict[int, int]
+    evidence: Evidence
+    log_weight: float
+
+
+class PreparedCutset:
+    """Cutset conditioning bound to a problem."""
+
+    def __init__(self, problem: Problem, method: CutsetConditioning) -> None:
+        self.problem = problem
+        self.method = method
+        self._plans: Cache[CutsetPlan] = Cache()
+        # Cases are planned to fit; the engine's own figure also counts the factors.
+        self._cases_engine = CliqueTree(method.order, 2**62).prepare(problem)
+
+    def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
+        """The joint of `targets` given the evidence, in the order asked: the sum over all cases."""
+        variables = [self.problem.variables[v] for v in targets]
+        total = _LogSum()
+        for case in self._cases(self._plan(targets, evidence, last=targets), evidence):
+            answer = self._cases_engine.query(targets, case.evidence)
+            if answer.log_partition > -np.inf:
+                logs = np.asarray(dense(answer.distribution).align(variables).log_values)
+                total.add(logs, answer.log_partition + case.log_weight)
+        if total.logs is None:
+            return Answer(Table.ones(), -np.inf)
+        joint = Table.from_log(variables, total.logs)  # type: ignore[arg-type]
+        return Answer(joint.normalize(), joint.log_total + total.shift, Guarantee.EXACT)
+
+    def log_partition(self, evidence: Evidence) -> float:
+        """The logarithm of the total weight consistent with the evidence."""
+        return self.query((), evidence).log_partition
+
+    def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
+        """All single marginals from one pass over the cases."""
+        hidden = self._hidden(evidence)
+        totals = {v: _LogSum() for v in hidden}
+        whole = _LogSum()
+        for case in self._cases(self._plan(hidden, evidence, joint=False, shown=()), evidence):
+            read, log_partition = self._cases_engine.marginals(case.evidence)
+            if log_partition == -np.inf:
+                continue
+            weight = log_partition + case.log_weight
+            whole.add(np.zeros(()), weight)
+            for v in hidden:
+                fixed = v in case.codes
+                totals[v].add(self._point(v, case.codes[v]) if fixed else dense(read(v)).log_values, weight)
+
+        def marginal(target: int) -> Table:
+            return Table.from_log(self.problem.variables[target], totals[target].logs).normalize()  # type: ignore[arg-type]
+
+        return marginal, -np.inf if whole.logs is None else float(whole.logs) + whole.shift
+
+    def _point(self, position: int, code: int) -> Floats:
+        logs = np.full(int(self.problem.variables.cards[position]), -np.inf)
+        logs[code] = 0.0
+        return logs
+
+    def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
+        """The most probable values of `over`, all other variables summed out; only `over` is split into cases."""
+        plan = self._plan(over, evidence, last=over, joint=False, candidates=over)
+        found = Best({}, -np.inf)
+        for case in self._cases(plan, evidence):
+            one = self._cases_engine.best(case.evidence, [v for v in over if v not in case.codes])
+            if one.log_value + case.log_weight > found.log_value:
+                values = {**one.values, **case.codes}
+                found = Best({v: values[v] for v in over}, one.log_value + case.log_weight)
+        return found
+
+    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
+        """Independent draws of every unobserved variable: first the case of each row, then the rest."""
+        hidden = self._hidden(evidence)
+        cases = list(self._cases(self._plan(hidden, evidence, joint=False, shown=()), evidence))
+        logs = np.array([self._cases_engine.log_partition(case.evidence) + case.log_weight for case in cases])
+        weights = np.exp(logs - logs.max())
+        which = rng.choice(len(cases), size=num_rows, p=weights / weights.sum())
+        columns: dict[int, AnyArray] = {v: np.zeros(num_rows, np.int64) for v in hidden}
+        for number in np.unique(which).tolist():
+            rows = np.flatnonzero(which == number)
+            drawn = self._cases_engine.sample(len(rows), cases[number].evidence, rng)
+            for v in hidden:
+                columns[v][rows] = cases[number].codes.get(v, drawn.get(v, 0))
+        return columns
+
+    def _hidden(self, evidence: Evidence) -> list[int]:
+        observed = set(evidence.observed)
+        return [v for v in range(len(self.problem.variables)) if v not in observed]
+
+    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> CutsetPlan:
+        """What a query would cost; without targets, what all marginals would."""
+        evidence = Evidence(dict.fromkeys(observed, 0))
+        if targets:
+            return self._plan(targets, evidence, last=targets)
+        return self._plan(self._hidden(evidence), evidence, joint=False, shown=())
+
+    def _plan(
+        self,
+        targets: Sequence[int],
+        evidence: Evidence,
+        *,
+        last: Sequence[int] = (),
+        joint: bool = True,
+        candidates: Sequence[int] | None = None,
+        shown: Sequence[int] | None = None,
+    ) -> CutsetPlan:
+        observed, touched = evidence.observed, tuple(sorted(evidence.weights))
+        names = tuple(targets if shown is None else shown)
+        key = (tuple(targets), observed, touched, tuple(last), joint, candidates is not None, names)
+
+        def make() -> CutsetPlan:
+            relevant = self.problem.relevant(targets, observed, touched=touched, constants=True)
+            kept = set(last) if joint else set()
+            open_ids = [v for v in (relevant.variables if candidates is None else candidates) if v not in kept]
+
+            def plan_without(cutset: Collection[int]) -> Plan:
+                rest = Relevant(relevant.factors, tuple(v for v in relevant.variables if v not in cutset))
+                later = [v for v in last if v not in cutset]
+                return make_plan(
+                    self.problem,
+                    rest,
+                    method=self.method.order,
+                    targets=names,
+                    observed=observed,
+                    last=later,
+                    joint=joint,
+                )
+
+            return self._with_cutset(plan_without, open_ids)
+
+        return self._plans.get(key, make)
+
+    def _with_cutset(self, plan_without: Callable[[Collection[int]], Plan], candidates: Sequence[int]) -> CutsetPlan:
+        """The plan of the rest once enough variables are fixed; the last ones are given back where they need not be."""
+        variables = self.problem.variables
+        cutset: list[int] = []
+        plan = plan_without(cutset)
+        while not self._fits(plan):
+            more = self._more(plan, [v for v in candidates if v not in cutset])
+            if not more:
+                raise self._refused(plan)
+            cutset += more
+            plan = plan_without(cutset)
+        while cutset and self._fits(smaller := plan_without(cutset[:-1])):
+            cutset, plan = cutset[:-1], smaller
+        cases = math.prod(int(variables.cards[v]) for v in cutset)
+        parts = {part.name: getattr(plan, part.name) for part in fields(Plan)}
+        return CutsetPlan(**parts, cutset=tuple(variables[v].name for v in cutset), num_cases=cases)
+
+    def _fits(self, plan: Plan) -> bool:
+        """Whether a case fits in the memory given."""
+        return _need(plan) <= self.method.memory
+
+    def _more(self, plan: Plan, candidates: Sequence[int]) -> list[int]:
+        variables = self.problem.variables
+        cards = {name: variables[name].num_states for name in plan.order}  # type: ignore[union-attr]
+        limit = self.method.memory // (3 * BYTES)
+        if plan.largest <= limit:
+            limit = plan.largest - 1
+        open_names = [variables[v].name for v in candidates]
+        return [variables.id(name) for name in choose_cutset(plan.elimination, cards, limit, open_names)]
+
+    def _refused(self, plan: Plan) -> TooLarge:
+        return TooLarge(
+            f"With every variable fixed that may be, one case still takes {readable(_need(plan))} (its largest table "
+            f"has {plan.largest:,} entries); the limit is {readable(self.method.memory)}. Raise `memory=` on the "
+            "method, ask for fewer targets, or use RecursiveConditioning(memory=...)."
+        )
+
+    def _cases(self, plan: CutsetPlan, evidence: Evidence) -> Iterator[Case]:
+        """The cases that no factor rules out on its own."""
+        plan.check_cost(self.method.steps)
+        cutset = [self.problem.variables.id(name) for name in plan.cutset]
+        weights = {v: w for v, w in evidence.weights.items() if v not in set(cutset)}
+        rest = replace(evidence, weights=weights)
+        states = observed_states(self.problem, evidence)
+        touched = [i for i in plan.relevant.factors if not set(cutset).isdisjoint(self.problem.scope(i))]
+        factors = [f.condition(states) for f in self.problem.factors(touched)]
+        for codes in _joint_states(self.problem, cutset, factors):
+            log_weight = 0.0
+            for v, code in codes.items():
+                weight = float(evidence.weights[v][code]) if v in evidence.weights else 1.0
+                log_weight += math.log(weight) if weight > 0 else -math.inf
+            if log_weight > -math.inf:
+                yield Case(codes, replace(rest, codes={**evidence.codes, **codes}), log_weight)
+
+
+def _need(plan: Plan) -> int:
+    """Bytes for the largest step of a case, or for its messages in both directions, beside the factors."""
+    return BYTES * max(3 * plan.largest, 2 * plan.total_size)
+
+
+def _joint_states(problem: Problem, cutset: Sequence[int], factors: Sequence[Factor]) -> Iterator[dict[int, int]]:
+    """The joint states of the cutset, first variable slowest, without those that make a factor zero everywhere."""
+    if not cutset:
+        yield {}
+        return
+    variable: Any = problem.variables[cutset[0]]
+    inside = [f for f in factors if variable in f.scope]
+    outside = [f for f in factors if variable not in f.scope]
+    for code, state in enumerate(variable.states):
+        reduced = [f.condition({variable: state}) for f in inside]
+        if all(f.log_total > -math.inf for f in reduced):
+            for rest in _joint_states(problem, cutset[1:], [*reduced, *outside]):
+                yield {cutset[0]: code, **rest}
+
+
+class _LogSum:
+    """A running sum of arrays given by logarithms, near one in size."""
+
+    def __init__(self) -> None:
+        self.logs: Floats | None = None
+        self.shift = 0.0
+
+    def add(self, logs: Floats, log_weight: float) -> None:
+        if self.logs is None:
+            self.logs, self.shift = np.array(logs, dtype=np.float64), log_weight
+        else:
+            self.logs = np.logaddexp(self.logs, logs + (log_weight - self.shift))

@@ -1,0 +1,171 @@
+"""Networks of regressions, with or without discrete variables: questions from a clique tree, many rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats
+from sepset.base.lazy import lazy
+from sepset.errors import NotApplicable
+from sepset.inference.capabilities import row_by_row, with_values
+from sepset.inference.completion import by_posteriors, complete_one_by_one, draw_one_by_one, modes_one_by_one
+from sepset.inference.conflict import impossible
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
+from sepset.inference.exact.messages import calibrate
+from sepset.inference.exact.tree import PreparedTree
+from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.hybrid.discretepart import DiscretePart, discrete_part
+from sepset.inference.hybrid.moments import RegressionMoments
+from sepset.inference.hybrid.rows import HybridRows
+from sepset.inference.method import ContextMoments, EliminationMethod
+from sepset.inference.values import Values, checked_regressions, named_values, replaced
+from sepset.problem import Problem
+from sepset.variables.evidence import Evidence
+
+MANY = 2**10
+"""Up to this many joint contexts of a row are enumerated; rows with more are asked about one by one."""
+
+T = TypeVar("T", RowAnswers, RowValues)
+
+
+class RowTree(PreparedTree):
+    """Clique-tree inference about any factors, and about many rows at once where real variables are normal in each
+    discrete context.
+    """
+
+    def __init__(self, problem: Problem, method: EliminationMethod, rows: Callable[[PreparedTree], HybridRows]) -> None:
+        super().__init__(problem, method, calibrate)
+        self._make_rows = rows
+
+    @lazy
+    def _rows(self) -> HybridRows:
+        return self._make_rows(self)
+
+    def answer_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
+        """The log partition of every row, and in each the posterior of every target."""
+        return self._enumerated(
+            rows,
+            targets,
+            lambda some: self._rows.answers(some, targets, workers),
+            lambda some: row_by_row(self, some, targets, workers),
+        )
+
+    def mode_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
+        """The targets with the most probable value of each by itself where a row misses it."""
+        return self._enumerated(
+            rows,
+            targets,
+            lambda some: self._modes(some, targets, workers),
+            lambda some: modes_one_by_one(self, some, targets, workers),
+        )
+
+    def _modes(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
+        found = by_posteriors(self, rows, targets, workers)
+        for column, target in enumerate(found.rows.real_positions):
+            found.rows.reals[:, column] = self._rows.modes(rows, target, workers)
+        return found
+
+    def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
+        """Every variable, missing ones at their most probable values together."""
+        return self._enumerated(
+            rows,
+            self._everyone,
+            lambda some: self._rows.best(some, workers),
+            lambda some: complete_one_by_one(self, some, workers),
+        )
+
+    def draw_rows(
+        self, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
+    ) -> RowValues:
+        """The targets, missing ones drawn together, independently between rows."""
+        return self._enumerated(
+            rows,
+            self._everyone,
+            lambda some: self._rows.draws(some, targets, rng, workers),
+            lambda some: draw_one_by_one(self, some, targets, rng, workers),
+        )
+
+    @property
+    def _everyone(self) -> Sequence[int]:
+        return range(self.problem.num_visible)
+
+    def _enumerated(
+        self,
+        rows: EvidenceRows,
+        targets: Sequence[int],
+        together: Callable[[EvidenceRows], T],
+        alone: Callable[[EvidenceRows], T],
+    ) -> T:
+        """What rows with few joint contexts find together, and those with many one by one."""
+        many = self._rows.num_choices(rows, targets) > MANY
+        if not many.any():
+            return together(rows)
+        some, others = np.flatnonzero(~many), np.flatnonzero(many)
+        found = together(rows.take(some)).joined(alone(rows.take(others)))
+        return found.take(np.argsort(np.concatenate([some, others])))
+
+
+class RegressionTree(RowTree):
+    """Inference about discrete variables and regressions, whose numbers may change."""
+
+    def __init__(self, problem: Problem, method: EliminationMethod, part: DiscretePart, rows: HybridRows) -> None:
+        super().__init__(problem, method, lambda tree: rows)
+        self._part = part
+
+    def with_values(self, values: Values) -> RegressionTree:
+        """The same plans with new numbers: an array for each table, a regression for each regression."""
+        problem, rows = self.problem, self._rows
+        named, regressions = named_values(problem, values), checked_regressions(problem, values)
+        tables = {i: named[n] for i, n in enumerate(self._part.factors) if n in named}
+        discrete = None if rows.discrete is None else with_values(rows.discrete, tables)
+        arrays = {n: np.asarray(named[n], np.float64) for n in self._part.factors if n in named}
+        made = replaced(problem, {**arrays, **regressions})
+        return RegressionTree(made, self.method, self._part, rows.with_values(discrete, made.regressions))
+
+    def moments(self, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:
+        """The moments of real variables in each joint state of discrete ones, in C order."""
+        return self._moments.of(reals, by)
+
+    @lazy
+    def _moments(self) -> RegressionMoments:
+        return RegressionMoments(self.problem, self._rows.discrete, self._part.positions)
+
+    def factor_marginals(self, evidence: Evidence) -> tuple[Floats, ...]:
+        """One array per factor: the marginal over a table's scope, the expected products of a regression."""
+        if evidence.weights or evidence.soft:
+            raise NotApplicable(
+                "Expected statistics of regressions take states and numbers as evidence, no likelihoods."
+            )
+        row = EvidenceRows.one(evidence)
+        found = self.summed_marginals(row, np.ones(1), Workers(1))
+        if found.log_partition[0] == -np.inf:
+            raise impossible(self, evidence)
+        return found.factors
+
+    def summed_marginals(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:
+        """The weighted sum over the rows of their factor marginals, and the log partition of every row."""
+        found = self._rows.counts(rows, weights, workers)
+        factors = dict(zip(self._part.factors, found.tables, strict=True))
+        factors |= {g.factors[0]: found.moments[g.child] for g in self.problem.conditionals if g.child in found.moments}
+        return RowCounts(tuple(factors[i] for i in range(self.problem.num_factors)), found.log_partition)
+
+
+def _of_joint(tree: PreparedTree) -> HybridRows:
+    """A joint normal distribution, whatever its factors, as regressions of each variable on those before it."""
+    positions = tuple(range(len(tree.problem.variables)))
+    joint, log_total, _ = tree.query(positions, Evidence())
+    return HybridRows(Coordinates.of_gaussian(joint, positions), log_total=log_total)
+
+
+def prepared_tree(problem: Problem, method: EliminationMethod) -> PreparedTree:
+    """Inference about a problem with real variables: about many rows at once where these are normal in each context."""
+    coordinates = Coordinates.of(problem)
+    if coordinates is not None:
+        part = discrete_part(problem)
+        discrete = None if part.problem is None else method.prepare(part.problem)
+        return RegressionTree(problem, method, part, HybridRows(coordinates, part.positions, discrete))
+    is_mixed = bool((problem.variables.cards > 0).any())
+    return PreparedTree(problem, method, calibrate) if is_mixed else RowTree(problem, method, _of_joint)

@@ -1,0 +1,50 @@
+"""Exact answers from clique trees: compiled programs where every variable is discrete, messages over factors else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import get_args
+
+from sepset.base.checks import one_of
+from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
+from sepset.inference.cliquetree.hybrid import prepared_tree
+from sepset.inference.cliquetree.tables import PreparedTables
+from sepset.inference.compiled.domains import Zeros
+from sepset.inference.exact.tree import PreparedTree, tree_promises
+from sepset.inference.method import check_settings
+from sepset.inference.result import Guarantees
+from sepset.problem import Problem
+
+ZEROS = get_args(Zeros)
+
+
+@dataclass(frozen=True, slots=True)
+class CliqueTree:
+    """Exact answers from one calibrated clique tree: every marginal for the price of two eliminations.
+
+    Args:
+        order: how the elimination order behind the tree is chosen.
+        memory: the most bytes one step may need; larger plans are refused before anything is allocated.
+        zeros: "auto" leaves out states that the factors' zeros rule out, alone or with the findings, and goes over to
+            products that can be positive where that will be faster; "sparse" does so at once; "dense" does neither.
+
+    Reference: Koller & Friedman, chapter 10 and section 14.3.
+    """
+
+    order: OrderingMethod = DEFAULT_ORDER
+    memory: int = 8 * 2**30
+    zeros: Zeros = field(default="auto", kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_settings(self.order, self.memory)
+        one_of("zeros", self.zeros, ZEROS)
+
+    def prepare(self, problem: Problem) -> PreparedTables | PreparedTree:
+        """The method bound to a problem: compiled programs where every variable is discrete."""
+        if problem.variables.all_discrete:
+            return PreparedTables.of(problem, self)
+        return prepared_tree(problem, self)
+
+    def promises(self, problem: Problem) -> Guarantees:
+        """Everything exact for discrete and for Gaussian models; in hybrid ones, the moments of real variables."""
+        return tree_promises(problem)

@@ -1,0 +1,159 @@
+"""Clique trees over discrete variables: compiled questions, rows in blocks, and beliefs for those who look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.lazy import lazy
+from sepset.factors.table import Table
+from sepset.inference.compiled.domains import Zeros
+from sepset.inference.compiled.engine import TableEngine
+from sepset.inference.compiled.planner import Settings
+from sepset.inference.completion import by_chain_rule, by_posteriors, complete_one_by_one
+from sepset.inference.conflict import impossible
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
+from sepset.inference.exact.messages import calibrate
+from sepset.inference.exact.tree import PreparedTree
+from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
+from sepset.inference.plan import JointPlan, Plan
+from sepset.inference.result import Answers
+from sepset.inference.rows.batch import RowTables
+from sepset.inference.rows.compiler import RowCompiler
+from sepset.inference.values import Values
+from sepset.problem import Problem
+from sepset.semiring import SUM, Semiring
+from sepset.variables.evidence import Evidence
+
+
+class TableMethod(EliminationMethod, Protocol):
+    """The settings of clique trees over tables."""
+
+    @property
+    def zeros(self) -> Zeros:
+        """What is made of the factors' zeros."""
+
+
+class PreparedTables:
+    """Clique-tree inference bound to a discrete problem; it has every capability.
+
+    Attributes:
+        problem: what it answers questions about.
+        method: the settings it was made with.
+        tables: answers single questions.
+    """
+
+    def __init__(self, method: TableMethod, tables: TableEngine, compiler: RowCompiler | None = None) -> None:
+        self.problem = tables.problem
+        self.method = method
+        self.tables = tables
+        self._row_compiler = compiler
+
+    @classmethod
+    def of(cls, problem: Problem, method: TableMethod) -> PreparedTables:
+        """The method bound to a problem, with nothing planned yet."""
+        return cls(method, TableEngine.of(problem, Settings(method.order, method.memory, method.zeros)))
+
+    @lazy
+    def rows(self) -> RowTables:
+        """Answers many rows."""
+        compiler = self._row_compiler
+        return RowTables(self.tables, RowCompiler(self.tables.compiler.planner) if compiler is None else compiler)
+
+    def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
+        """The joint of `targets` given the evidence, in the order asked."""
+        return self.tables.query(targets, evidence)
+
+    def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Table], float]:
+        """A reader of single marginals, and the log partition."""
+        return self.tables.marginals(evidence)
+
+    def all_marginals(self, evidence: Evidence) -> tuple[Callable[[int], Table], float]:
+        """A reader of the marginal of every variable, observed ones as point masses, and the log partition."""
+        return self.tables.marginals(evidence)
+
+    def log_partition(self, evidence: Evidence) -> float:
+        """The logarithm of the total weight consistent with the evidence."""
+        return self.tables.log_partition(evidence)
+
+    def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
+        """The most probable values of `over`; by max-product where that is everything, else by elimination."""
+        if len(over) + len(evidence.observed) < len(self.problem.variables):
+            return self._tree.best(evidence, over)
+        return self.tables.best(evidence)
+
+    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
+        """Independent draws of every unobserved variable from the posterior."""
+        return {**self.tables.sample(num_rows, evidence, rng)}
+
+    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
+        """What a query would cost; without targets, what all marginals do."""
+        return self.tables.plan(targets, observed)
+
+    def with_values(self, values: Values) -> PreparedTables:
+        """The same plans and programs with new numbers, one array per factor over its scope."""
+        return PreparedTables(self.method, self.tables.with_values(values), self.rows.compiler)
+
+    def factor_marginals(self, evidence: Evidence) -> tuple[Floats, ...]:
+        r"""The marginal over every factor's scope: the gradient $\partial \log Z / \partial \log \phi$."""
+        flat = self.tables.factor_marginals(evidence)
+        if flat is None:
+            raise impossible(self, evidence)
+        return self.tables.store.split(self.problem, flat)
+
+    def answer_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
+        """The posterior of each target and the log partition, for every row of findings."""
+        return self.rows.answers(rows, targets, workers)
+
+    def summed_marginals(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:
+        """The weighted sums of the factor marginals given each row, and each row's log partition."""
+        totals, log_partition = self.rows.summed(rows, weights, workers)
+        return RowCounts(self.tables.store.split(self.problem, totals), log_partition)
+
+    def mode_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
+        """The targets with the most probable state of each by itself where a row misses it."""
+        return by_posteriors(self, rows, targets, workers)
+
+    def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
+        """The most probable values of the model's variables in every row; row by row where others are summed out."""
+        different, which = rows.distinct()
+        if self.problem.num_visible < len(self.problem.variables):
+            return complete_one_by_one(self, different, workers).take(which)
+        codes, log_value, left = self.rows.modes(different, workers)
+        made = different.over(range(self.problem.num_visible), ())
+        possible = log_value > -np.inf
+        made.codes[possible] = codes[possible]
+        if len(left):
+            alone = complete_one_by_one(self, different.take(left), workers)
+            made.codes[left], log_value[left] = alone.rows.codes, alone.log_value
+        return RowValues(made, log_value).take(which)
+
+    def draw_rows(
+        self, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
+    ) -> RowValues:
+        """The targets, missing ones drawn together, one after the other."""
+        return by_chain_rule(self, rows, targets, rng, workers)
+
+    def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:
+        """Clique and sepset beliefs as factors, for those who want to look at them."""
+        return self._tree.calibrate(evidence, semiring)
+
+    def pairwise_marginals(self, evidence: Evidence) -> Answers[tuple[str, str], Table]:
+        """The joint of every pair of unobserved variables, in one sweep over a calibrated tree."""
+        return self._tree.pairwise_marginals(evidence)
+
+    def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> Answer:
+        """The joint of `targets` from the tree calibrated for this evidence, in one clique or across several."""
+        return self._tree.joint(targets, evidence, calibration)
+
+    def joint_plan(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> JointPlan:
+        """How a tree calibrated for this evidence answers a joint, in one clique or across several."""
+        return self._tree.joint_plan(targets, evidence, calibration)
+
+    @lazy
+    def _tree(self) -> PreparedTree:
+        """The executor over the factor protocol, for beliefs, pairs and maxima over some of the variables."""
+        return PreparedTree(self.problem, self.method, calibrate)

@@ -1,0 +1,112 @@
+"""The dense executor: a question's program over linear tables, in a workspace that keeps its last results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sepset.base.arraytypes import Bytes, Floats
+from sepset.base.blas import SINGLE_BLAS
+from sepset.base.logarithms import LN2
+from sepset.base.tasks import interruptible
+from sepset.base.threads import NEVER
+from sepset.inference.compiled import costs
+from sepset.inference.compiled.question import Question
+from sepset.inference.compiled.run import TensorRun
+from sepset.inference.compiled.store import FactorStore, Numbers, near_one
+from sepset.inference.compiled.workspace import Workspace
+from sepset.variables.evidence import Evidence
+
+NO_READS = np.zeros((0, 3), dtype=np.int64)
+NOTHING = np.empty(0)
+
+
+class DenseRun(TensorRun):
+    """A question's workspace after a run; it goes back to the question's pool when the run has been read.
+
+    Attributes:
+        is_wide: whether some range was too wide for linear numbers, so that nothing can be read.
+    """
+
+    __slots__ = ("_singles", "_space", "_store", "is_wide", "log_partition", "question")
+
+    is_log = False
+
+    def __init__(
+        self, question: Question, store: FactorStore, space: Workspace, log_partition: float, singles: Floats
+    ) -> None:
+        self.question = question
+        self.log_partition = log_partition
+        self.is_wide = bool(space.flags[0])
+        self._store, self._space, self._singles = store, space, singles
+
+    def __exit__(self, *_: object) -> None:
+        """Put the workspace back."""
+        self.question.pool.give(self._store, self._space)
+
+    def tensor(self, number: int) -> Floats:
+        """The entries of one tensor, flat; a view, for as long as the run is open."""
+        start = int(self.question.program.offsets[number])
+        return self._space.values[start : start + int(self.question.contraction.sizes[number])]
+
+    def scaled(self, number: int) -> tuple[Floats, float]:
+        """The entries of one tensor up to a power of two, flat, and the logarithm of that."""
+        return self.tensor(number), int(self._space.exponents[number]) * LN2
+
+    def joint(self) -> Floats:
+        """The normalized joint over what is kept, flat in rank order."""
+        values = self.tensor(int(self.question.contraction.roots[0]))
+        return np.asarray(values / values.sum())
+
+    def singles(self) -> Floats:
+        """All single marginals end to end as the question's places say; findings are point masses."""
+        return self._singles
+
+    def factor_marginal(self, number: int) -> Floats:
+        """The normalized marginal over the free variables of a relevant factor, flat in rank order."""
+        values = self.tensor(self.question.factor_homes[number])
+        return np.asarray(values / values.sum())
+
+
+def run_dense(question: Question, numbers: Numbers, evidence: Evidence) -> DenseRun:
+    """The question run with these findings; only what they changed since the workspace's last run is computed."""
+    from sepset.kernels.compiled.contraction import run
+
+    program, store, codes = question.program, numbers.store, question.codes(evidence)
+    space = _workspace(question, store)
+    _put_likelihoods(question, space, evidence)
+    reads, out = (program.reads, np.empty(question.width)) if question.reads_singles else (NO_READS, NOTHING)
+    copied = program.rows, program.copies, program.fixed, codes, space.codes, space.dirty
+    parts = *copied, program.ops, program.groups, space.exponents, space.flags, question.maximize
+    if program.work <= costs.WORK_ON_ANY_BLAS:
+        log_partition = run(space.values, store.values, *parts, NEVER, program.roots, reads, out)
+    else:
+        with SINGLE_BLAS:
+            log_partition = _long_run(
+                program.work, lambda c: run(space.values, store.values, *parts, c, program.roots, reads, out)
+            )
+    space.codes[:] = codes  # not after an interruption, which may leave it half filled: then it is nobody's
+    if question.reads_singles:
+        out.setflags(write=False)
+    return DenseRun(question, store, space, log_partition, out)
+
+
+def _workspace(question: Question, store: FactorStore) -> Workspace:
+    """A workspace with this store's numbers: that of an earlier run, or a new one."""
+    space = question.pool.take(store)
+    if space is None:
+        return question.workspace(store, question.pool.room(question.program.size))
+    space.dirty[: question.contraction.num_inputs + 1] = 0
+    return space
+
+
+def _put_likelihoods(question: Question, space: Workspace, evidence: Evidence) -> None:
+    for place, v in enumerate(question.touched, start=len(question.numbers) + 1):
+        start, weights = int(question.program.offsets[place]), evidence.weights[v]
+        space.values[start : start + len(weights)], space.exponents[place] = near_one(weights)
+        space.dirty[place] = 1
+
+
+def _long_run(work: float, task: Callable[[Bytes], float]) -> float:
+    return interruptible(task) if work > costs.WORK_UNINTERRUPTED else task(NEVER)

@@ -1,0 +1,64 @@
+"""Runs: a question after its program ran with findings, ready to be read."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Self
+
+from sepset.base.arraytypes import Floats
+from sepset.inference.compiled.question import Question
+
+
+class Run(ABC):
+    """A finished run, whatever executor made it; answers are copies.
+
+    It is read inside a `with` block, at whose end the workspace it occupied is there for the next run.
+
+    Attributes:
+        question: what was run.
+        log_partition: the logarithm of the product of the roots, summed (or maximized) over what is kept.
+    """
+
+    __slots__ = ()
+
+    question: Question
+    log_partition: float
+
+    @abstractmethod
+    def joint(self) -> Floats:
+        """The normalized joint over what the question keeps, flat in rank order; not for a log partition of -inf."""
+
+    @abstractmethod
+    def singles(self) -> Floats:
+        """All single marginals end to end as the question's places say; findings are point masses."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    @abstractmethod
+    def __exit__(self, *_: object) -> None:
+        """Give back what the run occupied."""
+
+
+class TensorRun(Run):
+    """A run in which every tensor of the contraction can be looked at.
+
+    Attributes:
+        is_log: whether tensors hold logarithms.
+    """
+
+    __slots__ = ()
+
+    is_log: bool
+
+    @abstractmethod
+    def tensor(self, number: int) -> Floats:
+        """The entries of one tensor, flat; a view, for as long as the run is open."""
+
+    @abstractmethod
+    def scaled(self, number: int) -> tuple[Floats, float]:
+        """The entries of one tensor up to a common factor, flat, and the logarithm of that."""
+
+    @abstractmethod
+    def factor_marginal(self, number: int) -> Floats:
+        """The normalized marginal over the free variables of a relevant factor, flat in rank order."""

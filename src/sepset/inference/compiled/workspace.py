@@ -1,0 +1,78 @@
+"""Room for runs, kept between them: a run computes only what changed since the last in the same workspace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Lock
+
+import numpy as np
+
+from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.inference.compiled.store import FactorStore
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Workspace:
+    """Room for one run, with the results of the last.
+
+    Attributes:
+        values: the entries of all tensors.
+        exponents: the power of two of each tensor.
+        dirty: by tensor, whether it is to be computed again.
+        codes: the findings of the last run.
+        flags: whether some range was too wide, and whether the run was cancelled.
+    """
+
+    values: Floats
+    exponents: Ints
+    dirty: Bytes
+    codes: Ints
+    flags: Ints
+
+    @classmethod
+    def of(cls, values: Floats, exponents: Ints, num_findings: int) -> Workspace:
+        """A workspace in the room given, in which everything is to be computed."""
+        dirty = np.empty(len(exponents), dtype=np.uint8)
+        dirty.fill(1)
+        codes = np.empty(num_findings, dtype=np.int64)
+        codes.fill(-1)
+        return cls(values, exponents, dirty, codes, np.zeros(2, dtype=np.int64))
+
+
+class WorkspacePool:
+    """Workspaces between runs, so that one question serves many threads; each remembers whose numbers it holds.
+
+    Args:
+        size: the most workspaces kept.
+        memory: the most bytes that more than one of them may have together.
+    """
+
+    def __init__(self, size: int = 4, memory: int = 2**26) -> None:
+        self._size, self._memory = size, memory
+        self._idle: list[tuple[FactorStore, Workspace]] = []
+        self._lock = Lock()
+
+    def take(self, store: FactorStore) -> Workspace | None:
+        """A workspace that holds this store's numbers, or None."""
+        with self._lock:
+            for i, (owner, workspace) in enumerate(self._idle):
+                if owner is store:
+                    del self._idle[i]
+                    return workspace
+        return None
+
+    def room(self, size: int) -> Floats:
+        """Room for a workspace of so many floats: new, or where another would be too many, that of the oldest."""
+        with self._lock:
+            if len(self._idle) >= self._most(8 * size):
+                return self._idle.pop(0)[1].values
+        return np.empty(size)
+
+    def give(self, store: FactorStore, workspace: Workspace) -> None:
+        """Put a workspace back."""
+        with self._lock:
+            self._idle.append((store, workspace))
+            del self._idle[: -self._most(workspace.values.nbytes)]
+
+    def _most(self, nbytes: int) -> int:
+        return max(1, min(self._size, self._memory // max(nbytes, 1)))

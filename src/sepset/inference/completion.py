@@ -1,0 +1,191 @@
+r"""What rows miss, filled in: each variable by itself, all together, or drawn; by any prepared method.
+
+A method that completes rows at once is asked to. For others, discrete variables come from posteriors of many rows
+together, and a draw of all of them from the chain rule,
+
+$$h_1 \sim P(h_1 \mid \mathbf o), \quad h_2 \sim P(h_2 \mid \mathbf o, h_1), \quad \dots,$$
+
+one batch per variable whatever the number of missingness patterns; real variables come from one question per row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sepset.base.arraytypes import AnyArray, Floats, Ints
+from sepset.data.missingness import members
+from sepset.inference.capabilities import answer_rows
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowValues, Workers
+from sepset.inference.method import CompletesRows, Prepared, can
+from sepset.problem import Problem
+from sepset.variables.evidence import Evidence
+
+
+def mode_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
+    """The targets with the most probable value of each by itself where a row misses it, and the log partitions."""
+    if can(prepared, CompletesRows):
+        return prepared.mode_rows(rows, targets, workers)
+    return modes_one_by_one(prepared, rows, targets, workers)
+
+
+def modes_one_by_one(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
+    """The same, real targets by one question for each and for each row."""
+    different, which = rows.distinct()
+    made, log_partition = by_posteriors(prepared, different, targets, workers)
+    for row in np.flatnonzero(log_partition > -np.inf):
+        for column in np.flatnonzero(np.isnan(made.reals[row])):
+            answer = prepared.query([made.real_positions[column]], different.evidence(int(row)))
+            made.reals[row, column] = np.ravel(answer.distribution.mode())[0]
+    return RowValues(made, log_partition).take(which)
+
+
+def mean_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
+    """The same with the posterior mean of each real target."""
+    discrete, real = parted(prepared.problem, targets)
+    found = answer_rows(prepared, rows, [*discrete, *real], workers)
+    made = _most_probable(rows.over(discrete, real), found)
+    for column, position in enumerate(real):
+        empty = np.isnan(made.reals[:, column])
+        made.reals[empty, column] = found.moments[position].mean[empty]
+    return RowValues(made, found.log_partition)
+
+
+def by_posteriors(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
+    """The same for the discrete targets alone, from their posteriors; ties go to the first state."""
+    discrete, real = parted(prepared.problem, targets)
+    found = answer_rows(prepared, rows, discrete, workers)
+    return RowValues(_most_probable(rows.over(discrete, real), found), found.log_partition)
+
+
+def _most_probable(made: EvidenceRows, found: RowAnswers) -> EvidenceRows:
+    """The rows, whose codes are filled in, with the most probable state of each discrete variable."""
+    for column, position in enumerate(made.positions):
+        empty = np.flatnonzero((made.codes[:, column] < 0) & (found.log_partition > -np.inf))
+        made.codes[empty, column] = found.probabilities[position][empty].argmax(axis=1)
+    return made
+
+
+def complete_rows(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> RowValues:
+    """The rows with their most probable completion, every variable at once, and the logarithms of those maxima.
+
+    Impossible rows have -inf and stay as they are.
+
+    Reference: Koller & Friedman, section 13.2.
+    """
+    if can(prepared, CompletesRows):
+        return prepared.complete_rows(rows, workers)
+    return complete_one_by_one(prepared, rows, workers)
+
+
+def complete_one_by_one(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> RowValues:
+    """The same, by one question for each different row; states are masks, so that one plan serves every row."""
+    problem = prepared.problem
+    num, cards = problem.num_visible, problem.variables.cards.tolist()
+
+    def complete(evidence: Evidence, number: int) -> tuple[Mapping[int, Any], float]:
+        if not problem.variables.all_discrete:
+            known = set(evidence.observed)
+            return prepared.best(evidence, [v for v in range(num) if v not in known])
+        codes = evidence.codes
+        masks = {v: np.eye(cards[v])[codes[v]] if v in codes else np.ones(cards[v]) for v in range(num)}
+        return prepared.best(Evidence({}, masks), range(num))
+
+    return _one_by_one(problem, rows, range(num), complete, workers)
+
+
+def draw_rows(
+    prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
+) -> RowValues:
+    """The targets with a draw of all that each row misses, independent between rows, and the log partitions.
+
+    Impossible rows have -inf and stay as they are.
+    """
+    if can(prepared, CompletesRows):
+        return prepared.draw_rows(rows, targets, rng, workers)
+    if prepared.problem.variables.all_discrete:
+        return by_chain_rule(prepared, rows, targets, rng, workers)
+    return draw_one_by_one(prepared, rows, targets, rng, workers)
+
+
+def draw_one_by_one(
+    prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
+) -> RowValues:
+    """The same, by one question for each different row."""
+
+    def complete(evidence: Evidence, number: int) -> tuple[Mapping[int, Any], float]:
+        log_partition = prepared.log_partition(evidence)
+        return ({} if log_partition == -np.inf else prepared.sample(number, evidence, rng)), log_partition
+
+    return _one_by_one(prepared.problem, rows, targets, complete, workers)
+
+
+def by_chain_rule(
+    prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
+) -> RowValues:
+    """The same for discrete targets: one after the other, all rows together, each given those drawn before."""
+    log_partition = answer_rows(prepared, rows, (), workers).log_partition
+    made = rows.over(tuple(dict.fromkeys((*rows.positions, *targets))), ())
+    for position in targets:
+        column = made.positions.index(position)
+        empty = np.flatnonzero((log_partition > -np.inf) & (made.codes[:, column] < 0))
+        if len(empty):
+            given = made.take(empty).found()
+            chances = answer_rows(prepared, given, (position,), workers).probabilities[position]
+            made.codes[empty, column] = drawn(chances, rng.random(len(empty)))
+    return RowValues(made.over(targets, ()), log_partition)
+
+
+def drawn(chances: Floats, uniform: Floats) -> Ints:
+    """A state of each row of probabilities, by numbers between zero and one; never one of probability zero.
+
+    >>> drawn(np.array([[0.2, 0.0, 0.8], [0.2, 0.0, 0.8]]), np.array([0.1, 0.2])).tolist()
+    [0, 2]
+    """
+    reached = np.cumsum(chances, axis=1)
+    last = chances.shape[1] - 1 - (chances[:, ::-1] > 0).argmax(axis=1)
+    reached[np.arange(chances.shape[1]) >= last[:, None]] = 1.0
+    return np.asarray((reached <= uniform[:, None]).sum(axis=1))
+
+
+def _one_by_one(
+    problem: Problem,
+    rows: EvidenceRows,
+    targets: Sequence[int],
+    complete: Callable[[Evidence, int], tuple[Mapping[int, Any], float]],
+    workers: Workers,
+) -> RowValues:
+    """The targets completed by one question for all rows that are equal.
+
+    Args:
+        complete: from evidence, and how many rows have it, to values by position, and a log value.
+    """
+    made, log_value = rows.over(*parted(problem, targets)), np.full(len(rows), -np.inf)
+    different, which = rows.distinct()
+    done = 0
+    for number, same in enumerate(members(which, len(different))):
+        values, log_value[same] = complete(different.evidence(number), len(same))
+        _put(made, same, values)
+        done += len(same)
+        workers.report(done, len(made))
+    return RowValues(made, log_value)
+
+
+def _put(made: EvidenceRows, rows: Ints, values: Mapping[int, AnyArray]) -> None:
+    """Put values into the missing cells of these rows."""
+    for positions, table in ((made.positions, made.codes), (made.real_positions, made.reals)):
+        for column, position in enumerate(positions):
+            if position in values:
+                old = table[rows, column]
+                empty = old < 0 if table is made.codes else np.isnan(old)
+                new = np.broadcast_to(np.asarray(values[position]).reshape(-1), rows.shape)
+                table[rows[empty], column] = new[empty]
+
+
+def parted(problem: Problem, positions: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Positions of discrete variables, and of real numbers; vectors have no column and are left out."""
+    cards = problem.variables.cards
+    real = [v for v in positions if cards[v] == 0 and problem.variables[v].size == 1]  # type: ignore[union-attr]
+    return [v for v in positions if cards[v] > 0], real

@@ -1,0 +1,96 @@
+"""Why evidence is impossible: a smallest set of findings that contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats, Ints
+from sepset.base.text import listing
+from sepset.errors import ImpossibleEvidence, TooLarge
+from sepset.inference.method import AnswersQueries
+from sepset.variables.evidence import Evidence
+from sepset.variables.variable import Discrete
+
+
+def minimal_conflict(prepared: AnswersQueries, evidence: Evidence) -> tuple[int, ...]:
+    r"""Positions whose findings are together impossible, and no longer so when any one of them is dropped.
+
+    Of the findings in order, the one that first makes what comes before it impossible is to blame; and so on with what
+    came before it, given those blamed. Where that is too large to tell, more are blamed than need be.
+
+    Args:
+        evidence: findings that are together impossible.
+
+    Cost: about $k \log_2 n$ log partitions for k of n findings.
+    """
+    needed: list[int] = []
+    rest = list(evidence.touched)
+    while rest and not _is_impossible(prepared, evidence, needed):
+        possible, enough = 0, len(rest)
+        while enough - possible > 1:
+            middle = (possible + enough) // 2
+            if _is_impossible(prepared, evidence, [*needed, *rest[:middle]]):
+                enough = middle
+            else:
+                possible = middle
+        needed.append(rest[enough - 1])
+        rest = rest[: enough - 1]
+    return tuple(sorted(needed))
+
+
+def _is_impossible(prepared: AnswersQueries, evidence: Evidence, positions: Iterable[int]) -> bool:
+    """Whether these findings alone are known to be impossible: fewer findings can take larger tables."""
+    try:
+        return prepared.log_partition(restrict(evidence, positions)) == -np.inf
+    except TooLarge:
+        return False
+
+
+def restrict(evidence: Evidence, positions: Iterable[int]) -> Evidence:
+    """The evidence on these positions only."""
+    kept = set(positions)
+    parts = (evidence.codes, evidence.weights, evidence.soft, evidence.reals)
+    return Evidence(*({v: x for v, x in part.items() if v in kept} for part in parts))  # type: ignore[arg-type]
+
+
+def impossible(prepared: AnswersQueries, evidence: Evidence) -> ImpossibleEvidence:
+    """The error that names the findings to blame, or the model where it gives zero to everything."""
+    conflict = minimal_conflict(prepared, evidence)
+    if not conflict:
+        return ImpossibleEvidence(
+            "The model gives every assignment probability zero: its factors contradict each other."
+        )
+    findings = ", ".join(_describe(prepared, evidence, v) for v in conflict)
+    if len(conflict) == 1:
+        why = "is impossible under the model. Drop or change it."
+    else:
+        why = "contradict each other. Drop or change one of them."
+    return ImpossibleEvidence(f"The evidence has probability zero: {findings} {why}")
+
+
+def _describe(prepared: AnswersQueries, evidence: Evidence, position: int) -> str:
+    variable = prepared.problem.variables[position]
+    if isinstance(variable, Discrete) and position in evidence.codes:
+        return f"{variable.name}={variable.states[evidence.codes[position]]!r}"
+    if isinstance(variable, Discrete) and position in evidence.weights:
+        left = [state for state, weight in zip(variable.states, evidence.weights[position], strict=True) if weight > 0]
+        return f"{variable.name} in {{{listing(left)}}}"
+    return f"{variable.name}={evidence.reals.get(position)}"
+
+
+def refuse_impossible(log_partition: Floats, places: Ints | None = None) -> None:
+    """Raise an error that names the rows whose findings have probability zero.
+
+    Args:
+        places: the number of each row in the data, where equal rows were left out.
+    """
+    rows = np.flatnonzero(log_partition == -np.inf)
+    if len(rows):
+        rows = rows if places is None else np.unique(places[rows])
+        raise ImpossibleEvidence(
+            f"{len(rows)} of {len(log_partition)} {'' if places is None else 'different '}rows have probability zero: "
+            f"rows {listing(rows.tolist())}, counted "
+            "from 0. Ask about one of them alone to see which findings contradict each other, or correct them."
+        )

@@ -1,0 +1,256 @@
+"""Rows of evidence: a dataset seen as evidence, one case per row, missing cells unobserved; and what rows get back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Int32s, Ints
+from sepset.base.frozen import fill
+from sepset.base.lazy import lazy
+from sepset.data.dataset import Dataset, side_by_side
+from sepset.data.duplicates import group_words
+from sepset.variables.evidence import Evidence
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete
+
+SAMPLE = 1024
+"""How many of a large number of rows are looked at before all are compared."""
+
+
+class RowMoments(NamedTuple):
+    """The mean and the variance of a real variable in every row; NaN where the row is impossible."""
+
+    mean: Floats
+    variance: Floats
+
+
+class RowAnswers(NamedTuple):
+    """What rows say about targets; NaN where a row is impossible.
+
+    Attributes:
+        log_partition: of every row.
+        probabilities: of each discrete target, one row each.
+        moments: of each real target.
+    """
+
+    log_partition: Floats
+    probabilities: dict[int, Floats]
+    moments: Mapping[int, RowMoments] = MappingProxyType({})
+
+    @classmethod
+    def empty(cls, num_rows: int, targets: Sequence[int], cards: AnyInts | Mapping[int, int]) -> RowAnswers:
+        """Answers to be filled in, NaN everywhere.
+
+        Args:
+            cards: the number of states of every variable; 0 for real ones.
+        """
+        discrete = {v: np.full((num_rows, int(cards[v])), np.nan) for v in targets if cards[v]}
+        real = {v: RowMoments(*np.full((2, num_rows), np.nan)) for v in targets if not cards[v]}
+        return cls(np.full(num_rows, np.nan), discrete, real)
+
+    def take(self, rows: Ints) -> RowAnswers:
+        """The answers of these rows."""
+        moments = {v: RowMoments(mean[rows], variance[rows]) for v, (mean, variance) in self.moments.items()}
+        return RowAnswers(self.log_partition[rows], {v: p[rows] for v, p in self.probabilities.items()}, moments)
+
+    def joined(self, other: RowAnswers) -> RowAnswers:
+        """These answers followed by those of other rows to the same question."""
+        moments = {
+            v: RowMoments(*(np.concatenate(pair) for pair in zip(mine, other.moments[v], strict=True)))
+            for v, mine in self.moments.items()
+        }
+        chances = {v: np.concatenate([mine, other.probabilities[v]]) for v, mine in self.probabilities.items()}
+        return RowAnswers(np.concatenate([self.log_partition, other.log_partition]), chances, moments)
+
+
+class RowValues(NamedTuple):
+    """Rows with values of variables that they miss, and the logarithm of the weight of each row; -inf is impossible."""
+
+    rows: EvidenceRows
+    log_value: Floats
+
+    def take(self, rows: Ints) -> RowValues:
+        """The values of these rows."""
+        return RowValues(self.rows.take(rows), self.log_value[rows])
+
+    def joined(self, other: RowValues) -> RowValues:
+        """These values followed by those of other rows for the same variables."""
+        log_value = np.concatenate([self.log_value, other.log_value])
+        return RowValues(self.rows.joined(other.rows), log_value)
+
+
+class RowCounts(NamedTuple):
+    r"""Weighted sums over rows of the marginals $P(\mathbf u \mid \mathbf e[m])$ over factor scopes.
+
+    Attributes:
+        factors: one array per factor, with an axis per variable of its scope; for a regression the expected products
+            of (1, real parents, child), one matrix per joint state of its discrete parents.
+        log_partition: of every row; -inf where it is impossible, and nothing was added.
+    """
+
+    factors: tuple[Floats, ...]
+    log_partition: Floats
+
+
+@dataclass(frozen=True)
+class Workers:
+    """How many rows are run.
+
+    Attributes:
+        threads: how many; one per processor by default. Answers do not depend on it.
+        report: called with the number of rows done and the number of all rows.
+    """
+
+    threads: int | None = None
+    report: Callable[[int, int], None] = field(default=lambda done, total: None)
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceRows:
+    """Codes and numbers found in each row, by variable position.
+
+    Attributes:
+        positions: the discrete variables, one column of `codes` each; -1 is missing.
+        real_positions: the continuous variables, one column of `reals` each; NaN is missing.
+
+    >>> rows = Dataset.from_codes([Discrete("a", 2), Discrete("b", 3)], np.array([[1, -1], [0, 2], [1, -1]]))
+    >>> found = EvidenceRows.of(rows, rows.variables)
+    >>> found.evidence(1).codes, found.distinct()[1].tolist()
+    ({0: 0, 1: 2}, [0, 1, 0])
+    """
+
+    positions: tuple[int, ...]
+    codes: Int32s = field(repr=False)
+    real_positions: tuple[int, ...] = ()
+    reals: Floats = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.real_positions and len(self.reals) != len(self.codes):
+            fill(self, reals=np.zeros((len(self.codes), 0)))
+
+    @classmethod
+    def of(cls, dataset: Dataset, variables: Variables, *, without: Iterable[int] = ()) -> EvidenceRows:
+        """The findings in a dataset's columns on `variables`; positions in `without` and empty columns are left out."""
+        skipped = set(without)
+        known = {name: i for i, name in enumerate(variables.names)}
+        parts = [(known.get(v.name, -1), v, c) for v, c in zip(dataset.variables, dataset.columns, strict=True)]
+        used = [part for part in parts if part[0] >= 0 and part[0] not in skipped]
+        discrete = [(i, c) for i, v, c in used if isinstance(v, Discrete) and _has_finding(c)]
+        real = [(i, c) for i, v, c in used if not isinstance(v, Discrete) and not np.isnan(c).all()]
+        columns = np.empty((len(discrete), dataset.num_rows), np.int32)
+        for place, (_, column) in enumerate(discrete):
+            columns[place] = column
+        reals = side_by_side([c for _, c in real], dataset.num_rows, np.float64)
+        return cls(tuple(i for i, _ in discrete), columns.T, tuple(i for i, _ in real), reals)
+
+    @classmethod
+    def one(cls, evidence: Evidence) -> EvidenceRows:
+        """Evidence of states and numbers as one row."""
+        codes, reals = (
+            np.array([[*evidence.codes.values()]], np.int32),
+            [[float(x[0]) for x in evidence.reals.values()]],
+        )
+        return cls(tuple(evidence.codes), codes, tuple(evidence.reals), np.array(reals))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, rows: Ints) -> EvidenceRows:
+        """The findings of these rows."""
+        return EvidenceRows(self.positions, self.codes[rows], self.real_positions, self.reals[rows])
+
+    def over(self, positions: Sequence[int], real_positions: Sequence[int]) -> EvidenceRows:
+        """The same rows with one column for each of these variables, missing throughout where there was none."""
+        codes = np.full((len(self), len(positions)), -1, np.int32)
+        reals = np.full((len(self), len(real_positions)), np.nan)
+        for wanted, own, table, source in (
+            (positions, self.positions, codes, self.codes),
+            (real_positions, self.real_positions, reals, self.reals),
+        ):
+            for column, position in enumerate(wanted):
+                if position in own:
+                    table[:, column] = source[:, own.index(position)]
+        return EvidenceRows(tuple(positions), codes, tuple(real_positions), reals)
+
+    def repeated(self, times: int) -> EvidenceRows:
+        """All rows, then all rows again, and so on."""
+        codes, reals = np.tile(self.codes, (times, 1)), np.tile(self.reals, (times, 1))
+        return EvidenceRows(self.positions, codes, self.real_positions, reals)
+
+    @property
+    def is_missing(self) -> Bools:
+        """Which rows miss anything."""
+        return np.asarray((self.codes < 0).any(axis=1) | np.isnan(self.reals).any(axis=1))
+
+    def found(self) -> EvidenceRows:
+        """The same rows without the columns that are missing throughout."""
+        codes, reals = (self.codes >= 0).any(axis=0), (~np.isnan(self.reals)).any(axis=0)
+        discrete = [v for v, has in zip(self.positions, np.atleast_1d(codes).tolist(), strict=True) if has]
+        return self.over(
+            discrete, [v for v, has in zip(self.real_positions, np.atleast_1d(reals).tolist(), strict=True) if has]
+        )
+
+    def joined(self, other: EvidenceRows) -> EvidenceRows:
+        """These rows followed by others; the columns are those of these."""
+        same = other.over(self.positions, self.real_positions)
+        codes, reals = np.concatenate([self.codes, same.codes]), np.concatenate([self.reals, same.reals])
+        return EvidenceRows(self.positions, codes, self.real_positions, reals)
+
+    def evidence(self, row: int) -> Evidence:
+        """One row as evidence."""
+        codes = {v: int(c) for v, c in zip(self.positions, self.codes[row], strict=True) if c >= 0}
+        reals = {v: np.array([x]) for v, x in zip(self.real_positions, self.reals[row], strict=True) if x == x}
+        return Evidence(codes, reals=reals)
+
+    def distinct(self) -> tuple[EvidenceRows, Ints]:
+        """Each different row once, and for every row which of them it is."""
+        first, which = self.patterns
+        if len(first) == len(self):
+            return self, which
+        bits = np.ascontiguousarray(np.where(np.isnan(self.reals), np.nan, self.reals)).view(np.int32)
+        first, which = distinct_rows(np.concatenate([self.codes, bits], axis=1) if bits.size else self.codes)
+        return self if len(first) == len(self) else self.take(first), which
+
+    @lazy
+    def patterns(self) -> tuple[Ints, Ints]:
+        """The first row with each set of observed discrete variables, and for every row which set it has."""
+        return distinct_rows(self.codes, only_missing=True)
+
+    def observed(self, row: int) -> tuple[int, ...]:
+        """The positions of the discrete variables that a row observes, in order."""
+        return tuple(sorted(v for v, c in zip(self.positions, self.codes[row].tolist(), strict=True) if c >= 0))
+
+
+def _has_finding(codes: AnyArray) -> bool:
+    return bool((len(codes) and codes[0] >= 0) or codes.max(initial=-1) >= 0)
+
+
+def _drawn(num_rows: int, count: int) -> Ints:
+    """About so many different rows, drawn at random; always the same."""
+    rows = np.sort(np.random.default_rng(0).integers(0, num_rows, count))
+    return rows[np.diff(rows, prepend=-1) > 0]
+
+
+def distinct_rows(matrix: Int32s, *, only_missing: bool = False) -> tuple[Ints, Ints]:
+    """The first row of each kind in order of appearance, and which kind every row is.
+
+    Where no two rows of a sample are of one kind, few in all are, and each counts as its own.
+
+    Args:
+        only_missing: rows are of one kind when the same cells are missing, whatever the others hold.
+
+    >>> [part.tolist() for part in distinct_rows(np.array([[1, 2], [0, 0], [1, 2]], np.int32))]
+    [[0, 1], [0, 1, 0]]
+    """
+    num_rows = len(matrix)
+    if num_rows > 4 * SAMPLE:
+        few = matrix[_drawn(num_rows, min(SAMPLE, 4 * math.isqrt(num_rows)))]
+        if len(distinct_rows(few, only_missing=only_missing)[0]) == len(few):
+            return np.arange(num_rows), np.arange(num_rows)
+    return group_words(matrix, only_missing=only_missing, few=False)

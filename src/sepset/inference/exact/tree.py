@@ -1,0 +1,133 @@
+"""Message passing on clique trees bound to a problem, for every family of factors and every form of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from sepset.base.arraytypes import AnyArray
+from sepset.base.cache import Cache
+from sepset.base.lazy import lazy
+from sepset.factors.table import Table
+from sepset.inference.exact.elimination import VariableElimination
+from sepset.inference.exact.messages import Calibration, Pass, is_hybrid, plan_tree, tree_factors
+from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
+from sepset.inference.plan import Plan, make_plan
+from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
+from sepset.inference.treequery.joints import MergePlan, TreeJoints
+from sepset.inference.treequery.pairs import PairwiseMarginals
+from sepset.problem import Problem
+from sepset.semiring import SUM, Semiring
+from sepset.variables.evidence import Evidence
+
+
+def tree_promises(problem: Problem) -> Guarantees:
+    """Everything exact for discrete and for Gaussian models.
+
+    In a hybrid model marginals of discrete variables are exact, and those of continuous ones are Gaussians with the
+    exact mean and covariance of a mixture: the moments are exact, the shape is not.
+    """
+    return {**EVERYTHING_EXACT, "marginals": Guarantee.HEURISTIC} if is_hybrid(problem) else EVERYTHING_EXACT
+
+
+class PreparedTree:
+    """One form of message passing bound to a problem: a tree over everything, or over what one query needs.
+
+    Queries with continuous variables, maxima and draws are eliminations: a tree collapses mixtures on its way down, and
+    reading back needs orders with several semirings.
+
+    Args:
+        problem: of factors of any family.
+        method: how the order behind a tree is chosen, and the most bytes that one step may need.
+        send: from a tree and its factors to a calibrated tree.
+    """
+
+    def __init__(self, problem: Problem, method: EliminationMethod, send: Pass) -> None:
+        self.problem = problem
+        self.method = method
+        self._send = send
+        self._plans: Cache[Plan] = Cache()
+        self._elimination = VariableElimination(method.order, method.memory).prepare(problem)
+
+    def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:
+        """The calibrated tree over every unobserved variable; `MAX` gives max-marginals."""
+        return self._calibrated(self.plan((), evidence.observed), evidence, semiring)
+
+    def _calibrated(
+        self, plan: Plan, evidence: Evidence, semiring: Semiring = SUM, together: Sequence[int] = ()
+    ) -> Calibrated:
+        plan.check(self.method.memory)
+        tree, root = plan_tree(self.problem, plan, together)
+        factors = tree_factors(self.problem, plan, evidence)
+        if not len(tree):
+            return Calibration(tree, (), (), float(sum(f.log_total for f in factors)), semiring)
+        return self._send(tree, factors, semiring, root)
+
+    def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
+        """A reader of single marginals from one tree."""
+        tree = self.calibrate(evidence)
+
+        def read(target: int) -> Any:
+            variable = self.problem.variables[target]
+            found = tree.marginal([variable.name])
+            return found if variable.is_discrete else found.to_distribution([variable])
+
+        return read, tree.log_partition
+
+    def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
+        """The joint of `targets`, from a tree over the relevant part in which one clique holds them all."""
+        if not self.problem.variables.all_discrete:
+            return self._elimination.query(targets, evidence)
+        variables = [self.problem.variables[v] for v in targets]
+        tree = self._calibrated(self._relevant_plan(targets, evidence), evidence, together=targets)
+        if tree.log_partition == -np.inf or not targets:
+            return Answer(Table.ones(), tree.log_partition)
+        joint = tree.marginal([v.name for v in variables])
+        return Answer(joint.align(variables), tree.log_partition, Guarantee.EXACT)
+
+    def _relevant_plan(self, targets: Sequence[int], evidence: Evidence) -> Plan:
+        observed, touched = evidence.observed, evidence.weighted
+
+        def make() -> Plan:
+            relevant = self.problem.relevant(targets, observed, touched=touched, constants=True)
+            return make_plan(
+                self.problem, relevant, method=self.method.order, targets=targets, observed=observed, last=targets
+            )
+
+        return self._plans.get((tuple(targets), observed, touched), make)
+
+    def log_partition(self, evidence: Evidence) -> float:
+        """The logarithm of the total weight consistent with the evidence."""
+        if not self.problem.variables.all_discrete:
+            return self._elimination.log_partition(evidence)
+        return self._calibrated(self._relevant_plan((), evidence), evidence).log_partition
+
+    def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
+        """The most probable values of `over`, all other variables summed out first."""
+        return self._elimination.best(evidence, over)
+
+    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
+        """Independent draws of every unobserved variable from the posterior."""
+        return self._elimination.sample(num_rows, evidence, rng)
+
+    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
+        """What a query would cost; without targets, what the tree over everything does."""
+        return self._elimination.plan(targets, observed)
+
+    @lazy
+    def _joints(self) -> TreeJoints:
+        return TreeJoints(self._elimination, self.method.memory)
+
+    def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> Answer:
+        """The joint of `targets`, in one clique or across several, from the tree calibrated for this evidence."""
+        return self._joints.answer(targets, evidence, calibration)
+
+    def joint_plan(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> MergePlan:
+        """How `joint` answers, and at what cost."""
+        return self._joints.plan(targets, evidence.observed, calibration.tree)
+
+    def pairwise_marginals(self, evidence: Evidence) -> PairwiseMarginals:
+        """The joint of every pair of unobserved variables, in one sweep over the calibrated tree."""
+        return self._joints.pairs(evidence, self.calibrate(evidence))

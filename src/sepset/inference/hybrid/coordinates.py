@@ -1,0 +1,248 @@
+r"""The real variables of a problem as one scalar regression per coordinate, parents first.
+
+$$x_i = a_{i,d} + \sum_{j < i} b_{ij,d}\, x_j + \varepsilon_i, \qquad \varepsilon_i \sim N(0, c_{i,d})$$
+
+A vector with covariance $C = L D L^\top$ becomes a regression of each coordinate on those before it: with
+$M = I - L^{-1}$, the intercepts are $(I - M) a$, the slopes $((I - M) B,\; M)$ and the variances $D$. So does a joint
+normal distribution, which is one vector without parents.
+
+Reference: Shachter & Kenley (1989), Gaussian influence diagrams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from graphlib import TopologicalSorter
+from typing import NamedTuple
+
+import numpy as np
+
+from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.lazy import lazy
+from sepset.factors.canonical import EPS
+from sepset.factors.moments import Gaussian
+from sepset.factors.regression import Regression
+from sepset.problem import Problem
+
+NOTHING = np.zeros(0, np.int64)
+
+
+class Coordinate(NamedTuple):
+    """One number given those before it; parameters have one row per joint state of `by`.
+
+    Attributes:
+        parents: the coordinates it depends on.
+        by: the discrete variables it depends on, by their place among all contexts.
+        intercept, slopes, variance: $a$, $b$ and $c$.
+    """
+
+    parents: Ints
+    by: tuple[int, ...]
+    intercept: Floats
+    slopes: Floats
+    variance: Floats
+
+
+class Flat(NamedTuple):
+    """All coordinates end to end.
+
+    Attributes:
+        structure: where the parents of each coordinate start, those parents, and where its parameters and its slopes
+            start.
+        intercept, slopes, variance: the parameters, one context after the other.
+    """
+
+    structure: tuple[Ints, Ints, Ints, Ints]
+    intercept: Floats
+    slopes: Floats
+    variance: Floats
+
+
+class Family(NamedTuple):
+    """Where a real variable and its parents are: coordinates of the real ones, places among the contexts of others."""
+
+    parents: Ints
+    own: Ints
+    by: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Real variables as scalar regressions, parents first.
+
+    Attributes:
+        contexts: the positions of the discrete variables that any of them depends on.
+        cards: the number of states of each context.
+        families: of each real variable, by its position.
+        all: the scalar regressions.
+    """
+
+    contexts: tuple[int, ...]
+    cards: Ints
+    families: Mapping[int, Family] = field(repr=False)
+    all: tuple[Coordinate, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, problem: Problem) -> Coordinates | None:
+        """The real variables of a problem in which each has a regression and no other factor; None for other problems.
+
+        >>> from sepset.factors.block import Single
+        >>> from sepset.problem import ConditionalGroup
+        >>> from sepset.variables.universe import Variables
+        >>> from sepset.variables.variable import Real
+        >>> noise = Regression(Real("x"), 1.0, None, 4.0)
+        >>> problem = Problem(Variables([Real("x")]), (Single(noise, [0]),), (ConditionalGroup(0, (), (0,)),))
+        >>> Coordinates.of(problem).all[0].variance.tolist()
+        [4.0]
+        """
+        variables, known = problem.variables, problem.regressions
+        real = np.flatnonzero(variables.cards == 0).tolist()
+        if not real or set(known) != set(real) or sum(0 in shape for shape in problem.shapes) != len(real):
+            return None
+        above = {v: variables.ids(known[v].given).tolist() for v in real}
+        order = tuple(TopologicalSorter(above).static_order())
+        ends = dict(zip(order, np.cumsum([known[v].child.size for v in order]).tolist(), strict=True))
+        spans = {v: np.arange(end - known[v].child.size, end) for v, end in ends.items()}
+        states = {v: variables.ids(known[v].by).tolist() for v in real}
+        contexts = tuple(sorted({d for by in states.values() for d in by}))
+        families = {
+            v: Family(np.concatenate([NOTHING, *(spans[u] for u in above[v])]), spans[v],
+                      tuple(contexts.index(d) for d in states[v]))
+            for v in order
+        }  # fmt: skip
+        empty = cls(contexts, variables.cards[list(contexts)].astype(np.int64), families, ())
+        return empty.with_values(known)
+
+    @classmethod
+    def of_gaussian(cls, joint: Gaussian, positions: tuple[int, ...]) -> Coordinates:
+        """The variables of a joint normal distribution, each given all before it.
+
+        Args:
+            positions: of the variables of the joint, in its order.
+        """
+        ends = np.cumsum([v.size for v in joint.scope]).tolist()
+        spans = [np.arange(end - v.size, end) for v, end in zip(joint.scope, ends, strict=True)]
+        families = {v: Family(np.arange(span[0]), span, ()) for v, span in zip(positions, spans, strict=True)}
+        whole = Family(NOTHING, np.arange(len(joint.mu)), ())
+        parts = _scalars(whole, joint.mu[None], np.zeros((1, len(joint.mu), 0)), joint.covariance[None])
+        return cls((), NOTHING, families, tuple(parts))
+
+    def with_values(self, regressions: Mapping[int, Regression]) -> Coordinates:
+        """The same variables with the parameters of these regressions, one for each."""
+        made = [
+            part
+            for v, family in self.families.items()
+            for part in _scalars(
+                family, regressions[v].intercept, regressions[v].coefficients, regressions[v].covariance
+            )
+        ]
+        return replace(self, all=tuple(made))
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    @lazy
+    def reals(self) -> tuple[int, ...]:
+        """The positions of the variables that are one number."""
+        return tuple(v for v, family in self.families.items() if len(family.own) == 1)
+
+    def column(self, variable: int) -> int:
+        """The coordinate of a variable that is one number."""
+        return int(self.families[variable].own[0])
+
+    def entry(self, by: tuple[int, ...], contexts: Ints) -> Ints:
+        """The number of the joint state of some contexts, given by their places, in each row of states."""
+        entry = np.zeros(len(contexts), np.int64)
+        for place in by:
+            entry = entry * self.cards[place] + contexts[:, place]
+        return entry
+
+    @lazy
+    def flat(self) -> Flat:
+        """The parameters end to end."""
+        parents = [part.parents for part in self.all]
+        sizes = [len(part.variance) for part in self.all]
+        ends = [np.concatenate([[0], np.cumsum(counts)]).astype(np.int64) for counts in (
+            [len(above) for above in parents], sizes, [part.slopes.size for part in self.all])]  # fmt: skip
+        structure = ends[0], np.concatenate([NOTHING, *parents]), ends[1][:-1], ends[2][:-1]
+        columns = zip(*((part.intercept, part.slopes.reshape(-1), part.variance) for part in self.all), strict=True)
+        return Flat(structure, *(np.concatenate(column) for column in columns))
+
+    @lazy
+    def layout(self) -> tuple[Ints, Ints, Ints]:
+        """Where each family starts, the coordinates of all families, and where the matrices of each family start."""
+        members = [np.concatenate([f.parents, f.own]) for f in self.families.values()]
+        sizes = [self._contexts_of(f) * (len(m) + 1) ** 2 for f, m in zip(self.families.values(), members, strict=True)]
+        ends = [
+            np.concatenate([[0], np.cumsum(list(counts))]).astype(np.int64) for counts in (map(len, members), sizes)
+        ]
+        return ends[0], np.concatenate(members), ends[1]
+
+    def _contexts_of(self, family: Family) -> int:
+        return int(self.cards[list(family.by)].prod())
+
+    def split(self, moments: Floats) -> dict[int, Floats]:
+        """The matrices of each real variable's family, one per context, from their lower triangles end to end."""
+        found = {}
+        for (v, family), first in zip(self.families.items(), self.layout[2].tolist(), strict=False):
+            num, side = self._contexts_of(family), len(family.parents) + len(family.own) + 1
+            lower = np.tril(moments[first : first + num * side * side].reshape(num, side, side))
+            found[v] = lower + np.swapaxes(np.tril(lower, -1), 1, 2)
+        return found
+
+    @lazy
+    def is_above(self) -> Bools:
+        """For each coordinate (down) which ones it descends from, itself among them (across)."""
+        above = np.eye(len(self), dtype=np.bool_)
+        for i, part in enumerate(self.all):
+            above[i] |= above[part.parents].any(axis=0)
+        return above
+
+    @lazy
+    def depends(self) -> Bools:
+        """For each coordinate (down) the contexts it depends on directly (across)."""
+        found = np.zeros((len(self), len(self.contexts)), np.bool_)
+        for i, part in enumerate(self.all):
+            found[i, list(part.by)] = True
+        return found
+
+
+def _scalars(family: Family, a: Floats, B: Floats, C: Floats) -> Iterator[Coordinate]:
+    """The coordinates of one variable, one after the other."""
+    parents, own, by = family
+    if len(own) == 1:
+        yield Coordinate(parents, by, a[:, 0], B[:, 0], C[:, 0, 0])
+        return
+    M, D = _sequential(C)
+    rest = np.eye(len(own)) - M
+    a, B = (rest @ a[:, :, None])[:, :, 0], rest @ B
+    for i in range(len(own)):
+        slopes = np.concatenate([B[:, i], M[:, i, :i]], axis=1)
+        yield Coordinate(np.concatenate([parents, own[:i]]), by, a[:, i], slopes, D[:, i])
+
+
+def _sequential(covariances: Floats) -> tuple[Floats, Floats]:
+    r"""$M = I - L^{-1}$ and $D$ with $C = L D L^\top$, for each covariance; a pivot of rounding's size is zero.
+
+    Entries are known to rounding, $|C| \epsilon$; the bound on their errors grows with each elimination as they do.
+    """
+    size = covariances.shape[-1]
+    rest, L, D = np.array(covariances), np.zeros_like(covariances), np.zeros(covariances.shape[:2])
+    error = EPS * np.abs(covariances)
+    for i in range(size):
+        pivot = rest[:, i, i]
+        D[:, i] = np.where(pivot > 4.0 * size * error[:, i, i], pivot, 0.0)
+        column = np.divide(rest[:, :, i], D[:, i, None], out=np.zeros((len(rest), size)), where=D[:, i, None] > 0)
+        column[:, : i + 1] = np.arange(i + 1) == i
+        L[:, :, i] = column
+        rest = rest - D[:, i, None, None] * column[:, :, None] * column[:, None, :]
+        slope = np.where(D[:, i, None] > 0, np.abs(column), 0.0)
+        cross = slope[:, :, None] * error[:, i, None, :]
+        error = (
+            error
+            + cross
+            + np.swapaxes(cross, 1, 2)
+            + slope[:, :, None] * slope[:, None, :] * error[:, i, i, None, None]
+        )
+    return np.eye(size) - np.linalg.solve(L, np.broadcast_to(np.eye(size), L.shape)), D

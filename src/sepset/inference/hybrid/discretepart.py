@@ -1,0 +1,56 @@
+"""The discrete variables of a problem as a problem of their own."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sepset.factors.block import Single
+from sepset.problem import ConditionalGroup, Problem
+from sepset.variables.universe import Variables
+
+
+class DiscretePart(NamedTuple):
+    """A problem of discrete variables alone.
+
+    Attributes:
+        problem: the part; None where no variable is discrete.
+        positions: of its variables in the whole problem.
+        factors: the numbers that its factors have there.
+    """
+
+    problem: Problem | None
+    positions: tuple[int, ...]
+    factors: tuple[int, ...]
+
+
+def discrete_part(problem: Problem) -> DiscretePart:
+    """The factors that mention discrete variables only, with those variables.
+
+    >>> from sepset.factors.table import Table
+    >>> from sepset.variables.variable import Discrete, Real
+    >>> mixed = Problem(Variables([Real("x"), Discrete("d")]), (Single(Table(Discrete("d"), [1, 2]), [1]),))
+    >>> discrete_part(mixed).positions
+    (1,)
+    """
+    cards = problem.variables.cards
+    positions = tuple(np.flatnonzero(cards > 0).tolist())
+    factors = tuple(i for i, shape in enumerate(problem.shapes) if 0 not in shape)
+    if not positions:
+        return DiscretePart(None, (), factors)
+    place, number = ({old: new for new, old in enumerate(kept)} for kept in (positions, factors))
+    blocks = tuple(Single(problem.factor(i), [place[v] for v in problem.scope(i)]) for i in factors)
+    groups = tuple(
+        ConditionalGroup(
+            place[g.child],
+            tuple(place[v] for v in g.parents),
+            tuple(number[i] for i in g.factors),
+            tuple(place[v] for v in g.auxiliaries),
+        )
+        for g in problem.conditionals
+        if cards[g.child] > 0
+    )
+    visible = sum(v < problem.num_visible for v in positions)
+    part = Problem(Variables([problem.variables[v] for v in positions]), blocks, groups, visible)
+    return DiscretePart(part, positions, factors)

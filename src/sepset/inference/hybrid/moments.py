@@ -1,0 +1,316 @@
+r"""Moments of real variables in discrete contexts: by listing joint states, or by one sweep from parents to children.
+
+In every joint state $s$ of the discrete variables above them, real variables are jointly normal, and a context takes
+the moments of the mixture of its joint states:
+
+$$\bar\mu = \sum_s w_s \mu_s, \qquad
+\bar\Sigma = \sum_s w_s \left(\Sigma_s + (\mu_s - \bar\mu)(\mu_s - \bar\mu)^\top\right).$$
+
+Where joint states are too many to list, a frontier holds the variables that something still to come depends on: a table
+over the discrete ones with, in each joint state, its probability and the moments of the real ones. A discrete child
+multiplies probabilities, a regression extends the moments, and a variable that leaves takes the moments of the mixture.
+First and second moments stay exact, since regressions are linear. The frontier of a switching chain does not grow with
+its length.
+
+Reference: Koller & Friedman, section 14.3.4, on exact first and second moments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats
+from sepset.base.cache import Cache
+from sepset.base.lazy import lazy
+from sepset.base.text import listing
+from sepset.errors import TooLarge
+from sepset.factors.algebra import AnyVariable, num_entries
+from sepset.factors.coordinates import entries, places, width
+from sepset.factors.regression import Regression
+from sepset.inference.method import ContextMoments, Prepared, dense
+from sepset.problem import ConditionalGroup, Problem
+from sepset.variables.evidence import Evidence
+from sepset.variables.variable import Discrete, Vector
+
+LARGEST = 2**26
+"""The most numbers that moments may take at once."""
+
+FEW = 2**18
+"""Up to this many numbers the joint states are listed without asking whether a sweep takes fewer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A variable of a network with its parents, and how it depends on them.
+
+    Attributes:
+        child: the variable.
+        parents: discrete and real ones.
+        problem, group: where its factors are.
+    """
+
+    child: AnyVariable
+    parents: tuple[AnyVariable, ...]
+    problem: Problem = field(repr=False)
+    group: ConditionalGroup = field(repr=False)
+
+    @property
+    def regression(self) -> Regression:
+        """How a real child depends on its parents."""
+        return self.problem.regressions[self.group.child]
+
+    @lazy
+    def table(self) -> Floats:
+        """The probabilities of a discrete child, one row per joint state of its parents; auxiliaries are summed out."""
+        hidden = [self.problem.variables[v] for v in self.group.auxiliaries]
+        first, *rest = self.problem.factors(self.group.factors)
+        for factor in rest:
+            first = first * factor
+        table = dense(first.marginalize(hidden)).align((*self.parents, self.child))
+        return np.asarray(table.values).reshape(-1, self.child.num_states)  # type: ignore[union-attr]  # discrete
+
+
+def nodes(problem: Problem) -> dict[AnyVariable, Node]:
+    """The variables of a network with their parents."""
+    variables = problem.variables
+    return {
+        variables[g.child]: Node(variables[g.child], tuple(variables[v] for v in g.parents), problem, g)
+        for g in problem.conditionals
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionMoments:
+    """The moments of real variables in discrete contexts, for one problem of discrete variables and regressions.
+
+    Attributes:
+        problem: the network.
+        discrete: its discrete part, prepared; None where there is none.
+        states: the positions of the variables of that part.
+    """
+
+    problem: Problem
+    discrete: Prepared | None
+    states: tuple[int, ...]
+    _listed: Cache[ContextMoments] = field(default_factory=lambda: Cache(8), repr=False)
+
+    def of(self, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:
+        """The moments of real variables in each joint state of discrete ones: listed, or by a sweep if that is less.
+
+        Args:
+            reals: the positions of real variables.
+            by: the positions of discrete variables, the contexts in C order.
+        """
+        variables = self.problem.variables
+        wanted = [v for v in map(variables.__getitem__, reals) if isinstance(v, Vector)]
+        contexts = [v for v in map(variables.__getitem__, by) if isinstance(v, Discrete)]
+        above = self._above(wanted)
+        scope = tuple(regression.child for regression in above)
+        joint = tuple(dict.fromkeys((*contexts, *(d for regression in above for d in regression.by))))
+        size = num_entries(joint) * (width(scope) + 1) ** 2
+        targets: tuple[AnyVariable, ...] = (*contexts, *wanted)
+        if size > LARGEST or (size > FEW and size > frontier_size(self.problem, targets)):
+            return forward_moments(self.problem, wanted, contexts, largest=LARGEST)
+        found = self._listed.get((scope, joint), lambda: self._in_all_states(above, scope, joint))
+        at = places(scope, wanted)
+        return mixed(found.weights, found.mean[:, at], found.covariance[:, at[:, None], at], num_entries(contexts))
+
+    @lazy
+    def _order(self) -> list[Regression]:
+        """All regressions, parents first."""
+        left, placed, found = dict(self.problem.regressions), set[Vector](), []
+        while left:
+            for v in [v for v, regression in left.items() if placed.issuperset(regression.given)]:
+                found.append(left.pop(v))
+                placed.add(found[-1].child)
+        return found
+
+    def _above(self, reals: Sequence[AnyVariable]) -> list[Regression]:
+        """The regressions of real variables and of those they depend on, parents first; all where none is discrete."""
+        if self.discrete is None:
+            return self._order
+        wanted: set[AnyVariable] = set(reals)
+        found = []
+        for regression in reversed(self._order):
+            if regression.child in wanted:
+                wanted.update(regression.given)
+                found.append(regression)
+        return found[::-1]
+
+    def _in_all_states(
+        self, above: list[Regression], scope: tuple[Vector, ...], joint: tuple[Discrete, ...]
+    ) -> ContextMoments:
+        r"""Moments in each joint state, parents first.
+
+        $$\mu_y = a + B\mu_u, \quad \Sigma_{yx} = B\Sigma_{ux}, \quad \Sigma_{yy} = B\Sigma_{uu}B^\top + C$$
+        """
+        count, size = num_entries(joint), width(scope)
+        mean, covariance = np.zeros((count, size)), np.zeros((count, size, size))
+        for i, regression in enumerate(above):
+            at = entries(joint, regression.by)
+            y, u, past = (places(scope, part) for part in (regression.frontal, regression.given, scope[:i]))
+            B = regression.coefficients[at]
+            mean[:, y] = regression.intercept[at] + np.einsum("dij,dj->di", B, mean[:, u])
+            covariance[:, y[:, None], past] = B @ covariance[:, u[:, None], past]
+            covariance[:, past[:, None], y] = covariance[:, y[:, None], past].swapaxes(1, 2)
+            inner = B @ covariance[:, u[:, None], u] @ B.swapaxes(1, 2)
+            covariance[:, y[:, None], y] = inner + regression.covariance[at]
+        return ContextMoments(self._weights(joint), mean, covariance)
+
+    def _weights(self, joint: tuple[Discrete, ...]) -> Floats:
+        """The probability of every joint state."""
+        if self.discrete is None or not joint:
+            return np.ones(num_entries(joint))
+        targets = [self.states.index(self.problem.variables.id(v)) for v in joint]
+        return np.asarray(dense(self.discrete.query(targets, Evidence()).distribution).values).reshape(-1)
+
+
+def forward_moments(
+    problem: Problem, reals: Sequence[Vector], by: Sequence[Discrete], *, largest: int = LARGEST
+) -> ContextMoments:
+    """The moments of real variables in each joint state of discrete ones, by a sweep.
+
+    Args:
+        problem: of discrete variables and regressions.
+        reals: the real variables.
+        by: the contexts, in C order.
+        largest: the most numbers that a frontier may take; more are refused with the figure.
+
+    Cost: one pass over the ancestors, each as large as the frontier there.
+    """
+    steps, peak = _schedule(problem, (*by, *reals))
+    if peak > largest:
+        raise TooLarge(
+            f"The moments of {listing(v.name for v in reals)} take {peak:,} numbers, more than {largest:,}, whichever "
+            "way they are computed. Ask for fewer at a time, or draw samples."
+        )
+    frontier = Frontier((), (), ContextMoments(np.ones(1), np.zeros((1, 0)), np.zeros((1, 0, 0))))
+    for node, gone in steps:
+        frontier = frontier.extended(node).without(gone)
+    return frontier.arranged(by, reals)
+
+
+def frontier_size(problem: Problem, targets: Sequence[AnyVariable]) -> int:
+    """How many numbers the largest frontier of a sweep for these variables takes."""
+    return _schedule(problem, targets)[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frontier:
+    """The moments of some real variables in each joint state of some discrete ones."""
+
+    states: tuple[Discrete, ...]
+    reals: tuple[Vector, ...]
+    moments: ContextMoments
+
+    def extended(self, node: Node) -> Frontier:
+        """With one variable more, whose parents are all here."""
+        w, mean, covariance = self.moments
+        if isinstance(node.child, Discrete):
+            size = node.child.num_states
+            parents = [v for v in node.parents if isinstance(v, Discrete)]
+            new = (w[:, None] * node.table[entries(self.states, parents)]).reshape(-1)
+            repeated = ContextMoments(new, np.repeat(mean, size, axis=0), np.repeat(covariance, size, axis=0))
+            return Frontier((*self.states, node.child), self.reals, repeated)
+        regression = node.regression
+        at, u = entries(self.states, regression.by), places(self.reals, regression.given)
+        B = regression.coefficients[at]
+        across = B @ covariance[:, u]
+        own = across[:, :, u] @ B.swapaxes(1, 2) + regression.covariance[at]
+        top = np.concatenate([covariance, across.swapaxes(1, 2)], axis=2)
+        center = np.concatenate([mean, regression.intercept[at] + np.einsum("dij,dj->di", B, mean[:, u])], axis=1)
+        spread = np.concatenate([top, np.concatenate([across, own], axis=2)], axis=1)
+        return Frontier(self.states, (*self.reals, regression.child), ContextMoments(w, center, spread))
+
+    def without(self, gone: set[AnyVariable]) -> Frontier:
+        """With some variables summed or integrated out."""
+        return self._arranged([v for v in self.states if v not in gone], [v for v in self.reals if v not in gone])
+
+    def arranged(self, by: Sequence[Discrete], reals: Sequence[Vector]) -> ContextMoments:
+        """The moments with contexts and coordinates in the order asked."""
+        return self._arranged(by, reals).moments
+
+    def _arranged(self, by: Sequence[Discrete], reals: Sequence[Vector]) -> Frontier:
+        w, mean, covariance = self.moments
+        at = places(self.reals, reals)
+        mean, covariance = mean[:, at], covariance[:, at[:, None], at]
+        rest = [v for v in self.states if v not in set(by)]
+        shape = [v.num_states for v in self.states]
+        order = np.arange(len(w)).reshape(shape).transpose([self.states.index(v) for v in (*by, *rest)]).reshape(-1)
+        merged = mixed(w[order], mean[order], covariance[order], num_entries(by))
+        return Frontier(tuple(by), tuple(reals), merged)
+
+
+def mixed(weights: Floats, mean: Floats, covariance: Floats, contexts: int) -> ContextMoments:
+    """The moments of mixtures: all joint states that begin with the same context are taken together.
+
+    >>> [part.tolist() for part in mixed(np.array([0.5, 0.5]), np.array([[-1.0], [1.0]]), np.zeros((2, 1, 1)), 1)]
+    [[1.0], [[0.0]], [[[1.0]]]]
+    """
+    shares = weights.reshape(contexts, -1)
+    total = shares.sum(axis=1)
+    shares = np.divide(shares, total[:, None], out=np.zeros_like(shares), where=total[:, None] > 0)
+    size = mean.shape[1]
+    means = mean.reshape(*shares.shape, size)
+    center = np.einsum("ds,dsi->di", shares, means)
+    off = means - center[:, None]
+    within = np.einsum("ds,dsij->dij", shares, covariance.reshape(*shares.shape, size, size))
+    return ContextMoments(total, center, within + np.einsum("ds,dsi,dsj->dij", shares, off, off))
+
+
+def _schedule(problem: Problem, targets: Sequence[AnyVariable]) -> tuple[list[tuple[Node, set[AnyVariable]]], int]:
+    """An order of the targets' ancestors that keeps the frontier small, what leaves after each, and the peak."""
+    everyone = nodes(problem)
+    waiting: dict[AnyVariable, Node] = {}
+    stack = list(targets)
+    while stack:
+        child = stack.pop()
+        if child not in waiting:
+            waiting[child] = everyone[child]
+            stack += everyone[child].parents
+    waiting = {child: node for child, node in everyone.items() if child in waiting}
+    needed = {v: {n.child for n in waiting.values() if v in n.parents} for v in waiting}
+    frontier: set[AnyVariable] = set()
+    steps: list[tuple[Node, set[AnyVariable]]] = []
+    placed: set[AnyVariable] = set()
+    peak = 1
+    while waiting:
+        ready = [node for node in waiting.values() if placed.issuperset(node.parents)]
+        found = [
+            (*_size(frontier | {n.child}, set(_leaving(frontier, n, needed, targets))), i) for i, n in enumerate(ready)
+        ]
+        node = ready[min(found)[-1]]
+        peak = max(peak, _numbers(frontier | {node.child}))
+        gone = set(_leaving(frontier, node, needed, targets))
+        for parent in node.parents:
+            needed[parent].discard(node.child)
+        frontier = (frontier | {node.child}) - gone
+        placed.add(waiting.pop(node.child).child)
+        steps.append((node, gone))
+    return steps, peak
+
+
+def _leaving(
+    frontier: set[AnyVariable],
+    node: Node,
+    needed: dict[AnyVariable, set[AnyVariable]],
+    targets: Sequence[AnyVariable],
+) -> Iterator[AnyVariable]:
+    """The variables that nothing depends on any more once this node is added."""
+    for v in (*frontier, node.child):
+        if v not in targets and not needed[v] - {node.child}:
+            yield v
+
+
+def _size(frontier: set[AnyVariable], gone: set[AnyVariable]) -> tuple[int, int]:
+    """How large a frontier is after a step, and during it; joint states first."""
+    left = num_entries([v for v in frontier - gone if isinstance(v, Discrete)])
+    return left, _numbers(frontier)
+
+
+def _numbers(frontier: set[AnyVariable]) -> int:
+    count = num_entries([v for v in frontier if isinstance(v, Discrete)])
+    return count * (width([v for v in frontier if isinstance(v, Vector)]) + 1) ** 2

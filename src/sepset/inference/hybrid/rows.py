@@ -1,0 +1,295 @@
+r"""Rows of evidence about discrete variables and regressions: each row is a mixture over the contexts that it hides.
+
+$$P(\mathbf o) = \sum_{\mathbf c} P(\mathbf c, \mathbf o), \qquad
+P(\mathbf c, \mathbf o) = P(\mathbf c, \mathbf o_d)\, N(\mathbf o_r; \mu_{\mathbf c}, \Sigma_{\mathbf c})$$
+
+The first factor is a question about the discrete part of the problem, which any method may answer; the second one comes
+from a sweep over the regressions. Where a relation has no noise, a context in which numbers found follow from others
+outweighs every context in which they only have a density.
+
+Reference: Koller & Friedman, sections 14.2 and 14.3; Lauritzen (1992).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.cache import Cache
+from sepset.base.lazy import lazy
+from sepset.errors import TooLarge
+from sepset.factors.moments import GaussianMixture
+from sepset.factors.regression import Regression
+from sepset.inference.capabilities import answer_rows, summed_marginals
+from sepset.inference.completion import complete_rows, draw_rows
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowValues, Workers
+from sepset.inference.hybrid.choices import Choices, Part
+from sepset.inference.hybrid.conditioning import CompletedRows
+from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.method import Prepared
+from sepset.variables.variable import Real
+
+HELD = 2**20
+"""Layouts of up to this many choices are kept for the next question about the same rows."""
+
+LARGEST = 2**16
+"""The most joint contexts that one row may hide where they have to be enumerated."""
+
+NUMBER = Real("x")
+
+
+class Mixture(NamedTuple):
+    """Some rows as mixtures over the contexts that they hide.
+
+    Attributes:
+        part: the rows and their choices of contexts.
+        completed: each choice with expectations in place of missing numbers.
+        share: the probability of each choice given its row; zero where the row is impossible.
+        log_density: of each row.
+    """
+
+    part: Part
+    completed: CompletedRows
+    share: Floats
+    log_density: Floats
+
+    @property
+    def is_possible(self) -> Bools:
+        """Which rows have a positive density."""
+        return self.log_density > -np.inf
+
+    def mean(self, terms: Floats) -> Floats:
+        """The expectation in each row of something that depends on the choice, one row of terms each."""
+        weighted = self.share.reshape(-1, *(1,) * (terms.ndim - 1)) * terms
+        return np.asarray(np.add.reduceat(weighted, self.part.starts, axis=0))
+
+    def drawn(self, uniform: Floats) -> Ints:
+        """A choice of each row, by numbers between zero and one; never one of probability zero."""
+        reached, starts = np.cumsum(self.share), self.part.starts
+        before = reached[starts] - self.share[starts]
+        ends = np.append(starts[1:], len(reached)) - 1
+        picked = np.searchsorted(reached, before + uniform * (reached[ends] - before), side="right")
+        live = np.append(-1, np.flatnonzero(self.share > 0))
+        last = np.maximum(live[np.searchsorted(live, ends, side="right") - 1], starts)
+        return np.asarray(np.clip(picked, starts, last), np.int64)
+
+
+class Counted(NamedTuple):
+    """Weighted sums over rows: marginals over the factors of the discrete part, expected products of each regression.
+
+    Attributes:
+        tables: one array per factor of the discrete part.
+        moments: by the position of the child, one matrix per joint state of its discrete parents.
+        log_partition: of every row.
+    """
+
+    tables: tuple[Floats, ...]
+    moments: Mapping[int, Floats]
+    log_partition: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class HybridRows:
+    """A problem of discrete variables and regressions, for many rows of evidence at once.
+
+    Attributes:
+        coordinates: the regressions.
+        states: the positions of the discrete variables, in the order that the discrete part has them.
+        discrete: the discrete part, prepared; None where there is none.
+        log_total: the logarithm of the total weight, where that is not one.
+    """
+
+    coordinates: Coordinates
+    states: tuple[int, ...] = ()
+    discrete: Prepared | None = None
+    log_total: float = 0.0
+    _layouts: Cache[Choices] = field(default_factory=lambda: Cache(2), repr=False)
+
+    @lazy
+    def _place(self) -> dict[int, int]:
+        return {v: i for i, v in enumerate(self.states)}
+
+    def with_values(self, discrete: Prepared | None, regressions: Mapping[int, Regression]) -> HybridRows:
+        """The same with other numbers: the discrete part with new tables, and all regressions."""
+        return replace(self, discrete=discrete, coordinates=self.coordinates.with_values(regressions))
+
+    def num_choices(self, rows: EvidenceRows, targets: Sequence[int]) -> Floats:
+        """How many joint contexts are enumerated for each row, where these variables are asked for."""
+        return self._choices(rows, targets).numbers
+
+    def _choices(self, rows: EvidenceRows, targets: Sequence[int]) -> Choices:
+        asked = tuple(t for t in targets if t in self.coordinates.contexts)
+        has_numbers = any(t in self.coordinates.families for t in targets)
+        return self._layouts.get(
+            (rows, asked, has_numbers), lambda: Choices(self.coordinates, rows, has_numbers, asked)
+        )
+
+    def _mixtures(self, choices: Choices, workers: Workers) -> Iterator[Mixture]:
+        """The rows part by part, each row once."""
+        logs = np.full(len(choices.states), self.log_total)
+        if self.discrete is not None:
+            logs = answer_rows(self.discrete, self._inside(choices.states), (), _quiet(workers)).log_partition
+        done = 0
+        for part in choices.parts if choices.numbers.sum() <= HELD else choices.each():
+            completed = CompletedRows.of(self.coordinates, part.groups, part.values, part.group)
+            yield _mixture(part, completed, logs[part.states] + completed.log_density)
+            done += len(part.rows)
+            workers.report(done, len(choices.rows))
+
+    def _inside(self, states: EvidenceRows) -> EvidenceRows:
+        """Evidence about the discrete part, from evidence about the problem."""
+        return EvidenceRows(tuple(self._place[v] for v in states.positions), states.codes)
+
+    def answers(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
+        """The log partition of every row, and in each the posterior of every target."""
+        choices = self._choices(rows, targets)
+        chances = self._chances(choices.states, [t for t in targets if t in self._place], workers)
+        cards = {t: chances[t].shape[1] if t in chances else 0 for t in targets}
+        found = RowAnswers.empty(len(rows), targets, cards)
+        for mixture in self._mixtures(choices, workers):
+            self._read(mixture, chances, found)
+        return found
+
+    def _chances(self, states: EvidenceRows, targets: Sequence[int], workers: Workers) -> dict[int, Floats]:
+        """The posterior of each discrete target in every row of states."""
+        if self.discrete is None or not targets:
+            return {}
+        asked = [self._place[t] for t in targets]
+        found = answer_rows(self.discrete, self._inside(states), asked, _quiet(workers)).probabilities
+        return {t: found[self._place[t]] for t in targets}
+
+    def _read(self, mixture: Mixture, chances: Mapping[int, Floats], found: RowAnswers) -> None:
+        """Write what some rows say into the answers; impossible ones stay NaN."""
+        part, possible = mixture.part, mixture.is_possible
+        found.log_partition[part.rows] = mixture.log_density
+        at = part.rows[possible]
+        for target, each in chances.items():
+            live = np.where(mixture.share[:, None] > 0, each[part.states], 0.0)
+            found.probabilities[target][at] = mixture.mean(live)[possible]
+        for target, (mean, variance) in found.moments.items():
+            own, completed = self.coordinates.column(target), mixture.completed
+            center = mixture.mean(completed.values[:, own])
+            apart = (completed.values[:, own] - center[part.owner]) ** 2
+            spread = mixture.mean(completed.spread.variances[completed.group, own] + apart)
+            mean[at], variance[at] = center[possible], spread[possible]
+
+    def modes(self, rows: EvidenceRows, target: int, workers: Workers) -> Floats:
+        """The mode of a real variable in each row: of a normal distribution, or of a mixture of them."""
+        modes, own = np.full(len(rows), np.nan), self.coordinates.column(target)
+        for part, completed, share, _ in self._mixtures(self._choices(rows, (target,)), workers):
+            variance = completed.spread.variances[completed.group, own]
+            for row, start, end in zip(part.rows, part.starts, np.append(part.starts[1:], len(share)), strict=True):
+                live = start + np.flatnonzero(share[start:end])
+                modes[row] = _mode(share[live], completed.values[live, own], variance[live])
+        return modes
+
+    def best(self, rows: EvidenceRows, workers: Workers) -> RowValues:
+        """Every variable, missing ones at their most probable values together, and the logarithms of those maxima."""
+        made, log_value = self._over(rows), np.empty(len(rows))
+        choices = self._choices(rows, self.coordinates.reals)
+        filled, logs = choices.states.codes, np.full(len(choices.states), self.log_total)
+        if self.discrete is not None:
+            (states, logs) = complete_rows(self.discrete, self._inside(choices.states), _quiet(workers))
+            filled = states.codes
+        for part, completed, _, _ in self._mixtures(choices, workers):
+            peak, exact = completed.spread.log_peaks
+            log_joint = logs[part.states] + completed.log_density + peak[part.group]
+            log_joint = _dominant(part, log_joint, completed.exact + exact[part.group])
+            log_value[part.rows] = np.maximum.reduceat(log_joint, part.starts)
+            chosen = np.flatnonzero(log_joint == log_value[part.rows][part.owner])
+            chosen = chosen[np.unique(part.owner[chosen], return_index=True)[1]]
+            keep = log_value[part.rows] > -np.inf
+            made.reals[part.rows[keep]] = completed.values[chosen[keep]][:, self._columns]
+            made.codes[part.rows[keep]] = filled[part.states[chosen[keep]], : made.codes.shape[1]]
+        return RowValues(made, log_value)
+
+    def _over(self, rows: EvidenceRows) -> EvidenceRows:
+        """The rows with a column for every variable: the discrete ones of the model, and all numbers."""
+        visible = 0 if self.discrete is None else self.discrete.problem.num_visible
+        return rows.over(self.states[:visible], self.coordinates.reals)
+
+    @lazy
+    def _columns(self) -> list[int]:
+        return [self.coordinates.column(v) for v in self.coordinates.reals]
+
+    def draws(
+        self, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
+    ) -> RowValues:
+        """The targets, missing ones drawn together, and the log partitions."""
+        made, log_partition, picked = self._over(rows), np.empty(len(rows)), np.empty(len(rows), np.int64)
+        choices = self._choices(rows, (*targets, *self.coordinates.reals))
+        for mixture in self._mixtures(choices, workers):
+            part, keep = mixture.part, mixture.is_possible
+            log_partition[part.rows] = mixture.log_density
+            chosen = mixture.drawn(rng.random(len(part.rows)))
+            picked[part.rows] = part.states[chosen]
+            made.reals[part.rows[keep]] = mixture.completed.drawn(chosen[keep], rng)[:, self._columns]
+        discrete = [t for t in targets if t in self._place]
+        if self.discrete is not None and discrete:
+            possible, asked = np.flatnonzero(log_partition > -np.inf), [self._place[t] for t in discrete]
+            given = self._inside(choices.states.take(picked[possible]))
+            drawn = draw_rows(self.discrete, given, asked, rng, _quiet(workers))
+            made.codes[possible[:, None], asked] = drawn.rows.codes
+        return RowValues(made.over(discrete, [t for t in targets if t in self.coordinates.reals]), log_partition)
+
+    def counts(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> Counted:
+        """The expected statistics of every factor, summed over the rows; impossible rows count nothing."""
+        choices = self._choices(rows, self.coordinates.reals)
+        _check_numbers(choices.numbers)
+        log_partition, mass = np.empty(len(rows)), np.zeros(len(choices.states))
+        moments = np.zeros(int(self.coordinates.layout[2][-1]))
+        for part, completed, share, log_density in self._mixtures(choices, workers):
+            weight = share * weights[part.rows][part.owner]
+            log_partition[part.rows] = log_density
+            mass += np.bincount(part.states, weight, len(mass))
+            completed.add_moments(self.coordinates, weight, moments)
+        tables: tuple[Floats, ...] = ()
+        if self.discrete is not None:
+            tables = summed_marginals(self.discrete, self._inside(choices.states), mass, _quiet(workers)).factors
+        return Counted(tables, self.coordinates.split(moments), log_partition)
+
+
+def _quiet(workers: Workers) -> Workers:
+    return Workers(workers.threads)
+
+
+def _mixture(part: Part, completed: CompletedRows, log_joint: Floats) -> Mixture:
+    """The probability of each choice given its row, and each row's log density."""
+    logs = _dominant(part, log_joint, completed.exact)
+    top = np.maximum.reduceat(logs, part.starts)
+    safe = np.where(top > -np.inf, top, 0.0)
+    share = np.exp(logs - safe[part.owner])
+    mass = np.add.reduceat(share, part.starts)
+    with np.errstate(divide="ignore"):
+        log_density = safe + np.log(mass)
+    return Mixture(part, completed, share / np.where(mass > 0, mass, 1.0)[part.owner], log_density)
+
+
+def _dominant(part: Part, log_joint: Floats, exact: Ints) -> Floats:
+    """The log densities of choices, -inf where another choice of the row has more numbers of probability one."""
+    if not exact.any():
+        return log_joint
+    most = np.maximum.reduceat(np.where(log_joint > -np.inf, exact, -1), part.starts)
+    return np.where(exact < most[part.owner], -np.inf, log_joint)
+
+
+def _mode(share: Floats, mean: Floats, variance: Floats) -> float:
+    """The mode of a mixture of normal distributions; a component without variance has all the density there is."""
+    certain = variance == 0.0
+    if certain.any():
+        return float(mean[certain][share[certain].argmax()])
+    if len(mean) < 2:
+        return float(mean[0]) if len(mean) else np.nan
+    return float(GaussianMixture(NUMBER, share / share.sum(), mean, variance).mode())
+
+
+def _check_numbers(numbers: Floats) -> None:
+    if len(numbers) and numbers.max() > LARGEST:
+        raise TooLarge(
+            f"A row hides discrete variables with {numbers.max():,.0f} joint states that real variables depend on; at "
+            f"most {LARGEST:,} are enumerated. Drop such rows, or discretize the real variables."
+        )

@@ -1,0 +1,121 @@
+"""New numbers for the same factors: the problem of a structure whose values change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepset.base.arraytypes import Floats, Ints
+from sepset.base.text import listing
+from sepset.errors import ModelError, NotApplicable, StateError
+from sepset.factors.algebra import Factor
+from sepset.factors.block import Single
+from sepset.factors.regression import Regression
+from sepset.factors.table import Table
+from sepset.problem import Block, Problem
+from sepset.variables.universe import Variables
+
+Value = ArrayLike | Regression
+"""What one factor is: an array over its scope, or a regression."""
+
+Values = Mapping[int, Value] | Sequence[Value]
+"""Values by factor number; factors that a mapping leaves out keep theirs."""
+
+TOLERANCE = 1e-6
+"""How far from one the sums of a new conditional may be."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Valued:
+    """One factor of a problem with numbers of its own, made into a table when it is looked at."""
+
+    scopes: Ints
+    values: Floats
+
+    def __len__(self) -> int:
+        return 1
+
+    def factor(self, i: int, variables: Variables) -> Factor:
+        """The table; there is only one."""
+        scope = [variables[v] for v in self.scopes[0].tolist()]
+        return Table(scope, self.values)
+
+
+def checked_values(problem: Problem, values: Values) -> dict[int, Floats]:
+    """The arrays by factor number, each of the shape of its factor.
+
+    Arrays of another shape, negative or infinite numbers are refused; so are conditionals of a single factor that do
+    not sum to one, since pruning leaves out what does.
+    """
+    named = {number: _checked(problem, number, value) for number, value in named_values(problem, values).items()}
+    _check_conditionals(problem, named)
+    return named
+
+
+def checked_regressions(problem: Problem, values: Values) -> dict[int, Regression]:
+    """The regressions by factor number, each over the variables of its factor; arrays are left out."""
+    named = {n: value for n, value in named_values(problem, values).items() if isinstance(value, Regression)}
+    for number, value in named.items():
+        scope = tuple(problem.variables[v] for v in problem.scope(number))
+        if value.scope != scope:
+            raise ModelError(f"Factor {number} is over {listing(v.name for v in scope)}; found {value!r}.")
+    return named
+
+
+def replaced(problem: Problem, values: Mapping[int, Floats | Regression]) -> Problem:
+    """The problem with these values, once they are checked, in place of its factors of these numbers."""
+    blocks: list[Block] = []
+    for block in problem.blocks:
+        for i, scope in enumerate(np.asarray(block.scopes, dtype=np.int64)):
+            value = values.get(len(blocks))
+            if isinstance(value, Regression):
+                blocks.append(Single(value, scope))
+            elif value is not None:
+                blocks.append(Valued(scope.reshape(1, -1), value))
+            else:
+                blocks.append(block if len(block) == 1 else Single(block.factor(i, problem.variables), scope))
+    return Problem(problem.variables, tuple(blocks), problem.conditionals, problem.num_visible)
+
+
+def named_values(problem: Problem, values: Values) -> Mapping[int, Value]:
+    """The values by factor number."""
+    if not isinstance(values, Mapping):
+        if len(values) != problem.num_factors:
+            raise ModelError(f"One array per factor was expected: {problem.num_factors}; found {len(values)}.")
+        return dict(enumerate(values))
+    for number in values:
+        is_number = isinstance(number, int | np.integer) and not isinstance(number, bool)
+        if not is_number or not 0 <= number < problem.num_factors:
+            raise ModelError(f"There are {problem.num_factors} factors, counted from 0; no factor {number!r}.")
+    return values
+
+
+def _checked(problem: Problem, number: int, value: Value) -> Floats:
+    shape = problem.shapes[number]
+    if 0 in shape or isinstance(value, Regression):
+        raise NotApplicable(f"Factor {number} is over continuous variables; only tables take new values here.")
+    given = np.asarray(value, dtype=np.float64)
+    if given.shape != shape:
+        raise ModelError(f"Factor {number} has shape {shape}; found {given.shape}.")
+    if not (np.isfinite(given).all() and (given >= 0).all()):
+        raise StateError(f"Factor {number} takes finite numbers of at least zero.")
+    return given
+
+
+def _check_conditionals(problem: Problem, named: Mapping[int, Floats]) -> None:
+    """Pruning counts on conditionals that sum to one; new ones of a single factor are checked."""
+    for group in problem.conditionals:
+        if len(group.factors) != 1 or group.auxiliaries or group.factors[0] not in named:
+            continue
+        table = named[group.factors[0]]
+        sums = table.sum(axis=problem.scope(group.factors[0]).index(group.child))
+        if table.size and abs(sums - 1.0).max() > TOLERANCE:
+            name = problem.variables[group.child].name
+            worst = float(sums.reshape(-1)[abs(sums - 1.0).argmax()])
+            raise ModelError(
+                f"Factor {group.factors[0]} is the CPD of {name} and must sum to one over it; found {worst:.9g}. "
+                "Prepare a MarkovNet for numbers that are not conditional."
+            )

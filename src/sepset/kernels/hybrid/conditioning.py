@@ -1,0 +1,269 @@
+r"""Missing numbers of rows given those found: loadings and noise of each group of rows, then the rows themselves.
+
+Coordinates stand in an order in which parents come first. Coordinate $i$ has the parents
+`above[start[i] : start[i + 1]]`; in a context its parameters are row `entry` of those from `first[i]` on (intercept,
+variance) and from `slope_first[i]` on (one slope per parent). A kind is 0 where nobody asks, 1 where the number was
+found, 2 where it is missing. What group `g` misses has the noise `noise[begin[g] : begin[g + 1]]`, and as many rows and
+columns of loadings from `square[g]` on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.kernels.compile import kernel
+
+FOUND, MISSING = 1, 2
+ROUNDING = 16.0 * 2.0**-53
+"""A sum this much smaller than its terms, times their number, is zero."""
+
+
+@kernel
+def spread(
+    start: Ints,
+    above: Ints,
+    first: Ints,
+    slope_first: Ints,
+    slopes: Floats,
+    variance: Floats,
+    entries: Ints,
+    kinds: Bytes,
+    begin: Ints,
+    square: Ints,
+    loadings: Floats,
+    noise: Floats,
+    gains: Floats,
+    total: Floats,
+) -> None:
+    """Fill the loadings (zero before) and noise of what groups miss given what they found, and what moves it.
+
+    Args:
+        gains: for each group and coordinate, how what is missing moves with a difference found there; zero before.
+        total: for each group and coordinate, the variance of that difference.
+    """
+    num_groups, size = entries.shape
+    slot, f, terms, pull = np.empty(size, np.int64), np.empty(size), np.empty(size), np.empty(size)
+    for g in range(num_groups):
+        used, width = 0, begin[g + 1] - begin[g]
+        F, D = loadings[square[g] : square[g + 1]], noise[begin[g] : begin[g + 1]]
+        for i in range(size):
+            slot[i] = -1
+            total[g, i] = variance[first[i] + entries[g, i]]
+            if kinds[g, i] == 0:
+                continue
+            f[:used] = 0.0
+            terms[:used] = 0.0
+            count = start[i + 1] - start[i]
+            own = slope_first[i] + entries[g, i] * count
+            for k in range(count):
+                row = slot[above[start[i] + k]]
+                if row >= 0:
+                    for c in range(used):
+                        term = slopes[own + k] * F[row * width + c]
+                        f[c] += term
+                        terms[c] += abs(term)
+            for c in range(used):
+                if abs(f[c]) <= ROUNDING * count * terms[c]:
+                    f[c] = 0.0
+            if kinds[g, i] == MISSING:
+                slot[i] = used
+                for c in range(used):
+                    F[used * width + c] = f[c]
+                F[used * width + used] = 1.0
+                D[used] = total[g, i]
+                used += 1
+            elif used > 0:
+                total[g, i] = _measure(F, D, f, used, width, total[g, i], pull)
+                if total[g, i] > 0.0:
+                    at = begin[g] * size + i * width
+                    for r in range(used):
+                        gains[at + r] = pull[r] / total[g, i]
+
+
+@kernel
+def _measure(F: Floats, D: Floats, f: Floats, used: int, width: int, noise: float, pull: Floats) -> float:
+    """Change loadings and noise by a measurement with loadings `f`; its variance, and the covariances in `pull`."""
+    before = noise
+    pull[:used] = 0.0
+    for c in range(used):
+        if f[c] == 0.0:
+            continue
+        weight = D[c] * f[c]
+        after = before + weight * f[c]
+        turn = f[c] / before if before > 0.0 else 0.0
+        for r in range(used):
+            old = F[r * width + c]
+            F[r * width + c] = old - turn * pull[r]
+            pull[r] += old * weight
+        if after > 0.0:
+            D[c] *= before / after
+        before = after
+    return before
+
+
+@kernel
+def fill(
+    start: Ints,
+    above: Ints,
+    first: Ints,
+    slope_first: Ints,
+    intercept: Floats,
+    slopes: Floats,
+    entries: Ints,
+    kinds: Bytes,
+    begin: Ints,
+    gains: Floats,
+    total: Floats,
+    constant: Floats,
+    tolerance: float,
+    group: Ints,
+    values: Floats,
+    log_density: Floats,
+    exact: Ints,
+) -> None:
+    """Put expectations in place of the missing numbers of each row, and find the log density of those found.
+
+    Args:
+        constant: for each group and coordinate the log density of no difference.
+        tolerance: how large a difference without variance may be, relative to the terms it is made of.
+        exact: how many differences have no variance.
+    """
+    size = entries.shape[1]
+    place = np.empty(size, np.int64)
+    for row in range(len(values)):
+        g, used, x = group[row], 0, values[row]
+        width = begin[g + 1] - begin[g]
+        for i in range(size):
+            if kinds[g, i] == 0:
+                continue
+            e, count = entries[g, i], start[i + 1] - start[i]
+            mean, own = intercept[first[i] + e], slope_first[i] + e * count
+            for k in range(count):
+                mean += slopes[own + k] * x[above[start[i] + k]]
+            if kinds[g, i] == MISSING:
+                x[i] = mean
+                place[used] = i
+                used += 1
+                continue
+            apart = x[i] - mean
+            if total[g, i] > 0.0:
+                log_density[row] += constant[g, i] - 0.5 * apart * apart / total[g, i]
+                at = begin[g] * size + i * width
+                for r in range(used):
+                    x[place[r]] += gains[at + r] * apart
+            else:
+                terms = abs(x[i]) + abs(intercept[first[i] + e])
+                for k in range(count):
+                    terms += abs(slopes[own + k] * x[above[start[i] + k]])
+                exact[row] += 1
+                if abs(apart) > tolerance * terms:
+                    log_density[row] = -np.inf
+
+
+@kernel
+def add_moments(
+    family_start: Ints,
+    family: Ints,
+    moment_first: Ints,
+    entries: Ints,
+    group: Ints,
+    values: Floats,
+    weights: Floats,
+    moments: Floats,
+    mass: Floats,
+) -> None:
+    """Add the weighted products of (1, numbers) of each row to those of each family, in the context that the row has.
+
+    Of the matrices, one per context, the lower triangle is filled. The weight of each group is added to `mass`.
+
+    Args:
+        family_start, family: the coordinates of each family, the last of them the child's.
+        moment_first: where the matrices of each family start.
+    """
+    for row in range(len(values)):
+        mass[group[row]] += weights[row]
+    z = np.ones(values.shape[1] + 1)
+    for k in range(len(family_start) - 1):
+        first, side = family_start[k], family_start[k + 1] - family_start[k] + 1
+        child = family[first + side - 2]
+        for row in range(len(values)):
+            if weights[row] == 0.0:
+                continue
+            for a in range(1, side):
+                z[a] = values[row, family[first + a - 1]]
+            at = moment_first[k] + entries[group[row], child] * side * side
+            for a in range(side):
+                left = weights[row] * z[a]
+                for b in range(a + 1):
+                    moments[at + b] += left * z[b]
+                at += side
+
+
+@kernel
+def add_spreads(
+    family_start: Ints,
+    family: Ints,
+    moment_first: Ints,
+    entries: Ints,
+    kinds: Bytes,
+    begin: Ints,
+    square: Ints,
+    loadings: Floats,
+    noise: Floats,
+    mass: Floats,
+    moments: Floats,
+) -> None:
+    """Add to the same matrices the covariances of what each group misses, times its weight."""
+    num_groups, size = entries.shape
+    slot = np.empty(size, np.int64)
+    for g in range(num_groups):
+        width, used = begin[g + 1] - begin[g], 0
+        if width == 0 or mass[g] == 0.0:
+            continue
+        for i in range(size):
+            slot[i] = used if kinds[g, i] == MISSING else -1
+            used += kinds[g, i] == MISSING
+        F, D = loadings[square[g] : square[g + 1]], noise[begin[g] : begin[g + 1]]
+        for k in range(len(family_start) - 1):
+            members = family[family_start[k] : family_start[k + 1]]
+            side = len(members) + 1
+            at = moment_first[k] + entries[g, members[-1]] * side * side
+            for a in range(side - 1):
+                for b in range(a + 1):
+                    r, s = slot[members[a]], slot[members[b]]
+                    if r >= 0 and s >= 0:
+                        moments[at + (a + 1) * side + b + 1] += mass[g] * _covariance(F, D, r, s, width)
+
+
+@kernel
+def _covariance(F: Floats, D: Floats, r: int, s: int, width: int) -> float:
+    total = 0.0
+    for c in range(width):
+        total += F[r * width + c] * D[c] * F[s * width + c]
+    return total
+
+
+@kernel
+def disturb(
+    kinds: Bytes,
+    begin: Ints,
+    square: Ints,
+    loadings: Floats,
+    noise: Floats,
+    group: Ints,
+    normals: Floats,
+    values: Floats,
+) -> None:
+    """Add to the missing numbers of each row a draw of what they leave open; normal numbers are used up in order."""
+    next_ = 0
+    for row in range(len(values)):
+        g, used = group[row], 0
+        width = begin[g + 1] - begin[g]
+        F, D = loadings[square[g] : square[g + 1]], noise[begin[g] : begin[g + 1]]
+        for i in range(kinds.shape[1]):
+            if kinds[g, i] == MISSING:
+                for c in range(width):
+                    values[row, i] += F[used * width + c] * np.sqrt(D[c]) * normals[next_ + c]
+                used += 1
+        next_ += width
