@@ -13,8 +13,8 @@ from sepset.api.analysis import sensitivity, value_of_information
 def test_functions_are_the_engine_s(method):
     net, given = ss.datasets.load("student"), {"grade": "C"}
     engine = ss.prepare(net)
-    mine = sensitivity(net, "intelligence", "high", given=given, method=method)
-    theirs = engine.sensitivity("intelligence", "high", given)
+    mine = sensitivity(net, "intelligence", state="high", given=given, method=method)
+    theirs = engine.sensitivity("intelligence", state="high", given=given)
     np.testing.assert_allclose(mine.derivatives, theirs.derivatives)
     values = value_of_information(net, "intelligence", given=given, method=method)
     assert dict(values) == pytest.approx(dict(engine.value_of_information("intelligence", given=given)))

@@ -117,7 +117,7 @@ def confidence(form):
 
 
 def found_confidence(form):
-    curve = ss.calibration_curve(network(form), columns(), "y")
+    curve = ss.calibration_curve(network(form), columns(), target="y")
     shares = curve.weights / curve.weights.sum()
     return shares @ curve.predicted, shares @ curve.observed
 

@@ -158,7 +158,7 @@ def test_separation_and_equivalence_class(name):
     names = list(net.variables.names)
     for _ in range(50):
         first, second, *given = (str(v) for v in rng.choice(names, min(len(names), 2 + rng.integers(3)), replace=False))
-        assert ss.d_separated(net.dag, first, second, given) == peer.isIndependent(first, second, given)
+        assert ss.d_separated(net.dag, first, second, given=given) == peer.isIndependent(first, second, given)
     essential = gum.EssentialGraph(peer)
     named = {node: peer.variable(node).name() for node in peer.nodes()}
     found = ss.cpdag(net.dag)

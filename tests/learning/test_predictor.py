@@ -213,7 +213,7 @@ def test_densities_of_mixed_rows_by_hand():
     rows = mixed_holes(60)
     found = Predictor(MIXED).log_probability(rows)
     np.testing.assert_allclose(found, [by_hand(row) for row in rows.rows()], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(found, ss.prepare(MIXED).log_probability(rows), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(found, ss.prepare(MIXED).log_probabilities(rows), rtol=1e-8, atol=1e-12)
     some = Predictor(MIXED).log_probability(rows, over=["e", "y"])
     expected = [by_hand(row | {"d": None, "x": None}) for row in rows.rows()]
     np.testing.assert_allclose(some, expected, rtol=1e-9, atol=1e-12)

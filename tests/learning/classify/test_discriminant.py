@@ -9,7 +9,7 @@ from scipy import stats
 from sepset.cpds.priors.gaussian import NormalMean
 from sepset.data.dataset import Dataset
 from sepset.errors import ArgumentError, DataError, ScopeError
-from sepset.learning.classify.classification import Classifier
+from sepset.engine.classifier import Classifier
 from sepset.learning.classify.discriminant import discriminant_analysis
 from sepset.variables.variable import Discrete, Real
 from support.tolerances import CLOSE, printed
@@ -82,9 +82,9 @@ def test_weights_and_no_features():
     np.testing.assert_allclose(first.log_probability(frame), second.log_probability(frame), rtol=CLOSE)
     carried = discriminant_analysis(Dataset(frame).with_weights(weights), "c")
     np.testing.assert_allclose(carried.log_probability(frame), second.log_probability(frame), rtol=CLOSE)
-    alone = discriminant_analysis(frame, "c", [])
+    alone = discriminant_analysis(frame, "c", features=[])
     assert alone.variables.names == ("c",)
-    chosen = discriminant_analysis(frame, "c", ["z", "x"])
+    chosen = discriminant_analysis(frame, "c", features=["z", "x"])
     assert chosen.parents("x") == ("c", "z")
 
 
@@ -94,7 +94,7 @@ def test_what_is_refused():
     with pytest.raises(ScopeError, match="Give it states"):
         discriminant_analysis(PUBLISHED, "x")
     with pytest.raises(ScopeError, match="real features"):
-        discriminant_analysis({"c": [0, 1], "d": [0, 1]}, "c", ["d"])
+        discriminant_analysis({"c": [0, 1], "d": [0, 1]}, "c", features=["d"])
     with pytest.raises(DataError, match="EM"):
         discriminant_analysis({"c": [0, 1], "x": [0.5, None]}, "c")
     empty = Dataset.from_codes([Discrete("c"), Real("x")], {"c": [0, 0], "x": [1.0, 2.0]})

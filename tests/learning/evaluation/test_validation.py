@@ -166,7 +166,7 @@ def test_the_score_of_the_selected_is_optimistic_and_the_nested_one_is_not():
     inner, outer = [], []
     for seed in range(6):
         nested = nested_cross_validate(
-            candidates, null_data(seed), ZeroOne("y"), outer=KFold(4), inner=KFold(4), seed=seed
+            candidates, null_data(seed), loss=ZeroOne("y"), outer=KFold(4), inner=KFold(4), seed=seed
         )
         inner.append(nested.inner_score)
         outer.append(nested.risk.pooled_mean)

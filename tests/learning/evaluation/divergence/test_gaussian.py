@@ -134,7 +134,7 @@ def test_deterministic_lines_are_equal_or_infinitely_far():
 def test_learning_curves_of_gaussian_networks_use_it():
     truth = network(np.random.default_rng(0), [ss.Real(n) for n in "xyz"], share=1.0)
     learner = ss.Learner(truth.dag, ss.MLE())
-    curve = ss.learning_curve({"MLE": learner}, truth, [30, 3000], repeats=3, progress=False)
+    curve = ss.learning_curve({"MLE": learner}, truth, sizes=[30, 3000], repeats=3, progress=False)
     assert "KL" in curve.measure
 
 

@@ -14,7 +14,7 @@ from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, ImpossibleEvidence, ModelError, ScopeError
 from sepset.graphs.graph import DAG
-from sepset.learning.classify.classification import Classifier, class_scores
+from sepset.engine.classifier import Classifier, class_scores
 from sepset.learning.classify.naivebayes import naive_bayes, tree_augmented
 from sepset.learning.estimation.estimators import Bayes
 from sepset.learning.fit import fit
