@@ -167,7 +167,9 @@ def test_goodness_of_fit_knows_its_exact_mean_and_deviation(model, expected):
 
 def test_the_bias_of_a_classifier_with_real_features():
     """The right structure has hardly any, whatever its features are."""
-    found = ss.bias_variance(ss.Learner(MIXED, ss.MLE()), MIXED, target="c", test=MIXED.sample(60, seed=1), num_rows=400)
+    found = ss.bias_variance(
+        ss.Learner(MIXED, ss.MLE()), MIXED, target="c", test=MIXED.sample(60, seed=1), num_rows=400
+    )
     assert found.bias < 0.01
     assert found.noise > 0.1
 

@@ -318,7 +318,9 @@ def test_what_a_real_variable_tells_about_a_state(given):
     engine = ss.prepare(HYBRID)
     expected = information_about_a(given)
     assert engine.mutual_information("a", "x", given=given) == pytest.approx(expected, abs=1e-6)
-    assert engine.value_of_information("a", candidates=["x", "b"], given=given)["x"] == pytest.approx(expected, abs=1e-6)
+    assert engine.value_of_information("a", candidates=["x", "b"], given=given)["x"] == pytest.approx(
+        expected, abs=1e-6
+    )
 
 
 @refused(AssertionError, why="only discrete variables are candidates")

@@ -18,7 +18,7 @@ from sepset.inference.cliquetree.method import calibrate
 from sepset.inference.plan import make_plan
 from support.tolerances import CLOSE, EXACT, printed
 
-METHODS = [ss.BruteForce(), ss.VariableElimination(), ss.CliqueTree(), ss.Auto()]
+METHODS = [ss.BruteForce(), ss.VariableElimination(), ss.CliqueTree()]
 every_method = pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
 A, B, C, D = (ss.Discrete(name, 2) for name in "abcd")
 

@@ -137,7 +137,9 @@ def test_a_wide_tree_is_varied_by_its_leaves():
 @pytest.mark.parametrize("number", [3, NUM])
 def test_priors_above_structured_cpds_are_varied_as_they_are(number):
     priors, links, leak = numbers(number)
-    found = of_child(ss.sensitivity(noisy_or(priors, links, leak, as_noisy_or), "p0", state=1, given={"y": 1}), child="p1")
+    found = of_child(
+        ss.sensitivity(noisy_or(priors, links, leak, as_noisy_or), "p0", state=1, given={"y": 1}), child="p1"
+    )
     (parameter,) = found.values()
     for theta in THETAS:
         changed = priors.copy()

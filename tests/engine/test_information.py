@@ -78,7 +78,7 @@ def test_value_of_information_is_expected_entropy_reduction(seed):
         return
     targets = [free[i] for i in rng.permutation(len(free))[: int(rng.integers(1, 3))]]
     engine = ss.prepare(case.model)
-    certain = {case.model.variables[v].name for v in engine._evidence(given).observed}
+    certain = {case.model.variables[v].name for v in engine.evidence(given).observed}
     targets = [t for t in targets if t not in certain]
     if not targets:
         return

@@ -149,11 +149,13 @@ def test_undirected_models_have_probabilities():
     assert logs[0] == pytest.approx(float(engine.log_probability(given={name: states[0]})))
 
 
-def test_a_mapping_is_evidence_and_a_frame_is_rows(engine):
+def test_one_question_takes_evidence_and_the_other_rows(engine):
     assert float(engine.log_probability(given={"grade": "A"})) == pytest.approx(np.log(0.362))
     np.testing.assert_allclose(np.exp(engine.log_probabilities(pl.DataFrame({"grade": ["A"]}))), [0.362])
     np.testing.assert_allclose(np.exp(engine.log_probabilities(ss.Dataset({"grade": ["A"]}))), [0.362])
     with pytest.raises(ss.ScopeError, match="Evidence is a mapping"):
+        engine.log_probability(given=3)
+    with pytest.raises(ss.DataError, match="A frame of findings was expected; found int"):
         engine.log_probabilities(3)
 
 

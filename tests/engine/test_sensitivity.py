@@ -10,7 +10,7 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.api.analysis import sensitivity
+from sepset.api.questions import sensitivity
 from support.random_models import names_of, random_evidence, structured_net, table_net
 from support.tolerances import CLOSE
 

@@ -28,7 +28,10 @@ def test_a_view_answers_as_the_engine_does(engine):
     np.testing.assert_array_equal(seen.query(pair).values, engine.query(pair, given=given).values)
     assert float(seen.log_probability()) == float(engine.log_probability(given=given))
     assert seen.map_assignment().assignment == engine.map_assignment(given=given).assignment
-    assert seen.map_assignment(over="lung", k=2).log_values == engine.map_assignment(given=given, over="lung", k=2).log_values
+    assert (
+        seen.map_assignment(over="lung", k=2).log_values
+        == engine.map_assignment(given=given, over="lung", k=2).log_values
+    )
     assert seen.sample(50, seed=3).to_frame("pandas").equals(engine.sample(50, given=given, seed=3).to_frame("pandas"))
     assert dict(seen.value_of_information("lung")) == dict(engine.value_of_information("lung", given=given))
     mine, theirs = seen.retracted_marginals(), engine.retracted_marginals(given=given)

@@ -98,7 +98,7 @@ def test_d_separation_implies_independence_in_every_distribution(drawn, seed):
 def test_student_network_independences():
     """Specification temporal-and-learning-goals, row N35."""
     listed = [("D", "I", ()), ("G", "S", "I"), ("D", "L", "G"), ("L", "S", "G"), ("L", "S", "I"), ("D", "S", ())]
-    assert all(d_separated(STUDENT, *statement) for statement in listed)
+    assert all(d_separated(STUDENT, x, y, given=z) for x, y, z in listed)
     count = sum(d_separated(STUDENT, x, y, given=z) for x, y, z in pairs_and_sets(list(STUDENT.nodes)))
     assert count == 25
 
@@ -126,9 +126,9 @@ def test_explanations():
 
 
 def test_overlapping_and_unknown_nodes_are_refused():
-    for sets in (("D", "D", ()), ("D", "G", "G"), ("D", "G", ["D", "L"])):
+    for x, y, z in (("D", "D", ()), ("D", "G", "G"), ("D", "G", ["D", "L"])):
         with pytest.raises(ScopeError, match=r"disjoint; '[DG]'"):
-            d_separated(STUDENT, *sets)
+            d_separated(STUDENT, x, y, given=z)
     with pytest.raises(ScopeError, match="Unknown node 'Q'"):
         d_separated(STUDENT, "Q", "D")
 

@@ -38,19 +38,19 @@ def check(engine, factors, given):
     """All kinds of questions against enumeration."""
     evidence = evidence_of(given)
     log_z = oracle.log_z(factors, CARDS, given)
-    assert engine.log_partition(given=evidence) == pytest.approx(log_z, rel=CLOSE, abs=CLOSE)
+    assert engine.log_partition(evidence) == pytest.approx(log_z, rel=CLOSE, abs=CLOSE)
     hidden = [v for v in range(len(NAMES)) if v not in evidence.codes]
     if log_z == -math.inf:
         assert engine.best(evidence, hidden).log_value == -math.inf
         return
     truth = oracle.marginals(factors, CARDS, given)
-    read, found = engine.marginals(given=evidence)
+    read, found = engine.marginals(evidence)
     assert found == pytest.approx(log_z, rel=CLOSE, abs=CLOSE)
     for v, name in enumerate(NAMES):
         np.testing.assert_allclose(read(v).values, truth[name], rtol=CLOSE, atol=1e-300)
     pair = [hidden[-1], hidden[0]]
     expected = oracle.conditional(factors, CARDS, [NAMES[v] for v in pair], given)
-    np.testing.assert_allclose(engine.query(pair, given=evidence).distribution.values, expected, rtol=CLOSE, atol=1e-300)
+    np.testing.assert_allclose(engine.query(pair, evidence).distribution.values, expected, rtol=CLOSE, atol=1e-300)
     cells, log_best = oracle.map_assignments(factors, CARDS, given)
     best = engine.best(evidence, hidden)
     assert best.log_value == pytest.approx(log_best, rel=CLOSE, abs=CLOSE)
@@ -58,6 +58,6 @@ def check(engine, factors, given):
     for (scope, _), marginal in zip(factors, engine.factor_marginals(evidence), strict=True):
         np.testing.assert_allclose(marginal, oracle.conditional(factors, CARDS, scope, given), rtol=CLOSE, atol=1e-300)
     logs = oracle.log_joint(factors, CARDS, given)
-    drawn = {**evidence.codes, **engine.sample(20, given=evidence, np.random.default_rng(0))}
+    drawn = {**evidence.codes, **engine.sample(20, evidence, np.random.default_rng(0))}
     rows = np.stack([np.broadcast_to(drawn[v], 20) for v in range(len(NAMES))])
     assert (logs[tuple(rows)] > -math.inf).all()

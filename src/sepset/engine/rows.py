@@ -57,7 +57,7 @@ def findings_of(data: Any, variables: Variables, *, without: Sequence[int] = ())
         return EvidenceRows.of(data, variables, without=without)
     names = column_names(data)
     known = [name for name in names if name in variables]
-    if not known:
+    if not known and len(variables):
         raise _no_column(names, variables.names)
     skipped = {variables[v].name for v in without}
     wanted = [variables[name] for name in known if name not in skipped]

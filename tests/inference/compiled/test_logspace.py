@@ -50,18 +50,18 @@ def test_every_question_with_entries_of_any_size(seed, given):
     weights = {model.variables.id(n): f for n, f in given.items() if not isinstance(f, int)}
     evidence = ss.Evidence(codes, weights)
     log_z = oracle.log_z(factors, CARDS, given)
-    assert engine.log_partition(given=evidence) == pytest.approx(log_z, rel=CLOSE)
+    assert engine.log_partition(evidence) == pytest.approx(log_z, rel=CLOSE)
     if log_z == -math.inf:
         return
     hidden = [v for v in range(len(CARDS)) if v not in codes]
     truth = oracle.marginals(factors, CARDS, given)
-    read, found = engine.marginals(given=evidence)
+    read, found = engine.marginals(evidence)
     assert found == pytest.approx(log_z, rel=CLOSE)
     for v in hidden:
         np.testing.assert_allclose(read(v).values, truth[model.variables[v].name], rtol=CLOSE, atol=1e-300)
     pair = hidden[-1:] + hidden[:1]
     expected = oracle.conditional(factors, CARDS, [model.variables[v].name for v in pair], given)
-    np.testing.assert_allclose(engine.query(pair, given=evidence).distribution.values, expected, rtol=CLOSE, atol=1e-300)
+    np.testing.assert_allclose(engine.query(pair, evidence).distribution.values, expected, rtol=CLOSE, atol=1e-300)
     best, log_best = oracle.map_assignments(factors, CARDS, given)
     answer = engine.best(evidence, hidden)
     assert answer.log_value == pytest.approx(log_best, rel=CLOSE)
@@ -165,7 +165,7 @@ def test_new_values_have_their_own_logarithms():
     model, _ = wide_case(1, zeros=0.0)
     engine = prepared(model)
     evidence = ss.Evidence()
-    before = engine.log_partition(given=evidence)
+    before = engine.log_partition(evidence)
     numbers = [table.values * 2.0 for table in model.factors]
     assert engine.with_values(numbers).log_partition(evidence) == pytest.approx(
         before + len(numbers) * math.log(2.0), rel=CLOSE

@@ -73,7 +73,7 @@ def test_copied_features_leave_the_labels_right_and_the_posteriors_skewed():
     variables = [C, *(Discrete(f"x{k}") for k in range(9))]
     rows = Dataset.from_codes(variables, np.stack([c, *[x] * 9], axis=1))
     one, many = copied(1), copied(9)
-    labels = [evaluate(net, rows, ZeroOne("c"))["0/1 loss of c"].mean for net in (one, many)]
+    labels = [evaluate(net, rows, ZeroOne("c"))[ZeroOne("c")].mean for net in (one, many)]
     assert labels[0] == labels[1]
     losses = [evaluate(net, rows, ConditionalLogLoss("c")).risks.popitem()[1].mean for net in (one, many)]
     assert losses[1] > 2 * losses[0]
