@@ -61,6 +61,6 @@ def compile_kernels() -> None:
     given = {"xray": "yes"}
     ss.query(net, "lung", given=given)
     ss.marginals(net, given=given)["lung"]
-    ss.prepare(net).marginals(given)["lung"]
+    ss.prepare(net).marginals(given=given)["lung"]
     ss.plan(net)
     ss.sample(net, 10)

@@ -98,7 +98,7 @@ class Sepset:
         engine = ss.prepare(self.net)
 
         def ask(given: Any) -> object:
-            answers = engine.marginals(given)
+            answers = engine.marginals(given=given)
             return [answers[name].values for name in answers]
 
         return ask

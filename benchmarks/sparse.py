@@ -38,7 +38,7 @@ def network(path: str, share: float, zeros: Zeros) -> Times:
     method = ss.CliqueTree(zeros=zeros)
 
     def read(engine: Any, given: Any) -> list[Any]:
-        answers = engine.marginals(given)
+        answers = engine.marginals(given=given)
         return [answers[name].values for name in answers]
 
     def start() -> None:
@@ -64,7 +64,7 @@ def supports(model: Any, found: list[Any], zeros: Zeros) -> float | str:
 
     def read() -> None:
         for given in found:
-            answers = engine.marginals(given)
+            answers = engine.marginals(given=given)
             [answers[name].values for name in answers]
 
     for _ in range(4):

@@ -42,7 +42,7 @@ def merge_costs(path: str) -> Costs:
         if math.prod(cards[name] for name in targets) > LARGEST:
             continue
         start = now()
-        query = tree_query(tree, targets, cards)
+        query = tree_query(tree, targets, cards=cards)
         if not query.edges:
             continue
         costs.ours.append(choose_order(query).cost)

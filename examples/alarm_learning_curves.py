@@ -47,7 +47,7 @@ def procedures(alarm: ss.BayesNet) -> dict[str, Learner]:
 def curves(sizes: tuple[int, ...] = SIZES, repeats: int = 10, seed: int = 1) -> LearningCurve:
     """The divergence of every learner at every size, with repetitions."""
     alarm = ss.datasets.load("alarm")
-    return learning_curve(procedures(alarm), alarm, sizes, repeats=repeats, seed=seed)
+    return learning_curve(procedures(alarm), alarm, sizes=sizes, repeats=repeats, seed=seed)
 
 
 def compared(found: LearningCurve) -> Table:

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sepset import datasets as datasets
-    from sepset.api.analysis import sensitivity as sensitivity, value_of_information as value_of_information
-    from sepset.api.compare import kl_divergence as kl_divergence, to_bayes_net as to_bayes_net
-    from sepset.api.predict import predict as predict
+    from sepset.api.conversions import to_bayes_net as to_bayes_net
     from sepset.api.questions import (
         log_partition as log_partition,
         log_probability as log_probability,
         map_assignment as map_assignment,
         marginals as marginals,
         plan as plan,
+        predict as predict,
         prepare as prepare,
         query as query,
         sample as sample,
+        sensitivity as sensitivity,
+        value_of_information as value_of_information,
     )
     from sepset.cpds.cpd import CPD as CPD, ContextIndependence as ContextIndependence, ParameterBlock as ParameterBlock
     from sepset.cpds.deterministic import DeterministicCPD as DeterministicCPD, MultiplexerCPD as MultiplexerCPD
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
         missing_patterns as missing_patterns,
     )
     from sepset.data.moments import Moments as Moments
-    from sepset.engine.auto import Auto as Auto
+    from sepset.engine.classifier import Classification as Classification, Classifier as Classifier
     from sepset.engine.engine import Engine as Engine
     from sepset.engine.information import InformationValues as InformationValues
     from sepset.engine.invariants import Check as Check, CheckReport as CheckReport
@@ -110,7 +111,6 @@ if TYPE_CHECKING:
         induced_width as induced_width,
     )
     from sepset.graphs.equivalence import (
-        bayes_to_markov as bayes_to_markov,
         consistent_extension as consistent_extension,
         covered_edges as covered_edges,
         cpdag as cpdag,
@@ -119,7 +119,6 @@ if TYPE_CHECKING:
         is_cpdag as is_cpdag,
         markov_to_bayes as markov_to_bayes,
         meek_rules as meek_rules,
-        pdag_to_dag as pdag_to_dag,
     )
     from sepset.graphs.graph import (
         DAG as DAG,
@@ -210,7 +209,6 @@ if TYPE_CHECKING:
         write_result as write_result,
     )
     from sepset.learning.blocks import tie as tie
-    from sepset.learning.classify.classification import Classifier as Classifier
     from sepset.learning.classify.discriminant import discriminant_analysis as discriminant_analysis
     from sepset.learning.classify.latentclass import latent_class as latent_class, ordered_states as ordered_states
     from sepset.learning.classify.multinomial import (
@@ -242,16 +240,10 @@ if TYPE_CHECKING:
         calibration_curve as calibration_curve,
     )
     from sepset.learning.evaluation.divergence.discrete import (
-        Divergence as Divergence,
-        DivergenceFrom as DivergenceFrom,
         cpd_distance as cpd_distance,
-        divergence as divergence,
         parameter_distance as parameter_distance,
     )
-    from sepset.learning.evaluation.divergence.sampled import (
-        SampledDivergence as SampledDivergence,
-        sampled_divergence as sampled_divergence,
-    )
+    from sepset.learning.evaluation.divergence.relativeentropy import Divergence as Divergence, divergence as divergence
     from sepset.learning.evaluation.goodnessoffit import (
         GoodnessOfFit as GoodnessOfFit,
         goodness_of_fit as goodness_of_fit,
@@ -290,8 +282,6 @@ if TYPE_CHECKING:
         ValidatedRisk as ValidatedRisk,
         Validation as Validation,
         cross_validate as cross_validate,
-        holdout as holdout,
-        leave_one_out as leave_one_out,
         nested_cross_validate as nested_cross_validate,
         select_learner as select_learner,
         train_and_test as train_and_test,
@@ -305,16 +295,13 @@ if TYPE_CHECKING:
         standard_errors as standard_errors,
     )
     from sepset.learning.incomplete.stepwise import StepwiseEM as StepwiseEM
-    from sepset.learning.missing.availablecases import (
-        AvailableCases as AvailableCases,
-        observed_log_likelihood as observed_log_likelihood,
-    )
+    from sepset.learning.missing.availablecases import AvailableCases as AvailableCases
     from sepset.learning.missing.identifiability import (
         IdentifiabilityReport as IdentifiabilityReport,
         equivalent_neighbor as equivalent_neighbor,
         identifiability as identifiability,
     )
-    from sepset.learning.missing.imputation import impute as impute, impute_frame as impute_frame
+    from sepset.learning.missing.imputation import Imputation as Imputation, impute as impute
     from sepset.learning.missing.mcartest import MCARTest as MCARTest, mcar_test as mcar_test
     from sepset.learning.missing.mechanisms import (
         MAR as MAR,
@@ -349,11 +336,9 @@ if TYPE_CHECKING:
     from sepset.models.chaincomponent import ChainComponent as ChainComponent
     from sepset.models.chaingraph import ChainGraph as ChainGraph
     from sepset.models.conversions import (
-        bayes_structure as bayes_structure,
         maximal_form as maximal_form,
         pairwise_form as pairwise_form,
         to_chain_graph as to_chain_graph,
-        to_markov_net as to_markov_net,
     )
     from sepset.models.decisions.costs import cost_threshold as cost_threshold, decide as decide
     from sepset.models.factorgraph import FactorGraph as FactorGraph
@@ -376,18 +361,19 @@ if TYPE_CHECKING:
 
 # Where each public name lives.
 _MODULES = {
-    "api.analysis": ("sensitivity value_of_information "),
-    "engine.auto": ("Auto "),
-    "api.compare": ("kl_divergence to_bayes_net "),
+    "api.conversions": ("to_bayes_net "),
+    "engine.classifier": ("Classification Classifier "),
     "engine.engine": ("Engine "),
     "engine.information": ("InformationValues "),
     "engine.invariants": ("Check CheckReport "),
     "engine.view": ("Observed "),
     "engine.pairs": ("Pairs "),
-    "api.predict": ("predict "),
     "engine.prediction": ("Prediction "),
     "engine.sensitivity": ("ParameterSensitivity Sensitivity "),
-    "api.questions": ("log_partition log_probability map_assignment marginals plan prepare query sample "),
+    "api.questions": (
+        "log_partition log_probability map_assignment marginals plan predict prepare query sample "
+        "sensitivity value_of_information "
+    ),
     "variables.array": ("VariableArray "),
     "cpds.noisy": ("NoisyMax NoisyOr "),
     "cpds.cpd": ("CPD ContextIndependence ParameterBlock "),
@@ -425,8 +411,7 @@ _MODULES = {
     "graphs.clusters": ("ClusterGraph clique_tree strong_order strong_root "),
     "graphs.elimination": ("EliminationOrder eliminate_graph fill_in induced_width "),
     "graphs.equivalence": (
-        "bayes_to_markov consistent_extension covered_edges cpdag i_equivalent immoralities "
-        "is_cpdag markov_to_bayes meek_rules pdag_to_dag "
+        "consistent_extension covered_edges cpdag i_equivalent immoralities is_cpdag markov_to_bayes meek_rules "
     ),
     "graphs.graph": (
         "DAG MixedGraph UndirectedGraph ancestors chain_components connected_components descendants moralize skeleton "
@@ -457,16 +442,14 @@ _MODULES = {
     "inference.treequery.query": ("TreeQuery tree_query "),
     "io.files": ("read write "),
     "io.results": ("read_evidence read_result write_evidence write_result "),
-    "learning.missing.availablecases": ("AvailableCases observed_log_likelihood "),
+    "learning.missing.availablecases": ("AvailableCases "),
     "learning.evaluation.biasvariance": ("BiasVariance bias_variance "),
     "learning.evaluation.calibration": ("Calibration calibration calibration_curve "),
-    "learning.classify.classification": ("Classifier "),
     "learning.evaluation.learningcurve": ("LearningCurve learning_curve "),
     "models.decisions.costs": ("cost_threshold decide "),
     "learning.classify.discriminant": ("discriminant_analysis "),
-    "learning.evaluation.divergence.discrete": (
-        "Divergence DivergenceFrom cpd_distance divergence parameter_distance "
-    ),
+    "learning.evaluation.divergence.relativeentropy": ("Divergence divergence "),
+    "learning.evaluation.divergence.discrete": ("cpd_distance parameter_distance "),
     "learning.incomplete.em": ("EM HardEM IncrementalEM "),
     "data.empirical": ("Empirical "),
     "learning.incomplete.expectedcounts": ("expected_counts "),
@@ -478,7 +461,7 @@ _MODULES = {
     "learning.classify.latentclass": ("latent_class ordered_states "),
     "learning.missing.identifiability": ("IdentifiabilityReport equivalent_neighbor identifiability "),
     "learning.estimation.networkpriors": ("BDe ImaginaryData "),
-    "learning.missing.imputation": ("impute impute_frame "),
+    "learning.missing.imputation": ("Imputation impute "),
     "learning.incomplete.standarderrors": ("StandardErrors standard_errors "),
     "learning.estimation.proportions": ("interval_coverage proportion_interval rows_needed "),
     "learning.missing.mcartest": ("MCARTest mcar_test "),
@@ -500,14 +483,13 @@ _MODULES = {
     "learning.evaluation.resampling": (
         "Bootstrap PairedComparison PermutationTest bootstrap bootstrap_mean paired_comparison permutation_test "
     ),
-    "learning.evaluation.divergence.sampled": ("SampledDivergence sampled_divergence "),
     "learning.blocks": ("tie "),
     "learning.evaluation.splits": ("Holdout KFold LeaveOneOut "),
     "learning.incomplete.stepwise": ("StepwiseEM "),
     "learning.task": ("Task "),
     "learning.evaluation.validation": (
-        "Learner NestedValidation Selection ValidatedRisk Validation cross_validate holdout "
-        "leave_one_out nested_cross_validate select_learner train_and_test "
+        "Learner NestedValidation Selection ValidatedRisk Validation cross_validate "
+        "nested_cross_validate select_learner train_and_test "
     ),
     "learning.missing.weighting": ("CaseWeights inverse_probability_weights "),
     "models.bayesnet": ("BayesNet "),
@@ -515,7 +497,7 @@ _MODULES = {
     "models.canonical": ("canonical_form "),
     "models.chaincomponent": ("ChainComponent "),
     "models.chaingraph": ("ChainGraph "),
-    "models.conversions": ("bayes_structure maximal_form pairwise_form to_chain_graph to_markov_net "),
+    "models.conversions": ("maximal_form pairwise_form to_chain_graph "),
     "models.factorgraph": ("FactorGraph "),
     "models.features": ("Feature "),
     "models.markovnet": ("MarkovNet "),

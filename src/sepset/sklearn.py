@@ -20,9 +20,9 @@ from sepset.data.binding import infer_variable
 from sepset.data.columns import Cells, Column, levels_of
 from sepset.data.dataset import Dataset
 from sepset.data.frames import open_frame
+from sepset.engine.classifier import Classifier
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.graphs.graph import DAG
-from sepset.learning.classify.classification import Classifier
 from sepset.learning.classify.dependence import conditional_information
 from sepset.learning.classify.naivebayes import naive_bayes, spanning_tree, tree_augmented
 from sepset.learning.estimation.estimators import Bayes
@@ -132,7 +132,7 @@ class BayesNetClassifier(ClassifierMixin, _TakesMissing):  # type: ignore[misc] 
         """The log posterior of the class in every row, one column per class."""
         checks.check_is_fitted(self)
         rows = _known(_columns(self, X, reset=False), self.variables_, self.unknown)
-        return Classifier(self.model_, self.target_.name).log_probabilities(rows)
+        return Classifier(self.model_, self.target_.name).predict(rows).log_probabilities
 
     def predict_proba(self, X: Any) -> Floats:
         """The posterior of the class in every row, one column per class."""
@@ -205,7 +205,7 @@ class BayesNetImputer(TransformerMixin, _TakesMissing):  # type: ignore[misc]  #
         rows = _known(columns, self.variables_, self.unknown)
         seed = _seed(self.random_state)
         filled = impute(self.model_, rows, kind=self.kind, variables=[v.name for v in self.variables_], seed=seed)
-        return _like(X, rows, filled)
+        return _like(X, rows, filled.dataset)
 
     def get_feature_names_out(self, input_features: Any = None) -> Objects:
         """The names of the columns, which are unchanged."""

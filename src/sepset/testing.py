@@ -410,13 +410,15 @@ def _assert_bound(found: float, truth: float, guarantee: Guarantee | None, rtol:
 
 
 def _check_log_partition(mine: Engine, exact: Engine, given: Point, guarantee: Guarantee | None, rtol: float) -> bool:
-    return _assert_bound(float(mine.log_partition(given)), float(exact.log_partition(given)), guarantee, rtol)
+    return _assert_bound(
+        float(mine.log_partition(given=given)), float(exact.log_partition(given=given)), guarantee, rtol
+    )
 
 
 def _check_marginals(mine: Engine, exact: Engine, given: Point, guarantee: Guarantee | None, rtol: float) -> bool:
     if guarantee is not Guarantee.EXACT:
         return False
-    found, truth = mine.marginals(given), exact.marginals(given)
+    found, truth = mine.marginals(given=given), exact.marginals(given=given)
     for v in mine.model.variables:
         if v.is_discrete:
             np.testing.assert_allclose(found[v].values, truth[v].values, rtol=0, atol=rtol, err_msg=v.name)
@@ -426,7 +428,7 @@ def _check_marginals(mine: Engine, exact: Engine, given: Point, guarantee: Guara
 def _check_moments(mine: Engine, exact: Engine, given: Point, guarantee: Guarantee | None, rtol: float) -> bool:
     if guarantee is not Guarantee.EXACT:
         return False
-    found, truth = mine.marginals(given), exact.marginals(given)
+    found, truth = mine.marginals(given=given), exact.marginals(given=given)
     for v in mine.model.variables:
         if not v.is_discrete:
             for moment in ("mean", "variance"):
@@ -435,8 +437,8 @@ def _check_moments(mine: Engine, exact: Engine, given: Point, guarantee: Guarant
 
 
 def _check_assignment(mine: Engine, exact: Engine, given: Point, guarantee: Guarantee | None, rtol: float) -> bool:
-    best, truth = mine.map_assignment(given), exact.map_assignment(given).log_value
-    reached = float(exact.log_partition({**given, **best.assignment}))
+    best, truth = mine.map_assignment(given=given), exact.map_assignment(given=given).log_value
+    reached = float(exact.log_partition(given={**given, **best.assignment}))
     if guarantee is Guarantee.EXACT:
         _assert_bound(best.log_value, reached, guarantee, rtol)
     return _assert_bound(reached, truth, guarantee, rtol)

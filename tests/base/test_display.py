@@ -86,12 +86,12 @@ def test_results_of_learning_show_brackets_in_names():
     for shown in (
         ss.evaluate(model, rows, loss),
         ss.cross_validate(learner, rows, loss, split=ss.KFold(2)),
-        ss.select_learner({"y[t]": learner}, rows, loss, split=ss.KFold(2)),
-        ss.nested_cross_validate({"a": learner}, rows, loss, outer=ss.KFold(2), inner=ss.KFold(2)),
-        ss.learning_curve({"y[t]": learner}, rows, [5], repeats=1),
+        ss.select_learner({"y[t]": learner}, rows, loss=loss, split=ss.KFold(2)),
+        ss.nested_cross_validate({"a": learner}, rows, loss=loss, outer=ss.KFold(2), inner=ss.KFold(2)),
+        ss.learning_curve({"y[t]": learner}, rows, sizes=[5], repeats=1),
         ss.missing_patterns(rows),
         ss.fit(graph, rows, ss.Bayes({"x[t]": ss.K2(), "y[t]": ss.K2()})),
-        ss.calibration_curve(model, rows, "y[t]"),
+        ss.calibration_curve(model, rows, target="y[t]"),
     ):
         assert "y[t]" in printed(shown), type(shown)
         assert "y[t]" in shown._repr_html_(), type(shown)
@@ -126,11 +126,11 @@ def test_every_result_shows_brackets_in_names():
         ss.identifiability(fitted.model, [other]),
         engine.value_of_information(other),
         engine.value_of_information(name),
-        engine.sensitivity(other, "u"),
+        engine.sensitivity(other, state="u"),
     ):
         assert name in printed(shown) or other in printed(shown), type(shown)
         assert printed(shown).count("[") == shown._repr_html_().count("["), type(shown)
     assert name in printed(fitted.posterior)
     assert name in printed(ss.identifiability(fitted.model, [other]))
     assert name in printed(engine.value_of_information(other))
-    assert "P(y[/b]='u' | x[bold]='p')" in printed(engine.sensitivity(other, "u"))
+    assert "P(y[/b]='u' | x[bold]='p')" in printed(engine.sensitivity(other, state="u"))

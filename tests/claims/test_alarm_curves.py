@@ -53,7 +53,7 @@ def test_strong_priors_fade_as_one_for_the_whole_network_does(curves):
 def test_divergence_is_half_the_parameters_a_row():
     alarm = ss.datasets.load("alarm")
     procedures = {str(a): Learner(alarm, Bayes(BDeu(a))) for a in (5, 10, 20, 50)}
-    curve = learning_curve(procedures, alarm, [20_000], repeats=3, seed=2)
+    curve = learning_curve(procedures, alarm, sizes=[20_000], repeats=3, seed=2)
     for name in procedures:
         assert 2 * 20_000 * curve.mean(name)[0] / alarm.num_parameters == pytest.approx(1.0, abs=0.15)
 
@@ -64,7 +64,7 @@ def test_a_prior_is_nearer_than_a_harsh_floor_at_every_size():
         "prior": Learner(alarm, Bayes(BDeu(5))),
         "floor": Learner(alarm, MLE(unseen="uniform", floor=1e-6)),
     }
-    curve = learning_curve(procedures, alarm, [100, 250, 500, 1000, 2000], repeats=10, seed=3)
+    curve = learning_curve(procedures, alarm, sizes=[100, 250, 500, 1000, 2000], repeats=10, seed=3)
     assert (np.diff(curve.mean("prior")) < 0).all()
     assert (curve.mean("prior") < curve.mean("floor")).all()
 

@@ -80,7 +80,7 @@ def test_draws_of_vectors_are_given_or_the_way_to_them_is_named(given):
 
 @pytest.mark.parametrize("given", [{}, {"x": 1.0}], ids=["prior", "posterior"])
 def test_the_way_to_draws_of_vectors(given):
-    found = ss.prepare(VECTOR).sample_columns(5, given)
+    found = ss.prepare(VECTOR).sample_columns(5, given=given)
     assert found["v"].shape == (5, 2)
 
 

@@ -167,7 +167,9 @@ def test_goodness_of_fit_knows_its_exact_mean_and_deviation(model, expected):
 
 def test_the_bias_of_a_classifier_with_real_features():
     """The right structure has hardly any, whatever its features are."""
-    found = ss.bias_variance(ss.Learner(MIXED, ss.MLE()), MIXED, "c", test=MIXED.sample(60, seed=1), num_rows=400)
+    found = ss.bias_variance(
+        ss.Learner(MIXED, ss.MLE()), MIXED, target="c", test=MIXED.sample(60, seed=1), num_rows=400
+    )
     assert found.bias < 0.01
     assert found.noise > 0.1
 
@@ -177,7 +179,7 @@ def test_the_bias_and_variance_of_a_regression():
     """Noise is the variance about the true line; a least-squares line has no bias and the variance 2 s / (M - 3)."""
     num_rows, test = 100, GAUSSIAN.sample(400, seed=1)
     learner = ss.Learner(GAUSSIAN, ss.MLE())
-    found = ss.bias_variance(learner, GAUSSIAN, "y", test=test, num_rows=num_rows, repeats=60, loss="squared")
+    found = ss.bias_variance(learner, GAUSSIAN, target="y", test=test, num_rows=num_rows, repeats=60, loss="squared")
     assert found.noise == pytest.approx(0.4, abs=CLOSE)
     assert found.variance == pytest.approx(2.0 * 0.4 / (num_rows - 3), rel=0.5)
     assert found.bias < 3.0 * 0.4 / num_rows / 60 * 10
@@ -188,7 +190,7 @@ def test_the_bias_of_a_regression_without_its_feature():
     """A line that leaves x out predicts the mean: the bias is the variance that x explains."""
     test = GAUSSIAN.sample(400, seed=1)
     blind = ss.BayesNet(ss.LinearGaussian(X, 0.0, covariance=1.0), ss.LinearGaussian(Y, 0.0, covariance=1.0))
-    found = ss.bias_variance(ss.Learner(blind, ss.MLE()), GAUSSIAN, "y", test=test, num_rows=400, loss="squared")
+    found = ss.bias_variance(ss.Learner(blind, ss.MLE()), GAUSSIAN, target="y", test=test, num_rows=400, loss="squared")
     x = test.values(X)
     assert found.bias == pytest.approx(np.mean((0.5 * x - 0.5) ** 2), rel=0.1)
 

@@ -166,7 +166,7 @@ def varied(child, row, state, theta):
 @pytest.mark.xfail(strict=True, raises=ss.NotApplicable, reason="sensitivity under soft findings is refused")
 def test_sensitivity_under_soft_findings(given):
     """The slope of the posterior in each parameter, soft findings fitted again at each value."""
-    found = ss.sensitivity(STUDENT, "intelligence", "high", given=given)
+    found = ss.sensitivity(STUDENT, "intelligence", state="high", given=given)
     high = STUDENT["intelligence"].states.index("high")
     assert found.probability == pytest.approx(marginal(updated(given), ["intelligence"])[high], abs=CLOSE)
     step, seen = 1e-5, 0

@@ -81,7 +81,7 @@ def test_generative_fits_win_with_little_data_and_discriminative_ones_with_much(
     test = drawn(4000, seed=999)
 
     def error(learn, num, repeats):
-        found = [evaluate(learn(drawn(num, seed=s)), test, ZeroOne("y"))["0/1 loss of y"].mean for s in range(repeats)]
+        found = [evaluate(learn(drawn(num, seed=s)), test, ZeroOne("y"))[ZeroOne("y")].mean for s in range(repeats)]
         return float(np.mean(found))
 
     assert error(naive, 10, 25) < error(logistic, 10, 25)

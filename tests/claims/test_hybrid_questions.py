@@ -231,7 +231,7 @@ def test_the_k_best_states_of_discrete_variables():
 @pytest.mark.parametrize("theta", [0.1, 0.5, 0.9])
 @refused(ss.NotApplicable, why="sensitivity is for models whose variables are all discrete")
 def test_sensitivity_to_tables_beside_real_findings(theta):
-    found = ss.sensitivity(HYBRID, "a", 1, given={"y": 0.3})
+    found = ss.sensitivity(HYBRID, "a", state=1, given={"y": 0.3})
     assert found.probability == pytest.approx(posterior({"y": 0.3})[1].sum(), abs=CLOSE)
     seen = 0
     for parameter in found:
@@ -317,8 +317,10 @@ def information_about_a(given):
 def test_what_a_real_variable_tells_about_a_state(given):
     engine = ss.prepare(HYBRID)
     expected = information_about_a(given)
-    assert engine.mutual_information("a", "x", given) == pytest.approx(expected, abs=1e-6)
-    assert engine.value_of_information("a", ["x", "b"], given)["x"] == pytest.approx(expected, abs=1e-6)
+    assert engine.mutual_information("a", "x", given=given) == pytest.approx(expected, abs=1e-6)
+    assert engine.value_of_information("a", candidates=["x", "b"], given=given)["x"] == pytest.approx(
+        expected, abs=1e-6
+    )
 
 
 @refused(AssertionError, why="only discrete variables are candidates")

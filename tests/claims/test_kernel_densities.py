@@ -94,13 +94,13 @@ def test_the_classes_of_a_frame_of_points():
 
 
 def test_the_classes_of_a_frame_by_a_classifier():
-    found = np.exp(ss.Classifier(NET, "c").log_probabilities(rows(without=["c"])))
+    found = np.exp(ss.Classifier(NET, "c").predict(rows(without=["c"])).log_probabilities)
     np.testing.assert_allclose(found, class_posteriors(), rtol=0, atol=CLOSE)
 
 
 @NO_FACTOR
 def test_missing_classes_are_filled_in():
-    found = ss.impute(NET, {**ROWS, "c": [None] * 4})["c"].tolist()
+    found = ss.impute(NET, {**ROWS, "c": [None] * 4}).dataset["c"].tolist()
     assert found == [C.states[i] for i in class_posteriors().argmax(axis=1)]
 
 

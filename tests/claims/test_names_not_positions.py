@@ -230,13 +230,13 @@ def only(evaluation):
 
 POSITIONS = "parents are taken by position, so an equal network with others first has another density"
 ASKED = {
-    "divergence to it": (lambda net: ss.kl_divergence(network(), net), lambda: 0.0, ()),
-    "divergence from it": (lambda net: ss.kl_divergence(net, network()), lambda: 0.0, ()),
+    "divergence to it": (lambda net: ss.divergence(network(), net).total, lambda: 0.0, ()),
+    "divergence from it": (lambda net: ss.divergence(net, network()).total, lambda: 0.0, ()),
     "distance of parameters": (lambda net: ss.parameter_distance(network(), net), lambda: 0.0, ()),
     "log-loss": (lambda net: only(ss.evaluate(net, COMPLETE, ss.LogLoss())), own_log_loss, ()),
     "Brier score": (lambda net: only(ss.evaluate(net, COMPLETE, ss.Brier("h"))), own_brier, ()),
     "observed likelihood": (
-        lambda net: ss.observed_log_likelihood(net, ROWS),
+        lambda net: ss.prepare(net).log_probabilities(ROWS).sum(),
         lambda: own_log_likelihood(flat(P_H, P_W, P_X)),
         (),
     ),
@@ -342,7 +342,8 @@ def test_bias_and_variance_are_those_of_the_states_and_not_of_their_codes(loss):
     text = rows.to_frame("pandas").astype(str)
     learner = ss.Learner(asia, ss.Bayes(ss.BDeu(5)))
     found, again = (
-        ss.bias_variance(learner, data, "dysp", test=data, num_rows=100, repeats=5, loss=loss) for data in (rows, text)
+        ss.bias_variance(learner, data, target="dysp", test=data, num_rows=100, repeats=5, loss=loss)
+        for data in (rows, text)
     )
     assert (again.noise, again.bias, again.variance) == pytest.approx((found.noise, found.bias, found.variance))
 
@@ -361,7 +362,7 @@ def test_a_learner_with_states_in_another_order_has_no_bias_either(change):
 
 def bias_of_the_truth(truth):
     learner = ss.Learner(network(), ss.Bayes(ss.K2()))
-    return ss.bias_variance(learner, truth, "x", test=COMPLETE, num_rows=4000, repeats=8).bias
+    return ss.bias_variance(learner, truth, target="x", test=COMPLETE, num_rows=4000, repeats=8).bias
 
 
 GRADE, TALENT, EASE = (

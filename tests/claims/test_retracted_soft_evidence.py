@@ -89,7 +89,7 @@ cases = pytest.mark.parametrize(
     ids=lambda m: type(m).__name__,
 )
 def test_a_finding_is_withdrawn_as_if_it_had_never_been(given, method):
-    check(ss.prepare(STUDENT, method=method).retracted_marginals(given), given)
+    check(ss.prepare(STUDENT, method=method).retracted_marginals(given=given), given)
 
 
 @cases

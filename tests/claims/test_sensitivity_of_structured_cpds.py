@@ -64,7 +64,7 @@ def numbers(number):
 
 def check_noisy_or(number, make):
     priors, links, leak = numbers(number)
-    found = ss.sensitivity(noisy_or(priors, links, leak, make), "p0", 1, given={"y": 1})
+    found = ss.sensitivity(noisy_or(priors, links, leak, make), "p0", state=1, given={"y": 1})
     assert found.left_out == ()
     assert found.probability == pytest.approx(posterior(priors, links, leak), abs=CLOSE)
     parameters = of_child(found)
@@ -112,7 +112,7 @@ def check_tree(number):
     priors, at, ps = rng.uniform(0.02, 0.3, number), leaves(number), parents(number)
     roots = [ss.TableCPD(p, [1.0 - q, q]) for p, q in zip(ps, priors, strict=True)]
     net = ss.BayesNet(*roots, ss.TreeCPD(ss.Discrete("y"), comb(ps, at), given=ps))
-    found = ss.sensitivity(net, "p0", 1, given={"y": 1})
+    found = ss.sensitivity(net, "p0", state=1, given={"y": 1})
     assert found.left_out == ()
     parameters = of_child(found)
     assert sum(p.child == "y" and p.state == 1 for p in found) == len(at)
@@ -137,7 +137,9 @@ def test_a_wide_tree_is_varied_by_its_leaves():
 @pytest.mark.parametrize("number", [3, NUM])
 def test_priors_above_structured_cpds_are_varied_as_they_are(number):
     priors, links, leak = numbers(number)
-    found = of_child(ss.sensitivity(noisy_or(priors, links, leak, as_noisy_or), "p0", 1, given={"y": 1}), child="p1")
+    found = of_child(
+        ss.sensitivity(noisy_or(priors, links, leak, as_noisy_or), "p0", state=1, given={"y": 1}), child="p1"
+    )
     (parameter,) = found.values()
     for theta in THETAS:
         changed = priors.copy()
@@ -164,6 +166,6 @@ def test_undirected_models_are_varied_by_the_entries_of_their_factors():
             ends.append(share(*changed))
         slopes.append((ends[1] - ends[0]) / 2e-6)
     net = ss.MarkovNet(ss.Table((a, b), first), ss.Table((b, c), second))
-    found = ss.sensitivity(net, "a", 1, given={"c": 0})
+    found = ss.sensitivity(net, "a", state=1, given={"c": 0})
     assert found.probability == pytest.approx(share(first, second), abs=CLOSE)
     assert sorted(p.derivative for p in found) == pytest.approx(sorted(slopes), abs=1e-7)

@@ -29,15 +29,15 @@ def findings(net, count):
 
 def answers(engine, given):
     """One of each kind of question."""
-    found = engine.marginals(given)
+    found = engine.marginals(given=given)
     name = engine.model.variables.names[-1]
     return [
         *(found[v].values.tobytes() for v in engine.model.variables),
-        float(engine.log_probability(given)),
-        engine.map_assignment(given).log_value,
-        engine.query(name, given).values.tobytes(),
+        float(engine.log_probability(given=given)),
+        engine.map_assignment(given=given).log_value,
+        engine.query(name, given=given).values.tobytes(),
         engine.observe(given).sample(5, seed=1).to_frame("pandas").to_csv(),
-        *(one.values.tobytes() for one in engine.retracted_marginals(given).values()),
+        *(one.values.tobytes() for one in engine.retracted_marginals(given=given).values()),
     ]
 
 
@@ -68,10 +68,10 @@ def test_eight_threads_agree_with_one():
 def test_forked_children_answer_too():
     engine = ss.prepare(ss.datasets.load("asia"))
     given = {"xray": "yes"}
-    truth = engine.query("lung", given).values
+    truth = engine.query("lung", given=given).values
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=lambda: sender.send(engine.query("lung", given).values))
+    child = context.Process(target=lambda: sender.send(engine.query("lung", given=given).values))
     child.start()
     assert receiver.poll(60)
     np.testing.assert_array_equal(receiver.recv(), truth)
@@ -96,7 +96,7 @@ def test_an_interrupted_run_leaves_the_engine_usable(when, monkeypatch):
     truth = {v.name: ss.query(net, v, given=given, method=ss.VariableElimination()).values for v in net.variables}
     engine = ss.prepare(net)
     if when == "later run":
-        engine.marginals({"xray": "no", "dysp": "yes"})["lung"]
+        engine.marginals(given={"xray": "no", "dysp": "yes"})["lung"]
 
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -104,8 +104,8 @@ def test_an_interrupted_run_leaves_the_engine_usable(when, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(kernels, "run", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            engine.marginals(given)["lung"]
-    found = engine.marginals(given)
+            engine.marginals(given=given)["lung"]
+    found = engine.marginals(given=given)
     for name, values in truth.items():
         np.testing.assert_allclose(found[name].values, values, rtol=1e-12)
 

@@ -127,7 +127,7 @@ def test_classifiers_keep_the_logarithms_of_improbable_classes():
     h = ss.Discrete("h")
     xs = [ss.Discrete(f"x{i}") for i in range(400)]
     net = ss.BayesNet(ss.TableCPD(h, [0.5, 0.5]), *(ss.TableCPD(x, [[0.9, 0.1], [0.1, 0.9]], given=h) for x in xs))
-    found = ss.Classifier(net, "h").log_probabilities({x.name: [0] for x in xs})
+    found = ss.Classifier(net, "h").predict({x.name: [0] for x in xs}).log_probabilities
     assert found[0, 1] == pytest.approx(-400 * np.log(9.0), rel=CLOSE)
 
 

@@ -32,9 +32,9 @@ def test_published_answers(name):
     model, evidence = instances.load(name)
     expected = instances.answers(name, model, evidence)
     engine = ss.prepare(model)
-    log10 = float(engine.log_partition(evidence)) / math.log(10.0)
+    log10 = float(engine.log_partition(given=evidence)) / math.log(10.0)
     assert abs(log10 - expected.log10) <= expected.slack * (1 + 1e-9)
-    marginals = engine.marginals(evidence)
+    marginals = engine.marginals(given=evidence)
     for variable, row in zip(model.variables, expected.rows, strict=True):
         assert np.abs(marginals[variable].values - row).max() < MARGINAL, variable.name
 
@@ -47,8 +47,8 @@ def test_independent_stars_are_as_summed_by_hand():
     assert by_hand() == pytest.approx(0.835056, abs=printed(6))
     assert expected.rows[0][1] == pytest.approx(by_hand(), abs=CLOSE)
     engine = ss.prepare(model)
-    assert float(engine.log_partition(evidence)) == pytest.approx(expected.log10 * math.log(10.0), rel=1e-12)
-    marginals = engine.marginals(evidence)
+    assert float(engine.log_partition(given=evidence)) == pytest.approx(expected.log10 * math.log(10.0), rel=1e-12)
+    marginals = engine.marginals(given=evidence)
     rows = np.array([marginals[v].values for v in model.variables])
     assert np.abs(rows - np.array(expected.rows)).max() < CLOSE
 
@@ -83,4 +83,4 @@ def test_an_instance_above_the_limit_is_refused_with_its_figure_and_nothing_is_a
 def test_the_limit_is_the_method_s():
     model, evidence = instances.load("Grids_14")
     with pytest.raises(ss.TooLarge, match="limit is"):
-        ss.prepare(model, method=ss.CliqueTree(memory=2**20)).marginals(evidence)
+        ss.prepare(model, method=ss.CliqueTree(memory=2**20)).marginals(given=evidence)

@@ -117,7 +117,7 @@ def confidence(form):
 
 
 def found_confidence(form):
-    curve = ss.calibration_curve(network(form), columns(), "y")
+    curve = ss.calibration_curve(network(form), columns(), target="y")
     shares = curve.weights / curve.weights.sum()
     return shares @ curve.predicted, shares @ curve.observed
 
@@ -153,11 +153,11 @@ ASKED = {
         posterior_of_first,
     ),
     "classifying by the child": (
-        lambda form: np.exp(ss.Classifier(network(form), "y").log_probabilities(columns(without=["y"]))),
+        lambda form: np.exp(ss.Classifier(network(form), "y").predict(columns(without=["y"])).log_probabilities),
         lambda form: both(p_on(form, X)),
     ),
     "classifying by a parent": (
-        lambda form: np.exp(ss.Classifier(network(form), "p0").log_probabilities(columns(without=["p0"]))),
+        lambda form: np.exp(ss.Classifier(network(form), "p0").predict(columns(without=["p0"])).log_probabilities),
         posterior_of_first,
     ),
     "log-loss": (
@@ -175,13 +175,13 @@ ASKED = {
         lambda form: ss.goodness_of_fit(network(form), columns(), num_draws=9).statistic,
         lambda form: -np.mean(np.log(p_parents(X) * p_child(form, X, ON))),
     ),
-    "divergence from itself": (lambda form: ss.kl_divergence(network(form), network(form)), lambda form: 0.0),
+    "divergence from itself": (lambda form: ss.divergence(network(form), network(form)).total, lambda form: 0.0),
     "divergence by families": (
         lambda form: ss.divergence(network(form), network(form, np.full(NUM, 0.5))).families["y"],
         lambda form: 0.0,
     ),
     "divergence of the roots": (
-        lambda form: ss.kl_divergence(network(form), network(form, np.full(NUM, 0.5))),
+        lambda form: ss.divergence(network(form), network(form, np.full(NUM, 0.5))).total,
         lambda form: (rel_entr(PRIORS, 0.5) + rel_entr(1.0 - PRIORS, 0.5)).sum(),
     ),
 }
@@ -283,7 +283,7 @@ def hidden_in(row):
 
 @failing(*FORMS)
 def test_rows_are_completed_by_their_best_states(form):
-    filled = ss.impute(network(form), gaps(), kind="map")
+    filled = ss.impute(network(form), gaps(), kind="map").dataset
     for row in range(len(X)):
         place = hidden_in(row)
         assert [filled[f"p{i}"][row] for i in place] == best_completion(form, row, place)[0]

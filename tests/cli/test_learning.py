@@ -17,7 +17,7 @@ from sepset import cli
 from sepset.cpds.priors.dirichlet import BDeu
 from sepset.graphs.graph import DAG
 from sepset.learning.estimation.estimators import Bayes
-from sepset.learning.evaluation.divergence.discrete import divergence
+from sepset.learning.evaluation.divergence.relativeentropy import divergence
 from sepset.learning.evaluation.losses import ConditionalLogLoss, ZeroOne, evaluate
 from sepset.learning.fit import fit
 
@@ -165,8 +165,8 @@ def test_evaluate_is_the_function(rows, asia):
     facts = parsed("evaluate", "asia", rows, "-t", "dysp", "--truth", "asia")
     data = asia.sample(500, seed=1)
     expected = evaluate(asia, data, ZeroOne("dysp"), ConditionalLogLoss("dysp"))
-    for name, risk in expected.items():
-        assert facts["losses"][name]["mean"] == pytest.approx(risk.mean)
+    for loss, risk in expected.items():
+        assert facts["losses"][loss.name]["mean"] == pytest.approx(risk.mean)
     assert facts["divergence"] == 0.0
     assert 0 <= facts["calibration"]["dysp"] < 0.1
     text = shown("evaluate", "asia", rows, "-t", "dysp")

@@ -42,7 +42,7 @@ def assert_agreement(name, share, kind):
     expected = getattr(gum, kind)(peer_of(name))
     expected.setEvidence(found)
     expected.makeInference()
-    answers = engine_of(name).marginals(states(net, found))
+    answers = engine_of(name).marginals(given=states(net, found))
     for variable in net.variables:
         difference = np.abs(answers[variable].values - expected.posterior(variable.name).toarray()).max()
         assert difference < CLOSE, variable.name

@@ -30,7 +30,7 @@ def test_separation(seed):
         cut = np.sort(rng.choice(np.arange(1, 8), 2, replace=False))
         mixed = [str(v) for v in rng.permutation(names)[:8]]
         xs, ys, zs = mixed[: cut[0]], mixed[cut[0] : cut[1]], mixed[cut[1] :]
-        assert ss.d_separated(dag, xs, ys, zs) == nx.is_d_separator(theirs, set(xs), set(ys), set(zs))
+        assert ss.d_separated(dag, xs, ys, given=zs) == nx.is_d_separator(theirs, set(xs), set(ys), set(zs))
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -110,7 +110,9 @@ def test_separation(seed):
     dag, peer = both(names, edges)
     for _ in range(25):
         first, second, *given = (str(v) for v in rng.choice(names, 2 + rng.integers(4), replace=False))
-        assert ss.d_separated(dag, first, second, given) == (not peer.is_dconnected(first, second, observed=given))
+        assert ss.d_separated(dag, first, second, given=given) == (
+            not peer.is_dconnected(first, second, observed=given)
+        )
 
 
 @pytest.mark.parametrize("seed", range(30))

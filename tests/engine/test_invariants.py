@@ -31,9 +31,9 @@ def test_sound_engines_pass(seed):
     engine = ss.prepare(case.model, method=METHODS[seed % len(METHODS)])
     if oracle.log_z(case.factors, case.cards, plain) == -math.inf:
         with pytest.raises(ss.ImpossibleEvidence):
-            engine.check(given)
+            engine.check(given=given)
     else:
-        report = engine.check(given, seed=seed)
+        report = engine.check(given=given, seed=seed)
         assert all(one.holds for one in report)
         assert ("total of one" in {one.name for one in report}) == case.model.problem().is_normalized
 
@@ -47,15 +47,15 @@ def test_published_networks_pass(name):
 
 def test_a_model_with_everything_observed_passes():
     a = ss.Discrete("a")
-    assert len(ss.prepare(ss.BayesNet(ss.TableCPD(a, [0.3, 0.7]))).check({"a": 1})) == 7
+    assert len(ss.prepare(ss.BayesNet(ss.TableCPD(a, [0.3, 0.7]))).check(given={"a": 1})) == 7
     assert len(ss.prepare(ss.BayesNet()).check()) == 7
 
 
 def test_continuous_models_pass():
     rng = np.random.default_rng(4)
     nodes = oracle.random_linear_gaussian(rng, 5)
-    assert len(ss.prepare(linear_net(nodes)).check({"x1": 0.5})) == 5
-    assert len(ss.prepare(hybrid_net(*oracle.random_clg(rng, 3, 2))).check({"x0": 0.2})) == 5
+    assert len(ss.prepare(linear_net(nodes)).check(given={"x1": 0.5})) == 5
+    assert len(ss.prepare(hybrid_net(*oracle.random_clg(rng, 3, 2))).check(given={"x0": 0.2})) == 5
 
 
 def spoiled(monkeypatch, change):

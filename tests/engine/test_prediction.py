@@ -43,7 +43,7 @@ def test_answers_come_in_the_frame_they_were_asked_in(engine, kind):
         for target in ("intelligence", "sat"):
             expected = engine.query(target, given=given).values
             np.testing.assert_allclose(found.probabilities(target)[row], expected, atol=CLOSE)
-        assert found.log_probability[row] == pytest.approx(float(engine.log_probability(given)))
+        assert found.log_probability[row] == pytest.approx(float(engine.log_probability(given=given)))
     types = {"mapping": ss.Dataset, "lazy": pl.DataFrame, "categorical": pd.DataFrame}
     assert isinstance(found.states, types.get(kind, type(frame)))
     whole = found.to_frame()
@@ -102,7 +102,7 @@ def test_impossible_rows_are_left_empty(kind):
     column = frame["c"].to_pylist() if kind == "pyarrow" else list(frame["c"])
     assert [column[0], column[2]] == [2, 2]
     assert column[1] is None or column[1] is pd.NA
-    assert np.isneginf(engine.log_probability(pd.DataFrame(rows))[1])
+    assert np.isneginf(engine.log_probabilities(pd.DataFrame(rows))[1])
 
 
 def test_wrong_questions_are_refused(engine):
@@ -146,15 +146,17 @@ def test_undirected_models_have_probabilities():
     states = net.variables[0].states
     logs = engine.log_probabilities({name: list(states)})
     assert np.exp(logs).sum() == pytest.approx(1.0)
-    assert logs[0] == pytest.approx(float(engine.log_probability({name: states[0]})))
+    assert logs[0] == pytest.approx(float(engine.log_probability(given={name: states[0]})))
 
 
-def test_a_mapping_is_evidence_and_a_frame_is_rows(engine):
-    assert float(engine.log_probability({"grade": "A"})) == pytest.approx(np.log(0.362))
-    np.testing.assert_allclose(np.exp(engine.log_probability(pl.DataFrame({"grade": ["A"]}))), [0.362])
-    np.testing.assert_allclose(np.exp(engine.log_probability(ss.Dataset({"grade": ["A"]}))), [0.362])
+def test_one_question_takes_evidence_and_the_other_rows(engine):
+    assert float(engine.log_probability(given={"grade": "A"})) == pytest.approx(np.log(0.362))
+    np.testing.assert_allclose(np.exp(engine.log_probabilities(pl.DataFrame({"grade": ["A"]}))), [0.362])
+    np.testing.assert_allclose(np.exp(engine.log_probabilities(ss.Dataset({"grade": ["A"]}))), [0.362])
     with pytest.raises(ss.ScopeError, match="Evidence is a mapping"):
-        engine.log_probability(3)
+        engine.log_probability(given=3)
+    with pytest.raises(ss.DataError, match="A frame of findings was expected; found int"):
+        engine.log_probabilities(3)
 
 
 def test_other_methods_and_continuous_findings():
@@ -190,4 +192,4 @@ def test_a_record_batch_is_a_frame():
     assert isinstance(found, pa.Table)
     table = pa.Table.from_batches([batch])
     assert found.equals(engine.predict(table, targets="lung").to_frame())
-    np.testing.assert_array_equal(engine.log_probability(batch), engine.log_probability(table))
+    np.testing.assert_array_equal(engine.log_probabilities(batch), engine.log_probabilities(table))

@@ -10,7 +10,7 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.api.analysis import sensitivity
+from sepset.api.questions import sensitivity
 from support.random_models import names_of, random_evidence, structured_net, table_net
 from support.tolerances import CLOSE
 
@@ -52,7 +52,7 @@ def test_functions_pass_through_recomputed_posteriors(seed):
     if not case.variables:
         return
     target, code, given, plain = question(rng, case)
-    found = sensitivity(case.model, target, target.states[code], given=given)
+    found = sensitivity(case.model, target, state=target.states[code], given=given)
     now = posterior(case.factors, case.cards, target.name, code, plain)
     assert found.probability == pytest.approx(now, abs=CLOSE)
     by_child = {scope[-1]: i for i, (scope, _) in enumerate(case.factors)}
@@ -94,7 +94,7 @@ def test_cpds_that_are_no_tables_are_named(seed):
     rng = np.random.default_rng([seed, 54])
     case = structured_net(rng)
     target, code, given, plain = question(rng, case)
-    found = sensitivity(case.model, target, target.states[code], given=given)
+    found = sensitivity(case.model, target, state=target.states[code], given=given)
     assert found.probability == pytest.approx(posterior(case.factors, case.cards, target.name, code, plain), abs=CLOSE)
     by_child = {scope[-1]: i for i, (scope, _) in enumerate(case.factors)}
     assert {one.child for one in found}.isdisjoint(found.left_out)
@@ -112,7 +112,7 @@ def test_a_likelihood_on_the_target_stays_in_the_product(student):
     cards = {v.name: v.num_states for v in student.variables}
     given = {"intelligence": ss.Likelihood([0.2, 0.9]), "grade": "C"}
     plain = {"intelligence": np.array([0.2, 0.9]), "grade": 2}
-    found = ss.prepare(student).sensitivity("intelligence", "high", given)
+    found = ss.prepare(student).sensitivity("intelligence", state="high", given=given)
     assert found.probability == pytest.approx(posterior(factors, cards, "intelligence", 1, plain))
     number = next(i for i, (scope, _) in enumerate(factors) if scope[-1] == "intelligence")
     one = found.of("intelligence")[0]
@@ -126,7 +126,7 @@ def test_a_likelihood_on_the_target_stays_in_the_product(student):
 def test_impossible_target_states_can_become_possible():
     a, b = ss.Discrete("a"), ss.Discrete("b")
     net = ss.BayesNet(ss.TableCPD(a, [1.0, 0.0]), ss.TableCPD(b, [[0.5, 0.5], [0.25, 0.75]], given=a))
-    found = sensitivity(net, "a", 1, given={"b": 0})
+    found = sensitivity(net, "a", state=1, given={"b": 0})
     assert found.probability == 0.0
     one = next(p for p in found.of("a") if p.state == 1)
     assert one.probability(0.5) == pytest.approx(0.25 / 0.75)
@@ -138,7 +138,7 @@ def test_impossible_target_states_can_become_possible():
 def test_limits_where_the_evidence_becomes_impossible():
     a, b = ss.Discrete("a"), ss.Discrete("b")
     net = ss.BayesNet(ss.TableCPD(a, [0.4, 0.6]), ss.TableCPD(b, [[1.0, 0.0], [0.5, 0.5]], given=a))
-    one = next(p for p in sensitivity(net, "a", 1, given={"b": 1}) if p.child == "a" and p.state == 1)
+    one = next(p for p in sensitivity(net, "a", state=1, given={"b": 1}) if p.child == "a" and p.state == 1)
     assert math.isnan(one.probability(0.0))
     assert one.range == pytest.approx((1.0, 1.0))
     with pytest.raises(ss.ArgumentError, match="theta= is a number from 0 to 1"):
@@ -149,7 +149,7 @@ def test_limits_where_the_evidence_becomes_impossible():
 def test_views(student):
     from rich.console import Console
 
-    found = ss.prepare(student).sensitivity("intelligence", "high", {"grade": "C"})
+    found = ss.prepare(student).sensitivity("intelligence", state="high", given={"grade": "C"})
     assert repr(found).startswith("Sensitivity(P(intelligence='high') = 0.0789474, 26 parameters")
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(found)
@@ -166,18 +166,18 @@ def test_views(student):
 def test_refusals(student):
     engine = ss.prepare(student)
     with pytest.raises(ss.ScopeError, match="observed already"):
-        engine.sensitivity("grade", "A", {"grade": "A"})
+        engine.sensitivity("grade", state="A", given={"grade": "A"})
     with pytest.raises(ss.StateError, match="Did you mean 'high'"):
-        engine.sensitivity("intelligence", "hihg")
+        engine.sensitivity("intelligence", state="hihg")
     with pytest.raises(ss.NotApplicable, match="Soft"):
-        engine.sensitivity("intelligence", "high", {"grade": ss.Soft([0.2, 0.3, 0.5])})
+        engine.sensitivity("intelligence", state="high", given={"grade": ss.Soft([0.2, 0.3, 0.5])})
     a, x = ss.Discrete("a"), ss.Real("x")
     with pytest.raises(ss.NotApplicable, match="directed"):
-        ss.prepare(ss.MarkovNet(ss.Table(a, [1, 2]))).sensitivity("a", 1)
+        ss.prepare(ss.MarkovNet(ss.Table(a, [1, 2]))).sensitivity("a", state=1)
     hybrid = ss.BayesNet(ss.TableCPD(a, [0.5, 0.5]), ss.LinearGaussian(x, [0.0, 1.0], covariance=1.0, by=a))
     with pytest.raises(ss.NotApplicable, match="continuous"):
-        ss.prepare(hybrid).sensitivity("a", 1)
+        ss.prepare(hybrid).sensitivity("a", state=1)
     b = ss.Discrete("b")
     net = ss.BayesNet(ss.TableCPD(a, [1.0, 0.0]), ss.TableCPD(b, [[0.5, 0.5]] * 2, given=a))
     with pytest.raises(ss.ImpossibleEvidence, match="a=1"):
-        ss.prepare(net).sensitivity("b", 1, {"a": 1})
+        ss.prepare(net).sensitivity("b", state=1, given={"a": 1})

@@ -226,7 +226,7 @@ def test_strong_orders_give_strong_roots(drawn, data):
     nodes, edges = drawn
     graph = UndirectedGraph(nodes, edges)
     gamma = {node for node in nodes if data.draw(st.booleans())}
-    tree = clique_tree(graph, strong_order(graph, gamma, 3), joined=True)
+    tree = clique_tree(graph, strong_order(graph, gamma, cards=3), joined=True)
     root = strong_root(tree, gamma)
     assert root is not None or not nodes
     assert all(rooted_strongly(tree, top, gamma) for top in tree.roots())
@@ -238,9 +238,9 @@ def test_strong_orders_give_strong_roots(drawn, data):
 
 def test_strong_sizes_count_discrete_states_only():
     graph = UndirectedGraph.parse("A - X - B")
-    assert strong_order(graph, "X", {"A": 3, "B": 5}).total_size == 15
+    assert strong_order(graph, "X", cards={"A": 3, "B": 5}).total_size == 15
     with pytest.raises(ScopeError, match="No number of states for 'B'"):
-        strong_order(graph, "X", {"A": 3})
+        strong_order(graph, "X", cards={"A": 3})
 
 
 def test_long_trees_are_printed_in_part():

@@ -51,7 +51,7 @@ def test_elimination_by_definition(drawn, data):
     order = data.draw(st.permutations(nodes))
     cards = {node: data.draw(st.integers(1, 4)) for node in nodes}
     cliques, fill = plain.eliminate(nodes, edges, order)
-    found = eliminate_graph(UndirectedGraph(nodes, edges), order, cards)
+    found = eliminate_graph(UndirectedGraph(nodes, edges), order, cards=cards)
     assert [set(clique) for clique in found.cliques] == cliques
     assert [clique[0] for clique in found.cliques] == list(order)
     assert {frozenset(edge) for edge in found.fill_edges} == fill
@@ -105,7 +105,7 @@ def test_cost_counts_multiplications(drawn, data):
         union = set().union(*used)
         expected += len(used) * math.prod(cards[name] for name in union)
         left = [factor for factor in left if node not in factor] + ([union - {node}] if len(union) > 1 else [])
-    found = eliminate_graph(UndirectedGraph(nodes, edges), order, cards)
+    found = eliminate_graph(UndirectedGraph(nodes, edges), order, cards=cards)
     assert found.cost(factors) == expected
 
 
@@ -120,12 +120,12 @@ def test_cost_of_a_chain():
 def test_empty_and_single():
     assert eliminate_graph(UndirectedGraph(), ()).width == 0
     assert eliminate_graph(UndirectedGraph(), ()).total_size == 0
-    one = eliminate_graph(UndirectedGraph("A"), "A", {"A": 1})
+    one = eliminate_graph(UndirectedGraph("A"), "A", cards={"A": 1})
     assert (one.width, one.total_size, one.largest, one.cliques) == (0, 1, 1, (("A",),))
 
 
 def test_reading_an_order():
-    found = eliminate_graph(UndirectedGraph.parse("A - B - C"), "ABC", 3)
+    found = eliminate_graph(UndirectedGraph.parse("A - B - C"), "ABC", cards=3)
     assert repr(found) == "EliminationOrder(3 variables, width 1, total size 18)"
     assert str(found).splitlines()[1] == "order: A, B, C"
     assert len(found) == 3
@@ -134,7 +134,7 @@ def test_reading_an_order():
 def test_huge_tables_are_counted_exactly():
     names = [f"N{i}" for i in range(60)]
     clique = UndirectedGraph(names, itertools.combinations(names, 2))
-    assert eliminate_graph(clique, names, 10).total_size == 10**60
+    assert eliminate_graph(clique, names, cards=10).total_size == 10**60
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ def test_orders_that_are_refused(order, keep, message):
 def test_numbers_of_states_are_checked():
     graph = UndirectedGraph.parse("A - B")
     with pytest.raises(ScopeError, match=r"No number of states for 'B'.*Did you mean 'b'"):
-        eliminate_graph(graph, "AB", {"A": 2, "b": 2})
+        eliminate_graph(graph, "AB", cards={"A": 2, "b": 2})
     with pytest.raises(StateError, match=r"at least one state; found 0 for 'A'"):
-        eliminate_graph(graph, "AB", {"A": 0, "B": 2})
+        eliminate_graph(graph, "AB", cards={"A": 0, "B": 2})
 
 
 def test_fill_edges_are_sorted():

@@ -73,7 +73,7 @@ def test_minimal_imaps_are_imaps_and_no_edge_can_go(drawn, data):
     assert found.nodes == tuple(order)
     assert all(order.index(a) < order.index(b) for a, b in found.edges)
     for x, y, given_ in pairs_and_sets(nodes):
-        if d_separated(found, x, y, given_):
+        if d_separated(found, x, y, given=given_):
             assert truth(x, [y], given_)
     assert is_imap(found, truth)
     for edge in found.edges:
@@ -96,7 +96,7 @@ def test_undirected_minimal_imaps_recover_the_graph(drawn):
     graph = UndirectedGraph(nodes, edges)
 
     def truth(x, ys, given_):
-        return separated(graph, x, ys, given_)
+        return separated(graph, x, ys, given=given_)
 
     assert minimal_imap_undirected(nodes, truth) == graph
     assert minimal_imap_undirected(nodes, truth, form="blanket") == graph
@@ -117,7 +117,7 @@ def test_imaps_and_perfect_maps_by_definition(first, second):
     other = [e for e in second[1] if set(e) <= set(nodes)]
     truth = oracle(nodes, other)
     graph = DAG(nodes, edges)
-    statements = [(d_separated(graph, x, y, z), truth(x, [y], z)) for x, y, z in pairs_and_sets(nodes)]
+    statements = [(d_separated(graph, x, y, given=z), truth(x, [y], z)) for x, y, z in pairs_and_sets(nodes)]
     assert is_imap(graph, truth) is all(holds for stated, holds in statements if stated)
     assert is_perfect_map(graph, truth) is all(stated == holds for stated, holds in statements)
 
@@ -128,7 +128,7 @@ def test_no_dag_is_a_perfect_map_of_the_diamond():
     diamond = UndirectedGraph.parse("A - B - C - D - A")
 
     def truth(x, ys, given_):
-        return separated(diamond, x, ys, given_)
+        return separated(diamond, x, ys, given=given_)
 
     candidates = [DAG(nodes, edges) for edges in all_dags(nodes)]
     assert len(candidates) == 543

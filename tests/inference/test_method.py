@@ -18,7 +18,6 @@ METHODS = {
     "elimination, max cardinality": ss.VariableElimination(order=ss.MaxCardinality()),
     "clique tree": ss.CliqueTree(),
     "clique tree, min-neighbors": ss.CliqueTree(order=ss.MinNeighbors()),
-    "auto": ss.Auto(),
 }
 
 

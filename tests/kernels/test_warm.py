@@ -21,7 +21,7 @@ def kernel_of(name):
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
 def test_questions_need_no_other_signatures():
     engine = ss.prepare(ss.datasets.load("asia"))
-    engine.marginals({"xray": "yes"})["lung"]
+    engine.marginals(given={"xray": "yes"})["lung"]
     engine.predict({"smoke": ["yes", "no", None], "dysp": [None, "no", "yes"]}, targets="lung")
     for name, letters in warm.KERNELS.items():
         assert warm.signature(letters) in kernel_of(name).signatures, name

@@ -15,17 +15,16 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.potentials import Parity
 from sepset.factors.table import Table
+from sepset.graphs.equivalence import markov_to_bayes
 from sepset.graphs.graph import DAG, UndirectedGraph, skeleton
 from sepset.models.bayesnet import BayesNet
 from sepset.models.blocks import block, pairwise
 from sepset.models.chaingraph import ChainGraph
 from sepset.models.conversions import (
-    bayes_structure,
     maximal_cliques,
     maximal_form,
     pairwise_form,
     to_chain_graph,
-    to_markov_net,
 )
 from sepset.models.markovnet import MarkovNet
 from sepset.variables.variable import Discrete
@@ -42,7 +41,7 @@ def visible_joint(model):
 @given(strategies.bayes_nets(max_variables=4) | strategies.chain_graphs(2) | strategies.markov_nets(max_variables=4))
 @settings(max_examples=60)
 def test_any_model_is_a_markov_net(model):
-    net = to_markov_net(model)
+    net = model.markov_net()
     np.testing.assert_allclose(visible_joint(net), visible_joint(model), atol=CLOSE)
     assert isinstance(net, MarkovNet)
 
@@ -113,8 +112,8 @@ def test_maximal_cliques_agree_with_networkx(size, seed):
 
 @given(strategies.markov_nets(max_variables=4, zeros=False))
 @settings(max_examples=40)
-def test_bayes_structure_is_an_i_map(net):
-    dag = bayes_structure(net)
+def test_the_directed_structure_of_a_markov_net_is_an_i_map(net):
+    dag = markov_to_bayes(net.graph)
     joint, names = visible_joint(net), [v.name for v in net]
     joint = joint / joint.sum()
     for a, b in itertools.combinations(range(len(names)), 2):
@@ -135,7 +134,7 @@ def test_hidden_markov_model_becomes_a_chain():
         TableCPD(rain[1], stay, given=rain[0]),
         *(TableCPD(u, seen, given=r) for u, r in zip(umbrella, rain, strict=True)),
     )
-    net = to_markov_net(hmm)
+    net = hmm.markov_net()
     assert net.graph == skeleton(hmm.dag)
     assert hmm.dag == DAG.parse("rain1 -> rain2 -> umbrella2; rain1 -> umbrella1")
     assert visible_joint(net).sum() == pytest.approx(1.0)

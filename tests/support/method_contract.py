@@ -74,12 +74,12 @@ def check_method(method, case, given, weights, rng):
 def check_impossible(engine, truth, given):
     """Every question is refused, and the findings to blame are minimal."""
     if engine.prepared.problem.is_normalized or truth.is_possible(()):
-        assert float(engine.log_probability(given)) == -math.inf
+        assert float(engine.log_probability(given=given)) == -math.inf
     for ask in (
-        lambda: engine.query(truth.names[:1], given),
-        lambda: engine.marginals(given),
-        lambda: engine.map_assignment(given),
-        lambda: engine.sample(1, given),
+        lambda: engine.query(truth.names[:1], given=given),
+        lambda: engine.marginals(given=given),
+        lambda: engine.map_assignment(given=given),
+        lambda: engine.sample(1, given=given),
     ):
         with pytest.raises(ImpossibleEvidence):
             ask()
@@ -91,15 +91,15 @@ def check_impossible(engine, truth, given):
 
 
 def check_log_partition(engine, case, truth, given):
-    log_z = engine.log_partition(given)
+    log_z = engine.log_partition(given=given)
     assert float(log_z) == pytest.approx(truth.log_z, abs=CLOSE)
     assert log_z.gap == 0.0
     prior = 0.0 if case.normalized else oracle.log_z(case.factors, case.cards)
-    assert float(engine.log_probability(given)) == pytest.approx(truth.log_z - prior, abs=CLOSE)
+    assert float(engine.log_probability(given=given)) == pytest.approx(truth.log_z - prior, abs=CLOSE)
 
 
 def check_marginals(engine, truth, given):
-    answers = engine.marginals(given)
+    answers = engine.marginals(given=given)
     assert list(answers) == truth.names
     for name in truth.names:
         np.testing.assert_allclose(answers[name].values, truth.marginal([name]), rtol=0, atol=EXACT)
@@ -107,7 +107,7 @@ def check_marginals(engine, truth, given):
 
 def check_query(engine, truth, given, rng):
     names = [truth.names[i] for i in rng.permutation(len(truth.names))[: int(rng.integers(0, 4))]]
-    answer = engine.query([engine.model[n] if rng.random() < 0.5 else n for n in names], given)
+    answer = engine.query([engine.model[n] if rng.random() < 0.5 else n for n in names], given=given)
     assert [v.name for v in answer.scope] == names
     assert answer.log_partition == pytest.approx(truth.log_z, abs=CLOSE)
     np.testing.assert_allclose(answer.values, truth.marginal(names), rtol=0, atol=EXACT)
@@ -116,9 +116,9 @@ def check_query(engine, truth, given, rng):
 def check_best(engine, truth, given, rng):
     observed = {engine.model.variables[v].name for v in resolve(given, engine.model.variables).observed}
     hidden = [n for n in truth.names if n not in observed]
-    check_ranking(engine.map_assignment(given, k=4), engine, truth, hidden)
+    check_ranking(engine.map_assignment(given=given, k=4), engine, truth, hidden)
     some = [truth.names[i] for i in rng.permutation(len(truth.names))[: int(rng.integers(0, 4))]]
-    check_ranking(engine.map_assignment(given, over=some, k=3), engine, truth, some)
+    check_ranking(engine.map_assignment(given=given, over=some, k=3), engine, truth, some)
 
 
 def check_ranking(result, engine, truth, over):
@@ -143,7 +143,7 @@ def check_sampling(method, case, given, weights, num_rows=4000, seed=0):
     truth = Truth(case.factors, case.cards, weights)
     if truth.log_z == -math.inf:
         return
-    drawn = Engine(case.model, method).sample(num_rows, given, seed=seed)
+    drawn = Engine(case.model, method).sample(num_rows, given=given, seed=seed)
     assert len(drawn) == num_rows
     names = truth.names
     rows = np.array([[case.model[n].code(row[n]) for n in names] for row in drawn.rows()], dtype=np.int64).reshape(

@@ -9,9 +9,12 @@ import numpy as np
 
 from sepset.base.checks import whole
 from sepset.data.dataset import Dataset
-from sepset.engine.auto import Auto
+from sepset.engine.blanket import OnImpossible
 from sepset.engine.engine import Engine
+from sepset.engine.information import InformationValues
 from sepset.engine.kept import engine_for
+from sepset.engine.prediction import Prediction
+from sepset.engine.sensitivity import Sensitivity
 from sepset.errors import NotApplicable
 from sepset.graphs.ordering import Portfolio
 from sepset.inference.cliquetree.method import CliqueTree
@@ -20,7 +23,7 @@ from sepset.inference.plan import Plan
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
 from sepset.models.model import Model
 from sepset.variables.evidence import Given
-from sepset.variables.variable import VariableLike
+from sepset.variables.variable import State, VariableLike
 
 
 @runtime_checkable
@@ -39,7 +42,7 @@ def prepare(model: Model, *, method: Method | None = None) -> Engine:
     >>> round(engine.query("lung", given={"xray": "yes"})["yes"], 4)
     0.4887
     """
-    return Engine(model, Auto() if method is None else method)
+    return Engine(model, method)
 
 
 def query(
@@ -64,7 +67,7 @@ def query(
     >>> round(ss.query(student, "intelligence", given={"grade": "C"})["high"], 4)
     0.0789
     """
-    return engine_for(model, "query", method).query(targets, given)
+    return engine_for(model, method).query(targets, given=given)
 
 
 def marginals(model: Model, *, given: Given = None, method: Method | None = None) -> Marginals:
@@ -74,7 +77,7 @@ def marginals(model: Model, *, given: Given = None, method: Method | None = None
     >>> ss.marginals(ss.datasets.load("student"), given={"letter": "weak"})["grade"].values.round(4)
     array([0.0727, 0.2318, 0.6955])
     """
-    return engine_for(model, "marginals", method).marginals(given)
+    return engine_for(model, method).marginals(given=given)
 
 
 def log_probability(model: Model, *, given: Given = None, method: Method | None = None) -> LogProbability:
@@ -84,7 +87,7 @@ def log_probability(model: Model, *, given: Given = None, method: Method | None 
     >>> round(ss.log_probability(ss.datasets.load("student"), given={"letter": "weak"}).probability, 4)
     0.4977
     """
-    return engine_for(model, "log_partition", method).log_probability(given)
+    return engine_for(model, method).log_probability(given=given)
 
 
 def log_partition(model: Model, *, given: Given = None, method: Method | None = None) -> LogProbability:
@@ -94,7 +97,7 @@ def log_partition(model: Model, *, given: Given = None, method: Method | None = 
     >>> round(float(ss.log_partition(ss.datasets.load("misconception"))), 6)  # Z = 7,201,840
     15.789847
     """
-    return engine_for(model, "log_partition", method).log_partition(given)
+    return engine_for(model, method).log_partition(given=given)
 
 
 def map_assignment(
@@ -119,7 +122,7 @@ def map_assignment(
     >>> ss.map_assignment(ss.datasets.load("student"), given={"letter": "weak"}).assignment["grade"]
     'C'
     """
-    return engine_for(model, "map", method).map_assignment(given, over=over, k=k)
+    return engine_for(model, method).map_assignment(given=given, over=over, k=k)
 
 
 def sample(
@@ -142,7 +145,7 @@ def sample(
     whole("num_rows", num_rows)
     if not given and method is None and isinstance(model, Samples):
         return model.sample(num_rows, seed)
-    return engine_for(model, "sample", method).sample(num_rows, given, seed=seed)
+    return engine_for(model, method).sample(num_rows, given=given, seed=seed)
 
 
 def plan(
@@ -170,4 +173,68 @@ def plan(
                 "seconds= is for the default method. Give the method order=Portfolio(seconds=...) instead."
             )
         method = CliqueTree(order=Portfolio(seconds=seconds))
-    return engine_for(model, "plan", method).plan(targets, given)
+    return engine_for(model, method).plan(targets, given=given)
+
+
+def predict(
+    model: Model,
+    data: object,
+    *,
+    targets: VariableLike | Iterable[VariableLike] | None = None,
+    on_impossible: OnImpossible = "raise",
+    threads: int | None = None,
+    progress: bool | None = None,
+    method: Method | None = None,
+) -> Prediction:
+    r"""The posterior $P(Y \mid \mathbf e[m])$ of each target given every row of data; see `Engine.predict`.
+
+    >>> import sepset as ss
+    >>> predict(ss.datasets.load("student"), {"grade": ["A", None]}, targets="sat").states["sat"].tolist()
+    ['high', 'low']
+    """
+    engine = engine_for(model, method)
+    return engine.predict(data, targets=targets, on_impossible=on_impossible, threads=threads, progress=progress)
+
+
+def sensitivity(
+    model: Model, target: VariableLike, *, state: State, given: Given = None, method: Method | None = None
+) -> Sensitivity:
+    r"""The dependence of $P(\text{target} = \text{state} \mid \mathbf e)$ on every table parameter, steepest first.
+
+    Args:
+        model: a directed model over discrete variables.
+        target, state: the posterior in question.
+        given: evidence; `Soft` evidence has no probability and raises.
+        method: supplies the elimination order and the memory limit.
+
+    Reference: Castillo, Gutierrez & Hadi (1997), Sensitivity analysis in discrete Bayesian networks.
+
+    >>> import sepset as ss
+    >>> found = sensitivity(ss.datasets.load("asia"), "lung", state="yes", given={"xray": "yes"})
+    >>> round(found.probability, 4), str(found[0])
+    (0.4887, "P(xray='yes' | either='no')")
+    """
+    return engine_for(model, method).sensitivity(target, state=state, given=given)
+
+
+def value_of_information(
+    model: Model,
+    targets: VariableLike | Iterable[VariableLike],
+    *,
+    candidates: VariableLike | Iterable[VariableLike] | None = None,
+    given: Given = None,
+    method: Method | None = None,
+) -> InformationValues:
+    r"""The expected reduction $I(T; C \mid \mathbf e)$ of the targets' entropy by each candidate, best first.
+
+    Args:
+        targets: the variables of interest.
+        candidates: the variables that could be observed next; by default every other unobserved discrete variable.
+
+    Reference: Heckerman, Horvitz & Middleton (1993), An approximate nonmyopic computation for value of information.
+
+    >>> import sepset as ss
+    >>> value_of_information(ss.datasets.load("student"), "intelligence", given={"grade": "C"}).best
+    'sat'
+    """
+    return engine_for(model, method).value_of_information(targets, candidates=candidates, given=given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -396,13 +396,13 @@ def evaluate(
     views: list[RenderableType] = []
     if folds is None:
         found = _evaluated(model, rows, losses, progress)
-        facts["losses"] = {name: _risk_json(risk) for name, risk in found.items()}
+        facts["losses"] = {loss.name: _risk_json(risk) for loss, risk in found.items()}
         views.append(found.__rich__())
     else:
         chosen = _method(method, sample_size, unseen, _bayesian(model), rows)
         tried = _validated(model, rows, losses, KFold(folds), chosen, seed, progress)
         facts["folds"] = folds
-        facts["losses"] = {name: _validated_json(risk) for name, risk in tried.items()}
+        facts["losses"] = {loss.name: _validated_json(risk) for loss, risk in tried.items()}
         views.append(tried.__rich__())
     if target and folds is None:
         facts["calibration"] = _calibrated(model, rows, target, plot)
@@ -472,7 +472,7 @@ def _calibrated(model: Any, rows: Dataset, targets: list[str], plot: Path | None
     """The expected calibration error of every target; the curve of the first is drawn to `plot` if given."""
     from sepset.learning.evaluation.calibration import calibration_curve
 
-    curves = {name: calibration_curve(model, rows, name) for name in targets}
+    curves = {name: calibration_curve(model, rows, target=name) for name in targets}
     if plot is not None:
         from sepset.plotting import save
 
@@ -481,7 +481,7 @@ def _calibrated(model: Any, rows: Dataset, targets: list[str], plot: Path | None
 
 
 def _divergence(truth: str, model: Any) -> float:
-    from sepset.learning.evaluation.divergence.discrete import divergence
+    from sepset.learning.evaluation.divergence.relativeentropy import divergence
 
     return divergence(load(truth), model).total  # type: ignore[arg-type]  # it raises for other models
 
@@ -549,16 +549,9 @@ def _imputed(
     with ProgressBar(progress) as bar:
         for start in range(0, max(rows.num_rows, 1), PART):
             part = rows[start : start + PART]
-            if kind is Filling.draw:
-                parts.append(imputed(model, part, kind="draw", copies=copies, variables=variables, seed=rng))
-            else:
-                parts.append(
-                    (
-                        imputed(
-                            model, part, kind=cast("Literal['mode', 'mean', 'map']", kind.value), variables=variables
-                        ),
-                    )
-                )
+            number = copies if kind is Filling.draw else None
+            found = imputed(model, part, kind=kind.value, copies=number, variables=variables, seed=rng)
+            parts.append(found.datasets)
             bar.report(start + part.num_rows, rows.num_rows)
     return [first.concat(*others) for first, *others in zip(*parts, strict=True)]
 

@@ -53,7 +53,7 @@ def read_dataset(
         return Dataset(columns, scope, missing_columns=missing_columns)
 
 
-def write_dataset(dataset: Dataset, path: str | os.PathLike[str], *, delimiter: str | None = None) -> None:
+def write_dataset(data: Dataset, path: str | os.PathLike[str], *, delimiter: str | None = None) -> None:
     """Write the rows as CSV, TSV (either also gzipped) or Parquet; the file appears whole or not at all.
 
     Missing cells are written as nothing (in text) or null, and an empty string is quoted, so that the two differ.
@@ -67,16 +67,16 @@ def write_dataset(dataset: Dataset, path: str | os.PathLike[str], *, delimiter: 
     """
     file = Path(path)
     kind = file_format(file)
-    if not len(dataset.variables):
+    if not len(data.variables):
         raise DataError(f"{file}: a dataset without variables has nothing to write.")
     with _replacing(file) as partial, connected(file) as connection:
-        codes = {f"c{place}": column for place, column in enumerate(map(dataset.column, dataset.variables))}
+        codes = {f"c{place}": column for place, column in enumerate(map(data.column, data.variables))}
         connection.register("codes", codes)
         if kind == ".parquet":
-            query, states = _parquet_query(dataset, file)
+            query, states = _parquet_query(data, file)
             connection.sql(query, params=states).write_parquet(str(partial))
         else:
-            query, states = _text_query(dataset, file)
+            query, states = _text_query(data, file)
             separator = delimiter or DELIMITERS[kind]
             rows = connection.sql(query, params=states)
             rows.write_csv(str(partial), sep=separator, header=False, compression=compression(file))

@@ -74,21 +74,21 @@ class InformationValues(Result, Answers[str, float], Tabulated):
 def entropy(engine: Engine, targets: Names, given: Given, on: Names) -> float:
     """The entropy of discrete targets given the evidence, and on average given `on`."""
     xs, zs = _apart(engine, targets, on)
-    joint = engine.query([*zs, *xs], given).distribution
+    joint = engine.query([*zs, *xs], given=given).distribution
     return float(joint.conditional_entropy(xs, zs)) if zs else float(joint.entropy())
 
 
 def mutual_information(engine: Engine, xs: Names, ys: Names, given: Given, on: Names) -> float:
     """The mutual information of two sets of discrete variables given the evidence, and on average given `on`."""
     first, second, third = _apart(engine, xs, ys, on)
-    joint = engine.query([*first, *second, *third], given).distribution
+    joint = engine.query([*first, *second, *third], given=given).distribution
     return max(0.0, float(joint.mutual_information(first, second, third)))
 
 
 def conditional(engine: Engine, targets: Names, on: Names, given: Given) -> Table:
     """The table of the targets given `on` and the evidence; rows of impossible conditions are zero."""
     xs, zs = _apart(engine, targets, on)
-    joint: Table = engine.query([*zs, *xs], given).distribution
+    joint: Table = engine.query([*zs, *xs], given=given).distribution
     return joint.normalize(over=xs)
 
 
@@ -97,7 +97,7 @@ def _apart(engine: Engine, *groups: Names) -> list[list[Discrete]]:
     variables, seen = engine.model.variables, set[int]()
     found: list[list[Discrete]] = []
     for group in groups:
-        positions = engine._positions(group)
+        positions = engine.positions(group)
         twice = [variables[v].name for v in positions if v in seen]
         if twice:
             raise ScopeError(f"{listing(twice)} stand on both sides. Name each variable once.")
@@ -117,8 +117,8 @@ def _discrete(variable: Discrete | Vector) -> Discrete:
 
 def value_of_information(engine: Engine, targets: Names, candidates: Names | None, given: Given) -> InformationValues:
     """The expected reduction of the targets' entropy by each candidate, from one calibration a joint target state."""
-    evidence = engine._evidence(given)
-    asked = engine._positions(targets)
+    evidence = engine.evidence(given)
+    asked = engine.positions(targets)
     chosen = _candidates(engine, asked, candidates, evidence)
     joint = engine.prepared.query(asked, evidence)
     if joint.log_partition == -np.inf:
@@ -130,7 +130,7 @@ def value_of_information(engine: Engine, targets: Names, candidates: Names | Non
     values = {names[c]: _information(weights, rows[c]) for c in chosen}
     ordered = dict(sorted(values.items(), key=lambda item: -item[1]))
     about = tuple(names[v] for v in asked)
-    return InformationValues(about, _entropy(weights), ordered, method=engine.method, guarantees=engine._promises)
+    return InformationValues(about, _entropy(weights), ordered, method=engine.method, guarantees=engine.promises)
 
 
 def _candidates(engine: Engine, asked: Sequence[int], candidates: Names | None, evidence: Evidence) -> list[int]:
@@ -144,7 +144,7 @@ def _candidates(engine: Engine, asked: Sequence[int], candidates: Names | None, 
     if candidates is None:
         out = observed | set(asked)
         return [v for v in range(len(variables)) if v not in out and isinstance(variables[v], Discrete)]
-    chosen = engine._positions(candidates)
+    chosen = engine.positions(candidates)
     names = {v: _discrete(variables[v]).name for v in chosen}
     useless = [names[v] for v in chosen if v in observed or v in asked]
     if useless:

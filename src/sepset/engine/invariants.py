@@ -69,7 +69,7 @@ class CheckReport(Tabulated):
 
 def check(engine: Engine, given: Given, seed: int, num_points: int) -> CheckReport:
     """The report, or `BrokenInvariant` naming the first invariant that fails."""
-    evidence = engine._evidence(given)
+    evidence = engine.evidence(given)
     tree = _plain_tree(engine)
     calibration = tree.calibrate(evidence)
     if calibration.log_partition == -math.inf:

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from sepset.base.cache import Slot
-from sepset.engine.auto import Auto, Task
+from sepset.engine.default import DEFAULT_METHOD
 from sepset.engine.engine import Engine
+from sepset.errors import ArgumentError
 from sepset.inference.method import Method
-from sepset.models.model import Model
+from sepset.models.model import MODEL_MEMBERS, Model, NamedModel, offers
 
 ENGINES: Slot[Engine] = Slot("engines, by method and model", size=8)
 """How many engines one problem keeps; models are immutable, so an engine never grows stale."""
 
 
-def engine_for(model: Model, task: Task, method: Method | None = None) -> Engine:
-    """The engine that answers this kind of question, made when it is first asked.
+def engine_for(model: Model | Engine, method: Method | None = None) -> Engine:
+    """The engine of a model and a method, made when it is first asked for; an engine is its own.
 
     >>> import sepset as ss
     >>> asia = ss.datasets.load("asia")
-    >>> engine_for(asia, "query") is engine_for(asia, "map")
+    >>> engine_for(asia) is engine_for(asia) is engine_for(asia, ss.CliqueTree())
     True
     """
-    chosen = Auto().select(task) if method is None else method
-    if not isinstance(model, Model) or type(chosen).__hash__ is None:
-        return Engine(model, chosen)
-    return model.problem().kept.get(ENGINES, lambda: Engine(model, chosen), key=(chosen, id(model)))
+    if isinstance(model, Engine):
+        return _itself(model, method)
+    if type(method).__hash__ is None or not (isinstance(model, NamedModel) or offers(model, *MODEL_MEMBERS)):
+        return Engine(model, method)
+    chosen = None if method is None or method == DEFAULT_METHOD else method
+    return model.problem().kept.get(ENGINES, lambda: Engine(model, method), key=(chosen, id(model)))
+
+
+def _itself(engine: Engine, method: Method | None) -> Engine:
+    if method is not None and method != engine.method:
+        raise ArgumentError(f"An engine has its method already, {engine.method!r}; found method={method!r}.")
+    return engine

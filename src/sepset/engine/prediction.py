@@ -1,10 +1,10 @@
-"""Predictions for whole frames: what comes back, and how a frame becomes findings."""
+"""Predictions for all rows of a frame."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,15 +14,14 @@ from sepset.base.frames import FrameKind
 from sepset.base.text import listing, nearest
 from sepset.data.dataset import Dataset
 from sepset.data.frames import whole_table
-from sepset.errors import DataError, ImpossibleEvidence, NotApplicable, ScopeError
+from sepset.engine.blanket import OnImpossible
+from sepset.engine.rows import most_probable
+from sepset.errors import ImpossibleEvidence, ScopeError
 from sepset.inference.conflict import impossible
 from sepset.inference.evidencerows import EvidenceRows
 from sepset.inference.method import Prepared
 from sepset.inference.result import Result
-from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Real, VariableLike, Vector
-
-OnImpossible = Literal["raise", "null"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +48,12 @@ class Prediction(Result):
         return len(self.log_probability)
 
     def probabilities(self, target: VariableLike) -> Floats:
-        """The posterior of a target, one row a row of the frame and one column a state; NaN where impossible."""
+        """The posterior of a target, one row per row of data and one column per state; NaN where impossible."""
         return self._probabilities[self._target(target).name]
 
     def codes(self, target: VariableLike) -> Ints:
-        """The position of the most probable state, the first among equals; -1 where the row is impossible."""
-        found = self.probabilities(target)
-        best = np.where(np.isnan(found), -1.0, found).argmax(axis=1)
-        return np.where(self.log_probability > -np.inf, best, -1)
+        """The position of the most probable state, ties to the first; -1 where the row is impossible."""
+        return most_probable(self.probabilities(target))
 
     @property
     def dataset(self) -> Dataset:
@@ -100,18 +97,18 @@ class Source(NamedTuple):
     index: Any = None
 
     @classmethod
-    def of(cls, frame: Any) -> Source:
-        """What is known of a frame; datasets and mappings have no kind."""
-        if isinstance(frame, Dataset | Mapping):
+    def of(cls, data: Any) -> Source:
+        """The kind of a frame; datasets and mappings have none."""
+        if isinstance(data, Dataset | Mapping):
             return cls(None)
         import narwhals.stable.v2 as nw
 
-        library = nw.get_native_namespace(whole_table(frame)).__name__
+        library = nw.get_native_namespace(whole_table(data)).__name__
         if library in ("polars", "pyarrow"):
             return cls(library)
         if library == "duckdb":
             return cls("pyarrow")
-        return cls("pandas", getattr(frame, "index", None) if library == "pandas" else None)
+        return cls("pandas", getattr(data, "index", None) if library == "pandas" else None)
 
     def framed(self, dataset: Dataset, kind: FrameKind | None = None) -> Any:
         """The dataset as a frame of this kind (or another), rows labelled as they were."""
@@ -120,73 +117,6 @@ class Source(NamedTuple):
         if wanted == "pandas" and self.index is not None:
             made.index = self.index
         return made
-
-
-def is_frame(value: Any) -> bool:
-    """Whether something is a dataset or a frame of some library."""
-    import narwhals.stable.v2 as nw
-
-    table = whole_table(value)
-    return isinstance(value, Dataset) or type(nw.from_native(table, pass_through=True)) is not type(table)
-
-
-def column_names(frame: Any) -> tuple[str, ...]:
-    """The names of a frame's columns, without reading them."""
-    if isinstance(frame, Dataset):
-        return frame.variables.names
-    if isinstance(frame, Mapping):
-        return tuple(frame)
-    import narwhals.stable.v2 as nw
-
-    try:
-        return tuple(nw.from_native(whole_table(frame)).collect_schema().names())
-    except TypeError:
-        raise DataError(
-            f"A frame of findings was expected; found {type(frame).__name__}. Give a pandas, polars, Arrow or DuckDB "
-            "frame, a mapping from names to columns, or a Dataset."
-        ) from None
-    except nw.exceptions.NarwhalsError as error:
-        raise DataError(f"The frame's columns cannot be told apart: {error} Rename or drop some.") from None
-
-
-def findings_of(frame: Any, variables: Variables, *, without: Sequence[int] = ()) -> EvidenceRows:
-    """The findings in a frame's columns; columns of other names, and of the positions in `without`, are ignored."""
-    if isinstance(frame, Dataset) and len(variables) and frame.variables == variables:
-        return EvidenceRows.of(frame, variables, without=without)
-    names = column_names(frame)
-    known = [name for name in names if name in variables]
-    if not known:
-        near = next((near for name in names if (near := nearest(name, variables.names))), "")
-        raise DataError(
-            f"No column is a variable of the model: columns are {listing(names) or 'none'}, "
-            f"variables {listing(variables.names)}.{near}"
-        )
-    skipped = {variables[v].name for v in without}
-    wanted = [variables[name] for name in known if name not in skipped]
-    if isinstance(frame, Dataset) and all(frame.variables[v.name] == v for v in wanted):
-        return EvidenceRows.of(frame, variables, without=without)
-    return EvidenceRows.of(Dataset(frame, wanted), variables)
-
-
-def discrete_targets(variables: Variables, positions: Iterable[int]) -> tuple[Discrete, ...]:
-    """The targets, refused where a posterior is not a table."""
-    targets = [variables[v] for v in positions]
-    continuous = [v.name for v in targets if not isinstance(v, Discrete)]
-    if continuous:
-        raise NotApplicable(
-            f"Predictions of frames are for discrete targets; {listing(continuous)} are continuous. "
-            "Use marginals(given=...) row by row for their means and variances."
-        )
-    return tuple(targets)  # type: ignore[arg-type]  # discrete, as checked
-
-
-def default_targets(variables: Variables, frame: Any) -> list[int]:
-    """The variables that the frame has no column for."""
-    present = set(column_names(frame))
-    absent = [i for i, name in enumerate(variables.names) if name not in present]
-    if not absent:
-        raise ScopeError("Every variable has a column, so there is nothing to predict by default. Name the targets=.")
-    return absent
 
 
 def check_action(action: OnImpossible) -> None:

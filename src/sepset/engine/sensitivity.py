@@ -180,15 +180,15 @@ class _Columns:
 
 def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given) -> Sensitivity:
     """The effect of every table parameter on the posterior of one state."""
-    evidence = engine._weighted(given)
+    evidence = engine.weighted_evidence(given)
     position = engine.model.variables.id(target)
     variable = _checked(engine, position, evidence)
-    whole = engine._derivatives.gradient(evidence)
+    whole = engine.derivatives.gradient(evidence)
     if whole.log_partition == -np.inf:
         raise impossible(engine.prepared, evidence)
-    part = engine._derivatives.gradient(_with_state(evidence, position, variable, state))
+    part = engine.derivatives.gradient(_with_state(evidence, position, variable, state))
     posterior = math.exp(part.log_partition - whole.log_partition)
-    columns, left_out = _parameters(engine._derivatives.problem, part, whole, posterior)
+    columns, left_out = _parameters(engine.derivatives.problem, part, whole, posterior)
     slope = columns.numbers[:, 1] - columns.numbers[:, 3] * posterior
     order = np.argsort(-np.abs(slope), kind="stable")
     return Sensitivity(
@@ -199,7 +199,7 @@ def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given
         left_out,
         _columns=columns.sorted(order),
         method=engine.method,
-        guarantees=engine._promises,
+        guarantees=engine.promises,
     )
 
 

@@ -69,7 +69,7 @@ class Observed(Frozen):
 
     @lazy
     def _marginals(self) -> Marginals:
-        return self.engine.marginals(self.given)
+        return self.engine.marginals(given=self.given)
 
     def query(self, targets: VariableLike | Iterable[VariableLike]) -> QueryResult:
         """The joint distribution of the targets, axes in the order asked.
@@ -79,12 +79,12 @@ class Observed(Frozen):
         """
         joints = self._joints
         if joints is None:
-            return self.engine.query(targets, self.given)
-        return self.engine._query(targets, self._evidence, joints.query)
+            return self.engine.query(targets, given=self.given)
+        return self.engine.answer(targets, self._evidence, joints.query)
 
     @lazy
     def _evidence(self) -> Evidence:
-        return self.engine._evidence(self.given)
+        return self.engine.evidence(self.given)
 
     @lazy
     def _joints(self) -> ManyJoints | None:
@@ -99,27 +99,28 @@ class Observed(Frozen):
 
     @lazy
     def _log_probability(self) -> LogProbability:
-        return self.engine.log_probability(self.given)
+        return self.engine.log_probability(given=self.given)
 
     def map_assignment(self, *, over: VariableLike | Iterable[VariableLike] | None = None, k: int = 1) -> MapResult:
         """The most probable assignment of `over` (every unobserved variable by default), the rest summed out."""
-        return self.engine.map_assignment(self.given, over=over, k=k)
+        return self.engine.map_assignment(given=self.given, over=over, k=k)
 
     def sample(self, num_rows: int, *, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent draws of all variables from the posterior, observed ones at their values."""
-        return self.engine.sample(num_rows, self.given, seed=seed)
+        return self.engine.sample(num_rows, given=self.given, seed=seed)
 
     def retracted_marginals(self) -> Marginals:
         """For every finding the distribution of its variable given all the other findings."""
-        return self.engine.retracted_marginals(self.given)
+        return self.engine.retracted_marginals(given=self.given)
 
     def value_of_information(
         self,
         targets: VariableLike | Iterable[VariableLike],
+        *,
         candidates: VariableLike | Iterable[VariableLike] | None = None,
     ) -> InformationValues:
         """How much each unobserved candidate is expected to tell about the targets, most informative first."""
-        return self.engine.value_of_information(targets, candidates, given=self.given)
+        return self.engine.value_of_information(targets, candidates=candidates, given=self.given)
 
     def __repr__(self) -> str:
         findings = ", ".join(f"{name}={finding!r}" for name, finding in list(self.given.items())[:6])

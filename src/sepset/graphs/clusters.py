@@ -338,8 +338,8 @@ def strong_root(tree: CliqueTree, continuous: Nodes) -> int | None:
 def strong_order(
     graph: UndirectedGraph,
     continuous: Nodes,
-    cards: Cards = None,
     *,
+    cards: Cards = None,
     method: OrderingMethod | None = None,
 ) -> EliminationOrder:
     """An elimination order with every continuous node before every discrete one: its clique tree has a strong root.

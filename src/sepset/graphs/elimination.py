@@ -122,7 +122,7 @@ class EliminationOrder:
 
 
 def eliminate_graph(
-    graph: UndirectedGraph, order: Iterable[Node], cards: Cards = None, *, keep: Nodes = ()
+    graph: UndirectedGraph, order: Iterable[Node], *, cards: Cards = None, keep: Nodes = ()
 ) -> EliminationOrder:
     """The result of eliminating `order` from `graph`: cliques, messages, fill edges, width and table sizes.
 

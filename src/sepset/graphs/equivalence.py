@@ -11,10 +11,9 @@ from sepset.errors import ModelError
 from sepset.graphs.base import name_of
 from sepset.graphs.csr import CSR
 from sepset.graphs.elimination import eliminate_graph
-from sepset.graphs.graph import DAG, MixedGraph, Node, UndirectedGraph, moralize, skeleton
+from sepset.graphs.graph import DAG, MixedGraph, Node, UndirectedGraph, skeleton
 
 __all__ = [
-    "bayes_to_markov",
     "consistent_extension",
     "covered_edges",
     "cpdag",
@@ -23,7 +22,6 @@ __all__ = [
     "is_cpdag",
     "markov_to_bayes",
     "meek_rules",
-    "pdag_to_dag",
 ]
 
 
@@ -119,6 +117,8 @@ def consistent_extension(pdag: MixedGraph) -> DAG:
 
     >>> consistent_extension(MixedGraph.parse("A - B - C"))
     DAG(B -> A; C -> B)
+    >>> consistent_extension(MixedGraph.parse("A -> B <- C; B -> D"))
+    DAG(A -> B; B -> D; C -> B)
     """
     edges = _Edges(pdag)
     directed: list[tuple[int, int]] = []
@@ -141,15 +141,6 @@ def consistent_extension(pdag: MixedGraph) -> DAG:
     return DAG.from_arrays(pdag.nodes, *(_column(directed, k) for k in (0, 1)))
 
 
-def pdag_to_dag(pdag: MixedGraph) -> DAG:
-    """A DAG of the class that `pdag` stands for: its consistent extension.
-
-    >>> pdag_to_dag(MixedGraph.parse("A -> B <- C; B -> D"))
-    DAG(A -> B; B -> D; C -> B)
-    """
-    return consistent_extension(pdag)
-
-
 def is_cpdag(graph: MixedGraph) -> bool:
     """Whether the graph is the class PDAG of some DAG.
 
@@ -163,17 +154,6 @@ def is_cpdag(graph: MixedGraph) -> bool:
     except ModelError:
         return False
     return cpdag(member) == graph
-
-
-def bayes_to_markov(dag: DAG) -> UndirectedGraph:
-    """The undirected minimal I-map of a DAG: its moral graph.
-
-    Reference: Koller & Friedman, section 4.5.1.
-
-    >>> bayes_to_markov(DAG.parse("A -> B <- C"))
-    UndirectedGraph(A - B; A - C; B - C)
-    """
-    return moralize(dag)
 
 
 def markov_to_bayes(graph: UndirectedGraph, order: Iterable[Node] | None = None) -> DAG:

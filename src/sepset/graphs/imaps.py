@@ -159,11 +159,11 @@ def _boundary(x: str, others: Sequence[str], independent: Oracle) -> list[str]:
 
 def _separates(graph: Graph, x: str, y: str, given: tuple[str, ...]) -> bool:
     if isinstance(graph, DAG):
-        return d_separated(graph, x, y, given)
+        return d_separated(graph, x, y, given=given)
     if isinstance(graph, UndirectedGraph):
-        return separated(graph, x, y, given)
+        return separated(graph, x, y, given=given)
     if isinstance(graph, MixedGraph):
-        return chain_separated(graph, x, y, given)
+        return chain_separated(graph, x, y, given=given)
     raise ModelError(f"A {type(graph).__name__} makes no independence statements.")
 
 

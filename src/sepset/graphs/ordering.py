@@ -391,7 +391,7 @@ def elimination_order(
     indptr, indices = graph.neighbor_csr
     weights = np.array([min(card, 2**1000) for card in found], dtype=np.float64)
     ids = (method or DEFAULT_ORDER).arrange(OrderingTask(graph.nodes, indptr.copy(), indices.copy(), weights, group))
-    return eliminate_graph(graph, [graph.nodes[i] for i in ids], cards)
+    return eliminate_graph(graph, [graph.nodes[i] for i in ids], cards=cards)
 
 
 def _groups(graph: UndirectedGraph, groups: list[Nodes]) -> Ints:

@@ -91,7 +91,7 @@ class Requisite:
     observations: tuple[str, ...]
 
 
-def d_separated(dag: DAG, xs: Nodes, ys: Nodes, given: Nodes = ()) -> bool:
+def d_separated(dag: DAG, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
     r"""Whether `given` d-separates every node of `xs` from every node of `ys`.
 
     $$\mathrm{dsep}(\mathbf X; \mathbf Y \mid \mathbf Z) \iff \text{no trail between them is active given } \mathbf Z$$
@@ -107,7 +107,7 @@ def d_separated(dag: DAG, xs: Nodes, ys: Nodes, given: Nodes = ()) -> bool:
     return bool((before.reshape(-1, 2)[targets] < 0).all())
 
 
-def reachable(dag: DAG, xs: Nodes, given: Nodes = ()) -> tuple[str, ...]:
+def reachable(dag: DAG, xs: Nodes, *, given: Nodes = ()) -> tuple[str, ...]:
     """The unobserved nodes that an active trail joins to `xs`, `xs` included, in node order.
 
     Reference: Koller & Friedman, algorithm 3.1.
@@ -121,7 +121,7 @@ def reachable(dag: DAG, xs: Nodes, given: Nodes = ()) -> tuple[str, ...]:
     return tuple(itertools.compress(dag.nodes, found & (ball.observed == 0)))
 
 
-def active_trail(dag: DAG, x: Nodes, y: Nodes, given: Nodes = ()) -> Trail | None:
+def active_trail(dag: DAG, x: Nodes, y: Nodes, *, given: Nodes = ()) -> Trail | None:
     """A shortest active trail from `x` to `y`, or None if `given` d-separates them.
 
     Reference: Koller & Friedman, section 3.3.1.
@@ -142,7 +142,7 @@ def active_trail(dag: DAG, x: Nodes, y: Nodes, given: Nodes = ()) -> Trail | Non
     return Trail(tuple(dag.nodes[i] for i in ids), arrows, opened)
 
 
-def separated(graph: UndirectedGraph, xs: Nodes, ys: Nodes, given: Nodes = ()) -> bool:
+def separated(graph: UndirectedGraph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
     """Whether every path between `xs` and `ys` passes through `given`.
 
     Reference: Koller & Friedman, section 4.3.1.
@@ -155,7 +155,7 @@ def separated(graph: UndirectedGraph, xs: Nodes, ys: Nodes, given: Nodes = ()) -
     return not any(found[t] for t in targets)
 
 
-def chain_separated(graph: MixedGraph, xs: Nodes, ys: Nodes, given: Nodes = ()) -> bool:
+def chain_separated(graph: MixedGraph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
     r"""Whether `given` separates `xs` from `ys` in a chain graph (the Lauritzen-Wermuth-Frydenberg reading).
 
     $$\mathrm{sep}_{\mathcal M[\mathcal K[\mathrm{An}(\mathbf X \cup \mathbf Y \cup \mathbf Z)]]}
@@ -172,11 +172,11 @@ def chain_separated(graph: MixedGraph, xs: Nodes, ys: Nodes, given: Nodes = ()) 
     if not graph.is_chain_graph:
         raise ModelError("chain_separated needs a chain graph; here a cycle follows a directed edge. Break that cycle.")
     involved = [graph.nodes[i] for part in _disjoint(graph, xs, ys, given) for i in part]
-    return separated(moralize(graph.subgraph(anterior(graph, involved))), xs, ys, given)
+    return separated(moralize(graph.subgraph(anterior(graph, involved))), xs, ys, given=given)
 
 
 def csi_separated(
-    dag: DAG, xs: Nodes, ys: Nodes, given: Nodes = (), *, context: Mapping[N, object], irrelevant: Irrelevant
+    dag: DAG, xs: Nodes, ys: Nodes, *, given: Nodes = (), context: Mapping[N, object], irrelevant: Irrelevant
 ) -> bool:
     r"""Whether `xs` and `ys` are separated given `given` in a context, where some parents no longer matter.
 
@@ -199,7 +199,7 @@ def csi_separated(
     spurious = set(_spurious_edges(dag, values, irrelevant))
     kept = DAG(dag.nodes, [edge for edge in dag.edges if edge not in spurious])
     observed = [dag.nodes[i] for i in dag.ids(given)]
-    return d_separated(kept, xs, ys, [*observed, *values])
+    return d_separated(kept, xs, ys, given=[*observed, *values])
 
 
 def markov_blanket(graph: Graph, node: Node) -> tuple[str, ...]:
@@ -220,7 +220,7 @@ def markov_blanket(graph: Graph, node: Node) -> tuple[str, ...]:
     return tuple(graph.nodes[j] for j in sorted(members - {i}))
 
 
-def barren_nodes(dag: DAG, targets: Nodes, observed: Nodes = ()) -> tuple[str, ...]:
+def barren_nodes(dag: DAG, targets: Nodes, *, observed: Nodes = ()) -> tuple[str, ...]:
     """The nodes that are not targets or observed, nor ancestors of such nodes: their CPDs sum to one and drop out.
 
     Reference: Shachter (1986), barren nodes.
@@ -232,7 +232,7 @@ def barren_nodes(dag: DAG, targets: Nodes, observed: Nodes = ()) -> tuple[str, .
     return tuple(node for node in dag.nodes if node not in needed)
 
 
-def requisite_nodes(dag: DAG, targets: Nodes, observed: Nodes = ()) -> Requisite:
+def requisite_nodes(dag: DAG, targets: Nodes, *, observed: Nodes = ()) -> Requisite:
     r"""The CPDs and the observations that $P(\text{targets} \mid \text{observed})$ may depend on.
 
     Cost: linear in the graph. Reference: Shachter (1998), Bayes-Ball; Koller & Friedman, section 3.3.3.

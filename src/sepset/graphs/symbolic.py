@@ -102,7 +102,7 @@ class SymbolicElimination:
         once = sources < neighbors
         names = tuple(self.nodes)
         graph = UndirectedGraph.from_arrays(names, sources[once], neighbors[once])
-        return eliminate_graph(graph, self.names, dict(zip(names, map(int, self.cards), strict=True)))
+        return eliminate_graph(graph, self.names, cards=dict(zip(names, map(int, self.cards), strict=True)))
 
 
 def _floats(cards: Sequence[int] | Ints) -> Floats:

@@ -129,7 +129,7 @@ def _variable(words: Words, model: Model | None) -> tuple[str, tuple[State, ...]
     return variable.name, variable.states
 
 
-def write_evidence(evidence: Mapping[str, State], path: PathLike, model: Model) -> None:
+def write_evidence(evidence: Mapping[str, State], path: PathLike, *, model: Model) -> None:
     """Write hard evidence, in the names and states of a model, to a `.evid` file."""
     parts = [str(len(evidence))]
     for name, state in evidence.items():

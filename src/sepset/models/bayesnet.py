@@ -111,15 +111,15 @@ class BayesNet(NamedModel):
     def _ancestral(self) -> tuple[CPD, ...]:
         return tuple(self._by_name[n] for n in self.dag.topological_order)
 
-    def log_probability(self, frame: object) -> Floats:
-        r"""$\log P(\mathbf x)$ of every row of `frame`; zero probability is $-\infty$.
+    def log_probability(self, data: object) -> Floats:
+        r"""$\log P(\mathbf x)$ of every row of data; zero probability is $-\infty$.
 
         Args:
-            frame: complete assignments: a dataset, any data frame, a mapping of columns, or one assignment.
+            data: complete assignments: a dataset, any data frame, a mapping of columns, or one assignment.
 
         Cost: one vectorized pass per CPD.
         """
-        columns, num_rows = complete(frame, self.variables)
+        columns, num_rows = complete(data, self.variables)
         total = np.zeros(num_rows)
         for cpd in self.cpds:
             total += cpd.log_probability({v: columns[v] for v in cpd.scope})

@@ -72,13 +72,13 @@ class ChainGraph(NamedModel):
         """The chain component of a variable."""
         return self._owner[self.variables[variable].name]
 
-    def log_probability(self, frame: object) -> Floats:
-        r"""$\log P(\mathbf x)$ of every row of `frame`; zero probability is $-\infty$.
+    def log_probability(self, data: object) -> Floats:
+        r"""$\log P(\mathbf x)$ of every row of data; zero probability is $-\infty$.
 
         Args:
-            frame: complete assignments: a dataset, any data frame, a mapping of columns, or one assignment.
+            data: complete assignments: a dataset, any data frame, a mapping of columns, or one assignment.
         """
-        columns, num_rows = complete(frame, self.variables)
+        columns, num_rows = complete(data, self.variables)
         return sum((part.log_probability(columns, num_rows) for part in self.components), np.zeros(num_rows))
 
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> Dataset:

@@ -12,23 +12,12 @@ import numpy as np
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import Factor, check_size, num_entries
 from sepset.factors.table import Table
-from sepset.graphs.equivalence import markov_to_bayes
-from sepset.graphs.graph import DAG, UndirectedGraph, connected_components
+from sepset.graphs.graph import UndirectedGraph, connected_components
 from sepset.models.bayesnet import BayesNet
 from sepset.models.chaincomponent import ChainComponent
 from sepset.models.chaingraph import ChainGraph
-from sepset.models.factorgraph import FactorGraph
 from sepset.models.markovnet import MarkovNet
-from sepset.models.model import Model
 from sepset.variables.variable import Discrete
-
-
-def to_markov_net(model: Model) -> MarkovNet:
-    """The model's factors as a Markov network; $Z = 1$ for directed models.
-
-    Reference: Koller & Friedman, section 4.5.1.
-    """
-    return model if isinstance(model, MarkovNet) else FactorGraph(model).markov_net()
 
 
 def to_chain_graph(model: BayesNet | MarkovNet | ChainGraph) -> ChainGraph:
@@ -54,19 +43,6 @@ def to_chain_graph(model: BayesNet | MarkovNet | ChainGraph) -> ChainGraph:
 def _part(model: MarkovNet, names: set[str]) -> ChainComponent:
     own = [v for v in model.variables if v.name in names]
     return ChainComponent(own, *(f for f in model.factors if f.scope and f.scope[0].name in names))  # type: ignore[arg-type]
-
-
-def bayes_structure(net: MarkovNet) -> DAG:
-    """A directed graph whose independences all hold in the network: its graph, triangulated and oriented.
-
-    Reference: Koller & Friedman, section 4.5.2.
-
-    >>> a, b, c, d = (Discrete(n) for n in "abcd")
-    >>> pairs = [(a, b), (b, c), (c, d), (d, a)]
-    >>> bayes_structure(MarkovNet(*(Table.ones(pair) for pair in pairs))).num_edges
-    5
-    """
-    return markov_to_bayes(net.graph)
 
 
 def maximal_form(net: MarkovNet) -> MarkovNet:

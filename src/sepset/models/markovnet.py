@@ -236,14 +236,14 @@ class MarkovNet(NamedModel):
         """
         return markov_graph(self.problem())
 
-    def log_value(self, frame: object) -> Floats:
-        r"""$\log \tilde P(\mathbf x) = \sum_i \log \phi_i(\mathbf x_{D_i})$ of every row of `frame`; not normalized.
+    def log_value(self, data: object) -> Floats:
+        r"""$\log \tilde P(\mathbf x) = \sum_i \log \phi_i(\mathbf x_{D_i})$ of every row of data; not normalized.
 
         Args:
-            frame: complete assignments: a dataset, any data frame, a mapping of columns, or one assignment.
+            data: complete assignments: a dataset, any data frame, a mapping of columns, or one assignment.
         """
         self._refuse_auxiliaries("log_value")
-        columns, num_rows = complete(frame, self.variables)
+        columns, num_rows = complete(data, self.variables)
         if all(isinstance(v, Discrete) for v in columns):
             return self.log_value_codes(code_matrix(columns, self.variables, num_rows))
         total = np.zeros(num_rows)
@@ -335,6 +335,10 @@ class MarkovNet(NamedModel):
             np.flatnonzero((b.scopes == place).any(axis=1)) + o for b, o in zip(self.blocks, offsets, strict=False)
         ]
         return [int(i) for numbers in found for i in numbers]
+
+    def markov_net(self) -> MarkovNet:
+        """The network itself, as other models give theirs."""
+        return self
 
     def factor_graph(self) -> FactorGraph:
         """The factor graph of the network."""

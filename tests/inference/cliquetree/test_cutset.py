@@ -51,11 +51,11 @@ def test_it_agrees_with_elimination_on_published_networks(name, memory):
     mine = ss.prepare(net, method=CutsetConditioning(memory=memory))
     other = ss.prepare(net, method=ss.VariableElimination())
     assert 1 < mine.plan(given=given).num_cases < 1000
-    assert float(mine.log_probability(given)) == pytest.approx(float(other.log_probability(given)), abs=CLOSE)
-    answers = mine.marginals(given)
+    assert float(mine.log_probability(given=given)) == pytest.approx(float(other.log_probability(given)), abs=CLOSE)
+    answers = mine.marginals(given=given)
     for v in net.variables:
         np.testing.assert_allclose(answers[v.name].values, other.query(v, given).values, atol=EXACT)
-    best = mine.map_assignment(given)
+    best = mine.map_assignment(given=given)
     assert best.log_value == pytest.approx(other.map_assignment(given).log_value, abs=CLOSE)
 
 
@@ -83,7 +83,7 @@ def test_less_memory_fixes_more_variables_and_every_case_fits():
 
 def test_a_cutset_covers_all_large_cliques_with_the_name_in_most():
     graph = UndirectedGraph.parse("A - B; A - C; A - D; B - C; C - D; E - F")
-    order = eliminate_graph(graph, "BDACEF", 3)
+    order = eliminate_graph(graph, "BDACEF", cards=3)
     cards = dict.fromkeys("ABCDEF", 3)
     assert choose_cutset(order, cards, 27, "ABCDEF") == []
     assert choose_cutset(order, cards, 9, "ABCDEF") == ["A"]

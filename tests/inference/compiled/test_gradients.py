@@ -108,10 +108,10 @@ def test_no_memory_is_refused_with_its_figure():
         Derivatives(problem, memory=0).gradient(Evidence())
     engine = ss.prepare(ss.datasets.load("asia"), method=ss.RecursiveConditioning(memory=0))
     with pytest.raises(ss.TooLarge, match="the limit is 0 B"):
-        engine.sensitivity("lung", "yes", {"xray": "yes"})
+        engine.sensitivity("lung", state="yes", given={"xray": "yes"})
     given = {"xray": "yes", "smoke": "no"}
     expected = ss.query(ss.datasets.load("asia"), "xray", given={"smoke": "no"}).values
-    np.testing.assert_allclose(engine.retracted_marginals(given)["xray"].values, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(engine.retracted_marginals(given=given)["xray"].values, expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(30))

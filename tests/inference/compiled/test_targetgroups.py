@@ -93,7 +93,7 @@ def test_groups_change_no_answer(monkeypatch):
         truth = Truth(case.factors, case.cards, weights)
         if truth.log_z == -np.inf:
             continue
-        found = ss.prepare(case.model, method=ss.CliqueTree()).marginals(given)
+        found = ss.prepare(case.model, method=ss.CliqueTree()).marginals(given=given)
         for name in case.cards:
             np.testing.assert_allclose(found[name].values, truth.marginal([name]), atol=CLOSE)
 

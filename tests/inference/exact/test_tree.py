@@ -152,9 +152,9 @@ def calibrate_net(net, values):
 
 
 def check_gaussian_answers(engine, values, place, mu, sigma, log_density, rng):
-    assert float(engine.log_probability(values)) == pytest.approx(log_density, abs=CLOSE)
+    assert float(engine.log_probabilities(values)) == pytest.approx(log_density, abs=CLOSE)
     names = list(place)
-    answers = engine.marginals(values)
+    answers = engine.marginals(given=values)
     for name in names:
         assert answers[name].mean() == pytest.approx(mu[place[name]], abs=CLOSE)
         assert answers[name].variance() == pytest.approx(sigma[place[name], place[name]], abs=CLOSE)
@@ -163,20 +163,20 @@ def check_gaussian_answers(engine, values, place, mu, sigma, log_density, rng):
     if not names:
         return
     asked = [names[i] for i in rng.permutation(len(names))]
-    joint = engine.query(asked, values).distribution
+    joint = engine.query(asked, given=values).distribution
     where = [place[name] for name in asked]
     assert isinstance(joint, ss.Gaussian)
     assert [v.name for v in joint.scope] == asked
     np.testing.assert_allclose(joint.mu, mu[where], rtol=0, atol=CLOSE)
     np.testing.assert_allclose(joint.covariance, sigma[np.ix_(where, where)], rtol=0, atol=CLOSE)
     # The most probable values of a Gaussian are its mean.
-    best = engine.map_assignment(values)
+    best = engine.map_assignment(given=values)
     assert set(best.assignment) == set(names)
     np.testing.assert_allclose([best.assignment[n] for n in names], mu[[place[n] for n in names]], rtol=0, atol=CLOSE)
     peak = log_density - 0.5 * np.linalg.slogdet(2 * math.pi * sigma)[1]
     assert best.log_value == pytest.approx(peak, abs=CLOSE)
     some = asked[: 1 + len(asked) // 2]
-    part = engine.map_assignment(values, over=some)
+    part = engine.map_assignment(given=values, over=some)
     np.testing.assert_allclose([part.assignment[n] for n in some], mu[[place[n] for n in some]], rtol=0, atol=CLOSE)
 
 
@@ -199,20 +199,20 @@ def test_hybrid_networks_meet_the_enumerated_mixture(seed):
 
 
 def check_hybrid_answers(engine, given, mixture, cards):
-    assert float(engine.log_probability(given)) == pytest.approx(mixture.log_evidence, abs=CLOSE)
-    answers = engine.marginals(given)
+    assert float(engine.log_probability(given=given)) == pytest.approx(mixture.log_evidence, abs=CLOSE)
+    answers = engine.marginals(given=given)
     mean, cov = mixture.moments()
     for name in cards:
         np.testing.assert_allclose(answers[name].values, mixture.discrete_marginal([name], cards), rtol=0, atol=CLOSE)
         np.testing.assert_allclose(
-            engine.query(name, given).values, mixture.discrete_marginal([name], cards), rtol=0, atol=CLOSE
+            engine.query(name, given=given).values, mixture.discrete_marginal([name], cards), rtol=0, atol=CLOSE
         )
     for name, (where,) in mixture.index.items():
-        for answer in (answers[name], engine.query(name, given)):
+        for answer in (answers[name], engine.query(name, given=given)):
             assert answer.mean() == pytest.approx(mean[where], abs=CLOSE)
             assert answer.variance() == pytest.approx(cov[where, where], abs=CLOSE)
     if mixture.index:
-        joint = engine.query(list(mixture.index), given).distribution
+        joint = engine.query(list(mixture.index), given=given).distribution
         flat = joint.to_gaussian() if isinstance(joint, ss.GaussianMixture) else joint
         np.testing.assert_allclose(flat.mu, mean, rtol=0, atol=CLOSE)
         np.testing.assert_allclose(flat.covariance, cov, rtol=0, atol=CLOSE)
@@ -225,7 +225,7 @@ def check_hybrid_maximum(engine, given, mixture):
         part.log_weight - 0.5 * (np.linalg.slogdet(2 * math.pi * part.cov)[1] if len(part.mean) else 0.0)
         for part in mixture.components
     ]
-    best = engine.map_assignment(given)
+    best = engine.map_assignment(given=given)
     assert best.log_value == pytest.approx(max(peaks), abs=CLOSE)
     near = [part for part, peak in zip(mixture.components, peaks, strict=True) if peak >= max(peaks) - CLOSE]
     assert any(

@@ -37,7 +37,7 @@ def test_every_order_gives_the_joint_of_enumeration(seed):
     hidden = list(case.result.tree.variables)
     for _ in range(4):
         names = [hidden[i] for i in rng.permutation(len(hidden))[: int(rng.integers(0, 6))]]
-        query = tree_query(case.result.tree, names, case.cards)
+        query = tree_query(case.result.tree, names, cards=case.cards)
         hubs = query.with_hubs()
         orders = [choose_order(query), *(random_order(q, rng, absorb=a) for q in (query, hubs) for a in (False, True))]
         for order in orders:
@@ -52,7 +52,7 @@ def test_the_products_formed_are_as_large_as_the_order_says(seed, monkeypatch):
     case = calibrated(rng, observed=0.0)
     hidden = list(case.result.tree.variables)
     names = [hidden[i] for i in rng.permutation(len(hidden))[:4]]
-    order = random_order(tree_query(case.result.tree, names, case.cards), rng, absorb=bool(seed % 2))
+    order = random_order(tree_query(case.result.tree, names, cards=case.cards), rng, absorb=bool(seed % 2))
     sizes, plain = [], Table.__mul__
 
     def counted(self, other):
@@ -73,7 +73,7 @@ def test_max_marginals_merge_too():
     tree = CliqueTree([("a", "b"), ("b", "c"), ("c", "d")], [(0, 1), (1, 2)])
     result = calibrate(tree, factors, ss.MAX)
     joint = math.prod(factors[1:], start=factors[0]).align(list("abcd")).values
-    query = tree_query(tree, ["a", "d"], dict.fromkeys("abcd", 3))
+    query = tree_query(tree, ["a", "d"], cards=dict.fromkeys("abcd", 3))
     for edges in itertools.permutations(range(2)):
         found = merged(MergeOrder(query, edges), result.beliefs, result.sepset_beliefs, ss.MAX)
         np.testing.assert_allclose(found.align(["a", "d"]).values, joint.max(axis=(1, 2)), rtol=CLOSE)

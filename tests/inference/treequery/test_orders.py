@@ -29,21 +29,21 @@ from support.random_trees import Plain, entries, random_targets, random_tree
 def drawn(seed, most=8):
     rng = np.random.default_rng([seed, 11])
     tree, cards = random_tree(rng, most)
-    return tree_query(tree, random_targets(rng, tree, least=1), cards)
+    return tree_query(tree, random_targets(rng, tree, least=1), cards=cards)
 
 
 def surrogate():
     """Five cliques whose two published orders cost 2736 and 672 (El-Hay 2001, figure 4-1, rebuilt)."""
     scopes = ("3 8 10", "3 6 7 8", "3 6 7", "4 6", "3 8 9")
     tree = CliqueTree([s.split() for s in scopes], [(0, 1), (1, 2), (1, 4), (2, 3)])
-    return tree_query(tree, ["4", "9", "10"], {"3": 3, "4": 2, "6": 4, "7": 2, "8": 4, "9": 4, "10": 4})
+    return tree_query(tree, ["4", "9", "10"], cards={"3": 3, "4": 2, "6": 4, "7": 2, "8": 4, "9": 4, "10": 4})
 
 
 def star(n):
     """A large clique with n small ones around it, every variable but the shared one asked for."""
     names = [f"u{i}" for i in range(2 * n)]
     tree = CliqueTree([["x", *names[:n]], *(["x", name] for name in names[n:])], [(0, i + 1) for i in range(n)])
-    return tree_query(tree, names, dict.fromkeys(["x", *names], 2))
+    return tree_query(tree, names, cards=dict.fromkeys(["x", *names], 2))
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -88,7 +88,7 @@ def test_around_a_large_clique_the_small_ones_had_better_meet_first(n, local, sm
 @pytest.mark.parametrize(("k", "paid"), [(0, 8), (1, 12), (2, 14), (3, 16), (4, 18), (6, 22)])
 def test_cliques_that_equal_their_sepset_are_free_when_absorbed(k, paid):
     tree = CliqueTree([("a", "b"), *[("b",)] * k, ("b", "c")], [(i, i + 1) for i in range(k + 1)])
-    query = tree_query(tree, ["a", "c"], {"a": 2, "b": 2, "c": 2})
+    query = tree_query(tree, ["a", "c"], cards={"a": 2, "b": 2, "c": 2})
     assert optimal_order(query, absorb=False).cost == paid
     assert optimal_order(query).cost == 8
 
@@ -171,16 +171,16 @@ def test_the_greedy_estimate_counts_one_table_a_variable():
 
 def test_the_greedy_estimate_leaves_out_the_last_product():
     tree = CliqueTree([("a", "b"), ("b", "c")], [(0, 1)])
-    query = tree_query(tree, ["a", "b", "c"], {"a": 2, "b": 2, "c": 2})
+    query = tree_query(tree, ["a", "b", "c"], cards={"a": 2, "b": 2, "c": 2})
     assert greedy_estimate(query) == 0
     assert optimal_order(query).cost == 8
-    query = tree_query(tree, ["a", "c"], {"a": 2, "b": 3, "c": 5})
+    query = tree_query(tree, ["a", "c"], cards={"a": 2, "b": 3, "c": 5})
     assert greedy_estimate(query) == 30
 
 
 def test_simple_orders_of_a_chain():
     tree = CliqueTree([("a", "b"), ("b", "c"), ("c", "d")], [(0, 1), (1, 2)])
-    query = tree_query(tree, ["a", "d"], {"a": 9, "b": 2, "c": 3, "d": 2})
+    query = tree_query(tree, ["a", "d"], cards={"a": 9, "b": 2, "c": 3, "d": 2})
     assert widest_last(query).edges == (0, 1)
     assert cheapest_first(query).edges == (1, 0)
     assert cheapest_first(query, by="growth").cost == min(o.cost for o in greedy_orders(query)) == 48
@@ -197,5 +197,5 @@ def test_an_order_prints_its_merges():
     assert "3, 8, 10" in str(order)
     assert repr(order) == "MergeOrder(given, 4 edges, cost 576)"
     long = CliqueTree([(f"s{i}", f"s{i + 1}") for i in range(20)], [(i, i + 1) for i in range(19)])
-    query = tree_query(long, ["s0", "s20"], dict.fromkeys(long.variables, 2))
+    query = tree_query(long, ["s0", "s20"], cards=dict.fromkeys(long.variables, 2))
     assert str(divided(query)).endswith("... (19 merges in all)")

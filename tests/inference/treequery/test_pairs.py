@@ -67,7 +67,7 @@ def test_sparse_beliefs_and_scopes_in_any_order():
 
 def test_the_alarm_network_against_one_query_a_pair():
     net = ss.datasets.load("alarm")
-    evidence = ss.prepare(net)._evidence({"HR": "LOW", "PRESS": "HIGH"})
+    evidence = ss.prepare(net).evidence({"HR": "LOW", "PRESS": "HIGH"})
     prepared = ss.BeliefUpdate().prepare(net.problem())
     pairs = prepared.pairwise_marginals(evidence)
     assert len(pairs) == 35 * 34 // 2

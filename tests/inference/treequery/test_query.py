@@ -20,7 +20,7 @@ def drawn(seed, **settings):
     rng = np.random.default_rng([seed, 7])
     tree, cards = random_tree(rng, **settings)
     targets = random_targets(rng, tree)
-    return tree, cards, targets, tree_query(tree, targets, cards)
+    return tree, cards, targets, tree_query(tree, targets, cards=cards)
 
 
 def path(n, extra=()):
@@ -94,17 +94,17 @@ def test_parts_of_splits_keep_what_the_definition_says(seed):
 def test_numbers_of_subtrees():
     for n in (1, 2, 5, 30):
         tree = path(n)
-        query = tree_query(tree, ["s0", f"s{n}"], dict.fromkeys(tree.variables, 2))
+        query = tree_query(tree, ["s0", f"s{n}"], cards=dict.fromkeys(tree.variables, 2))
         assert query.num_subtrees == n * (n + 1) // 2
     for n, expected in ((10, 82), (100, 40987)):
         k = (n - 1) // 3
         tree = arms(k)
-        query = tree_query(tree, [f"a{k}", f"b{k}", f"c{k}"], dict.fromkeys(tree.variables, 2))
+        query = tree_query(tree, [f"a{k}", f"b{k}", f"c{k}"], cards=dict.fromkeys(tree.variables, 2))
         assert len(query.cliques) == n
         assert query.num_subtrees == expected == (k + 1) ** 3 + 3 * k * (k + 1) // 2
     for n, expected in ((10, 62), (100, 5147)):
         tree = path(n - 1, extra=[n - 3])
-        query = tree_query(tree, ["s0", f"s{n - 1}", f"leaf{n - 1}"], dict.fromkeys(tree.variables, 2))
+        query = tree_query(tree, ["s0", f"s{n - 1}", f"leaf{n - 1}"], cards=dict.fromkeys(tree.variables, 2))
         assert len(query.cliques) == n
         assert query.num_subtrees == expected == (n * n + 3 * n - 6) // 2
 
@@ -118,7 +118,7 @@ def test_subtrees_are_at_most_the_choices_of_their_leaves(seed):
 
 def test_a_hub_stands_between_cliques_that_share_a_sepset():
     tree = CliqueTree([("x", "u"), ("x", "v"), ("x", "w"), ("u", "z")], [(0, 1), (0, 2), (0, 3)])
-    query = tree_query(tree, ["u", "v", "w", "z"], dict.fromkeys("uvwxz", 2))
+    query = tree_query(tree, ["u", "v", "w", "z"], cards=dict.fromkeys("uvwxz", 2))
     hubs = query.with_hubs()
     assert hubs.sources == (0, 1, 2, 3, -1)
     assert set(hubs.edges) == {(4, 1), (4, 2), (0, 3), (0, 4)}
@@ -129,7 +129,7 @@ def test_a_hub_stands_between_cliques_that_share_a_sepset():
 def test_parts_that_share_nothing_are_joined_and_those_without_targets_left_out():
     tree = CliqueTree([("a", "b"), ("c",), ("d", "e"), ("e", "f")], [(2, 3)])
     cards = dict.fromkeys("abcdef", 2)
-    query = tree_query(tree, ["a", "f", "d"], cards)
+    query = tree_query(tree, ["a", "f", "d"], cards=cards)
     assert query.sources == (0, 2, 3)
     assert query.edges == ((1, 2), (0, 1))
     assert query.links == (0, -1)
@@ -138,12 +138,12 @@ def test_parts_that_share_nothing_are_joined_and_those_without_targets_left_out(
 
 def test_nothing_asked_or_nothing_to_choose_needs_no_clique():
     tree = CliqueTree([("a", "b"), ("b", "c")], [(0, 1)])
-    assert tree_query(tree, [], {"a": 2, "b": 2, "c": 2}).cliques == ()
-    assert tree_query(tree, ["a", "c"], {"a": 1, "b": 2, "c": 1}).whole == Subtree(0, 0, 0)
-    assert tree_query(CliqueTree([]), [], {}).num_subtrees == 0
+    assert tree_query(tree, [], cards={"a": 2, "b": 2, "c": 2}).cliques == ()
+    assert tree_query(tree, ["a", "c"], cards={"a": 1, "b": 2, "c": 1}).whole == Subtree(0, 0, 0)
+    assert tree_query(CliqueTree([]), [], cards={}).num_subtrees == 0
 
 
 def test_an_unknown_target_is_refused_by_name():
     tree = CliqueTree([("rain", "wind")])
     with pytest.raises(ScopeError, match="Did you mean 'rain'"):
-        tree_query(tree, ["rian"], {"rain": 2, "wind": 2})
+        tree_query(tree, ["rian"], cards={"rain": 2, "wind": 2})

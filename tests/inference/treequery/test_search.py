@@ -15,13 +15,13 @@ from support.random_trees import Plain, random_targets, random_tree
 def drawn(seed, most=6):
     rng = np.random.default_rng([seed, 13])
     tree, cards = random_tree(rng, most + 2)
-    return tree_query(tree, random_targets(rng, tree, least=2), cards)
+    return tree_query(tree, random_targets(rng, tree, least=2), cards=cards)
 
 
 def long_query(seed, n=30):
     rng = np.random.default_rng([seed, 17])
     tree, cards = random_tree(rng, most=3 * n, cards=(2, 3, 4))
-    return tree_query(tree, random_targets(rng, tree, most=8, least=3), cards)
+    return tree_query(tree, random_targets(rng, tree, most=8, least=3), cards=cards)
 
 
 @pytest.mark.parametrize("seed", range(80))
@@ -36,7 +36,7 @@ def test_programming_and_best_first_search_find_the_least_of_all_orders(seed, ab
 def test_the_rebuilt_published_tree():
     scopes = ("3 8 10", "3 6 7 8", "3 6 7", "4 6", "3 8 9")
     tree = CliqueTree([s.split() for s in scopes], [(0, 1), (1, 2), (1, 4), (2, 3)])
-    query = tree_query(tree, ["4", "9", "10"], {"3": 3, "4": 2, "6": 4, "7": 2, "8": 4, "9": 4, "10": 4})
+    query = tree_query(tree, ["4", "9", "10"], cards={"3": 3, "4": 2, "6": 4, "7": 2, "8": 4, "9": 4, "10": 4})
     for search in (optimal_order, best_first_order):
         assert search(query, absorb=False).cost == 672
         assert search(query).cost == 576
@@ -71,7 +71,7 @@ def test_without_a_table_the_recursion_triples():
 
     assert [work(range(n)) for n in range(1, 7)] == [1, 4, 13, 40, 121, 364]
     tree = CliqueTree([(f"s{i}", f"s{i + 1}") for i in range(6)], [(i, i + 1) for i in range(5)])
-    query = tree_query(tree, ["s0", "s6"], dict.fromkeys(tree.variables, 2))
+    query = tree_query(tree, ["s0", "s6"], cards=dict.fromkeys(tree.variables, 2))
     assert query.num_subtrees == 21
 
 
@@ -85,7 +85,7 @@ def test_a_greedy_heuristic_finds_an_order_that_is_good_but_maybe_not_best(seed)
 
 def test_best_first_search_gives_up_where_asked():
     tree = CliqueTree([(f"s{i}", f"s{i + 1}") for i in range(6)], [(i, i + 1) for i in range(5)])
-    query = tree_query(tree, ["s0", "s6"], dict.fromkeys(tree.variables, 2))
+    query = tree_query(tree, ["s0", "s6"], cards=dict.fromkeys(tree.variables, 2))
     best = optimal_order(query).cost
     assert best_first_order(query, below=best) is None
     assert best_first_order(query, below=best + 1).cost == best
@@ -131,5 +131,5 @@ def test_a_greedy_order_that_meets_the_lower_bound_needs_no_search():
     leaves = [("x", f"u{i}") for i in range(12)]
     tree = CliqueTree([("x",), *leaves], [(0, i + 1) for i in range(12)])
     cards = {"x": 1, "u0": 5, "u1": 4} | dict.fromkeys([f"u{i}" for i in range(2, 12)], 1)
-    query = tree_query(tree, list(cards), cards)
+    query = tree_query(tree, list(cards), cards=cards)
     assert choose_order(query, budget=0).cost == lower_bound(query, query.whole) == 20

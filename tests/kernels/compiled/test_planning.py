@@ -58,7 +58,7 @@ def test_elimination_agrees_with_elimination_by_name(seed):
     order = rng.permutation(num)
     names = [f"v{i}" for i in range(num)]
     graph = UndirectedGraph(names, [(names[a], names[b]) for a in range(num) for b in near[a] if a < b])
-    truth = eliminate_graph(graph, [names[i] for i in order], dict(zip(names, network.cards, strict=True)))
+    truth = eliminate_graph(graph, [names[i] for i in order], cards=dict(zip(names, network.cards, strict=True)))
     start, scopes, parents, absorbed, sizes = eliminate(*rows(near), order, np.array(network.cards, dtype=np.float64))
     rank = {names[v]: i for i, v in enumerate(order)}
     assert lists(start, scopes) == [sorted(rank[n] for n in message) for message in truth.messages]

@@ -8,8 +8,8 @@ from scipy import stats
 
 from sepset.cpds.priors.gaussian import NormalMean
 from sepset.data.dataset import Dataset
+from sepset.engine.classifier import Classifier
 from sepset.errors import ArgumentError, DataError, ScopeError
-from sepset.learning.classify.classification import Classifier
 from sepset.learning.classify.discriminant import discriminant_analysis
 from sepset.variables.variable import Discrete, Real
 from support.tolerances import CLOSE, printed
@@ -22,11 +22,11 @@ def test_published_classes():
     np.testing.assert_allclose(model.cpd("c").values, [0.6, 0.4])
     np.testing.assert_allclose(model.cpd("x").intercept[:, 0], [2.0, 11.0])
     np.testing.assert_allclose(model.cpd("x").covariance[:, 0, 0], [0.8, 0.8])
-    found = Classifier(model, "c").probabilities({"x": [6.0]})[0, 1]
+    found = Classifier(model, "c").predict({"x": [6.0]}).probabilities[0, 1]
     assert found == pytest.approx(0.0023986, abs=printed(7))
     for x in (5.5, 6.0, 7.0):
         logistic = 1 / (1 + math.exp(-(11.25 * x - 73.530465)))
-        assert Classifier(model, "c").probabilities({"x": [x]})[0, 1] == pytest.approx(logistic, abs=1e-6)
+        assert Classifier(model, "c").predict({"x": [x]}).probabilities[0, 1] == pytest.approx(logistic, abs=1e-6)
     np.testing.assert_allclose(discriminant_analysis(PUBLISHED, "c", pseudo_count=[2, 3]).cpd("c").values, [0.5, 0.5])
 
 
@@ -62,14 +62,14 @@ def test_the_network_is_bayes_rule_with_scipy(covariance):
     )
     expected = np.exp(scores - scores.max(axis=1, keepdims=True))
     expected /= expected.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(Classifier(model, "c").probabilities(frame), expected, atol=CLOSE)
+    np.testing.assert_allclose(Classifier(model, "c").predict(frame).probabilities, expected, atol=CLOSE)
     assert model.log_probability(frame).sum() == pytest.approx(scores[np.arange(len(c)), c].sum(), rel=CLOSE)
 
 
 def test_scikit_learn_agrees():
     discriminant = pytest.importorskip("sklearn.discriminant_analysis")
     c, x, frame = rows_of(1)
-    ours = Classifier(discriminant_analysis(frame, "c"), "c").probabilities(frame)
+    ours = Classifier(discriminant_analysis(frame, "c"), "c").predict(frame).probabilities
     theirs = discriminant.LinearDiscriminantAnalysis(solver="lsqr").fit(x, c).predict_proba(x)
     np.testing.assert_allclose(ours, theirs, atol=1e-7)
 
@@ -82,9 +82,9 @@ def test_weights_and_no_features():
     np.testing.assert_allclose(first.log_probability(frame), second.log_probability(frame), rtol=CLOSE)
     carried = discriminant_analysis(Dataset(frame).with_weights(weights), "c")
     np.testing.assert_allclose(carried.log_probability(frame), second.log_probability(frame), rtol=CLOSE)
-    alone = discriminant_analysis(frame, "c", [])
+    alone = discriminant_analysis(frame, "c", features=[])
     assert alone.variables.names == ("c",)
-    chosen = discriminant_analysis(frame, "c", ["z", "x"])
+    chosen = discriminant_analysis(frame, "c", features=["z", "x"])
     assert chosen.parents("x") == ("c", "z")
 
 
@@ -94,7 +94,7 @@ def test_what_is_refused():
     with pytest.raises(ScopeError, match="Give it states"):
         discriminant_analysis(PUBLISHED, "x")
     with pytest.raises(ScopeError, match="real features"):
-        discriminant_analysis({"c": [0, 1], "d": [0, 1]}, "c", ["d"])
+        discriminant_analysis({"c": [0, 1], "d": [0, 1]}, "c", features=["d"])
     with pytest.raises(DataError, match="EM"):
         discriminant_analysis({"c": [0, 1], "x": [0.5, None]}, "c")
     empty = Dataset.from_codes([Discrete("c"), Real("x")], {"c": [0, 0], "x": [1.0, 2.0]})

@@ -20,10 +20,10 @@ TOPICS = ["sports", "sports", "economy", "economy"]
 def test_published_corpus():
     model = multinomial_naive_bayes(CORPUS, TOPICS, words=WORDS, target=Discrete("topic", ("sports", "economy")))
     asked = [[1, 0, 2]]
-    assert model.probabilities(asked)[0, 0] == pytest.approx(0.726306, abs=printed(6))
+    assert model.predict(asked).probabilities[0, 0] == pytest.approx(0.726306, abs=printed(6))
     bare = multinomial_naive_bayes(CORPUS, TOPICS, words=WORDS, pseudo_count=0.0)
-    assert bare.probabilities(asked)[0].tolist() == [0.0, 1.0]
-    assert bare.predict(asked).tolist() == ["sports"]
+    assert bare.predict(asked).probabilities[0].tolist() == [0.0, 1.0]
+    assert bare.predict(asked).states.tolist() == ["sports"]
 
 
 @settings(deadline=None, max_examples=25)
@@ -39,7 +39,7 @@ def test_counts_are_exact_inference_on_the_tied_network(num_classes, num_words, 
     net = model.network(length)
     given_words = {f"w[{p}]": int(code) for p, code in enumerate(codes)}
     expected = ss.query(net, "c", given=given_words).values
-    np.testing.assert_allclose(model.probabilities(counts)[0], expected, atol=EXACT)
+    np.testing.assert_allclose(model.predict(counts).probabilities[0], expected, atol=EXACT)
     assert len({cpd.block for cpd in net.cpds[1:]}) <= 1
 
 
@@ -51,23 +51,25 @@ def test_sparse_dense_and_scikit_learn_agree(alpha):
     theirs = sklearn.MultinomialNB(alpha=alpha).fit(counts, classes)
     model = multinomial_naive_bayes(counts, classes, pseudo_count=alpha)
     thin = multinomial_naive_bayes(sparse.csr_matrix(counts), classes, pseudo_count=alpha)
-    np.testing.assert_allclose(model.probabilities(counts), theirs.predict_proba(counts), atol=CLOSE)
-    np.testing.assert_allclose(thin.probabilities(sparse.coo_array(counts)), theirs.predict_proba(counts), atol=CLOSE)
-    assert model.predict(counts).tolist() == theirs.predict(counts).tolist()
+    np.testing.assert_allclose(model.predict(counts).probabilities, theirs.predict_proba(counts), atol=CLOSE)
+    np.testing.assert_allclose(
+        thin.predict(sparse.coo_array(counts)).probabilities, theirs.predict_proba(counts), atol=CLOSE
+    )
+    assert model.predict(counts).states.tolist() == theirs.predict(counts).tolist()
 
 
 def test_zero_words_are_no_trouble_until_used():
     model = MultinomialNaiveBayes(Discrete("c"), Discrete("w", 3), [1.0, 0.0], [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
-    assert model.probabilities([[0, 0, 0], [3, 1, 0]]).tolist() == [[1.0, 0.0], [1.0, 0.0]]
+    assert model.predict([[0, 0, 0], [3, 1, 0]]).probabilities.tolist() == [[1.0, 0.0], [1.0, 0.0]]
     with pytest.raises(ImpossibleEvidence, match="first: row 1"):
         model.predict(sparse.csr_array([[1, 0, 0], [1, 0, 1]]))
-    assert np.isnan(model.probabilities([[1, 0, 1]], on_impossible="null")).all()
+    assert np.isnan(model.predict([[1, 0, 1]], on_impossible="null").probabilities).all()
     assert repr(model) == "MultinomialNaiveBayes(c[2], 3 words)"
 
 
 def test_long_documents_do_not_underflow():
     model = MultinomialNaiveBayes(Discrete("c"), Discrete("w", 2), [0.5, 0.5], [[0.6, 0.4], [0.4, 0.6]])
-    found = model.log_probabilities([[10_000, 9_000]])[0]
+    found = model.predict([[10_000, 9_000]]).log_probabilities[0]
     assert found[0] - found[1] == pytest.approx(1_000 * np.log(1.5), rel=1e-9)
 
 
@@ -81,7 +83,7 @@ def test_classes_come_as_states_or_as_a_dataset():
     rows = Dataset({"topic": ["a", "a", "b", "b"]})
     assert multinomial_naive_bayes(CORPUS, rows, target="topic").target.states == ("a", "b")
     one = multinomial_naive_bayes(CORPUS[:1], ["only"])
-    assert one.probabilities(CORPUS).tolist() == [[1.0]] * 4
+    assert one.predict(CORPUS).probabilities.tolist() == [[1.0]] * 4
 
 
 def test_what_is_refused():

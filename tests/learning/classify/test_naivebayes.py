@@ -114,12 +114,12 @@ def test_discrete_features_take_no_real_parents():
 
 def test_frames_features_weights_and_names():
     frame = {"c": list("aabbab"), "x": list("pqpqpq"), "y": list("pqpqpp"), "note": list("uvwxyz")}
-    dag = tree_augmented(frame, "c", ["x", "y"])
+    dag = tree_augmented(frame, "c", features=["x", "y"])
     assert dag.nodes == ("c", "x", "y")
     assert dag.parents("y") == ("c", "x")
-    chosen = tree_augmented(Dataset(frame), "c", ["y", "x"], weights=np.array([1.0, 2.0, 0.0, 1.0, 1.0, 1.0]))
+    chosen = tree_augmented(Dataset(frame), "c", features=["y", "x"], weights=np.array([1.0, 2.0, 0.0, 1.0, 1.0, 1.0]))
     assert chosen.parents("x") == ("c", "y")
-    assert tree_augmented(frame, "c", ["x"]) == naive_bayes("c", ["x"])
+    assert tree_augmented(frame, "c", features=["x"]) == naive_bayes("c", ["x"])
 
 
 def test_a_path_is_a_table(tmp_path):

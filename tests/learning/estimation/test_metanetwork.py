@@ -17,7 +17,7 @@ PAIR = BayesNet(TableCPD(X, [0.5, 0.5]), TableCPD(Y, [[0.5, 0.5]] * 2, given=X))
 
 def test_tosses_are_independent_given_the_parameter_only():
     dag = meta_network(BayesNet(TableCPD(X, [0.5, 0.5])), 3)
-    assert d_separated(dag, "x[0]", "x[2]", "theta[x]")
+    assert d_separated(dag, "x[0]", "x[2]", given="theta[x]")
     assert not d_separated(dag, "x[0]", "x[2]")
 
 
@@ -25,8 +25,8 @@ def test_complete_rows_separate_the_parameters_of_families():
     """Proposition 17.5; a missing cell joins them again."""
     dag = meta_network(PAIR, 2)
     rows = ["x[0]", "y[0]", "x[1]", "y[1]"]
-    assert d_separated(dag, "theta[x]", "theta[y]", rows)
-    assert not d_separated(dag, "theta[x]", "theta[y]", ["y[0]", "x[1]", "y[1]"])
+    assert d_separated(dag, "theta[x]", "theta[y]", given=rows)
+    assert not d_separated(dag, "theta[x]", "theta[y]", given=["y[0]", "x[1]", "y[1]"])
 
 
 def test_contexts_are_separated_only_by_the_context():
@@ -47,8 +47,8 @@ def test_a_shared_parameter_joins_the_variables_of_one_row():
         TableCPD(Y, [[0.5, 0.5]] * 2, given=X, block="g"),
         TableCPD(Z, [[0.5, 0.5]] * 2, given=X, block="g"),
     )
-    assert not d_separated(meta_network(net, 1), "y[0]", "z[0]", "x[0]")
-    assert d_separated(meta_network(net, 1), "y[0]", "z[0]", ["x[0]", "theta[g]"])
+    assert not d_separated(meta_network(net, 1), "y[0]", "z[0]", given="x[0]")
+    assert d_separated(meta_network(net, 1), "y[0]", "z[0]", given=["x[0]", "theta[g]"])
     shared = meta_network(net, 1, "contexts")
     assert set(shared.parents("z[0]")) == {"theta[g|0]", "theta[g|1]", "x[0]"}
 

@@ -43,7 +43,7 @@ def test_the_parts_add_up_to_the_expected_loss():
 
     for loss, kind in (("brier", Brier("y")), ("log", ConditionalLogLoss("y"))):
         rng_models.clear()
-        parts = bias_variance(remember, TRUTH, "y", test=test, num_rows=40, loss=loss, repeats=12, seed=3)
+        parts = bias_variance(remember, TRUTH, target="y", test=test, num_rows=40, loss=loss, repeats=12, seed=3)
         expected = 0.0
         for code, state in enumerate(TRUTH["y"].states):
             labelled = Dataset.from_codes(
@@ -62,7 +62,7 @@ def test_too_small_a_model_has_bias_and_more_data_lower_variance(loss):
     def parts(num_rows, parents):
         test = TRUTH.sample(50, seed=1)
         return bias_variance(
-            learner(1.0, parents=parents), TRUTH, "y", test=test, num_rows=num_rows, loss=loss, repeats=30
+            learner(1.0, parents=parents), TRUTH, target="y", test=test, num_rows=num_rows, loss=loss, repeats=30
         )
 
     few, many, narrow = parts(50, True), parts(2000, True), parts(2000, False)
@@ -74,13 +74,13 @@ def test_too_small_a_model_has_bias_and_more_data_lower_variance(loss):
 
 def test_labels_count_as_truth_where_there_is_only_data():
     data = TRUTH.sample(200, seed=0)
-    parts = bias_variance(learner(1.0), data, "y", test=data[:40], num_rows=100, repeats=5)
+    parts = bias_variance(learner(1.0), data, target="y", test=data[:40], num_rows=100, repeats=5)
     assert parts.noise == 0.0
     assert parts.bias > parts.variance > 0
 
 
 def test_zeros_are_infinitely_wrong_in_logarithms():
-    parts = bias_variance(learner(1e-300), TRUTH, "y", test=TRUTH.sample(20, seed=0), num_rows=3, loss="log")
+    parts = bias_variance(learner(1e-300), TRUTH, target="y", test=TRUTH.sample(20, seed=0), num_rows=3, loss="log")
     assert parts.total > 50
     a = TRUTH["a"]
     alone = BayesNet(TableCPD(a, [0.5, 0.5]))
@@ -88,17 +88,17 @@ def test_zeros_are_infinitely_wrong_in_logarithms():
     def wrong(data):
         return BayesNet(TableCPD(a, [1.0, 0.0] if data.codes("a")[0] else [0.0, 1.0]))
 
-    found = bias_variance(wrong, alone, "a", test={"a": [0]}, num_rows=1, loss="log", repeats=20)
+    found = bias_variance(wrong, alone, target="a", test={"a": [0]}, num_rows=1, loss="log", repeats=20)
     assert (found.bias, found.variance) == (math.inf, math.inf)
 
 
 def test_bad_settings_are_refused():
     test = TRUTH.sample(5, seed=0)
     with pytest.raises(ArgumentError, match="'brier' or 'log'"):
-        bias_variance(learner(1.0), TRUTH, "y", test=test, num_rows=5, loss="squared")
+        bias_variance(learner(1.0), TRUTH, target="y", test=test, num_rows=5, loss="squared")
 
     with pytest.raises(ArgumentError, match="repeats= is a whole number of at least 2"):
-        bias_variance(learner(1.0), TRUTH, "y", test=test, num_rows=5, repeats=1)
+        bias_variance(learner(1.0), TRUTH, target="y", test=test, num_rows=5, repeats=1)
 
     def impossible(data):
         a, b, y = (TRUTH[n] for n in "aby")
@@ -106,4 +106,4 @@ def test_bad_settings_are_refused():
         return BayesNet(TableCPD(a, [1.0, 0.0]), TRUTH.cpd("b"), TableCPD(y, values, (a, b)))
 
     with pytest.raises(DataError, match="Learn with a prior"):
-        bias_variance(impossible, TRUTH, "y", test=test, num_rows=5)
+        bias_variance(impossible, TRUTH, target="y", test=test, num_rows=5)

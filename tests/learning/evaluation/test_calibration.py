@@ -55,7 +55,7 @@ def test_a_true_model_is_calibrated():
     )
     rows = net.sample(20_000, seed=1)
     for state in (None, "yes"):
-        found = calibration_curve(net, rows, "c", state=state)
+        found = calibration_curve(net, rows, target="c", state=state)
         assert found.expected_error < 5 * 0.5 / math.sqrt(20_000 / len(found.weights))
 
 
@@ -73,11 +73,11 @@ def test_copied_features_leave_the_labels_right_and_the_posteriors_skewed():
     variables = [C, *(Discrete(f"x{k}") for k in range(9))]
     rows = Dataset.from_codes(variables, np.stack([c, *[x] * 9], axis=1))
     one, many = copied(1), copied(9)
-    labels = [evaluate(net, rows, ZeroOne("c"))["0/1 loss of c"].mean for net in (one, many)]
+    labels = [evaluate(net, rows, ZeroOne("c"))[ZeroOne("c")].mean for net in (one, many)]
     assert labels[0] == labels[1]
     losses = [evaluate(net, rows, ConditionalLogLoss("c")).risks.popitem()[1].mean for net in (one, many)]
     assert losses[1] > 2 * losses[0]
-    errors = [calibration_curve(net, rows, "c").expected_error for net in (one, many)]
+    errors = [calibration_curve(net, rows, target="c").expected_error for net in (one, many)]
     assert errors[0] < 0.02
     assert errors[1] > 0.25
 
@@ -123,7 +123,7 @@ def test_bad_input_is_refused():
 
 def test_rows_without_a_prediction_are_left_out_and_counted():
     sure = BayesNet(TableCPD(C, [0.5, 0.5]), TableCPD(Discrete("x"), [[1.0, 0.0], [1.0, 0.0]], C))
-    found = calibration_curve(sure, {"c": ["no", "no", "yes"], "x": [0, 1, 0]}, "c")
+    found = calibration_curve(sure, {"c": ["no", "no", "yes"], "x": [0, 1, 0]}, target="c")
     assert found.left_out == 1
     assert found.weights.sum() == 2
     assert found.expected_error == pytest.approx(0.0)

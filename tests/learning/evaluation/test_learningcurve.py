@@ -29,7 +29,7 @@ def smoothed(pseudo: float):
 
 
 def test_divergence_falls_like_parameters_over_twice_the_rows():
-    curve = learning_curve({"one": smoothed(1.0)}, TRUTH, [250, 1000, 4000], repeats=300, seed=0)
+    curve = learning_curve({"one": smoothed(1.0)}, TRUTH, sizes=[250, 1000, 4000], repeats=300, seed=0)
     expected = 2 / (2 * np.array([250, 1000, 4000]))
     np.testing.assert_allclose(curve.mean("one"), expected, rtol=0.25)
     assert curve.slope("one") == pytest.approx(-1.0, abs=0.1)
@@ -38,7 +38,7 @@ def test_divergence_falls_like_parameters_over_twice_the_rows():
 
 def test_raw_counts_can_be_infinitely_far():
     rare = BayesNet(TableCPD(X, [0.99, 0.009, 0.001]))
-    curve = learning_curve({"raw": smoothed(0.0), "one": smoothed(1.0)}, rare, [20, 50], repeats=5)
+    curve = learning_curve({"raw": smoothed(0.0), "one": smoothed(1.0)}, rare, sizes=[20, 50], repeats=5)
     assert curve.mean("raw").tolist() == [math.inf, math.inf]
     assert np.isfinite(curve.mean("one")).all()
     assert np.isnan(curve.spread("raw")).all()
@@ -55,7 +55,7 @@ def test_procedures_see_the_same_growing_rows():
 
         return learn
 
-    learning_curve({n: watcher(n) for n in seen}, TRUTH, [30, 10, 20], repeats=2, seed=3)
+    learning_curve({n: watcher(n) for n in seen}, TRUTH, sizes=[30, 10, 20], repeats=2, seed=3)
     assert [len(d) for d in seen["a"]] == [10, 20, 30, 10, 20, 30]
     for one, other in zip(seen["a"], seen["b"], strict=True):
         assert one.equals(other)
@@ -65,30 +65,30 @@ def test_procedures_see_the_same_growing_rows():
 
 def test_from_data_the_loss_is_on_rows_set_aside():
     data = TRUTH.sample(400, seed=1)
-    curve = learning_curve({"one": smoothed(1.0)}, data, [10, 300], repeats=4, test=0.25, seed=2)
+    curve = learning_curve({"one": smoothed(1.0)}, data, sizes=[10, 300], repeats=4, test=0.25, seed=2)
     assert curve.measure == "log-loss"
     entropy = -sum(p * math.log(p) for p in (0.5, 0.3, 0.2))
     assert curve.mean("one")[1] == pytest.approx(entropy, rel=0.1)
     with pytest.raises(DataError, match="301 rows to learn from were asked for; 300 of 400"):
-        learning_curve({"one": smoothed(1.0)}, data, [301])
+        learning_curve({"one": smoothed(1.0)}, data, sizes=[301])
 
 
 def test_measures_of_any_kind():
-    curve = learning_curve({"one": smoothed(1.0)}, TRUTH, [50], measure=ZeroOne("x"), repeats=3)
+    curve = learning_curve({"one": smoothed(1.0)}, TRUTH, sizes=[50], measure=ZeroOne("x"), repeats=3)
     assert curve.measure == "0/1 loss of x"
     assert 0.2 < curve.mean("one")[0] < 0.8
 
     def first(model):
         return float(model.cpd("x").values[0])
 
-    curve = learning_curve({"one": smoothed(1.0)}, TRUTH, [5000], measure=first, repeats=3)
+    curve = learning_curve({"one": smoothed(1.0)}, TRUTH, sizes=[5000], measure=first, repeats=3)
     assert (curve.measure, curve.mean("one")[0]) == ("first", pytest.approx(0.5, abs=0.05))
     data = TRUTH.sample(100, seed=0)
-    assert learning_curve({"one": smoothed(1.0)}, data, [20], measure=LogLoss()).measure == "log-loss"
+    assert learning_curve({"one": smoothed(1.0)}, data, sizes=[20], measure=LogLoss()).measure == "log-loss"
 
 
 def test_seeds_repeat():
-    curves = [learning_curve({"one": smoothed(1.0)}, TRUTH, [10, 20], repeats=3, seed=s) for s in (1, 1, 2)]
+    curves = [learning_curve({"one": smoothed(1.0)}, TRUTH, sizes=[10, 20], repeats=3, seed=s) for s in (1, 1, 2)]
     np.testing.assert_array_equal(curves[0].values["one"], curves[1].values["one"])
     assert (curves[0].values["one"] != curves[2].values["one"]).any()
 
@@ -121,15 +121,15 @@ def test_curves_have_pictures_and_tables():
 
 def test_bad_settings_are_refused():
     with pytest.raises(ArgumentError, match="sizes= are numbers of rows"):
-        learning_curve({"one": smoothed(1.0)}, TRUTH, [])
+        learning_curve({"one": smoothed(1.0)}, TRUTH, sizes=[])
     with pytest.raises(ArgumentError, match="come by name"):
-        learning_curve({}, TRUTH, [10])
+        learning_curve({}, TRUTH, sizes=[10])
     with pytest.raises(ArgumentError, match="come by name"):
-        learning_curve(smoothed(1.0), TRUTH, [10])
+        learning_curve(smoothed(1.0), TRUTH, sizes=[10])
     with pytest.raises(ArgumentError, match="repeats"):
-        learning_curve({"one": smoothed(1.0)}, TRUTH, [10], repeats=0)
+        learning_curve({"one": smoothed(1.0)}, TRUTH, sizes=[10], repeats=0)
 
 
 def test_one_repeat_has_no_spread():
-    curve = learning_curve({"one": smoothed(1.0)}, BayesNet.random(DAG.parse("x"), states=3), [10], repeats=1)
+    curve = learning_curve({"one": smoothed(1.0)}, BayesNet.random(DAG.parse("x"), states=3), sizes=[10], repeats=1)
     assert math.isnan(curve.spread("one")[0])

@@ -133,8 +133,8 @@ def test_frames_will_do():
         bootstrap(rows, agreement, num_draws=20).draws.tolist()
         == bootstrap(data, agreement, num_draws=20).draws.tolist()
     )
-    frame = permutation_test(rows, "y", agreement, num_draws=20)
-    assert frame.draws.tolist() == permutation_test(data, "y", agreement, num_draws=20).draws.tolist()
+    frame = permutation_test(rows, agreement, column="y", num_draws=20)
+    assert frame.draws.tolist() == permutation_test(data, agreement, column="y", num_draws=20).draws.tolist()
 
 
 def agreement(rows: Dataset) -> float:
@@ -144,11 +144,11 @@ def agreement(rows: Dataset) -> float:
 def test_permutations_find_dependence_and_independence():
     x = np.random.default_rng(0).integers(0, 2, 60)
     noise = np.random.default_rng(1).integers(0, 2, 60)
-    found = permutation_test(Dataset({"x": x, "y": x}), "y", agreement, num_draws=199, seed=2)
+    found = permutation_test(Dataset({"x": x, "y": x}), agreement, column="y", num_draws=199, seed=2)
     assert found.p_value == 1 / 200
     low, high = found.interval()
     assert low < 0.5 < high < 1.0
-    assert permutation_test(Dataset({"x": x, "y": noise}), "y", agreement, num_draws=199, seed=2).p_value > 0.02
+    assert permutation_test(Dataset({"x": x, "y": noise}), agreement, column="y", num_draws=199, seed=2).p_value > 0.02
 
 
 def test_p_values_of_permutations_are_uniform_under_the_null():
@@ -157,7 +157,7 @@ def test_p_values_of_permutations_are_uniform_under_the_null():
     for _ in range(120):
         rows = Dataset({"x": rng.normal(size=12), "y": rng.normal(size=12)})
         figure = lambda d: float(np.dot(d.values("x"), d.values("y")))  # noqa: E731
-        p.append(permutation_test(rows, "y", figure, num_draws=39, seed=rng).p_value)
+        p.append(permutation_test(rows, figure, column="y", num_draws=39, seed=rng).p_value)
     assert stats.kstest(p, "uniform").pvalue > 1e-3
 
 

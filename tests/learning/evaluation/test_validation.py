@@ -15,13 +15,11 @@ from sepset.errors import ArgumentError, ModelError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.estimation.estimators import Bayes
 from sepset.learning.evaluation.losses import LogLoss, ZeroOne, evaluate
-from sepset.learning.evaluation.splits import Holdout, KFold
+from sepset.learning.evaluation.splits import Holdout, KFold, LeaveOneOut
 from sepset.learning.evaluation.validation import (
     Learner,
     cross_validate,
-    holdout,
     learned,
-    leave_one_out,
     nested_cross_validate,
     select_learner,
     train_and_test,
@@ -38,7 +36,7 @@ class RowNumber:
 
     name = "row number"
 
-    def rows(self, predictor, data):
+    def rows(self, engine, data):
         return data.values("number")
 
 
@@ -94,18 +92,18 @@ def test_folds_by_hand():
     seen = np.concatenate(found.rows)
     assert sorted(seen.tolist()) == list(range(23))
     codes = data.codes("coin").astype(int)
-    for part, tested, trained in zip(found.rows, found["log-loss"].tested, found["log-loss"].trained, strict=True):
+    for part, tested, trained in zip(found.rows, found[LogLoss()].tested, found[LogLoss()].trained, strict=True):
         train = np.delete(codes, part)
         p = (np.bincount(train, minlength=2) + 1) / (len(train) + 2)
         np.testing.assert_allclose(tested.rows, -np.log(p[codes[part]]))
         assert trained.mean == pytest.approx(-np.log(p[train]).mean())
-    assert found["log-loss"].gap == pytest.approx(found["log-loss"].pooled_mean - found["log-loss"].training_mean)
+    assert found[LogLoss()].gap == pytest.approx(found[LogLoss()].pooled_mean - found[LogLoss()].training_mean)
     assert math.isnan(cross_validate(smoothed, data, split=KFold(4)).risk.training_mean)
 
 
 def test_leaving_one_out_by_hand():
     codes = [0, 0, 1, 1, 1, 0, 1]
-    found = leave_one_out(smoothed, Dataset({"coin": codes}, [COIN])).risk
+    found = cross_validate(smoothed, Dataset({"coin": codes}, [COIN]), split=LeaveOneOut()).risk
     expected = [-math.log((codes.count(c) - 1 + 1) / (len(codes) - 1 + 2)) for c in codes]
     np.testing.assert_allclose(found.pooled.rows, expected)
     assert found.mean_of_folds == pytest.approx(found.pooled_mean)
@@ -115,19 +113,19 @@ def test_leaving_one_out_by_hand():
 
 def test_holdout_is_train_and_test():
     data = numbered(40)
-    found = holdout(smoothed, data, test=0.3, seed=5)
+    found = cross_validate(smoothed, data, split=Holdout(0.3), seed=5)
     test = found.rows[0]
     train = np.setdiff1d(np.arange(40), test)
-    by_hand = train_and_test(smoothed, data.take(train), data.take(test))
-    assert found.risk.pooled_mean == pytest.approx(by_hand["log-loss"].mean)
+    by_hand = train_and_test(smoothed, data.take(train), test=data.take(test))
+    assert found.risk.pooled_mean == pytest.approx(by_hand[LogLoss()].mean)
     assert math.isnan(found.risk.spread)
-    np.testing.assert_array_equal(holdout(smoothed, data, test=0.3, seed=5).rows[0], test)
+    np.testing.assert_array_equal(cross_validate(smoothed, data, split=Holdout(0.3), seed=5).rows[0], test)
 
 
 def test_learners_are_fits():
     data = Dataset({"a": [0, 1, 1, 0, 1], "b": [1, 0, 1, 1, 0]})
     dag = DAG.parse("a -> b")
-    assert evaluate(Learner(dag)(data), data)["log-loss"].mean == pytest.approx(-fit(dag, data).log_likelihood / 5)
+    assert evaluate(Learner(dag)(data), data)[LogLoss()].mean == pytest.approx(-fit(dag, data).log_likelihood / 5)
     assert learned(lambda rows: fit(dag, rows), data).variables.names == ("a", "b")
     with pytest.raises(ModelError, match="made 3"):
         learned(lambda rows: 3, data)
@@ -166,7 +164,7 @@ def test_the_score_of_the_selected_is_optimistic_and_the_nested_one_is_not():
     inner, outer = [], []
     for seed in range(6):
         nested = nested_cross_validate(
-            candidates, null_data(seed), ZeroOne("y"), outer=KFold(4), inner=KFold(4), seed=seed
+            candidates, null_data(seed), loss=ZeroOne("y"), outer=KFold(4), inner=KFold(4), seed=seed
         )
         inner.append(nested.inner_score)
         outer.append(nested.risk.pooled_mean)
@@ -213,10 +211,10 @@ def test_validations_print_and_name_their_losses():
     text = console.export_text()
     assert "training mean" in text
     assert "best: a" in text
-    assert list(found) == ["log-loss", "0/1 loss of coin"]
+    assert list(found) == [LogLoss(), ZeroOne("coin")]
     assert len(found) == 2
     with pytest.raises(ScopeError, match="Did you mean"):
-        found["0/1 loss of coins"]
+        found[ZeroOne("coins")]
     assert "mean of folds" in repr(found.risk)
 
 
@@ -252,7 +250,9 @@ def test_bars_on_request(capsys):
 
 def test_rounds_without_weight_do_not_count():
     rows = Dataset({"x": [0, 1, 0, 1], "y": [0, 1, 0, 0]}, weights=[1, 0, 1, 1])
-    found = leave_one_out(Learner(DAG.parse("x -> y"), Bayes(BDeu(2))), rows, LogLoss())["log-loss"]
+    found = cross_validate(Learner(DAG.parse("x -> y"), Bayes(BDeu(2))), rows, LogLoss(), split=LeaveOneOut())[
+        LogLoss()
+    ]
     counted = [risk.mean for risk in found.tested if risk.weights[0] > 0]
     assert len(counted) == 3
     assert found.mean_of_folds == pytest.approx(np.mean(counted))
@@ -262,8 +262,8 @@ def test_rounds_without_weight_do_not_count():
 
 def test_unknown_losses_are_absent():
     found = ss.cross_validate(ss.Learner(ss.DAG.parse("coin")), {"coin": [0, 1] * 10}, split=ss.KFold(2))
-    assert "log-loss" in found
-    assert "loss" not in found
-    assert found.get("loss", 7) == 7
-    with pytest.raises(ss.ScopeError, match="Did you mean 'log-loss'"):
-        found["log-los"]
+    assert ss.LogLoss() in found
+    assert ss.ZeroOne("coin") not in found
+    assert found.get(ss.ZeroOne("coin"), 7) == 7
+    with pytest.raises(ss.ScopeError, match="looked up by its loss"):
+        found["log-loss"]

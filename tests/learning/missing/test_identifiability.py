@@ -113,7 +113,9 @@ def test_any_coupling_with_the_same_margins_is_as_likely():
     codes = np.array([[0, -1]] * 20 + [[1, -1]] * 20 + [[-1, 0]] * 20 + [[-1, 1]] * 20)
     data = ss.Dataset.from_codes([a, b], codes)
     logs = [
-        ss.prepare(ss.BayesNet(ss.TableCPD(a, [0.5, 0.5]), ss.TableCPD(b, table, given=a))).log_probability(data).sum()
+        ss.prepare(ss.BayesNet(ss.TableCPD(a, [0.5, 0.5]), ss.TableCPD(b, table, given=a)))
+        .log_probabilities(data)
+        .sum()
         for table in ([[0.5, 0.5], [0.5, 0.5]], [[1.0, 0.0], [0.0, 1.0]], [[0.2, 0.8], [0.8, 0.2]])
     ]
     assert logs == pytest.approx([80 * np.log(0.5)] * 3, rel=1e-12)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import sepset as ss
-from sepset.learning.missing.imputation import impute, impute_frame
+from sepset.learning.missing.imputation import impute
 from sepset.learning.missing.mechanisms import MAR, Hiding, mask
 from sepset.learning.missing.pooling import pool_estimates
 
@@ -20,57 +20,59 @@ FRAME = {"rain": [None, None, True], "wet": [True, False, None]}
 
 @pytest.mark.parametrize("make", [pa.table, dict, pd.DataFrame, pl.DataFrame, lambda f: ss.Dataset(f, [RAIN, WET])])
 def test_any_frame(make):
-    found = impute(NET, make(FRAME))
+    found = impute(NET, make(FRAME)).dataset
     assert found["rain"].tolist() == [True, False, True]
     assert found["wet"].tolist() == [True, False, True]
 
 
 def test_other_columns_are_left_out_and_hidden_ones_are_filled_on_request():
     rows = {"wet": [True, False], "note": ["x", "y"]}
-    assert impute(NET, rows).variables.names == ("wet",)
-    assert impute(NET, rows, variables=["rain", "wet"])["rain"].tolist() == [True, False]
+    assert impute(NET, rows).dataset.variables.names == ("wet",)
+    assert impute(NET, rows, variables=["rain", "wet"]).dataset["rain"].tolist() == [True, False]
 
 
 def test_an_empty_column_is_filled():
-    found = impute(NET, ss.Dataset.from_codes([RAIN, WET], np.array([[-1, 1], [-1, 0]])))
+    found = impute(NET, ss.Dataset.from_codes([RAIN, WET], np.array([[-1, 1], [-1, 0]]))).dataset
     assert found["rain"].tolist() == [True, False]
 
 
 def test_weights_and_rows_stay_in_place():
     data = ss.Dataset(FRAME, [RAIN, WET], weights=[1.0, 2.0, 3.0])
-    found = impute(NET, data)
+    found = impute(NET, data).dataset
     assert found.weights.tolist() == [1.0, 2.0, 3.0]
-    assert impute(NET, data[:0]).num_rows == 0
+    assert impute(NET, data[:0]).dataset.num_rows == 0
 
 
 def test_complete_data_is_itself():
     data = NET.sample(20, seed=0)
     for kind in ("mode", "mean", "map", "draw"):
-        assert impute(NET, data, kind=kind).equals(data)
+        assert impute(NET, data, kind=kind).dataset.equals(data)
 
 
 def test_copies_are_independent_and_reproducible():
     data = ss.Dataset.from_codes([RAIN, WET], np.full((50, 2), -1))
-    first, second = impute(NET, data, kind="draw", copies=2, seed=4)
+    first, second = impute(NET, data, kind="draw", copies=2, seed=4).datasets
     assert first.is_complete
     assert not first.equals(second)
-    again = impute(NET, data, kind="draw", copies=2, seed=4, threads=2)
+    again = impute(NET, data, kind="draw", copies=2, seed=4, threads=2).datasets
     assert first.equals(again[0])
     assert second.equals(again[1])
-    assert impute(NET, data, kind="draw", seed=4).equals(impute(NET, data, kind="draw", copies=1, seed=4)[0])
+    assert impute(NET, data, kind="draw", seed=4).dataset.equals(
+        impute(NET, data, kind="draw", copies=1, seed=4).datasets[0]
+    )
 
 
 def test_one_model_a_copy():
     dry = NET.with_cpds(ss.TableCPD(RAIN, [1.0, 0.0]))
     pour = NET.with_cpds(ss.TableCPD(RAIN, [0.0, 1.0]))
-    found = impute([dry, pour], {"rain": [None, None], "wet": [True, False]}, kind="draw", copies=2)
+    found = impute([dry, pour], {"rain": [None, None], "wet": [True, False]}, kind="draw", copies=2).datasets
     assert [copy["rain"].tolist() for copy in found] == [[False, False], [True, True]]
 
 
 def test_a_markov_network():
     a, b = ss.Discrete("a", 2), ss.Discrete("b", 2)
     net = ss.MarkovNet(ss.Table((a, b), [[9.0, 1.0], [1.0, 4.0]]))
-    assert impute(net, {"a": [None, None], "b": [0, 1]})["a"].tolist() == [0, 1]
+    assert impute(net, {"a": [None, None], "b": [0, 1]}).dataset["a"].tolist() == [0, 1]
 
 
 def test_multiple_imputation_restores_what_single_imputation_shrinks():
@@ -80,20 +82,20 @@ def test_multiple_imputation_restores_what_single_imputation_shrinks():
         ss.LinearGaussian(x, covariance=1.0), ss.LinearGaussian(y, 1.0, coefficients=2.0, covariance=1.0, given=x)
     )
     data = mask(net.sample(4000, seed=0), MAR({"y": Hiding(lambda x: 1 / (1 + np.exp(-2 * x)), given="x")}), seed=1)
-    copies = impute(net, data, kind="draw", copies=10, seed=2)
+    copies = impute(net, data, kind="draw", copies=10, seed=2).datasets
     values = [copy.values("y") for copy in copies]
     pooled = pool_estimates([v.mean() for v in values], [v.var(ddof=1) / len(v) for v in values])
     low, high = pooled.interval(0.999)
     assert low < 1.0 < high
     assert np.nanmean(data.values("y")) < 0.2
     assert np.mean([v.var() for v in values]) == pytest.approx(5.0, rel=0.1)
-    assert impute(net, data, kind="mean").values("y").var() < 4.8
+    assert impute(net, data, kind="mean").dataset.values("y").var() < 4.8
 
 
 def test_rows_that_are_wholly_missing_get_the_marginals():
     data = ss.Dataset.from_codes([RAIN, WET], np.full((20_000, 2), -1))
-    assert set(impute(NET, data[:5])["wet"].tolist()) == {False}
-    drawn = impute(NET, data, kind="draw", seed=3)
+    assert set(impute(NET, data[:5]).dataset["wet"].tolist()) == {False}
+    drawn = impute(NET, data, kind="draw", seed=3).dataset
     both = drawn.codes("rain") * 2 + drawn.codes("wet")
     shares = np.bincount(both, minlength=4) / len(both)
     assert shares == pytest.approx([0.72, 0.08, 0.04, 0.16], abs=4 * np.sqrt(0.25 / len(both)))
@@ -111,11 +113,11 @@ def mixed_net():
 def test_wholly_missing_rows_of_mixed_networks():
     """Modes and means are those of the network: P(high) = 3/4, E x = 5/4, E y = 3."""
     empty = {"d": [None], "x": [None], "y": [None]}
-    found = impute(mixed_net(), empty, kind="mean")
+    found = impute(mixed_net(), empty, kind="mean").dataset
     assert found["d"].tolist() == ["high"]
     assert [*found["x"].tolist(), *found["y"].tolist()] == pytest.approx([1.25, 3.0], rel=1e-12)
-    assert impute(mixed_net(), empty, kind="map")["x"].tolist() == pytest.approx([2.0])
-    drawn = impute(mixed_net(), {name: [None] * 20_000 for name in empty}, kind="draw", seed=1)
+    assert impute(mixed_net(), empty, kind="map").dataset["x"].tolist() == pytest.approx([2.0])
+    drawn = impute(mixed_net(), {name: [None] * 20_000 for name in empty}, kind="draw", seed=1).dataset
     assert drawn.values("x").mean() == pytest.approx(1.25, abs=0.05)
     # Var x = E Var + Var E = 0.25 * 1 + 0.75 * 0.25 + 9 * 3/16, and Var y = 4 Var x + 1
     assert drawn.values("x").var() == pytest.approx(2.125, rel=0.05)
@@ -130,7 +132,7 @@ def test_impossible_rows_are_named(kind):
     net = ss.BayesNet(*sure.cpds, ss.TableCPD(cloud, [0.5, 0.5]))
     rows = {"rain": [False, True, False], "wet": [False, False, True], "cloud": [None, 1, None]}
     with pytest.raises(ss.ImpossibleEvidence, match=r"1 of 3 rows .*rows 2, counted from 0"):
-        impute(net, rows, kind=kind)
+        impute(net, rows, kind=kind).dataset
 
 
 def test_what_is_refused():
@@ -160,13 +162,13 @@ def test_files_are_rows_too(tmp_path, suffix):
     rain, wet = ss.Discrete("rain", ("no", "yes")), ss.Discrete("wet", ("no", "yes"))
     net = ss.BayesNet(ss.TableCPD(rain, [0.8, 0.2]), ss.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], given=rain))
     for source in (path, str(path)):
-        found = impute(net, source)
+        found = impute(net, source).dataset
         assert found.variables.names == ("rain", "wet")
         assert found["rain"].tolist() == ["yes", "yes", "no", "no"]
         assert found["wet"].tolist() == ["yes", "yes", "no", "no"]
-        assert len(impute([net, net], source, kind="draw", copies=2)) == 2
+        assert len(impute([net, net], source, kind="draw", copies=2).datasets) == 2
     with pytest.raises(ss.DataError, match="No column is a variable"):
-        impute(ss.BayesNet(ss.TableCPD(ss.Discrete("snow"), [0.5, 0.5])), path)
+        impute(ss.BayesNet(ss.TableCPD(ss.Discrete("snow"), [0.5, 0.5])), path).dataset
 
 
 def test_bad_seeds_are_named():
@@ -181,12 +183,12 @@ def test_impossible_rows_are_named_once_whatever_the_copies():
     net = ss.BayesNet(ss.TableCPD(D, [1.0, 0.0]), ss.LinearGaussian(X, [0.0, 1.0], covariance=1.0, by=D))
     rows = {"d": [0, 0, 1], "x": [0.5, 1.5, None]}
     with pytest.raises(ss.ImpossibleEvidence, match="rows 2, counted from 0"):
-        ss.impute(net, rows, kind="draw", copies=3)
+        ss.impute(net, rows, kind="draw", copies=3).datasets
     coin = ss.BayesNet(ss.TableCPD(D, [1.0, 0.0]), ss.TableCPD(E, np.full(3, 1 / 3)))
     with pytest.raises(
         ss.ImpossibleEvidence, match="1 of 3 rows have missing cells and probability zero: rows 2, counted"
     ):
-        ss.impute(coin, {"d": [0, 0, 1], "e": [1, 2, None]}, kind="draw", copies=3)
+        ss.impute(coin, {"d": [0, 0, 1], "e": [1, 2, None]}, kind="draw", copies=3).datasets
 
 
 @pytest.mark.parametrize("kind", ["mode", "mean", "map", "draw"])
@@ -198,7 +200,7 @@ def test_relations_without_noise(kind):
         ss.LinearGaussian(Y, 1.0, coefficients=2.0, covariance=0.0, given=X),
     )
     data = {"d": [0, 1, 0], "x": [0.5, None, 0.25], "y": [None, 7.0, 1.5]}
-    found = ss.impute(net, data, kind=kind)
+    found = ss.impute(net, data, kind=kind).dataset
     assert found.values("y")[0] == pytest.approx(2.0)
     assert found.values("x")[1] == pytest.approx(3.0)
 
@@ -252,7 +254,7 @@ def test_pandas_types_stay(types):
     columns = {"note": list("wxyz"), "count": COUNTS, "color": COLORS, "flag": FLAGS}
     frame = pd.DataFrame(columns, index=index).astype(types)
     before = frame.copy(deep=True)
-    found = impute_frame(COLORED, frame)
+    found = impute(COLORED, frame).frame
     check(found)
     assert list(found.columns) == list(frame.columns)
     assert found.index.equals(index)
@@ -265,11 +267,11 @@ def test_pandas_types_stay(types):
 
 def test_categories_that_lack_a_state_get_it_at_the_end():
     frame = pd.DataFrame({"color": pd.Categorical(["red", None], ["red"]), "count": [0, 2]})
-    found = impute_frame(COLORED, frame)
+    found = impute(COLORED, frame).frame
     assert list(found["color"]) == ["red", "green"]
     assert list(found["color"].cat.categories) == ["red", "green"]
     enum = pl.DataFrame({"color": pl.Series(["red", None], dtype=pl.Enum(["red"])), "count": [0, 2]})
-    assert impute_frame(COLORED, enum)["color"].dtype == pl.Enum(["red", "green"])
+    assert impute(COLORED, enum).frame["color"].dtype == pl.Enum(["red", "green"])
 
 
 @pytest.mark.parametrize(
@@ -288,7 +290,7 @@ def test_polars_types_stay(types):
         ]
     )
     before = frame.clone()
-    found = impute_frame(COLORED, frame)
+    found = impute(COLORED, frame).frame
     check(found)
     assert found.schema == frame.schema
     assert frame.equals(before)
@@ -306,16 +308,16 @@ def test_polars_types_stay(types):
 def test_arrow_types_stay(types):
     arrays = [pa.array(v, type=types[n]) for n, v in zip(types, (COLORS, COUNTS, FLAGS), strict=True)]
     table = pa.table([*arrays, pa.array(list("wxyz"))], names=[*types, "note"])
-    found = impute_frame(COLORED, pa.concat_tables([table[:2], table[2:]]))
+    found = impute(COLORED, pa.concat_tables([table[:2], table[2:]])).frame
     check(found)
     assert found.schema == table.schema
     assert found.column("note").to_pylist() == list("wxyz")
 
 
 def test_mappings_keep_lists_tuples_and_arrays():
-    found = impute_frame(
+    found = impute(
         COLORED, {"color": COLORS, "count": tuple(COUNTS), "flag": np.array(FLAGS, object), "note": "wxyz"}
-    )
+    ).frame
     check(found)
     assert [type(found[n]) for n in ("color", "count", "flag")] == [list, tuple, np.ndarray]
     assert found["note"] == "wxyz"
@@ -326,11 +328,11 @@ def test_numbers_keep_their_width(kind):
     frame = pd.DataFrame({"color": ["red", "red", "blue", "green"], "x": pd.array(XS, dtype="Float64")}).astype(
         {"x": kind}
     )
-    found = impute_frame(COLORED, frame, kind="mean")
+    found = impute(COLORED, frame, kind="mean").frame
     assert found["x"].dtype == kind
     assert found["x"].tolist() == pytest.approx([0.25, 0.5, 1.0, 2.5])
     arrow = pa.table({"color": ["red", "green"], "x": pa.array([None, 1.0], pa.float32())})
-    assert impute_frame(COLORED, arrow, kind="mean").schema == arrow.schema
+    assert impute(COLORED, arrow, kind="mean").frame.schema == arrow.schema
 
 
 def test_fractions_among_whole_numbers_are_refused_and_not_cut():
@@ -342,13 +344,13 @@ def test_fractions_among_whole_numbers_are_refused_and_not_cut():
     ]
     for frame in frames:
         with pytest.raises(ss.DataError, match=r"Column 'x': it holds whole numbers, and 2\.5 is not one"):
-            impute_frame(COLORED, frame, kind="mean")
+            impute(COLORED, frame, kind="mean").frame
 
 
 def test_copies_are_frames_and_agree_with_datasets():
     frame = pl.DataFrame({"color": COLORS, "count": COUNTS, "x": XS})
-    found = impute_frame(COLORED, frame, kind="draw", copies=3, seed=5)
-    rows = ss.impute(COLORED, frame, kind="draw", copies=3, seed=5)
+    found = impute(COLORED, frame, kind="draw", copies=3, seed=5).frames
+    rows = ss.impute(COLORED, frame, kind="draw", copies=3, seed=5).datasets
     assert len(found) == 3
     for one, other in zip(found, rows, strict=True):
         assert one["color"].to_list() == other["color"].tolist()
@@ -358,19 +360,46 @@ def test_copies_are_frames_and_agree_with_datasets():
 
 def test_only_what_is_asked_is_filled_and_nothing_is_added():
     frame = pd.DataFrame({"color": COLORS, "count": pd.array(COUNTS, dtype="Int64")})
-    found = impute_frame(COLORED, frame, variables=["count", "flag"])
+    found = impute(COLORED, frame, variables=["count", "flag"]).frame
     assert found["color"].isna().tolist() == [False, True, False, True]
     assert not found["count"].isna().any()
     assert list(found.columns) == ["color", "count"]
     full = pd.DataFrame({"count": [1, 2]})
-    pd.testing.assert_frame_equal(impute_frame(COLORED, full), full)
+    pd.testing.assert_frame_equal(impute(COLORED, full).frame, full)
 
 
 def test_frames_without_rows_or_of_other_kinds():
     empty = pd.DataFrame({"color": pd.Series([], dtype="string")})
-    pd.testing.assert_frame_equal(impute_frame(COLORED, empty), empty)
-    for strange in (pl.LazyFrame({"color": COLORS}), ss.Dataset({"color": ["red"]}), "rows.csv", None):
-        with pytest.raises(ss.DataError, match="Use impute"):
-            impute_frame(COLORED, strange)
+    pd.testing.assert_frame_equal(impute(COLORED, empty).frame, empty)
+    for strange in (pl.LazyFrame({"color": COLORS}), ss.Dataset({"color": ["red", "green"]}).select(["color"])):
+        found = impute(COLORED, strange)
+        with pytest.raises(ss.DataError, match=r"Use \.datasets"):
+            found.frame
+    for strange in ("rows.csv", None):
+        with pytest.raises((ss.DataError, OSError)):
+            impute(COLORED, strange)
     with pytest.raises(ss.DataError, match="No column is a variable"):
-        impute_frame(COLORED, pd.DataFrame({"other": [1]}))
+        impute(COLORED, pd.DataFrame({"other": [1]})).frame
+
+
+def test_one_kind_of_result_whatever_the_number_of_copies():
+    one, two = impute(NET, FRAME, kind="draw"), impute(NET, FRAME, kind="draw", copies=2)
+    assert type(one) is type(two) is ss.Imputation
+    assert (len(one), len(two)) == (1, 2)
+    assert [copy.num_rows for copy in two] == [two.datasets[0].num_rows] * 2
+    assert one.guarantees == {"values": ss.Guarantee.EXACT}
+    assert one.method == ss.CliqueTree()
+    assert one.num_filled == sum(value is None for column in FRAME.values() for value in column)
+    assert "copies" in one._repr_html_()
+    with pytest.raises(ss.ScopeError, match="There are 2 copies"):
+        two.dataset
+    with pytest.raises(ss.ScopeError, match="There are 2 copies"):
+        two.frame
+
+
+@pytest.mark.parametrize("method", [ss.VariableElimination(), ss.BruteForce()])
+@pytest.mark.parametrize("kind", ["mode", "mean", "map"])
+def test_any_method_imputes(method, kind):
+    found = impute(NET, FRAME, kind=kind, method=method)
+    assert found.dataset.equals(impute(NET, FRAME, kind=kind).dataset)
+    assert found.method == method

@@ -66,7 +66,7 @@ def test_intervals_cover_as_they_say_and_those_of_one_copy_do_not():
         posterior = ss.fit(truth, ss.Dataset.from_codes([x, y], seen), ss.Bayes(ss.Dirichlet(1.0))).posterior
         models = [posterior.sample_model(rng) for _ in range(copies)]
         shares = np.array(
-            [full.codes("y").mean() for full in ss.impute(models, rows, kind="draw", copies=copies, seed=rng)]
+            [full.codes("y").mean() for full in ss.impute(models, rows, kind="draw", copies=copies, seed=rng).datasets]
         )
         variances = shares * (1 - shares) / count
         low, high = pool_estimates(shares, variances, complete_freedom=count - 1).interval(0.95)

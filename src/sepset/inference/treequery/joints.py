@@ -90,7 +90,7 @@ class MergePlan:
 
 def joint_plan(tree: CliqueTree, targets: Sequence[str], cards: Mapping[str, int], elimination: Plan) -> MergePlan:
     """The plan for a joint of `targets` from a calibrated tree over discrete variables."""
-    query = tree_query(tree, targets, cards)
+    query = tree_query(tree, targets, cards=cards)
     order = choose_order(query)
     scopes = (tree.clusters[s] if s >= 0 else tree.sepsets[-1 - s] for s in order.query.sources)
     reading = sum(math.prod(cards[name] for name in scope) for scope in scopes)

@@ -212,7 +212,7 @@ class TreeQuery:
         return f"TreeQuery({', '.join(self.scope_names(self.targets))}; {len(self.cliques)} cliques)"
 
 
-def tree_query(tree: CliqueTree, targets: Nodes, cards: Mapping[str, int]) -> TreeQuery:
+def tree_query(tree: CliqueTree, targets: Nodes, *, cards: Mapping[str, int]) -> TreeQuery:
     r"""The smallest part of a clique tree that covers `targets`, each clique marginalized to what is still needed.
 
     A leaf goes while its targets are all in its sepset, so each leaf that stays holds a target of its own and there

@@ -36,8 +36,8 @@ from sepset.variables.variable import Discrete, VariableLike, Vector
 def discriminant_analysis(
     data: object,
     target: VariableLike,
-    features: Iterable[VariableLike] | None = None,
     *,
+    features: Iterable[VariableLike] | None = None,
     covariance: Literal["shared", "own"] = "shared",
     pseudo_count: ArrayLike = 0.0,
     weights: ArrayLike | None = None,

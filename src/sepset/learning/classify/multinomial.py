@@ -17,14 +17,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sepset.base.arraytypes import AnyArray, Floats, Ints, Objects
+from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.checks import number
 from sepset.base.frozen import fill
 from sepset.base.text import listing
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
+from sepset.engine.blanket import OnImpossible, log_posteriors
+from sepset.engine.classifier import Classification
 from sepset.errors import DataError
-from sepset.learning.classify.classification import OnImpossible, log_posteriors
+from sepset.inference.result import Guarantee
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
@@ -46,8 +48,9 @@ class MultinomialNaiveBayes:
 
     >>> topic, word = Discrete("topic", ("sports", "economy")), Discrete("word", ("ball", "bank"))
     >>> model = MultinomialNaiveBayes(topic, word, [0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]])
-    >>> model.probabilities([[2, 0], [1, 1]]).round(9).tolist(), model.predict([[2, 0]]).tolist()
-    ([[0.9, 0.1], [0.5, 0.5]], ['sports'])
+    >>> found = model.predict([[2, 0], [1, 1]])
+    >>> found.probabilities.round(9).tolist(), found.states.tolist()
+    ([[0.9, 0.1], [0.5, 0.5]], ['sports', 'sports'])
     """
 
     target: Discrete
@@ -62,11 +65,11 @@ class MultinomialNaiveBayes:
         words = TableCPD(word, word_probabilities, given=target).values
         fill(self, target=target, word=word, class_probabilities=prior, word_probabilities=words)
 
-    def log_probabilities(self, counts: CountMatrix, *, on_impossible: OnImpossible = "raise") -> Floats:
-        """The log posterior of the class of every document, one column a class.
+    def predict(self, counts: CountMatrix, *, on_impossible: OnImpossible = "raise") -> Classification:
+        """The posterior of the class of every document.
 
         Args:
-            counts: one row a document and one column a word.
+            counts: one row per document and one column per word.
             on_impossible: "raise" names the documents that no class can write; "null" leaves them NaN.
 
         Cost: one matrix product.
@@ -78,17 +81,8 @@ class MultinomialNaiveBayes:
             scores = np.asarray(matrix @ logs.T) + np.log(self.class_probabilities)
         if zero.any():
             scores[np.asarray(matrix @ zero.T.astype(np.float64)) > 0] = -np.inf
-        return log_posteriors(scores, on_impossible, self.target)
-
-    def probabilities(self, counts: CountMatrix, *, on_impossible: OnImpossible = "raise") -> Floats:
-        """The posterior of the class of every document, one column a class."""
-        return np.exp(self.log_probabilities(counts, on_impossible=on_impossible))
-
-    def predict(self, counts: CountMatrix) -> Objects:
-        """The most probable class of every document, the first among equals."""
-        states = np.empty(self.target.num_states, object)
-        states[:] = self.target.states
-        return np.asarray(states[self.log_probabilities(counts).argmax(axis=1)])
+        found = log_posteriors(scores, on_impossible, self.target)
+        return Classification(self.target, found, method=self, guarantees={"marginals": Guarantee.EXACT})
 
     def network(self, num_positions: int) -> BayesNet:
         """The same model of documents with so many words, position by position, all with one tied CPD.

@@ -50,8 +50,8 @@ def naive_bayes(target: VariableLike, features: Iterable[VariableLike]) -> DAG:
 def tree_augmented(
     data: object,
     target: VariableLike,
-    features: Iterable[VariableLike] | None = None,
     *,
+    features: Iterable[VariableLike] | None = None,
     weights: Floats | None = None,
 ) -> DAG:
     r"""The graph of naive Bayes with the best tree among the features: each has at most one other as parent.

@@ -7,29 +7,40 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import generator, one_of, whole
+from sepset.base.display import Shown
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
+from sepset.engine.default import DEFAULT_METHOD
+from sepset.engine.engine import Engine
+from sepset.engine.kept import engine_for
+from sepset.engine.rowquestions import Names
+from sepset.engine.rows import true_codes
 from sepset.errors import DataError, ScopeError
+from sepset.inference.method import Method
+from sepset.inference.result import Guarantee
+from sepset.learning.evaluation.assessment import Assessment
 from sepset.learning.evaluation.validation import Procedure, learned
-from sepset.learning.predictor import Names, Predictor, true_codes
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
+Parts: TypeAlias = tuple[float, float, float]
+"""Noise, bias and variance."""
 
-@dataclass(frozen=True, slots=True)
-class BiasVariance:
+
+@dataclass(frozen=True)
+class BiasVariance(Assessment):
     """The mean loss over training sets and test rows, in three parts that add up to it.
 
     Attributes:
         noise: the loss of the true posterior.
-        bias: what the average prediction loses beside it.
-        variance: what single predictions lose beside their average.
+        bias: what the average prediction loses relative to it.
+        variance: what single predictions lose relative to their average.
 
     >>> BiasVariance(0.2, 0.05, 0.01).total.__round__(2)
     0.26
@@ -44,18 +55,23 @@ class BiasVariance:
         """The mean loss."""
         return self.noise + self.bias + self.variance
 
+    def _shown(self) -> Shown:
+        parts = (("noise", self.noise), ("bias", self.bias), ("variance", self.variance), ("total", self.total))
+        return Shown(("part", "mean loss"), [(name, f"{value:.6g}") for name, value in parts])
+
 
 def bias_variance(
     procedure: Procedure,
-    source: object,
-    target: str | Discrete,
+    data: object,
     *,
+    target: str | Discrete,
     test: object,
     num_rows: int,
     loss: Literal["brier", "log"] = "brier",
     given: Names | None = None,
     repeats: int = 20,
     seed: int | np.random.Generator = 0,
+    method: Method | None = None,
 ) -> BiasVariance:
     r"""The noise, bias and variance of a procedure's posteriors of a target, over many training sets.
 
@@ -67,8 +83,8 @@ def bias_variance(
 
     Args:
         procedure: makes a model from a dataset.
-        source: a network to draw training sets from, which also gives the true posteriors; or data to resample, whose
-            labels then count as the truth, so that there is no noise.
+        data: rows to resample, whose labels then count as the truth, so that there is no noise; or a network to draw
+            training sets from, which also gives the true posteriors.
         target: a discrete variable.
         test: the rows to predict.
         num_rows: the size of each training set.
@@ -76,29 +92,34 @@ def bias_variance(
         given: the features; by default all other variables.
         repeats: how many training sets; one alone has no variance.
         seed: a number or a generator.
+        method: what answers questions about the rows, as in `evaluate`.
 
     Reference: Koller & Friedman, section 16.3.1; Geman, Bienenstock & Doursat (1992); Heskes (1998) for the log-loss.
 
     >>> from sepset.graphs.graph import DAG
     >>> from sepset.learning.evaluation.validation import Learner
     >>> truth = BayesNet.random(DAG.parse("a -> b"), seed=3)
-    >>> parts = bias_variance(Learner(truth), truth, "b", test=truth.sample(50, seed=1), num_rows=200)
+    >>> parts = bias_variance(Learner(truth), truth, target="b", test=truth.sample(50, seed=1), num_rows=200)
     >>> parts.noise > parts.variance > parts.bias
     True
     """
     one_of("loss", loss, _PARTS)
     whole("repeats", repeats, least=2)
     rng = generator(seed)
-    truth = source if isinstance(source, BayesNet) else None
-    data = None if truth is not None else as_dataset(source)
+    truth = data if isinstance(data, BayesNet) else None
+    source = None if truth is not None else as_dataset(data)
     found = []
     for _ in range(repeats):
-        rows = truth.sample(num_rows, rng) if truth is not None else _resampled(data, num_rows, rng)
-        found.append(_posteriors(Predictor.of(learned(procedure, rows)), test, target, given))
+        rows = truth.sample(num_rows, rng) if truth is not None else _resampled(source, num_rows, rng)
+        found.append(_posteriors(engine_for(learned(procedure, rows), method), test, target, given))
     expected = (
-        _posteriors(Predictor.of(truth), test, target, given) if truth is not None else _labels(data, test, target)
+        _posteriors(engine_for(truth, method), test, target, given)
+        if truth is not None
+        else _labels(source, test, target)
     )
-    return _PARTS[loss](np.stack(found), expected)
+    chosen = DEFAULT_METHOD if method is None else method
+    parts = _PARTS[loss](np.stack(found), expected)
+    return BiasVariance(*parts, method=chosen, guarantees={"parts": Guarantee.ESTIMATE})
 
 
 def _resampled(data: Dataset | None, num_rows: int, rng: np.random.Generator) -> Dataset:
@@ -106,8 +127,8 @@ def _resampled(data: Dataset | None, num_rows: int, rng: np.random.Generator) ->
     return data.take(rng.integers(0, data.num_rows, num_rows))
 
 
-def _posteriors(predictor: Predictor, test: object, target: str | Discrete, given: Names | None) -> Floats:
-    (found,) = predictor.probabilities(test, target, given)
+def _posteriors(engine: Engine, test: object, target: str | Discrete, given: Names | None) -> Floats:
+    (found,) = engine.posteriors(test, target, features=given)
     blank = np.isnan(found).any(axis=1)
     if blank.any():
         raise DataError(
@@ -126,24 +147,24 @@ def _labels(data: Dataset | None, test: object, target: str | Discrete) -> Float
     return np.eye(variable.num_states)[true_codes(rows, (variable,))[:, 0]]
 
 
-def _brier(found: Floats, truth: Floats) -> BiasVariance:
+def _brier(found: Floats, truth: Floats) -> Parts:
     mean = found.mean(axis=0)
     noise = (truth * (1.0 - truth)).sum(axis=1).mean()
     bias = ((mean - truth) ** 2).sum(axis=1).mean()
-    return BiasVariance(float(noise), float(bias), float(((found - mean) ** 2).sum(axis=2).mean()))
+    return (float(noise), float(bias), float(((found - mean) ** 2).sum(axis=2).mean()))
 
 
-def _log(found: Floats, truth: Floats) -> BiasVariance:
+def _log(found: Floats, truth: Floats) -> Parts:
     with np.errstate(divide="ignore"):
         logs = np.log(found)
     middle = logs.mean(axis=0)
     top = middle.max(axis=1, keepdims=True)
     if (top == -np.inf).any():
-        return BiasVariance(float(_cross(truth, truth).mean()), np.inf, np.inf)
+        return (float(_cross(truth, truth).mean()), np.inf, np.inf)
     total = np.log(np.exp(middle - top).sum(axis=1)) + top[:, 0]
     mean = np.exp(middle - total[:, None])
     noise = float(_cross(truth, truth).mean())
-    return BiasVariance(noise, max(float(_cross(truth, mean).mean()) - noise, 0.0), max(-float(total.mean()), 0.0))
+    return (noise, max(float(_cross(truth, mean).mean()) - noise, 0.0), max(-float(total.mean()), 0.0))
 
 
 def _cross(weights: Floats, probabilities: Floats) -> Floats:
@@ -153,4 +174,4 @@ def _cross(weights: Floats, probabilities: Floats) -> Floats:
     return np.asarray(-(weights * logs).sum(axis=1))
 
 
-_PARTS: dict[str, Callable[[Floats, Floats], BiasVariance]] = {"brier": _brier, "log": _log}
+_PARTS: dict[str, Callable[[Floats, Floats], Parts]] = {"brier": _brier, "log": _log}

@@ -12,19 +12,24 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.axes import axes_of
 from sepset.base.checks import one_of, row_weights, whole
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Shown
+from sepset.engine.engine import Engine
+from sepset.engine.kept import engine_for
+from sepset.engine.rowquestions import Names
+from sepset.engine.rows import most_probable, true_codes
 from sepset.errors import DataError
+from sepset.inference.method import Method
+from sepset.learning.evaluation.assessment import Assessment, computed
 from sepset.learning.evaluation.losses import weights_of
-from sepset.learning.predictor import Names, Predictor, most_probable, true_codes
 from sepset.models.model import Model
 from sepset.variables.variable import Discrete, State
 
 Bins: TypeAlias = Literal["uniform", "quantile"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Calibration(Tabulated):
-    r"""Predicted probabilities in bins, beside how often they came true.
+@dataclass(frozen=True, eq=False)
+class Calibration(Assessment):
+    r"""Predicted probabilities in bins, compared with how often they came true.
 
     Attributes:
         predicted: the mean predicted probability of each bin that has rows.
@@ -98,11 +103,11 @@ def calibration(
     $$\bar p_b = \frac{1}{M_b} \sum_{m \in b} p[m], \qquad \bar y_b = \frac{1}{M_b} \sum_{m \in b} y[m]$$
 
     Args:
-        probabilities: one a row.
-        came_true: whether the event came, one a row.
+        probabilities: one per row.
+        came_true: whether the event came, one per row.
         bins: how many.
         strategy: "uniform" bins have one width, with their lower end inside; "quantile" bins about as many rows.
-        weights: one a row.
+        weights: one per row.
         what: the name of the event.
 
     Reference: DeGroot & Fienberg (1983); Naeini, Cooper & Hauskrecht (2015) for the expected error.
@@ -136,19 +141,20 @@ _BINNING: dict[str, Callable[[Floats, int], Ints]] = {"uniform": _uniform, "quan
 
 
 def calibration_curve(
-    model: Model | Predictor,
+    model: Model | Engine,
     data: object,
-    target: str | Discrete,
     *,
+    target: str | Discrete,
     state: State | None = None,
     given: Names | None = None,
     bins: int = 10,
     strategy: Bins = "uniform",
+    method: Method | None = None,
 ) -> Calibration:
     r"""How well a model's posteriors of a target are calibrated on rows.
 
     Args:
-        model: a fitted model.
+        model: a fitted model, or an engine.
         data: a dataset or any frame.
         target: a discrete variable.
         state: the state whose probability is looked at; by default the most probable one of each row, whose
@@ -156,24 +162,27 @@ def calibration_curve(
         given: the features; by default all other variables.
         bins: how many.
         strategy: "uniform" or "quantile", as in `calibration`.
+        method: what answers questions about the rows; exact by default. With an approximate one the curve is an
+            estimate.
 
     Reference: Guo, Pleiss, Sun & Weinberger (2017), On calibration of modern neural networks, for confidences.
 
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.models.bayesnet import BayesNet
     >>> coin = BayesNet(TableCPD(Discrete("coin", ("head", "tail")), [0.25, 0.75]))
-    >>> round(calibration_curve(coin, {"coin": ["head", "tail", "tail", "tail"]}, "coin").expected_error, 9)
+    >>> round(calibration_curve(coin, {"coin": ["head", "tail", "tail", "tail"]}, target="coin").expected_error, 9)
     0.0
     """
-    predictor = Predictor.of(model)
-    rows = predictor.dataset(data)
-    (variable,) = predictor.discrete(target)
+    engine = engine_for(model, method)
+    rows = engine.rows(data)
+    (variable,) = engine.discrete(target)
     truth = true_codes(rows, (variable,))[:, 0]
-    found = predictor.probabilities(rows, variable, given)[0]
+    found = engine.posteriors(rows, variable, features=given)[0]
     chosen = most_probable(found) if state is None else np.full(len(truth), variable.code(state))
     kept = ~np.isnan(found).any(axis=1)
     p = np.clip(found[np.arange(len(truth)), chosen][kept], 0.0, 1.0)
     came, weights = (chosen == truth)[kept], weights_of(rows)[kept]
     what = f"confidence in {variable.name}" if state is None else f"P({variable.name}={state})"
     made = calibration(p, came, bins=bins, strategy=strategy, weights=weights, what=what)
-    return replace(made, left_out=int((~kept).sum()))
+    guarantees = {"curve": computed(engine)}
+    return replace(made, left_out=int((~kept).sum()), method=engine.method, guarantees=guarantees)

@@ -1,4 +1,4 @@
-r"""Whether data could have come from a model: a figure of the data beside the same figure on simulated data.
+r"""Whether data could have come from a model: a statistic of the data compared with that of simulated data.
 
 Under the model the log-loss of $M$ rows has the mean $H(P)$ and the variance $\mathrm{Var}[\log P] / M$, which are
 computed exactly for discrete networks.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,14 +17,16 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.axes import axes_of
 from sepset.base.checks import generator, whole
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Shown
 from sepset.data.dataset import Dataset
+from sepset.engine.kept import engine_for
 from sepset.errors import DataError
-from sepset.inference.cliquetree.method import CliqueTree
+from sepset.inference.method import Method, elimination_settings
+from sepset.inference.result import Guarantee
+from sepset.learning.evaluation.assessment import Assessment, computed
 from sepset.learning.evaluation.divergence.discrete import conditional_table
 from sepset.learning.evaluation.losses import LogLoss, evaluate, weights_of
 from sepset.learning.evaluation.validation import Procedure, learned
-from sepset.learning.predictor import Predictor, absent
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
@@ -31,16 +34,16 @@ Statistic: TypeAlias = Callable[[Any, Dataset], float]
 """A number from a model and rows."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GoodnessOfFit(Tabulated):
-    """A figure of the data, and the same figure on datasets that the model drew.
+@dataclass(frozen=True, eq=False)
+class GoodnessOfFit(Assessment):
+    """A statistic of the data, and the same statistic on datasets that the model drew.
 
     Attributes:
         statistic: on the data.
         draws: on each simulated dataset.
         expected: the exact mean under the model, where it is known; else NaN.
         deviation: the exact standard deviation under the model, where it is known; else NaN.
-        what: the name of the figure.
+        what: the name of the statistic.
 
     >>> GoodnessOfFit(2.0, np.array([1.0, 2.5, 3.0])).p_value
     1.0
@@ -66,7 +69,7 @@ class GoodnessOfFit(Tabulated):
         return (self.statistic - self.expected) / self.deviation if self.deviation else float("nan")
 
     def plot(self, ax: Any = None) -> Any:
-        """The simulated figures as a histogram, and that of the data as a line, on matplotlib axes."""
+        """The simulated statistics as a histogram, and that of the data as a line, on matplotlib axes."""
         axes = axes_of(ax)
         axes.hist(self.draws, bins="auto", color="0.8", label="simulated")
         axes.axvline(self.statistic, color="C3", label=f"data (p = {self.p_value:.3g})")
@@ -81,7 +84,7 @@ class GoodnessOfFit(Tabulated):
             ("simulated, middle 95%", f"{low:.6g} to {high:.6g}"),
             ("two-sided p-value", f"{self.p_value:.4g}"),
         ]
-        return Shown(("figure", "value"), rows, "Goodness of fit")
+        return Shown(("statistic", "value"), rows, "Goodness of fit")
 
 
 def goodness_of_fit(
@@ -92,6 +95,7 @@ def goodness_of_fit(
     num_draws: int = 999,
     seed: int | np.random.Generator = 0,
     refit: Procedure | None = None,
+    method: Method | None = None,
 ) -> GoodnessOfFit:
     r"""Whether data could have come from a model, by simulating datasets of its size: the parametric bootstrap.
 
@@ -108,6 +112,7 @@ def goodness_of_fit(
         num_draws: how many datasets to simulate.
         seed: a number or a generator.
         refit: the procedure that made the model of the data.
+        method: what answers questions about the rows for the default statistic; exact by default.
 
     Reference: Koller & Friedman, box 16.A.
 
@@ -118,29 +123,32 @@ def goodness_of_fit(
     """
     whole("num_draws", num_draws, least=1)
     rng = generator(seed)
-    rows = Predictor.of(model).dataset(data)
+    engine = engine_for(model, method)
+    rows = engine.rows(data)
     if not weights_of(rows).sum() > 0:
         raise DataError("Goodness of fit needs rows that count; there are none.")
-    figure = mean_log_loss if statistic is None else statistic
+    measured = partial(mean_log_loss, method=method) if statistic is None else statistic
     draws = np.empty(num_draws)
     for place in range(num_draws):
         drawn = _masked_like(model.sample(rows.num_rows, rng), rows)
-        draws[place] = figure(model if refit is None else learned(refit, drawn), drawn)
+        draws[place] = measured(model if refit is None else learned(refit, drawn), drawn)
     exact = statistic is None and refit is None and rows.is_complete and rows.weights is None
     moments = log_probability_moments(model) if exact and _is_discrete(model) else LogMoments(math.nan, math.nan)
     deviation = math.sqrt(moments.variance / max(rows.num_rows, 1))
     what = "mean log-loss (nats)" if statistic is None else getattr(statistic, "__name__", "statistic")
-    return GoodnessOfFit(float(figure(model, rows)), draws, 0.0 - moments.mean, deviation, what)
+    guarantees = {"statistic": computed(engine), "p_value": Guarantee.ESTIMATE}
+    value = float(measured(model, rows))
+    return GoodnessOfFit(value, draws, 0.0 - moments.mean, deviation, what, method=engine.method, guarantees=guarantees)
 
 
-def mean_log_loss(model: Any, data: Dataset) -> float:
+def mean_log_loss(model: Any, data: Dataset, *, method: Method | None = None) -> float:
     """The mean log-loss of a model on rows.
 
     >>> from sepset.cpds.table import TableCPD
     >>> round(mean_log_loss(BayesNet(TableCPD(Discrete("coin"), [0.5, 0.5])), Dataset({"coin": [0, 1]})), 4)
     0.6931
     """
-    return evaluate(model, data, LogLoss())["log-loss"].mean
+    return evaluate(model, data, LogLoss(), method=method)[LogLoss()].mean
 
 
 def _masked_like(drawn: Dataset, rows: Dataset) -> Dataset:
@@ -149,8 +157,8 @@ def _masked_like(drawn: Dataset, rows: Dataset) -> Dataset:
         return drawn if rows.weights is None else drawn.with_weights(rows.weights)
     columns = {}
     for v in drawn.variables:
-        hole = -1 if isinstance(v, Discrete) else np.nan
-        columns[v.name] = np.where(absent(rows, v), hole, drawn.column(v))
+        blank = -1 if isinstance(v, Discrete) else np.nan
+        columns[v.name] = np.where(rows.is_missing(v), blank, drawn.column(v))
     return Dataset.from_codes(drawn.variables, columns, weights=rows.weights)
 
 
@@ -198,8 +206,9 @@ def log_probability_moments(model: BayesNet) -> LogMoments:
 
 
 def _order(model: BayesNet) -> list[str]:
-    plan = CliqueTree().prepare(model.problem()).plan((), ())
-    plan.check(CliqueTree().memory)
+    engine = engine_for(model)
+    plan = engine.plan()
+    plan.check(elimination_settings(engine.method)[1])
     return [name for name in plan.order if name in model.variables]
 
 

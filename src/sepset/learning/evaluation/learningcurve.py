@@ -10,15 +10,18 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.axes import axes_of, mark_sizes
-from sepset.base.cache import Slot
 from sepset.base.checks import generator, whole
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Shown
 from sepset.base.progress import Bar
 from sepset.base.text import nearest
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
+from sepset.engine.default import DEFAULT_METHOD
 from sepset.errors import ArgumentError, DataError, ScopeError
-from sepset.learning.evaluation.divergence.discrete import DivergenceFrom
+from sepset.inference.method import Method
+from sepset.inference.result import Guarantee
+from sepset.learning.evaluation.assessment import Assessment
+from sepset.learning.evaluation.divergence.relativeentropy import divergence
 from sepset.learning.evaluation.losses import LogLoss, Loss, evaluate
 from sepset.learning.evaluation.splits import Holdout
 from sepset.learning.evaluation.validation import Procedure, learned, named
@@ -32,8 +35,8 @@ WIDE = 5.0
 """Means whose largest is this many times the smallest are drawn on a logarithmic scale."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LearningCurve(Tabulated):
+@dataclass(frozen=True, eq=False)
+class LearningCurve(Assessment):
     """A measure of what each procedure learned, for each number of rows and each repeat.
 
     Attributes:
@@ -109,13 +112,14 @@ class LearningCurve(Tabulated):
 
 def learning_curve(
     procedures: Mapping[str, Procedure],
-    source: object,
-    sizes: Sequence[int],
+    data: object,
     *,
+    sizes: Sequence[int],
     measure: Loss | Measure | None = None,
     repeats: int = 10,
     test: float = 0.25,
     seed: int | np.random.Generator = 0,
+    method: Method | None = None,
     progress: bool | None = None,
 ) -> LearningCurve:
     r"""How good what each procedure learns is, as the number of rows grows.
@@ -124,7 +128,7 @@ def learning_curve(
 
     Args:
         procedures: by name; each makes a model from a dataset, as `Learner(dag, method)` does.
-        source: a network to draw rows from, or data, of which random rows are used.
+        data: rows, of which random ones are used, or a network to draw rows from.
         sizes: the numbers of rows.
         measure: a loss on rows set aside, or a function of the model. By default $KL(P \| \tilde P)$ to the network,
             or the log-loss on the rows set aside.
@@ -132,6 +136,7 @@ def learning_curve(
         test: the share of data set aside in each repeat; where rows are drawn from a network, that share of the
             largest size is drawn in addition, for a loss.
         seed: a number or a generator.
+        method: what answers questions about models and rows, for a loss or the divergence; exact by default.
         progress: True shows a bar, False never, None in a terminal when the work is long.
 
     Reference: Koller & Friedman, box 17.C.
@@ -139,7 +144,7 @@ def learning_curve(
     >>> from sepset.graphs.graph import DAG
     >>> from sepset.learning.evaluation.validation import Learner
     >>> truth = BayesNet.random(DAG.parse("a -> b"), seed=1)
-    >>> curve = learning_curve({"MLE": Learner(truth)}, truth, [100, 1000], repeats=3)
+    >>> curve = learning_curve({"MLE": Learner(truth)}, truth, sizes=[100, 1000], repeats=3)
     >>> bool(curve.mean("MLE")[1] < curve.mean("MLE")[0] < 0.1)
     True
     """
@@ -150,13 +155,14 @@ def learning_curve(
     rng = generator(seed)
     with Bar(progress, "sizes") as bar:
         for repeat in range(repeats):
-            rows, judge, what = _draw(source, measure, wanted[-1], test, rng)
+            rows, judge, what = _draw(data, measure, wanted[-1], test, rng, method)
             for place, size in enumerate(wanted):
                 part = rows[:size]
                 for name, procedure in procedures.items():
                     values[name][repeat, place] = judge(learned(procedure, part))
                 bar.report(repeat * len(wanted) + place + 1, repeats * len(wanted))
-    return LearningCurve(wanted, values, what)
+    chosen = DEFAULT_METHOD if method is None else method
+    return LearningCurve(wanted, values, what, method=chosen, guarantees={"values": Guarantee.ESTIMATE})
 
 
 def _checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
@@ -167,38 +173,36 @@ def _checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _draw(
-    source: object, measure: Loss | Measure | None, largest: int, share: float, rng: np.random.Generator
+    data: object,
+    measure: Loss | Measure | None,
+    largest: int,
+    share: float,
+    rng: np.random.Generator,
+    method: Method | None,
 ) -> tuple[Dataset, Measure, str]:
     """Rows to learn from, and how models of them are judged."""
-    if isinstance(source, BayesNet):
-        rows = source.sample(largest, rng)
+    if isinstance(data, BayesNet):
+        truth = data
+        rows = truth.sample(largest, rng)
         if measure is None:
-            return rows, _divergence(source), "KL from the true network (nats)"
-        held = source.sample(max(1, round(share * largest)), rng) if isinstance(measure, Loss) else rows[:0]
+            return rows, lambda model: divergence(truth, model, method=method).total, "KL from the true network (nats)"
+        held = truth.sample(max(1, round(share * largest)), rng) if isinstance(measure, Loss) else rows[:0]
     else:
-        data = as_dataset(source)
-        mask = next(_holdout(data, share, rng))
+        known = as_dataset(data)
+        mask = next(_holdout(known, share, rng))
         order = rng.permutation(np.flatnonzero(~mask))
         if len(order) < largest:
             raise DataError(
-                f"{largest} rows to learn from were asked for; {len(order)} of {data.num_rows} are left once a share "
+                f"{largest} rows to learn from were asked for; {len(order)} of {known.num_rows} are left once a share "
                 f"of {share} is set aside. Ask for fewer, or set less aside."
             )
-        rows, held = data.take(order[:largest]), data.take(mask)
+        rows, held = known.take(order[:largest]), known.take(mask)
         measure = LogLoss() if measure is None else measure
     if not isinstance(measure, Loss):
         return rows, measure, getattr(measure, "__name__", "measure")
     loss: Loss = measure
-    return rows, lambda model: evaluate(model, held, loss)[loss.name].mean, loss.name
+    return rows, lambda model: evaluate(model, held, loss, method=method)[loss].mean, loss.name
 
 
 def _holdout(data: Dataset, share: float, rng: np.random.Generator) -> Iterator[Bools]:
     return Holdout(share).rounds(data, rng)
-
-
-DIVERGENCE: Slot[DivergenceFrom] = Slot("the divergence from a network")
-
-
-def _divergence(truth: BayesNet) -> DivergenceFrom:
-    """The divergence from a network, kept with its problem so that repeats share what was inferred."""
-    return truth.problem().kept.get(DIVERGENCE, lambda: DivergenceFrom(truth), key=id(truth))

@@ -8,25 +8,32 @@ one, the Hamming loss the number of targets, the Brier score two, and log-losses
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats
 from sepset.base.checks import one_of
-from sepset.base.display import Shown, Tabulated
-from sepset.base.frozen import read_only
+from sepset.base.display import Shown
+from sepset.base.frozen import fill, read_only
 from sepset.base.progress import Bar
 from sepset.base.text import nearest
 from sepset.data.dataset import Dataset
+from sepset.engine.engine import Engine
+from sepset.engine.kept import engine_for
+from sepset.engine.rowquestions import Names
+from sepset.engine.rows import most_probable, refuse_missing, true_codes
 from sepset.errors import ArgumentError, DataError, ScopeError
+from sepset.inference.method import Method
 from sepset.inference.result import Answers
+from sepset.learning.evaluation.assessment import Assessment, computed
 from sepset.learning.evaluation.resampling import Bootstrap, bootstrap_mean
-from sepset.learning.predictor import Names, Predictor, most_probable, refuse_missing, true_codes
 from sepset.models.model import Model
 from sepset.variables.variable import Discrete, listed
+
+R = TypeVar("R")
 
 
 @runtime_checkable
@@ -37,7 +44,7 @@ class Loss(Protocol):
     def name(self) -> str:
         """What the loss is called in tables."""
 
-    def rows(self, predictor: Predictor, data: Dataset) -> Floats:
+    def rows(self, engine: Engine, data: Dataset) -> Floats:
         """The loss of every row."""
 
 
@@ -58,9 +65,9 @@ class LogLoss:
         """`log-loss`."""
         return "log-loss"
 
-    def rows(self, predictor: Predictor, data: Dataset) -> Floats:
+    def rows(self, engine: Engine, data: Dataset) -> Floats:
         """The loss of every row."""
-        return 0.0 - predictor.log_probability(data)
+        return 0.0 - engine.log_probabilities(data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +87,24 @@ class ConditionalLogLoss:
     targets: Names
     given: Names | None = None
 
+    def __post_init__(self) -> None:
+        hold_names(self)
+
     @property
     def name(self) -> str:
         """`conditional log-loss of ...`."""
         return f"conditional log-loss of {_listed(self.targets)}{_condition(self.given)}"
 
-    def rows(self, predictor: Predictor, data: Dataset) -> Floats:
+    def rows(self, engine: Engine, data: Dataset) -> Floats:
         """The loss of every row."""
-        targets = predictor.variables(self.targets)
+        targets = engine.variables(self.targets)
         refuse_missing(data, targets)
         if len(targets) == 1 and isinstance(targets[0], Discrete) and self.given is None:
-            logs = predictor.log_posterior(data, targets[0])
+            logs = engine.log_posterior(data, targets[0])
             return _infinite(0.0 - logs[np.arange(len(logs)), data.codes(targets[0])])
-        features = predictor.features(targets, self.given)
-        joint = predictor.log_probability(data, (*targets, *features))
-        alone = predictor.log_probability(data, features) if features else np.zeros(len(joint))
+        features = engine.features(targets, self.given)
+        joint = engine.log_probabilities(data, over=(*targets, *features))
+        alone = engine.log_probabilities(data, over=features) if features else np.zeros(len(joint))
         with np.errstate(invalid="ignore"):
             losses = np.where(joint == -np.inf, np.inf, alone - joint)
         return np.maximum(losses, 0.0) if all(v.is_discrete for v in targets) else losses
@@ -119,16 +129,19 @@ class ZeroOne:
     targets: Names
     given: Names | None = None
 
+    def __post_init__(self) -> None:
+        hold_names(self)
+
     @property
     def name(self) -> str:
         """`0/1 loss of ...`."""
         return f"0/1 loss of {_listed(self.targets)}{_condition(self.given)}"
 
-    def rows(self, predictor: Predictor, data: Dataset) -> Floats:
+    def rows(self, engine: Engine, data: Dataset) -> Floats:
         """The loss of every row."""
-        targets = predictor.discrete(self.targets)
+        targets = engine.discrete(self.targets)
         truth = true_codes(data, targets)
-        wrong = predictor.modes(data, targets, self.given) != truth
+        wrong = engine.modes(data, targets, features=self.given) != truth
         return np.asarray(wrong.any(axis=1), np.float64)
 
 
@@ -153,6 +166,7 @@ class Hamming:
     predictor: Literal["marginals", "joint"] = "marginals"
 
     def __post_init__(self) -> None:
+        hold_names(self)
         one_of("predictor", self.predictor, ("marginals", "joint"))
 
     @property
@@ -160,14 +174,14 @@ class Hamming:
         """`Hamming loss of ...`."""
         return f"Hamming loss of {_listed(self.targets)}{_condition(self.given)}"
 
-    def rows(self, predictor: Predictor, data: Dataset) -> Floats:
+    def rows(self, engine: Engine, data: Dataset) -> Floats:
         """The loss of every row."""
-        targets = predictor.discrete(self.targets)
+        targets = engine.discrete(self.targets)
         truth = true_codes(data, targets)
         if self.predictor == "joint":
-            found = predictor.modes(data, targets, self.given)
+            found = engine.modes(data, targets, features=self.given)
         else:
-            posteriors = predictor.probabilities(data, targets, self.given)
+            posteriors = engine.posteriors(data, targets, features=self.given)
             found = np.stack([most_probable(p) for p in posteriors], axis=1)
         return np.asarray((found != truth).sum(axis=1), np.float64)
 
@@ -189,16 +203,19 @@ class Brier:
     target: str | Discrete
     given: Names | None = None
 
+    def __post_init__(self) -> None:
+        hold_names(self)
+
     @property
     def name(self) -> str:
         """`Brier score of ...`."""
         return f"Brier score of {_listed(self.target)}{_condition(self.given)}"
 
-    def rows(self, predictor: Predictor, data: Dataset) -> Floats:
+    def rows(self, engine: Engine, data: Dataset) -> Floats:
         """The loss of every row."""
-        targets = predictor.discrete(self.target)
+        targets = engine.discrete(self.target)
         truth = true_codes(data, targets)[:, 0]
-        return brier_scores(predictor.probabilities(data, targets, self.given)[0], truth)
+        return brier_scores(engine.posteriors(data, targets, features=self.given)[0], truth)
 
 
 def brier_scores(probabilities: Floats, codes: AnyInts) -> Floats:
@@ -237,6 +254,8 @@ class QuerySuite:
             raise ArgumentError("A suite needs at least one query, and one weight per query where weights are given.")
         if weights is not None and not (min(weights) >= 0 and sum(weights) > 0):
             raise ArgumentError(f"Weights of queries are non-negative and not all zero; found {list(weights)!r}.")
+        queries = tuple((held(targets), held(given)) for targets, given in self.queries)
+        fill(self, queries=queries, weights=None if weights is None else tuple(weights))
 
     @property
     def name(self) -> str:
@@ -248,10 +267,10 @@ class QuerySuite:
         """The loss of each query by itself, for a table of them with `evaluate`."""
         return tuple(ConditionalLogLoss(targets, given) for targets, given in self.queries)
 
-    def rows(self, predictor: Predictor, data: Dataset) -> Floats:
+    def rows(self, engine: Engine, data: Dataset) -> Floats:
         """The loss of every row."""
         shares = np.ones(len(self.queries)) if self.weights is None else np.asarray(self.weights, np.float64)
-        parts = [loss.rows(predictor, data) * s for loss, s in zip(self.losses, shares, strict=True) if s > 0]
+        parts = [loss.rows(engine, data) * s for loss, s in zip(self.losses, shares, strict=True) if s > 0]
         return np.asarray(sum(parts) / shares.sum())
 
 
@@ -262,7 +281,7 @@ class Risk:
     Attributes:
         name: the loss.
         rows: its value in every row.
-        weights: one a row; all one where the dataset has none.
+        weights: one per row; all one where the dataset has none.
 
     >>> risk = Risk("0/1", np.array([1.0, 0.0, 0.0, 1.0]), np.ones(4))
     >>> float(risk), round(risk.standard_error, 4)
@@ -307,43 +326,67 @@ def weighted_mean(values: Floats, weights: Floats) -> float:
     return float(values[counted] @ weights[counted] / total) if total > 0 else float("nan")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Evaluation(Answers[str, Risk], Tabulated):
-    """The risk of one model under several losses, by name.
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Answers[Loss, Risk], Assessment):
+    """The risk of one model under several losses, by loss.
 
-    >>> Evaluation({"0/1": Risk("0/1", np.array([1.0, 0.0]), np.ones(2))})["0/1"].mean
-    0.5
+    >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.models.bayesnet import BayesNet
+    >>> coin = BayesNet(TableCPD(Discrete("coin"), [0.5, 0.5]))
+    >>> found = evaluate(coin, {"coin": [0, 1, 1]}, ZeroOne("coin"), LogLoss())
+    >>> round(found[ZeroOne("coin")].mean, 3), found.guarantees
+    (0.667, {'risk': EXACT})
     """
 
-    risks: Mapping[str, Risk]
+    risks: Mapping[Loss, Risk]
 
-    def __getitem__(self, name: str) -> Risk:
-        try:
-            return self.risks[name]
-        except KeyError:
-            raise ScopeError(f"No loss is called {name!r}.{nearest(name, self.risks)}") from None
+    def __getitem__(self, loss: Loss) -> Risk:
+        return of_loss(self.risks, loss)
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Loss]:
         return iter(self.risks)
 
     def __len__(self) -> int:
         return len(self.risks)
 
+    def __repr__(self) -> str:
+        return f"Evaluation({', '.join(map(repr, self.risks.values()))})"
+
     def _shown(self) -> Shown:
-        rows = [(n, f"{r.mean:.6g}", f"{r.standard_error:.2g}", f"{len(r.rows):,}") for n, r in self.risks.items()]
+        rows = [(r.name, f"{r.mean:.6g}", f"{r.standard_error:.2g}", f"{len(r.rows):,}") for r in self.risks.values()]
         return Shown(("loss", "mean", "standard error", "rows"), rows)
 
 
-def evaluate(model: Model | Predictor, data: object, *losses: Loss, progress: bool | None = False) -> Evaluation:
+def of_loss(risks: Mapping[Loss, R], loss: Loss) -> R:
+    """The risk under a loss: under that value, or under the one of the same name, such as `ZeroOne(variable)`."""
+    if isinstance(loss, type) or not isinstance(loss, Loss):
+        shown = ", ".join(map(repr, risks))
+        raise ScopeError(f"A risk is looked up by its loss, a value; found {loss!r}. There are {shown}.")
+    if isinstance(loss, Hashable) and loss in risks:
+        return risks[loss]
+    for known, risk in risks.items():
+        if known.name == loss.name:
+            return risk
+    raise ScopeError(f"No loss is called {loss.name!r}.{nearest(loss.name, [known.name for known in risks])}")
+
+
+def evaluate(
+    model: Model | Engine,
+    data: object,
+    *losses: Loss,
+    method: Method | None = None,
+    progress: bool | None = False,
+) -> Evaluation:
     r"""The empirical risk of a model on rows under each loss; the log-loss where none is named.
 
     $$\hat R = \frac1M \sum_m L(\xi[m] : \tilde P)$$
 
     Args:
-        model: a fitted model.
+        model: a fitted model, or an engine.
         data: a dataset, whose row weights count, or any frame.
         losses: `LogLoss()`, `ConditionalLogLoss(...)`, `ZeroOne(...)`, `Hamming(...)`, `Brier(...)`, `QuerySuite(...)`,
-            or any value with a name and `rows(predictor, data)`.
+            or any frozen value with a name and `rows(engine, data)`.
+        method: what answers questions about the rows; exact by default. With an approximate one risks are estimates.
         progress: True shows a bar, False never, None in a terminal when the work is long.
 
     Reference: Koller & Friedman, section 16.2 and equation 16.1.
@@ -351,32 +394,45 @@ def evaluate(model: Model | Predictor, data: object, *losses: Loss, progress: bo
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.models.bayesnet import BayesNet
     >>> coin = BayesNet(TableCPD(Discrete("coin", ("head", "tail")), [0.25, 0.75]))
-    >>> evaluate(coin, {"coin": ["head", "tail", "tail"]}, ZeroOne("coin"))["0/1 loss of coin"].mean.__round__(3)
+    >>> evaluate(coin, {"coin": ["head", "tail", "tail"]}, ZeroOne("coin"))[ZeroOne("coin")].mean.__round__(3)
     0.333
     """
-    predictor = Predictor.of(model)
-    rows = predictor.dataset(data)
+    engine = engine_for(model, method)
+    rows = engine.rows(data)
     if not rows.num_rows:
         raise DataError("Evaluation needs rows; there are none.")
-    found: dict[str, Risk] = {}
+    found: dict[Loss, Risk] = {}
     with Bar(progress) as bar:
         for loss in losses or (LogLoss(),):
             _check_loss(loss, found)
-            values = np.asarray(loss.rows(predictor.reporting(bar.report), rows), np.float64)
-            found[loss.name] = Risk(loss.name, read_only(values), weights_of(rows))
-    return Evaluation(found)
+            values = np.asarray(loss.rows(engine.reporting(bar.report), rows), np.float64)
+            found[loss] = Risk(loss.name, read_only(values), weights_of(rows))
+    return Evaluation(found, method=engine.method, guarantees={"risk": computed(engine)})
 
 
-def _check_loss(loss: Loss, known: Mapping[str, Risk]) -> None:
-    if isinstance(loss, type) or not isinstance(loss, Loss):
-        raise ArgumentError(f"A loss is a value such as LogLoss() or ZeroOne('target'); found {loss!r}.")
-    if loss.name in known:
+def _check_loss(loss: Loss, known: Iterable[Loss]) -> None:
+    if isinstance(loss, type) or not isinstance(loss, Loss) or not isinstance(loss, Hashable):
+        raise ArgumentError(f"A loss is a frozen value such as LogLoss() or ZeroOne('target'); found {loss!r}.")
+    if loss.name in [other.name for other in known]:
         raise ScopeError(f"Two losses are called {loss.name!r}. Evaluate each once.")
 
 
 def weights_of(data: Dataset) -> Floats:
     """The dataset's row weights, or ones."""
     return np.ones(data.num_rows) if data.weights is None else data.weights
+
+
+def hold_names(loss: Any) -> None:
+    """Keep the variables that a loss names as tuples, so that it is a value: equal losses are one key."""
+    for part in ("targets", "given"):
+        if getattr(loss, part, None) is not None:
+            fill(loss, **{part: held(getattr(loss, part))})
+
+
+def held(names: Names) -> Names:
+    """One variable as it is, several as a tuple."""
+    several = tuple(listed(names))
+    return several[0] if len(several) == 1 else several
 
 
 def _infinite(losses: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What chance alone does to a figure: the bootstrap, and permutations with the intervals they imply."""
+"""What chance alone does to a statistic: the bootstrap, and permutations with the intervals they imply."""
 
 from __future__ import annotations
 
@@ -11,25 +11,31 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import fraction, generator, one_of, row_weights, whole
+from sepset.base.display import Shown
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError, ScopeError
+from sepset.inference.result import Guarantee
+from sepset.learning.evaluation.assessment import Assessment
 from sepset.variables.variable import VariableLike
 
 IntervalKind: TypeAlias = Literal["percentile", "basic", "bca"]
+
+DRAWN_INTERVAL = {"estimate": Guarantee.EXACT, "interval": Guarantee.ESTIMATE}
+"""The statistic of the rows themselves is exact; what is read from draws is an estimate."""
 
 CHUNK = 1 << 22
 """How many cells of resampled rows are held at once."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bootstrap:
-    r"""A figure on resampled rows: its spread says how far it would be off on other data of that size.
+@dataclass(frozen=True, eq=False)
+class Bootstrap(Assessment):
+    r"""A statistic on resampled rows: its spread says how far it would be off on other data of that size.
 
     Attributes:
-        estimate: the figure on the rows themselves.
-        draws: the figure on each resample.
-        jackknife: the figure without each row in turn, for `"bca"` intervals; empty where it was not computed.
+        estimate: the statistic on the rows themselves.
+        draws: the statistic on each resample.
+        jackknife: the statistic without each row in turn, for `"bca"` intervals; empty where it was not computed.
 
     Reference: Efron & Tibshirani (1993), An Introduction to the Bootstrap.
 
@@ -46,13 +52,23 @@ class Bootstrap:
         """The standard deviation of the draws."""
         return float(self.draws.std(ddof=1))
 
+    def _shown(self) -> Shown:
+        low, high = self.interval()
+        rows = [
+            ("estimate", f"{self.estimate:.6g}"),
+            ("standard error", f"{self.standard_error:.2g}" if len(self.draws) > 1 else "nan"),
+            ("95% interval", f"{low:.6g} to {high:.6g}"),
+            ("draws", f"{len(self.draws):,}"),
+        ]
+        return Shown((), rows, "Bootstrap")
+
     @property
     def bias(self) -> float:
         """How far the draws lie above the estimate on average."""
         return float(self.draws.mean() - self.estimate)
 
     def interval(self, level: float = 0.95, kind: IntervalKind = "percentile") -> tuple[float, float]:
-        """A confidence interval for the figure.
+        """A confidence interval for the statistic.
 
         Args:
             level: the probability with which such intervals cover.
@@ -96,7 +112,7 @@ def bootstrap(
     seed: int | np.random.Generator = 0,
     jackknife: bool = False,
 ) -> Bootstrap:
-    r"""The figure on rows drawn with replacement, many times over.
+    r"""The statistic on rows drawn with replacement, many times over.
 
     $$\hat\theta^{*b} = \theta(\mathcal D^{*b}), \qquad \mathcal D^{*b} \sim \hat P_{\mathcal D}^M$$
 
@@ -121,7 +137,7 @@ def bootstrap(
     draws = np.array([statistic(rows.take(rng.integers(0, size, size))) for _ in range(num_draws)], np.float64)
     every = np.arange(size)
     left = [statistic(rows.take(np.delete(every, m))) for m in range(size)] if jackknife else []
-    return Bootstrap(float(statistic(rows)), draws, np.array(left, np.float64))
+    return Bootstrap(float(statistic(rows)), draws, np.array(left, np.float64), guarantees=DRAWN_INTERVAL)
 
 
 def bootstrap_mean(
@@ -134,8 +150,8 @@ def bootstrap_mean(
     """The mean of resampled values, all draws at once; the jackknife comes with it.
 
     Args:
-        values: one a row, such as losses.
-        weights: one a row, resampled with its value.
+        values: one per row, such as losses.
+        weights: one per row, resampled with its value.
         num_draws: how many resamples.
         seed: a number or a generator.
 
@@ -155,7 +171,7 @@ def bootstrap_mean(
         chosen = rng.integers(0, size, (min(step, num_draws - start), size))
         draws[start : start + step] = _ratio(weighted[chosen].sum(axis=1), share[chosen].sum(axis=1))
     left = _ratio(weighted.sum() - weighted, share.sum() - share) if np.isfinite(weighted).all() else np.zeros(0)
-    return Bootstrap(float(_ratio(weighted.sum(), share.sum())), draws, left)
+    return Bootstrap(float(_ratio(weighted.sum(), share.sum())), draws, left, guarantees=DRAWN_INTERVAL)
 
 
 def _ratio(top: Any, bottom: Any) -> Any:
@@ -163,12 +179,12 @@ def _ratio(top: Any, bottom: Any) -> Any:
         return np.divide(top, bottom)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PairedComparison:
+@dataclass(frozen=True, eq=False)
+class PairedComparison(Assessment):
     r"""The mean difference of two losses row by row, against the chance that signs are random.
 
     Attributes:
-        differences: first minus second, one a row.
+        differences: first minus second, one per row.
         subset_means: means of the differences in random halves of the rows (each row in or out with probability 1/2,
             none empty), which are what an interval is read from.
         p_value: how often random signs give a mean at least as far from zero, the data itself counted.
@@ -185,6 +201,16 @@ class PairedComparison:
     def mean(self) -> float:
         """The mean difference."""
         return float(self.differences.mean())
+
+    def _shown(self) -> Shown:
+        low, high = self.interval()
+        rows = [
+            ("mean difference", f"{self.mean:.6g}"),
+            ("95% interval", f"{low:.6g} to {high:.6g}"),
+            ("p-value", f"{self.p_value:.4g}"),
+            ("rows", f"{len(self.differences):,}"),
+        ]
+        return Shown((), rows, "Paired comparison")
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         r"""The mean differences that the sign test at $1 - $ `level` does not refuse, were the differences symmetric.
@@ -215,7 +241,7 @@ def paired_comparison(
     $\frac1M \sum_m s_m d_m$ over signs $s$: all of them for a few rows, random ones otherwise.
 
     Args:
-        first: the losses of one model, one a row.
+        first: the losses of one model, one per row.
         second: those of the other on the same rows.
         num_draws: how many random patterns of signs.
         seed: a number or a generator.
@@ -237,7 +263,8 @@ def paired_comparison(
     sums, sizes = _all_subsets(d) if exact else _random_subsets(d, num_draws, generator(seed))
     extreme = np.abs(d.sum() - 2.0 * sums) >= abs(d.sum()) * (1.0 - 1e-12)
     p_value = extreme.mean() if exact else (extreme.sum() + 1.0) / (len(extreme) + 1.0)
-    return PairedComparison(d, sums[sizes > 0] / sizes[sizes > 0], float(p_value))
+    guarantees = {"mean": Guarantee.EXACT, "p_value": Guarantee.EXACT if exact else Guarantee.ESTIMATE}
+    return PairedComparison(d, sums[sizes > 0] / sizes[sizes > 0], float(p_value), guarantees=guarantees)
 
 
 def _all_subsets(d: Floats) -> tuple[Floats, Floats]:
@@ -257,9 +284,9 @@ def _random_subsets(d: Floats, num_draws: int, rng: np.random.Generator) -> tupl
     return sums, sizes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PermutationTest:
-    """A figure beside the same figure on permuted data.
+@dataclass(frozen=True, eq=False)
+class PermutationTest(Assessment):
+    """A statistic compared with the same statistic on permuted data.
 
     Attributes:
         statistic: on the data.
@@ -277,8 +304,17 @@ class PermutationTest:
         """How often chance gives at least as much, the data itself counted."""
         return float((1 + (self.draws >= self.statistic).sum()) / (1 + len(self.draws)))
 
+    def _shown(self) -> Shown:
+        low, high = self.interval()
+        rows = [
+            ("statistic", f"{self.statistic:.6g}"),
+            ("by chance, middle 95%", f"{low:.6g} to {high:.6g}"),
+            ("p-value", f"{self.p_value:.4g}"),
+        ]
+        return Shown((), rows, "Permutation test")
+
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Where the figure lies by chance alone, with this probability."""
+        """Where the statistic lies by chance alone, with this probability."""
         fraction("level", level)
         tail = (1.0 - level) / 2.0
         low, high = np.quantile(self.draws, [tail, 1.0 - tail], method="median_unbiased").tolist()
@@ -287,32 +323,35 @@ class PermutationTest:
 
 def permutation_test(
     data: object,
-    column: VariableLike,
     statistic: Callable[[Dataset], float],
     *,
+    column: VariableLike,
     num_draws: int = 999,
     seed: int | np.random.Generator = 0,
 ) -> PermutationTest:
-    """Whether a figure says that one column depends on the others: against the figure with that column shuffled.
+    """Whether one column depends on the others: a statistic compared with its values with that column shuffled.
 
     Args:
         data: a dataset or any frame.
-        column: the variable whose cells are shuffled among the rows.
         statistic: a number from a dataset, larger where the dependence is stronger.
+        column: the variable whose cells are shuffled among the rows.
         num_draws: how many permutations.
         seed: a number or a generator.
 
     Reference: Fisher (1935); Phipson & Smyth (2010) for counting the data itself.
 
     >>> rows = Dataset({"x": [0, 0, 0, 1, 1, 1], "y": [0, 0, 0, 1, 1, 1]})
-    >>> permutation_test(rows, "y", lambda d: float((d.codes("x") == d.codes("y")).sum()), num_draws=99).p_value < 0.2
+    >>> def agreement(d):
+    ...     return float((d.codes("x") == d.codes("y")).sum())
+    >>> permutation_test(rows, agreement, column="y", num_draws=99).p_value < 0.2
     True
     """
     rng = generator(seed)
     whole("num_draws", num_draws, least=1)
     rows = as_dataset(data)
     draws = [statistic(shuffled(rows, column, rng)) for _ in range(num_draws)]
-    return PermutationTest(float(statistic(rows)), np.array(draws, np.float64))
+    guarantees = {"statistic": Guarantee.EXACT, "p_value": Guarantee.ESTIMATE}
+    return PermutationTest(float(statistic(rows)), np.array(draws, np.float64), guarantees=guarantees)
 
 
 def shuffled(data: Dataset, column: VariableLike, rng: np.random.Generator) -> Dataset:

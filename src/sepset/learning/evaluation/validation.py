@@ -13,16 +13,17 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import generator
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Shown
 from sepset.base.progress import Bar
-from sepset.base.text import nearest
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
-from sepset.errors import ArgumentError, ModelError, ScopeError
+from sepset.errors import ArgumentError, ModelError
 from sepset.graphs.graph import DAG
-from sepset.inference.result import Answers
-from sepset.learning.evaluation.losses import Evaluation, LogLoss, Loss, Risk, evaluate, weighted_mean
-from sepset.learning.evaluation.splits import Holdout, KFold, LeaveOneOut, Splitter
+from sepset.inference.method import Method
+from sepset.inference.result import Answers, Guarantee, Guarantees, Result
+from sepset.learning.evaluation.assessment import Assessment
+from sepset.learning.evaluation.losses import Evaluation, LogLoss, Loss, Risk, evaluate, of_loss, weighted_mean
+from sepset.learning.evaluation.splits import KFold, Splitter
 from sepset.learning.fit import LearningMethod, fit
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
@@ -133,20 +134,20 @@ class ValidatedRisk:
         return f"ValidatedRisk({self.name}: {self.pooled_mean:.6g} pooled, {self.mean_of_folds:.6g} mean of folds)"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Validation(Answers[str, ValidatedRisk], Tabulated):
+@dataclass(frozen=True, eq=False, repr=False)
+class Validation(Answers[Loss, ValidatedRisk], Assessment):
     """The risks of a procedure on rows it was not trained on, by loss.
 
     Attributes:
-        risks: by the name of the loss.
+        risks: by loss.
         rows: the positions of the rows tested in each round.
 
     >>> found = cross_validate(Learner(DAG.parse("coin")), {"coin": [0, 1] * 10}, split=KFold(5))
-    >>> round(found["log-loss"].pooled_mean, 3), len(found.rows)
+    >>> round(found[LogLoss()].pooled_mean, 3), len(found.rows)
     (0.721, 5)
     """
 
-    risks: Mapping[str, ValidatedRisk]
+    risks: Mapping[Loss, ValidatedRisk]
     rows: tuple[Ints, ...] = field(repr=False)
 
     @property
@@ -154,25 +155,25 @@ class Validation(Answers[str, ValidatedRisk], Tabulated):
         """The first loss."""
         return next(iter(self.risks.values()))
 
-    def __getitem__(self, name: str) -> ValidatedRisk:
-        try:
-            return self.risks[name]
-        except KeyError:
-            raise ScopeError(f"No loss is called {name!r}.{nearest(name, self.risks)}") from None
+    def __getitem__(self, loss: Loss) -> ValidatedRisk:
+        return of_loss(self.risks, loss)
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Loss]:
         return iter(self.risks)
 
     def __len__(self) -> int:
         return len(self.risks)
 
+    def __repr__(self) -> str:
+        return f"Validation({', '.join(map(repr, self.risks.values()))})"
+
     def _shown(self) -> Shown:
         trained = ["training mean"] if self.risk.trained else []
         rows: list[tuple[str, ...]] = []
-        for name, risk in self.risks.items():
+        for risk in self.risks.values():
             numbers = [risk.pooled_mean, risk.pooled.standard_error, risk.mean_of_folds, risk.spread]
             numbers += [risk.training_mean] if trained else []
-            rows.append((name, *(f"{number:.6g}" for number in numbers)))
+            rows.append((risk.name, *(f"{number:.6g}" for number in numbers)))
         return Shown(("loss", "pooled mean", "standard error", "mean of folds", "spread of folds", *trained), rows)
 
 
@@ -183,6 +184,7 @@ def cross_validate(
     split: Splitter | None = None,
     seed: int | np.random.Generator = 0,
     training: bool = False,
+    method: Method | None = None,
     progress: bool | None = None,
 ) -> Validation:
     r"""The risk of a procedure, trained on some rows and tested on others, in rounds.
@@ -196,6 +198,7 @@ def cross_validate(
         split: `KFold(10)` by default; `Holdout(...)`, `LeaveOneOut()`.
         seed: a number or a generator, for the split.
         training: whether to evaluate each model on its own training rows too, for `gap`.
+        method: what answers questions about the rows, as in `evaluate`.
         progress: True shows a bar, False never, None in a terminal when the work is long.
 
     Reference: Koller & Friedman, box 16.A and algorithm 16.A.1.
@@ -204,6 +207,10 @@ def cross_validate(
     >>> found = cross_validate(Learner(DAG.parse("coin")), {"coin": [0, 1, 1, 1] * 5}, ZeroOne("coin"))
     >>> found.risk.pooled_mean
     0.25
+    >>> from sepset.learning.evaluation.splits import LeaveOneOut
+    >>> rows = {"coin": [0, 0, 1, 1]}
+    >>> round(cross_validate(Learner(DAG.parse("coin")), rows, split=LeaveOneOut())[LogLoss()].pooled_mean, 4)
+    1.0986
     """
     rows = as_dataset(data)
     rng = generator(seed)
@@ -216,16 +223,23 @@ def cross_validate(
         for mask in chosen.rounds(rows, rng):
             train = rows.take(~mask)
             model = learned(procedure, train)
-            tested.append(evaluate(model, rows.take(mask), *asked))
+            tested.append(evaluate(model, rows.take(mask), *asked, method=method))
             places.append(np.flatnonzero(mask))
             if training:
-                trained.append(evaluate(model, train, *asked))
+                trained.append(evaluate(model, train, *asked, method=method))
             bar.report(len(tested), chosen.num_rounds(rows))
-    return Validation({name: _over_rounds(name, tested, trained) for name in tested[0]}, tuple(places))
+    risks = {loss: _over_rounds(loss, tested, trained) for loss in tested[0]}
+    return Validation(risks, tuple(places), method=tested[0].method, guarantees=_weakest([*tested, *trained]))
 
 
-def _over_rounds(name: str, tested: Sequence[Evaluation], trained: Sequence[Evaluation]) -> ValidatedRisk:
-    return ValidatedRisk(name, tuple(e[name] for e in tested), tuple(e[name] for e in trained))
+def _over_rounds(loss: Loss, tested: Sequence[Evaluation], trained: Sequence[Evaluation]) -> ValidatedRisk:
+    return ValidatedRisk(loss.name, tuple(e[loss] for e in tested), tuple(e[loss] for e in trained))
+
+
+def _weakest(found: Sequence[Result]) -> Guarantees:
+    """The guarantee of risks that come from all of these."""
+    exact = all(each.guarantees["risk"] is Guarantee.EXACT for each in found)
+    return {"risk": Guarantee.EXACT if exact else Guarantee.ESTIMATE}
 
 
 def _checked(split: Splitter) -> Splitter:
@@ -241,73 +255,34 @@ def named(procedures: Mapping[str, Procedure]) -> Mapping[str, Procedure]:
     return procedures
 
 
-def train_and_test(procedure: Procedure, train: object, test: object, *losses: Loss) -> Evaluation:
+def train_and_test(
+    procedure: Procedure, train: object, *losses: Loss, test: object, method: Method | None = None
+) -> Evaluation:
     """The risk on `test` of the model that a procedure makes of `train`.
 
     Args:
         procedure: makes a model from a dataset.
         train: the rows to learn from.
         test: the rows to evaluate on; its cells must be states seen in `train`, or given with its variables.
-        losses: as in `evaluate`.
+        losses, method: as in `evaluate`.
 
     Reference: Koller & Friedman, algorithm 16.A.1.
 
-    >>> train_and_test(Learner(DAG.parse("c")), {"c": [0, 1, 1, 1]}, {"c": [1, 1]})["log-loss"].mean.__round__(4)
+    >>> found = train_and_test(Learner(DAG.parse("c")), {"c": [0, 1, 1, 1]}, test={"c": [1, 1]})
+    >>> round(found[LogLoss()].mean, 4)
     0.2877
     """
-    return evaluate(learned(procedure, as_dataset(train)), test, *losses)
+    return evaluate(learned(procedure, as_dataset(train)), test, *losses, method=method)
 
 
-def holdout(
-    procedure: Procedure,
-    data: object,
-    *losses: Loss,
-    test: float = 0.25,
-    stratify: str | None = None,
-    seed: int | np.random.Generator = 0,
-) -> Validation:
-    """The risk on a random share of the rows of a model trained on the others: `cross_validate` with `Holdout`.
-
-    Args:
-        procedure: makes a model from a dataset.
-        data: a dataset or any frame.
-        losses: as in `evaluate`.
-        test: the share of rows to test on.
-        stratify: a variable whose states both parts hold in proportion.
-        seed: a number or a generator.
-
-    Reference: Koller & Friedman, algorithm 16.A.1.
-
-    >>> len(holdout(Learner(DAG.parse("coin")), {"coin": [0, 1] * 10}, test=0.3).rows[0])
-    6
-    """
-    return cross_validate(procedure, data, *losses, split=Holdout(test, stratify), seed=seed)
-
-
-def leave_one_out(procedure: Procedure, data: object, *losses: Loss) -> Validation:
-    """The risk of each row under the model trained on all others: `cross_validate` with `LeaveOneOut`.
-
-    Args:
-        procedure: makes a model from a dataset; it is called once a row.
-        data: a dataset or any frame.
-        losses: as in `evaluate`.
-
-    Reference: Koller & Friedman, box 16.A.
-
-    >>> leave_one_out(Learner(DAG.parse("coin")), {"coin": [0, 0, 1, 1]}).risk.pooled_mean.__round__(4)
-    1.0986
-    """
-    return cross_validate(procedure, data, *losses, split=LeaveOneOut())
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Selection(Tabulated):
+@dataclass(frozen=True, eq=False)
+class Selection(Assessment):
     """The procedure that did best in validation, and its model of all rows.
 
     The best score is optimistic, since it was chosen for being the best: `nested_cross_validate` says what to expect.
 
     Attributes:
-        name: the best candidate, the first among equals.
+        name: the best candidate; ties go to the first.
         model: what it makes of all rows.
         validations: what each candidate did, by its name.
 
@@ -335,10 +310,11 @@ class Selection(Tabulated):
 def select_learner(
     candidates: Mapping[str, Procedure],
     data: object,
-    loss: Loss | None = None,
     *,
+    loss: Loss | None = None,
     split: Splitter | None = None,
     seed: int = 0,
+    method: Method | None = None,
 ) -> Selection:
     """The candidate of least risk on rows set aside, fitted again to all rows.
 
@@ -348,6 +324,7 @@ def select_learner(
         loss: the log-loss by default.
         split: `KFold(5)` by default; every candidate is given the same rounds.
         seed: a number.
+        method: what answers questions about the rows, as in `evaluate`.
 
     Reference: Koller & Friedman, box 16.A.
 
@@ -358,13 +335,18 @@ def select_learner(
     rows = as_dataset(data)
     asked = LogLoss() if loss is None else loss
     rounds = KFold(5) if split is None else split
-    found = {n: cross_validate(p, rows, asked, split=rounds, seed=seed, progress=False) for n, p in candidates.items()}
+    found = {
+        name: cross_validate(procedure, rows, asked, split=rounds, seed=seed, method=method, progress=False)
+        for name, procedure in candidates.items()
+    }
     best = min(found, key=lambda name: found[name].risk.pooled_mean)
-    return Selection(best, learned(candidates[best], rows), found)
+    guarantees = _weakest(list(found.values()))
+    model = learned(candidates[best], rows)
+    return Selection(best, model, found, method=found[best].method, guarantees=guarantees)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NestedValidation(Tabulated):
+@dataclass(frozen=True, eq=False, repr=False)
+class NestedValidation(Assessment):
     """The risk of choosing among candidates and fitting the choice, on rows that neither saw.
 
     Attributes:
@@ -407,11 +389,12 @@ class NestedValidation(Tabulated):
 def nested_cross_validate(
     candidates: Mapping[str, Procedure],
     data: object,
-    loss: Loss | None = None,
     *,
+    loss: Loss | None = None,
     outer: Splitter | None = None,
     inner: Splitter | None = None,
     seed: int = 0,
+    method: Method | None = None,
 ) -> NestedValidation:
     """What to expect of `select_learner`: it runs within the training rows of each outer round, tested on the others.
 
@@ -424,9 +407,11 @@ def nested_cross_validate(
         outer: the rounds that are reported; `KFold(5)` by default.
         inner: the rounds that choose; `KFold(5)` by default.
         seed: a number.
+        method: what answers questions about the rows, as in `evaluate`.
 
     Reference: Koller & Friedman, box 16.A; Stone (1974), Cross-validatory choice.
 
+    >>> from sepset.learning.evaluation.splits import Holdout
     >>> nested = nested_cross_validate({"a": Learner(DAG.parse("coin"))}, {"coin": [0, 1] * 20}, outer=Holdout(0.5))
     >>> len(nested.validation.rows[0]), nested.choices
     (20, ('a',))
@@ -434,9 +419,10 @@ def nested_cross_validate(
     made: list[Selection] = []
 
     def choose(train: Dataset) -> Model:
-        made.append(select_learner(candidates, train, loss, split=inner, seed=seed))
+        made.append(select_learner(candidates, train, loss=loss, split=inner, seed=seed, method=method))
         return made[-1].model
 
     asked = LogLoss() if loss is None else loss
-    found = cross_validate(choose, data, asked, split=KFold(5) if outer is None else outer, seed=seed)
-    return NestedValidation(found, tuple(made))
+    rounds = KFold(5) if outer is None else outer
+    found = cross_validate(choose, data, asked, split=rounds, seed=seed, method=method)
+    return NestedValidation(found, tuple(made), method=found.method, guarantees=found.guarantees)

@@ -13,11 +13,9 @@ from sepset.base.frozen import fill
 from sepset.cpds.cpd import CPD
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
+from sepset.engine.kept import engine_for
 from sepset.errors import DataError
 from sepset.factors.algebra import Columns
-from sepset.inference.capabilities import answer_rows
-from sepset.inference.cliquetree.method import CliqueTree
-from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.result import Guarantee
 from sepset.learning.blocks import blocks_of
 from sepset.learning.estimation.estimators import shown
@@ -25,7 +23,7 @@ from sepset.learning.estimation.maximization import check_policy, maximize_block
 from sepset.learning.fit import Fit
 from sepset.learning.missing.weighting import Form, inverse_probability_weights
 from sepset.learning.statistics import pooled
-from sepset.learning.task import Task, bind
+from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import VariableLike, listed
 
@@ -83,7 +81,7 @@ class AvailableCases:
             parts = [self._statistics(cpd, data, task.source, used) for cpd in cpds]
             made += maximize_block(cpds, pooled(cpds, parts), self.prior, unseen=self.unseen)
         model = task.template.with_cpds(*made)
-        likelihood = observed_log_likelihood(model, data)
+        likelihood = _log_likelihood(model, data)
         return Fit(
             model,
             likelihood,
@@ -125,24 +123,9 @@ def _beside(data: Dataset, source: object, given: Iterable[VariableLike]) -> Dat
     return Dataset.from_codes([*data.variables, *extra.variables], columns, weights=data.weights)
 
 
-def observed_log_likelihood(model: BayesNet, data: object) -> float:
-    r"""The log-likelihood of rows with holes, missing cells summed out.
-
-    $$\sum_m w_m \log \sum_{\mathbf h} P(\mathbf o[m], \mathbf h)$$
-
-    Equal rows are answered once; -inf where the model excludes a row.
-
-    Reference: Koller & Friedman, proposition 19.1.
-
-    >>> from sepset.cpds.table import TableCPD
-    >>> from sepset.variables.variable import Discrete
-    >>> coin = Discrete("coin", ("head", "tail"))
-    >>> round(observed_log_likelihood(BayesNet(TableCPD(coin, [0.25, 0.75])), {"coin": ["tail", None]}), 4)
-    -0.2877
-    """
-    rows = bind(data, model.variables)
-    prepared = CliqueTree().prepare(model.problem())
-    found = answer_rows(prepared, EvidenceRows.of(rows, model.variables), (), Workers(1)).log_partition
-    share = np.ones(rows.num_rows) if rows.weights is None else rows.weights
+def _log_likelihood(model: BayesNet, data: Dataset) -> float:
+    r"""$\sum_m w_m \log \sum_{\mathbf h} P(\mathbf o[m], \mathbf h)$; rows of weight zero do not count."""
+    found = engine_for(model).log_probabilities(data, threads=1, progress=False)
+    share = np.ones(data.num_rows) if data.weights is None else data.weights
     counted = share > 0
     return float(share[counted] @ found[counted])

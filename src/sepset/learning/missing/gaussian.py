@@ -21,11 +21,11 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.data.missingness import members, patterns_of
+from sepset.engine.engine import Engine
 from sepset.errors import DataError
 from sepset.factors.canonical import Cholesky
 from sepset.factors.regression import Regression
 from sepset.inference.capabilities import summed_marginals, with_values
-from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Real
@@ -93,7 +93,7 @@ def incomplete_gaussian(
     rows, weights = _rows_with(parts, center, spread)
     reals = tuple(Real(f"x{i}") for i in range(size))
     lines = (LinearGaussian.standard(x, reals[:i]) for i, x in enumerate(reals))
-    prepared = CliqueTree().prepare(BayesNet(*lines).problem())
+    prepared = Engine(BayesNet(*lines)).prepared
     mu, sigma = np.zeros(size), np.eye(size)
     converged = False
     for _ in range(steps):

@@ -1,4 +1,4 @@
-r"""Imputation: missing cells filled from the exact posterior of a model given what each row has.
+r"""Imputation: missing cells filled from the posterior of a model given what each row has.
 
 $$\mathbf h[m] \mid \mathbf o[m] \sim P(\mathbf h \mid \mathbf o[m])$$
 
@@ -10,23 +10,27 @@ Reference: Koller & Friedman, section 19.1.3; Rubin (1987); Little & Rubin (2019
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, get_args, overload
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import Seed, generator, one_of, whole
+from sepset.base.display import Shown, Tabulated
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.export import frame_columns, library_of, with_cells
 from sepset.data.suggestions import column_names
-from sepset.errors import DataError, ImpossibleEvidence, ModelError, NotApplicable
-from sepset.inference.cliquetree.method import CliqueTree
+from sepset.engine.engine import Engine
+from sepset.engine.kept import engine_for
+from sepset.errors import DataError, ImpossibleEvidence, ModelError, NotApplicable, ScopeError
 from sepset.inference.completion import complete_rows, draw_rows, mean_rows, mode_rows
 from sepset.inference.conflict import impossible
 from sepset.inference.evidencerows import EvidenceRows, RowValues, Workers
-from sepset.inference.method import Prepared
+from sepset.inference.method import Method, Prepared
+from sepset.inference.result import Guarantee, Result
 from sepset.learning.task import bind
 from sepset.models.model import Model
 from sepset.variables.universe import Variables
@@ -38,28 +42,69 @@ Kind: TypeAlias = Literal["mode", "mean", "map", "draw"]
 KINDS = get_args(Kind)
 
 
-@overload
-def impute(
-    model: Model,
-    data: object,
-    *,
-    kind: Kind = ...,
-    copies: None = ...,
-    variables: Iterable[VariableLike] | None = ...,
-    seed: Seed = ...,
-    threads: int | None = ...,
-) -> Dataset: ...
-@overload
-def impute(
-    model: Model | Sequence[Model],
-    data: object,
-    *,
-    kind: Kind = ...,
-    copies: int,
-    variables: Iterable[VariableLike] | None = ...,
-    seed: Seed = ...,
-    threads: int | None = ...,
-) -> tuple[Dataset, ...]: ...
+@dataclass(frozen=True, eq=False, repr=False)
+class Imputation(Tabulated, Result):
+    """Rows with their missing cells filled in, once or several times.
+
+    Attributes:
+        datasets: the completed rows, one dataset per copy, over the variables asked for.
+        kind: which value a missing cell got.
+        num_filled: the number of cells filled in each copy.
+    """
+
+    datasets: tuple[Dataset, ...]
+    kind: Kind
+    num_filled: int
+    _source: object
+    _rows: Dataset
+
+    @property
+    def dataset(self) -> Dataset:
+        """The completed rows, where there is one copy of them."""
+        return _only(self.datasets)
+
+    @property
+    def frames(self) -> tuple[Any, ...]:
+        """The data as it was given, a frame or a mapping of columns, with the cells filled in; one per copy.
+
+        Columns keep their type: categories (with states they lack added at the end), nullable integers and booleans,
+        text, floats of any width. Other columns, their order and the index stay. What a column's type cannot hold,
+        such as a mean of 2.5 among integers, raises.
+        """
+        return tuple(_put_back(self._source, self._rows, full) for full in self.datasets)
+
+    @property
+    def frame(self) -> Any:
+        """The data as it was given with the cells filled in, where there is one copy; see `frames`."""
+        _only(self.datasets)
+        return self.frames[0]
+
+    def __len__(self) -> int:
+        return len(self.datasets)
+
+    def __iter__(self) -> Iterator[Dataset]:
+        return iter(self.datasets)
+
+    def __repr__(self) -> str:
+        return f"Imputation({self._rows.num_rows} rows, {self.num_filled} cells by {self.kind}, copies: {len(self)})"
+
+    def _shown(self) -> Shown:
+        facts = [
+            ("rows", f"{self._rows.num_rows:,}"),
+            ("cells filled", f"{self.num_filled:,}"),
+            ("kind", self.kind),
+            ("copies", str(len(self))),
+            ("values", self.guarantees["values"].value),
+        ]
+        return Shown((), facts, "Imputation")
+
+
+def _only(datasets: tuple[Dataset, ...]) -> Dataset:
+    if len(datasets) != 1:
+        raise ScopeError(f"There are {len(datasets)} copies; .dataset and .frame are of one. Use .datasets or .frames.")
+    return datasets[0]
+
+
 def impute(
     model: Model | Sequence[Model],
     data: object,
@@ -69,22 +114,24 @@ def impute(
     variables: Iterable[VariableLike] | None = None,
     seed: Seed = 0,
     threads: int | None = None,
-) -> Dataset | tuple[Dataset, ...]:
+    method: Method | None = None,
+) -> Imputation:
     r"""The data with missing cells filled from $P(\mathbf h \mid \mathbf o)$ of each row.
 
     Args:
         model: the network (or other model) to fill from. For multiple imputation that carries the uncertainty of the
             parameters too, one model per copy, such as draws from their posterior.
-        data: a dataset, any frame, or the path of a file; columns of other names are left out. `impute_frame` gives
-            back what it was given.
+        data: a dataset, any frame, or the path of a file; columns of other names are left out of `.datasets`, and
+            kept in `.frames`.
         kind: "mode" gives each cell the most probable value of its own marginal; "mean" the same, with posterior
             means for real cells; "map" gives each row the most probable joint completion (its most probable
             explanation); "draw" draws all missing cells of a row together. Only draws keep the spread and the
             dependence of the data: the others make every estimate of spread too small.
-        copies: how many completed datasets, drawn independently (`kind="draw"`); None for one dataset by itself.
+        copies: the number of completed datasets, drawn independently (`kind="draw"`); by default one per model.
         variables: what to return, hidden variables included; the model's variables that have a column, by default.
         seed: a number or a generator.
-        threads: how many; one per processor by default. Results do not depend on it.
+        threads: their number; one per processor by default. Results do not depend on it.
+        method: what answers questions about the rows; exact by default. With an approximate one values are estimates.
 
     Cost: discrete models answer all rows in batches, one for each column ("map": one for all); networks with real
     variables enumerate the hidden contexts of each row, up to a thousand, and regress missing numbers on those found
@@ -95,22 +142,33 @@ def impute(
     >>> from sepset.models.bayesnet import BayesNet
     >>> rain, wet = Discrete("rain", (False, True)), Discrete("wet", (False, True))
     >>> net = BayesNet(TableCPD(rain, [0.8, 0.2]), TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], given=rain))
-    >>> impute(net, {"rain": [None, None], "wet": [True, False]})["rain"].tolist()
-    [True, False]
+    >>> found = impute(net, {"rain": [None, None], "wet": [True, False], "day": [1, 2]})
+    >>> found.dataset["rain"].tolist(), found.frame
+    ([True, False], {'rain': [True, False], 'wet': [True, False], 'day': [1, 2]})
     >>> [len(copy) for copy in impute(net, {"rain": [None], "wet": [True]}, kind="draw", copies=3)]
     [1, 1, 1]
     """
     models = _models(model, copies)
     one_of("kind", kind, KINDS)
-    if copies is not None and kind != "draw":
+    number = len(models) if copies is None else copies
+    if number > 1 and kind != "draw":
         raise NotApplicable(f"Copies of a {kind} are all the same. Say kind='draw', or leave out copies=.")
     rng, workers = generator(seed), Workers(threads)
     asked = asked_variables(models[0].variables, data, variables)
     rows = bind(data, models[0].variables)
-    if len(models) > 1:
-        return tuple(_imputed(m, rows, asked, kind, 1, rng, workers)[0] for m in models)
-    found = _imputed(models[0], rows, asked, kind, 1 if copies is None else copies, rng, workers)
-    return found[0] if copies is None else found
+    engines = [engine_for(m, method) for m in models]
+    each = 1 if len(models) > 1 else number
+    parts = [_imputed(engine, rows, asked, kind, each, rng, workers) for engine in engines]
+    exact = all(engine.is_exact for engine in engines)
+    return Imputation(
+        tuple(full for part in parts for full in part),
+        kind,
+        sum(int(rows.is_missing(v).sum()) for v in asked),
+        data,
+        rows,
+        method=engines[0].method,
+        guarantees={"values": Guarantee.EXACT if exact else Guarantee.ESTIMATE},
+    )
 
 
 def _models(model: Any, copies: int | None) -> tuple[Model, ...]:
@@ -123,7 +181,7 @@ def _models(model: Any, copies: int | None) -> tuple[Model, ...]:
             )
     if copies is not None:
         whole("copies", copies, least=1, otherwise="None")
-    if isinstance(model, list | tuple) and len(models) != copies:
+    if not models or (isinstance(model, list | tuple) and copies is not None and len(models) != copies):
         raise ModelError(f"One model per copy is needed; found {len(models)} models and copies={copies}.")
     if any(tuple(each.variables) != tuple(models[0].variables) for each in models):
         raise ModelError("The models of one imputation have the same variables, in the same order.")
@@ -146,7 +204,7 @@ def asked_variables(
 
 
 def _imputed(
-    model: Model,
+    engine: Engine,
     rows: Dataset,
     asked: Sequence[Discrete | Vector],
     kind: Kind,
@@ -155,12 +213,12 @@ def _imputed(
     workers: Workers,
 ) -> tuple[Dataset, ...]:
     """The rows with the asked variables filled in, as often as there are copies."""
-    places = [model.variables.id(v) for v in asked]
+    variables, prepared = engine.model.variables, engine.prepared
+    places = [variables.id(v) for v in asked]
     discrete = [p for p, v in zip(places, asked, strict=True) if isinstance(v, Discrete)]
-    evidence = EvidenceRows.of(rows, model.variables)
+    evidence = EvidenceRows.of(rows, variables)
     whole = evidence.over(discrete, [p for p in places if p not in discrete]).repeated(copies)
     missing = np.flatnonzero(whole.is_missing)
-    prepared = CliqueTree().prepare(model.problem())
     source = evidence.take(missing % max(rows.num_rows, 1)).found()
     values, log_value = _values(prepared, source, places, kind, rng, workers)
     _refuse_impossible(prepared, source, missing % max(rows.num_rows, 1), log_value, rows.num_rows)
@@ -209,58 +267,18 @@ def _dataset(
     return Dataset.from_codes(asked, named, weights=rows.weights)
 
 
-def impute_frame(
-    model: Model | Sequence[Model],
-    frame: Any,
-    *,
-    kind: Kind = "mode",
-    copies: int | None = None,
-    variables: Iterable[VariableLike] | None = None,
-    seed: Seed = 0,
-    threads: int | None = None,
-) -> Any:
-    r"""The frame with missing cells filled from $P(\mathbf h \mid \mathbf o)$ of each row, everything else as it was.
-
-    Columns keep their type: categories (with states they lack added at the end), nullable integers and booleans,
-    text, floats of any width. Other columns, their order and the index stay. What a column's type cannot hold, such as
-    a mean of 2.5 among whole numbers, is refused.
-
-    Args:
-        model: as in `impute`.
-        frame: a pandas or polars frame, an Arrow table, or a mapping of columns; the same kind comes back.
-        kind, seed, threads: as in `impute`.
-        copies: how many frames, drawn independently (`kind="draw"`); None for one by itself.
-        variables: which columns to fill; all that are variables of the model, by default.
-
-    Reference: Koller & Friedman, section 19.1.3; Rubin (1987).
-
-    >>> from sepset.cpds.table import TableCPD
-    >>> from sepset.models.bayesnet import BayesNet
-    >>> coin = BayesNet(TableCPD(Discrete("coin", ("head", "tail")), [0.3, 0.7]))
-    >>> impute_frame(coin, {"coin": ["head", None], "day": [1, 2]})
-    {'coin': ['head', 'tail'], 'day': [1, 2]}
-    """
-    if library_of(frame) is None and not isinstance(frame, Mapping):
-        raise DataError(
-            f"impute_frame fills pandas and polars frames, Arrow tables and mappings of columns; found "
-            f"{type(frame).__name__}. Use impute, or collect a lazy frame first."
-        )
-    known = (model[0] if isinstance(model, list | tuple) and model else model).variables  # type: ignore[union-attr]
-    asked = [v for v in asked_variables(known, frame, variables) if v.name in frame_columns(frame)]
-    rows = bind(frame, known)
-    more: dict[str, Any] = {"kind": kind, "variables": asked, "seed": seed, "threads": threads}
-    if copies is None:
-        return _put_back(frame, rows, impute(model, rows, **more), asked)  # type: ignore[arg-type]
-    return tuple(_put_back(frame, rows, full, asked) for full in impute(model, rows, copies=copies, **more))
-
-
-def _put_back(frame: Any, rows: Dataset, full: Dataset, asked: Sequence[Discrete | Vector]) -> Any:
+def _put_back(source: Any, rows: Dataset, full: Dataset) -> Any:
     """The frame with the cells that rows miss taken from the completed rows."""
-    cells = {}
-    for variable in asked:
+    if library_of(source) is None and not isinstance(source, Mapping):
+        raise DataError(
+            f"Cells are put back into pandas and polars frames, Arrow tables and mappings of columns; found "
+            f"{type(source).__name__}. Use .datasets, or collect a lazy frame first."
+        )
+    cells, present = {}, frame_columns(source)
+    for variable in full.variables:
         places = np.flatnonzero(rows.is_missing(variable)).astype(np.int64)
-        if len(places):
+        if len(places) and variable.name in present:
             part = full.take(places)
             found = part.states(variable) if isinstance(variable, Discrete) else part.values(variable)
             cells[variable.name] = places, np.asarray(found).tolist()
-    return with_cells(frame, cells)
+    return with_cells(source, cells)

@@ -5,128 +5,87 @@ $$KL(P \| Q) = \sum_i \left[ H_P(X_i \mid \mathbf U^Q_i) - H_P(X_i \mid \mathbf 
 
 The first sum is what the graph of $Q$ cannot express, whatever its parameters; the second what its parameters lose.
 Networks of discrete variables, of linear Gaussians, and of both: every term has a closed form. For real variables the
-graph's part is about lines: what no lines over that graph can express.
+graph's part is about linear Gaussians: what none over that graph can express.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.display import Shown, Tabulated
-from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.cpds.discrete import is_discrete
 from sepset.cpds.lineargaussian import is_linear_gaussian
+from sepset.engine.engine import Engine
 from sepset.errors import ModelError, NotApplicable, ScopeError
-from sepset.inference.cliquetree.method import CliqueTree
-from sepset.inference.method import dense
-from sepset.inference.result import Guarantee
+from sepset.inference.method import Method
 from sepset.learning.evaluation.divergence.gaussian import GaussianTruth
 from sepset.models.bayesnet import BayesNet
-from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
 
 
-@dataclass(frozen=True, slots=True)
-class Divergence(Tabulated):
-    r"""$KL(P \| Q)$ in nats, and where it comes from.
-
-    Attributes:
-        structure: $KL(P \| P_G)$ to the projection of $P$ on $Q$'s graph: what no parameters can mend.
-        families: what the parameters of each variable's CPD add.
-
-    >>> Divergence(0.25, {"a": 0.5, "b": 0.0}).total
-    0.75
-    """
+class Parts(NamedTuple):
+    """The divergence by its parts: what no parameters over the graph can mend, and what each family's add."""
 
     structure: float
     families: Mapping[str, float]
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """Exact, up to rounding."""
-        return Guarantee.EXACT
 
-    @property
-    def parameters(self) -> float:
-        """What all CPDs add beyond the graph."""
-        return math.fsum(self.families.values()) if math.inf not in self.families.values() else math.inf
+class Truth:
+    r"""The network $P$ that divergences $KL(P \| \cdot)$ start from: what is needed of it is inferred once.
 
-    @property
-    def total(self) -> float:
-        """The divergence in nats."""
-        return self.structure + self.parameters
-
-    @property
-    def bits(self) -> float:
-        """The divergence in bits."""
-        return self.total / math.log(2.0)
-
-    def __float__(self) -> float:
-        return self.total
-
-    def _shown(self) -> Shown:
-        families = sorted(self.families.items(), key=lambda item: -item[1])
-        rows = [(name, f"{value:.6g}") for name, value in (("graph", self.structure), *families)]
-        return Shown(("part", "nats"), rows, f"KL = {self.total:.6g} nats")
-
-
-class DivergenceFrom:
-    r"""$KL(P \| \cdot)$ from one network to many: what is needed of $P$ is inferred once.
-
-    Only marginals of families are needed, so the joint is never built. Infinite where $Q$ excludes what $P$ allows.
+    Only marginals of families are needed, so the joint is never built.
 
     Args:
-        truth: the network $P$, of discrete CPDs and linear Gaussians.
+        network: of discrete CPDs and linear Gaussians.
+        method: what infers the marginals; exact by default.
 
-    Cost: exact inference about each family of discrete variables, once; for a real one, the moments of the reals above
-    it in each joint state of the discrete variables that they depend on, or one sweep over its ancestors where that
-    takes fewer numbers. Where both take too many it is refused.
-    Reference: Koller & Friedman, sections 8.4.2 and 8.5.2, and box 17.C.
+    Cost: inference about each family of discrete variables, once; for a real one, the moments of the reals above it in
+    each joint state of the discrete variables that they depend on, or one sweep over its ancestors where that takes
+    fewer numbers. Where both take too many it raises `TooLarge`.
 
     >>> from sepset.cpds.table import TableCPD
     >>> a = Discrete("a")
-    >>> from_fair = DivergenceFrom(BayesNet(TableCPD(a, [0.5, 0.5])))
-    >>> round(from_fair(BayesNet(TableCPD(a, [0.25, 0.75]))), 6), from_fair(BayesNet(TableCPD(a, [1.0, 0.0])))
-    (0.143841, inf)
+    >>> fair = Truth(BayesNet(TableCPD(a, [0.5, 0.5])))
+    >>> round(fair.parts(BayesNet(TableCPD(a, [0.25, 0.75]))).families["a"], 6), round(fair.entropy, 6)
+    (0.143841, 0.693147)
     """
 
-    def __init__(self, truth: BayesNet) -> None:
-        _require_kind(truth)
-        self.truth = truth
-        self._states = BayesNet(*(cpd for cpd in truth.cpds if isinstance(cpd.child, Discrete)))
-        self._real = GaussianTruth(truth, self._joint)
+    def __init__(self, network: BayesNet, method: Method | None = None) -> None:
+        _require_kind(network)
+        self.network = network
+        self._states = Engine(BayesNet(*(cpd for cpd in network.cpds if isinstance(cpd.child, Discrete))), method)
+        self._real = GaussianTruth(network, self._joint, method)
         self._known: dict[tuple[str, ...], Floats] = {(): np.ones(())}
 
-    def __call__(self, model: BayesNet) -> float:
-        """The divergence in nats."""
-        return self.detail(model).total
+    @property
+    def engine(self) -> Engine:
+        """The engine that answers about the discrete variables."""
+        return self._states
 
-    def detail(self, model: BayesNet) -> Divergence:
+    def parts(self, model: BayesNet) -> Parts:
         """The divergence by its parts: the graph, and the parameters of each family."""
-        _require_same(self.truth, model, _require_kind)
+        _require_same(self.network, model, _require_kind)
         gaps = [self._graph_gap(cpd.child.name, model) for cpd in model.cpds]
         families = {cpd.child.name: self._parameter_gap(cpd.child.name, model) for cpd in model.cpds}
-        return Divergence(max(math.fsum(gaps), 0.0), families)
+        return Parts(max(math.fsum(gaps), 0.0), families)
 
     @property
     def entropy(self) -> float:
         r"""$H(P) = \sum_i H_P(X_i \mid \mathbf U_i)$ in nats; differential where variables are real."""
-        states = math.fsum(self._conditional_entropy(v.name, self.truth) for v in self._states.variables)
+        states = math.fsum(self._conditional_entropy(v.name, self.network) for v in self._states.model.variables)
         return states + self._real.entropy
 
     def _graph_gap(self, child: str, model: BayesNet) -> float:
-        if child not in self._states.variables:
+        if child not in self._states.model.variables:
             return self._real.graph_gap(model, child)
-        if set(model.parents(child)) == set(self.truth.parents(child)):
+        if set(model.parents(child)) == set(self.network.parents(child)):
             return 0.0
-        return self._conditional_entropy(child, model) - self._conditional_entropy(child, self.truth)
+        return self._conditional_entropy(child, model) - self._conditional_entropy(child, self.network)
 
     def _conditional_entropy(self, child: str, model: BayesNet) -> float:
         joint = self._joint((*model.parents(child), child))
@@ -136,14 +95,14 @@ class DivergenceFrom:
         return -float((rows * np.log(ratios)).sum())
 
     def _parameter_gap(self, child: str, model: BayesNet) -> float:
-        if child not in self._states.variables:
+        if child not in self._states.model.variables:
             return self._real.parameter_gap(model, child)
         scope = (*model.parents(child), child)
         joint = self._joint(scope)
         rows = joint.reshape(-1, joint.shape[-1])
         theirs = conditional_table(model, child, scope).reshape(rows.shape)
-        if set(scope) == {*self.truth.parents(child), child}:
-            ours = conditional_table(self.truth, child, scope).reshape(rows.shape)
+        if set(scope) == {*self.network.parents(child), child}:
+            ours = conditional_table(self.network, child, scope).reshape(rows.shape)
         else:
             ours = np.divide(rows, rows.sum(axis=1, keepdims=True), out=np.zeros_like(rows), where=rows > 0)
         return max(float(_relative_terms(rows, ours, theirs).sum()), 0.0)
@@ -152,13 +111,8 @@ class DivergenceFrom:
         """The marginal over discrete variables, with its axes in the order asked."""
         key = tuple(sorted(scope))
         if key not in self._known:
-            positions = [self._states.variables.id(name) for name in key]
-            self._known[key] = np.asarray(dense(self._prepared.query(positions, Evidence()).distribution).values)
+            self._known[key] = self._states.query(key).values
         return self._known[key].transpose([key.index(name) for name in scope])
-
-    @lazy
-    def _prepared(self) -> Any:
-        return CliqueTree().prepare(self._states.problem())
 
 
 def _relative_terms(weights: Floats, ours: Floats, theirs: Floats) -> Floats:
@@ -166,31 +120,6 @@ def _relative_terms(weights: Floats, ours: Floats, theirs: Floats) -> Floats:
     counted = (weights > 0) & (ours > 0)
     with np.errstate(divide="ignore"):
         return np.asarray(weights[counted] * (np.log(ours[counted]) - np.log(theirs[counted])))
-
-
-def divergence(p: BayesNet, q: BayesNet) -> Divergence:
-    r"""$KL(P \| Q)$ of two networks over the same variables, by graph and families.
-
-    Exact for networks of discrete CPDs and linear Gaussians, mixed or not. Where the moments of a mixed one would take
-    too much memory it is refused; `sampled_divergence` then has an estimate with its standard error.
-
-    Args:
-        p: the reference, usually the truth.
-        q: the network whose quality is asked.
-
-    Reference: Koller & Friedman, sections 8.4.2 and 8.5.2, and box 17.C.
-
-    >>> from sepset.graphs.graph import DAG
-    >>> net = BayesNet.random(DAG.parse("a -> b <- c"), seed=1)
-    >>> divergence(net, net).total
-    0.0
-    >>> from sepset.cpds.lineargaussian import LinearGaussian, is_linear_gaussian
-    >>> from sepset.variables.variable import Real
-    >>> standard, shifted = (BayesNet(LinearGaussian(Real("x"), mean, covariance=1.0)) for mean in (0.0, 2.0))
-    >>> divergence(standard, shifted).total
-    2.0
-    """
-    return DivergenceFrom(p).detail(q)
 
 
 def parameter_distance(p: BayesNet, q: BayesNet, *, order: float = 2.0) -> float:
@@ -266,13 +195,13 @@ def _require_same(p: BayesNet, q: BayesNet, require_kind: Callable[[BayesNet], N
 
 
 def _require_kind(model: BayesNet) -> None:
-    """Refuse what is no network of discrete CPDs and lines."""
+    """Raise unless this is a network of discrete CPDs and linear Gaussians."""
     _require_network(model)
     others = [cpd for cpd in model.cpds if not (is_discrete(cpd) or is_linear_gaussian(cpd))]
     if others:
         raise NotApplicable(
             f"The divergence has a closed form for discrete CPDs and linear Gaussians; found {others[0]!r}. "
-            "Use sampled_divergence, an estimate."
+            "Use divergence(p, q, samples=...), an estimate."
         )
 
 

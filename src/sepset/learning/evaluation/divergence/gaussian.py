@@ -24,13 +24,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
-from sepset.base.lazy import lazy
 from sepset.cpds.lineargaussian import LinearGaussian, is_linear_gaussian
+from sepset.engine.kept import engine_for
 from sepset.errors import TooLarge
 from sepset.factors.coordinates import entries, places, width
 from sepset.inference.capabilities import moments
-from sepset.inference.cliquetree.method import CliqueTree
-from sepset.inference.method import ContextMoments, Prepared
+from sepset.inference.method import ContextMoments, Method
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Vector
 
@@ -52,6 +51,7 @@ class GaussianTruth:
     Args:
         network: the truth.
         marginal: the joint distribution of discrete variables, by name.
+        method: what finds the moments; exact by default.
 
     >>> from sepset.variables.variable import Real
     >>> x = Real("x")
@@ -62,6 +62,7 @@ class GaussianTruth:
 
     network: BayesNet
     marginal: Marginal = field(default=lambda names: np.ones(()), repr=False)
+    method: Method | None = None
 
     def graph_gap(self, model: BayesNet, child: str) -> float:
         r"""$\tfrac12 E\log |S_d| - \tfrac12 E\log |C_d|$: how much more of the child the model's parents leave open."""
@@ -114,13 +115,9 @@ class GaussianTruth:
         """The moments of reals in each joint state of discrete variables."""
         at = self.network.variables.id
         try:
-            return moments(self._prepared, [at(v) for v in reals], [at(v) for v in by])
+            return moments(engine_for(self.network, self.method).prepared, [at(v) for v in reals], [at(v) for v in by])
         except TooLarge as error:
-            raise TooLarge(f"{error} Use sampled_divergence.") from error
-
-    @lazy
-    def _prepared(self) -> Prepared:
-        return CliqueTree().prepare(self.network.problem())
+            raise TooLarge(f"{error} Use divergence(p, q, samples=...).") from error
 
 
 def _gaps(ours: Floats, theirs: Floats, extra: Floats, counted: Bools) -> Floats:

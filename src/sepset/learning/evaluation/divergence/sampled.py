@@ -1,9 +1,9 @@
-"""How far a network is from the true one, estimated from draws where no closed form is at hand."""
+"""How far a network is from the true one, estimated from draws where there is no closed form."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,58 +12,30 @@ from sepset.base.checks import generator, whole
 from sepset.base.text import listing
 from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.algebra import Columns
-from sepset.inference.result import Guarantee
 from sepset.models.bayesnet import BayesNet
 
 CHUNK = 2**16
-"""How many rows are drawn at a time."""
+"""The number of rows drawn at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class SampledDivergence:
-    r"""An estimate of $KL(P \| Q)$ in nats.
-
-    Attributes:
-        total: the mean of $\log P / Q$ over draws from $P$; infinite where $Q$ excludes one of them.
-        standard_error: of that mean.
-        num_rows: how many draws.
-
-    >>> SampledDivergence(0.5, 0.01, 1000)
-    SampledDivergence(total=0.5, standard_error=0.01, num_rows=1000)
-    """
+class Estimate(NamedTuple):
+    """The mean of log ratios over draws, and its standard error."""
 
     total: float
     standard_error: float
-    num_rows: int
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """An estimate."""
-        return Guarantee.ESTIMATE
-
-    @property
-    def bits(self) -> float:
-        """The estimate in bits."""
-        return self.total / math.log(2.0)
-
-    def __float__(self) -> float:
-        return self.total
 
 
-def sampled_divergence(
-    p: BayesNet, q: BayesNet, *, num_rows: int = 100_000, seed: int | np.random.Generator = 0
-) -> SampledDivergence:
+def sampled(p: BayesNet, q: BayesNet, *, samples: int, seed: int | np.random.Generator) -> Estimate:
     r"""An estimate of $KL(P \| Q)$ from draws, for any two networks that can be drawn from and scored.
 
     $$\frac1M \sum_m \log \frac{P(\mathbf x[m])}{Q(\mathbf x[m])}, \qquad \mathbf x[m] \sim P$$
 
-    Unbiased where the divergence is finite, and a single estimate can be below zero. `divergence` is exact where CPDs
-    are discrete or linear Gaussians.
+    Infinite where $Q$ excludes one of the draws.
 
     Args:
         p: the reference, usually the truth.
         q: the network whose quality is asked.
-        num_rows: how many draws; the standard error falls with its square root.
+        samples: the number of draws; the standard error falls with its square root.
         seed: a number or a generator.
 
     Cost: one pass over the draws for each CPD of both.
@@ -72,21 +44,21 @@ def sampled_divergence(
     >>> from sepset.cpds.lineargaussian import LinearGaussian
     >>> from sepset.variables.variable import Real
     >>> standard, shifted = (BayesNet(LinearGaussian(Real("x"), mean, covariance=1.0)) for mean in (0.0, 2.0))
-    >>> found = sampled_divergence(standard, shifted)
+    >>> found = sampled(standard, shifted, samples=100_000, seed=0)
     >>> abs(found.total - 2.0) < 4.0 * found.standard_error, round(found.standard_error, 4)
     (True, 0.0063)
     """
     _require_comparable(p, q)
-    whole("num_rows", num_rows, least=2)
+    whole("samples", samples, least=2)
     rng, ratios = generator(seed), []
-    for start in range(0, num_rows, CHUNK):
-        count = min(CHUNK, num_rows - start)
+    for start in range(0, samples, CHUNK):
+        count = min(CHUNK, samples - start)
         columns = p.sample_columns(count, rng)
         ratios.append(_log_density(p, columns, count) - _log_density(q, columns, count))
     ratio = np.concatenate(ratios)
     if np.isinf(ratio).any():
-        return SampledDivergence(math.inf, 0.0, num_rows)
-    return SampledDivergence(float(ratio.mean()), float(ratio.std(ddof=1)) / math.sqrt(num_rows), num_rows)
+        return Estimate(math.inf, 0.0)
+    return Estimate(float(ratio.mean()), float(ratio.std(ddof=1)) / math.sqrt(samples))
 
 
 def _log_density(model: BayesNet, columns: Columns, num_rows: int) -> Floats:
@@ -99,7 +71,7 @@ def _log_density(model: BayesNet, columns: Columns, num_rows: int) -> Floats:
 def _require_comparable(p: BayesNet, q: BayesNet) -> None:
     for model in (p, q):
         if not isinstance(model, BayesNet):
-            raise NotApplicable(f"sampled_divergence compares Bayesian networks; found {model!r}.")
+            raise NotApplicable(f"The divergence compares Bayesian networks; found {model!r}.")
     differ = sorted(v.name for v in set(p.variables) ^ set(q.variables))
     if differ:
         raise ScopeError(

@@ -12,9 +12,10 @@ from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
+from sepset.engine.blanket import class_scores
+from sepset.engine.classifier import Classifier
 from sepset.errors import DataError, ImpossibleEvidence, ModelError, ScopeError
 from sepset.graphs.graph import DAG
-from sepset.learning.classify.classification import Classifier, class_scores
 from sepset.learning.classify.naivebayes import naive_bayes, tree_augmented
 from sepset.learning.estimation.estimators import Bayes
 from sepset.learning.fit import fit
@@ -59,7 +60,7 @@ def test_any_discrete_network_any_holes_is_enumeration(size, seed):
     rows = model.sample(6, seed=rng)
     codes = {v.name: np.where(rng.random(6) < 0.3, -1, rows.codes(v)) for v in model.variables}
     holes = Dataset.from_codes(model.variables, codes)
-    found = Classifier(model, "v0").probabilities(holes)
+    found = Classifier(model, "v0").predict(holes).probabilities
     for place in range(6):
         expected = enumerated(model, "v0", {name: int(column[place]) for name, column in codes.items()})
         np.testing.assert_allclose(found[place], expected, rtol=0, atol=EXACT)
@@ -71,7 +72,7 @@ def test_complete_rows_equal_the_exact_engine(seed):
     model = BayesNet.random(dag, states={"a": 2, "c": 3, "w": 2, "x": 3, "y": 2}, seed=seed)
     rows = model.sample(200, seed=seed)
     exact = ss.predict(model, rows.select(["a", "w", "x", "y"]), targets="c").probabilities("c")
-    np.testing.assert_allclose(Classifier(model, "c").probabilities(rows), exact, rtol=0, atol=EXACT)
+    np.testing.assert_allclose(Classifier(model, "c").predict(rows).probabilities, exact, rtol=0, atol=EXACT)
 
 
 def test_mixed_naive_bayes_is_bayes_rule_with_scipy():
@@ -84,17 +85,17 @@ def test_mixed_naive_bayes_is_bayes_rule_with_scipy():
         LinearGaussian(y, means, coefficients=[[0.5] * 3, [-1.0] * 3], covariance=2.0, given=x, by=(c, d)),
     )
     rows = {"d": [0, 2, 1], "x": [0.3, -1.0, 5.0], "y": [0.1, 2.0, -3.0]}
-    found = Classifier(model, "c").probabilities(rows)
+    found = Classifier(model, "c").predict(rows).probabilities
     for m, (s, u, v) in enumerate(zip(*rows.values(), strict=True)):
         first = 0.3 * table[0][s] * stats.norm(0, 1).pdf(u) * stats.norm([0, 0.5, 1][s] + 0.5 * u, 2**0.5).pdf(v)
         second = 0.7 * table[1][s] * stats.norm(2, 2).pdf(u) * stats.norm([1, 2, 3][s] - u, 2**0.5).pdf(v)
         assert found[m].tolist() == pytest.approx([first / (first + second), second / (first + second)], abs=EXACT)
     holes = {"d": [0], "x": [None], "y": [None]}
     expected = [0.3 * 0.2 / (0.3 * 0.2 + 0.7 * 0.6)]
-    assert Classifier(model, "c").probabilities(holes)[:, 0].tolist() == pytest.approx(expected, abs=EXACT)
+    assert Classifier(model, "c").predict(holes).probabilities[:, 0].tolist() == pytest.approx(expected, abs=EXACT)
     inner = {"d": [0, 1], "x": [None, 0.5], "y": [0.4, None]}
     exact = ss.predict(model, inner, targets="c").probabilities("c")
-    np.testing.assert_allclose(Classifier(model, "c").probabilities(inner), exact, atol=CLOSE)
+    np.testing.assert_allclose(Classifier(model, "c").predict(inner).probabilities, exact, atol=CLOSE)
 
 
 def test_gaussian_naive_bayes_is_scikit_learns():
@@ -105,8 +106,8 @@ def test_gaussian_naive_bayes_is_scikit_learns():
     frame = {"c": c, **{f"x{i}": x[:, i] for i in range(3)}}
     model = fit(naive_bayes("c", ["x0", "x1", "x2"]), frame).model
     theirs = sklearn.GaussianNB(var_smoothing=0.0).fit(x, c)
-    np.testing.assert_allclose(Classifier(model, "c").probabilities(frame), theirs.predict_proba(x), atol=CLOSE)
-    assert Classifier(model, "c").predict(frame).tolist() == theirs.predict(x).tolist()
+    np.testing.assert_allclose(Classifier(model, "c").predict(frame).probabilities, theirs.predict_proba(x), atol=CLOSE)
+    assert Classifier(model, "c").predict(frame).states.tolist() == theirs.predict(x).tolist()
 
 
 def test_bernoulli_naive_bayes_is_scikit_learns():
@@ -120,7 +121,7 @@ def test_bernoulli_naive_bayes_is_scikit_learns():
     prior = np.bincount(c) / 60
     model = model.with_cpds(TableCPD(model.variables["c"], prior))
     theirs = sklearn.BernoulliNB(alpha=1.0).fit(x, c)
-    np.testing.assert_allclose(Classifier(model, "c").probabilities(rows), theirs.predict_proba(x), atol=CLOSE)
+    np.testing.assert_allclose(Classifier(model, "c").predict(rows).probabilities, theirs.predict_proba(x), atol=CLOSE)
 
 
 def test_published_bernoulli_corpus():
@@ -130,19 +131,19 @@ def test_published_bernoulli_corpus():
     codes = [[m // 2, *(int(w in d) for w in words)] for m, d in enumerate(documents)]
     rows = Dataset.from_codes([Discrete(n) for n in dag.nodes], np.array(codes))
     asked = {"ball": [1], "bank": [0], "dollar": [1]}
-    found = Classifier(smoothed(dag, rows), "topic").probabilities(asked)
+    found = Classifier(smoothed(dag, rows), "topic").predict(asked).probabilities
     assert found[0, 0] == pytest.approx(0.857143, abs=printed(6))
-    assert Classifier(fit(dag, rows).model, "topic").probabilities(asked)[0].tolist() == [1.0, 0.0]
+    assert Classifier(fit(dag, rows).model, "topic").predict(asked).probabilities[0].tolist() == [1.0, 0.0]
 
 
 def test_published_overconfidence_of_copies():
     c = Discrete("c")
     copies = [Discrete(f"x{i}") for i in range(10)]
     model = BayesNet(TableCPD(c, [0.5, 0.5]), *(TableCPD(x, [[0.6, 0.4], [0.4, 0.6]], given=c) for x in copies))
-    found = Classifier(model, "c").probabilities({x.name: [0] for x in copies})[0, 0]
+    found = Classifier(model, "c").predict({x.name: [0] for x in copies}).probabilities[0, 0]
     assert found == pytest.approx(1.5**10 / (1 + 1.5**10), abs=EXACT)
     assert found == pytest.approx(0.982954, abs=printed(6))
-    one = Classifier(model, "c").probabilities({"x0": [0]})[0, 0]
+    one = Classifier(model, "c").predict({"x0": [0]}).probabilities[0, 0]
     assert one == pytest.approx(0.6, abs=EXACT)
 
 
@@ -150,7 +151,7 @@ def test_many_features_do_not_underflow():
     c = Discrete("c")
     features = [Real(f"x{i}") for i in range(400)]
     model = BayesNet(TableCPD(c, [0.5, 0.5]), *(LinearGaussian(x, [0.0, 0.1], covariance=1.0, by=c) for x in features))
-    found = Classifier(model, "c").log_probabilities({x.name: [40.0] for x in features})
+    found = Classifier(model, "c").predict({x.name: [40.0] for x in features}).log_probabilities
     gap = 400 * (0.1 * 40 - 0.005)
     assert found[0, 0] - found[0, 1] == pytest.approx(-gap, rel=CLOSE)
 
@@ -161,9 +162,9 @@ def test_decisions_cost_least():
     classify = Classifier(BayesNet(TableCPD(c, [0.5, 0.5]), TableCPD(x, table, given=c)), "mail")
     rows, costs = {"x": [0, 1, 2]}, [[0.0, 9.0], [1.0, 0.0]]
     posterior = (table / table.sum(axis=0))[1]
-    assert classify.decide(rows, costs).tolist() == [("good", "junk")[int(p > 9 / 10)] for p in posterior]
-    assert classify.decide(rows, decline=0.2).tolist() == ["good", None, "junk"]
-    assert classify.predict(rows).tolist() == ["good", "good", "junk"]
+    assert classify.predict(rows).decide(costs).tolist() == [("good", "junk")[int(p > 9 / 10)] for p in posterior]
+    assert classify.predict(rows).decide(decline=0.2).tolist() == ["good", None, "junk"]
+    assert classify.predict(rows).states.tolist() == ["good", "good", "junk"]
 
 
 def test_a_tree_of_features_beats_independence_on_copies():
@@ -173,7 +174,7 @@ def test_a_tree_of_features_beats_independence_on_copies():
     b = np.where(rng.random(400) < 0.95, a, 1 - a)
     rows = Dataset.from_codes([Discrete(n) for n in "cab"], np.stack([c, a, b], axis=1))
     tree, naive = smoothed(tree_augmented(rows, "c"), rows), smoothed(naive_bayes("c", "ab"), rows)
-    score = [Classifier(m, "c").log_probabilities(rows)[np.arange(400), c].mean() for m in (tree, naive)]
+    score = [Classifier(m, "c").predict(rows).log_probabilities[np.arange(400), c].mean() for m in (tree, naive)]
     assert score[0] > score[1]
 
 
@@ -182,7 +183,7 @@ def test_impossible_rows_are_named_or_left_out():
     model = BayesNet(TableCPD(c, [0.5, 0.5]), TableCPD(x, [[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]], given=c))
     with pytest.raises(ImpossibleEvidence, match=r"1 of 2 rows .* \(first: row 1\)"):
         Classifier(model, "c").predict({"x": [0, 2]})
-    found = Classifier(model, "c").probabilities({"x": [1, 2]}, on_impossible="null")
+    found = Classifier(model, "c").predict({"x": [1, 2]}, on_impossible="null").probabilities
     assert found[0].tolist() == [1.0, 0.0]
     assert np.isnan(found[1]).all()
 
@@ -191,17 +192,17 @@ def test_columns_may_be_few_or_strange():
     model = BayesNet.random(DAG.parse("c -> x; c -> y"), seed=0)
     classify = Classifier(model, "c")
     with pytest.raises(DataError, match="No column is a variable of the model: columns are 'other'"):
-        classify.probabilities({"other": ["p", "q"]})
-    found = classify.probabilities({"x": [None, None], "other": ["p", "q"]})
+        classify.predict({"other": ["p", "q"]}).probabilities
+    found = classify.predict({"x": [None, None], "other": ["p", "q"]}).probabilities
     np.testing.assert_allclose(found, [model.cpd("c").values] * 2, atol=EXACT)
-    assert classify.probabilities(Dataset.from_codes([Discrete("x")], {"x": [0, 1]})).shape == (2, 2)
+    assert classify.predict(Dataset.from_codes([Discrete("x")], {"x": [0, 1]})).probabilities.shape == (2, 2)
     rows = {"x": [0, 1], "y": [1, 1]}
-    labelled = classify.probabilities(rows | {"c": ["never", "seen"]})
-    np.testing.assert_array_equal(labelled, classify.probabilities(rows))
+    labelled = classify.predict(rows | {"c": ["never", "seen"]}).probabilities
+    np.testing.assert_array_equal(labelled, classify.predict(rows).probabilities)
     alone = Classifier(BayesNet(TableCPD(Discrete("c"), [0.25, 0.75])), "c")
-    np.testing.assert_allclose(alone.probabilities({"other": ["p", "q"]}), [[0.25, 0.75]] * 2, atol=EXACT)
+    np.testing.assert_allclose(alone.predict({"other": ["p", "q"]}).probabilities, [[0.25, 0.75]] * 2, atol=EXACT)
     assert classify.features == (model.variables["x"], model.variables["y"])
-    assert classify.probabilities(Dataset.from_codes(model.variables, np.zeros((0, 3), int))).shape == (0, 2)
+    assert classify.predict(Dataset.from_codes(model.variables, np.zeros((0, 3), int))).probabilities.shape == (0, 2)
 
 
 def test_what_is_refused():

@@ -15,10 +15,12 @@ import sepset as ss
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
+from sepset.engine.engine import Engine
+from sepset.engine.kept import engine_for
+from sepset.engine.rows import most_probable, refuse_missing, true_codes
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.factors.table import Table
 from sepset.learning.fit import fit
-from sepset.learning.predictor import Predictor, most_probable, refuse_missing, true_codes
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.variables.variable import Discrete, Real
@@ -50,7 +52,7 @@ def probability(joint: np.ndarray, row) -> float:
 def test_log_probabilities_sum_the_joint(case):
     net, rows = case
     joint = joint_of(net)
-    found = np.exp(Predictor(net).log_probability(rows))
+    found = np.exp(Engine(net).log_probabilities(rows))
     expected = [probability(joint, row) for row in rows.matrix().tolist()]
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=EXACT)
 
@@ -62,9 +64,9 @@ def test_posteriors_and_joint_modes_are_those_of_the_joint(case, data):
     joint = joint_of(net)
     places = data.draw(st.lists(st.integers(0, len(net.variables) - 1), min_size=1, max_size=2, unique=True))
     targets = [net.variables[p] for p in places]
-    predictor = Predictor(net)
-    found = predictor.probabilities(rows, targets)
-    modes = predictor.modes(rows, targets)
+    engine = Engine(net)
+    found = engine.posteriors(rows, targets)
+    modes = engine.modes(rows, targets)
     for m, row in enumerate(rows.matrix().tolist()):
         free = [-1 if p in places else c for p, c in enumerate(row)]
         seen = joint[tuple(slice(None) if c < 0 else slice(c, c + 1) for c in free)]
@@ -89,8 +91,8 @@ def test_only_what_is_given_counts():
         TableCPD(a, [0.5, 0.5]), TableCPD(b, [[0.9, 0.1], [0.2, 0.8]], a), TableCPD(c, [[0.7, 0.3], [0.4, 0.6]], a)
     )
     rows = {"a": [0], "b": [1], "c": [1]}
-    (none,) = Predictor(net).probabilities(rows, "a", given=[])
-    (one,) = Predictor(net).probabilities(rows, "a", given="b")
+    (none,) = Engine(net).posteriors(rows, "a", features=[])
+    (one,) = Engine(net).posteriors(rows, "a", features="b")
     np.testing.assert_allclose(none[0], [0.5, 0.5])
     np.testing.assert_allclose(one[0], [1 / 9, 8 / 9])
 
@@ -98,7 +100,7 @@ def test_only_what_is_given_counts():
 def test_undirected_models_are_normalized():
     a, b = Discrete("a"), Discrete("b")
     net = MarkovNet(Table([a, b], [[30.0, 5.0], [1.0, 10.0]]))
-    found = np.exp(Predictor(net).log_probability({"a": [0, 1, None], "b": [0, None, None]}))
+    found = np.exp(Engine(net).log_probabilities({"a": [0, 1, None], "b": [0, None, None]}))
     np.testing.assert_allclose(found, [30 / 46, 11 / 46, 1.0])
 
 
@@ -106,46 +108,49 @@ def test_real_variables():
     d, x = Discrete("d"), Real("x")
     net = BayesNet(TableCPD(d, [0.25, 0.75]), LinearGaussian(x, [0.0, 2.0], covariance=1.0, by=d))
     density = np.exp(-0.5 * np.array([0.0, 4.0])) / np.sqrt(2 * np.pi)
-    (found,) = Predictor(net).probabilities({"x": [0.0]}, "d")
+    (found,) = Engine(net).posteriors({"x": [0.0]}, "d")
     weights = np.array([0.25, 0.75]) * density
     np.testing.assert_allclose(found[0], weights / weights.sum())
     rows = {"d": [0, None], "x": [0.0, 0.0]}
-    np.testing.assert_allclose(np.exp(Predictor(net).log_probability(rows)), [weights[0], weights.sum()])
+    np.testing.assert_allclose(np.exp(Engine(net).log_probabilities(rows)), [weights[0], weights.sum()])
     with pytest.raises(NotApplicable, match="'x' are continuous"):
-        Predictor(net).probabilities(rows, "x")
+        Engine(net).posteriors(rows, "x")
 
 
-def test_predictors_are_kept_with_their_model():
-    net = BayesNet(TableCPD(Discrete("a"), [0.5, 0.5]))
-    first = Predictor.of(net)
-    assert Predictor.of(net) is first
-    assert Predictor.of(first) is first
+def test_engines_that_report_share_what_is_prepared():
+    net = BayesNet(TableCPD(Discrete("a"), [0.5, 0.5]), TableCPD(Discrete("b"), [0.2, 0.8]))
+    engine, heard = engine_for(net), []
+    reporter = engine.reporting(lambda done, total: heard.append((done, total)))
+    assert reporter.prepared is engine.prepared
+    assert reporter.model is engine.model
+    reporter.log_probabilities({"a": [0, None]})
+    assert heard[-1][0] == heard[-1][1] > 0
 
 
 def test_bad_questions_are_refused():
     net = BayesNet(TableCPD(Discrete("a"), [0.5, 0.5]), TableCPD(Discrete("b"), [0.5, 0.5]))
-    predictor = Predictor(net)
-    rows = predictor.dataset({"a": [0, None]})
+    engine = Engine(net)
+    rows = engine.rows({"a": [0, None]})
     assert rows.num_missing == {"a": 1, "b": 2}
     with pytest.raises(ScopeError, match="both target and given"):
-        predictor.probabilities(rows, "a", given=["a"])
+        engine.posteriors(rows, "a", features=["a"])
     with pytest.raises(ScopeError, match="Different variables"):
-        predictor.probabilities(rows, ["a", "a"])
+        engine.posteriors(rows, ["a", "a"])
     with pytest.raises(ScopeError, match="at least one"):
-        predictor.variables([])
+        engine.variables([])
     with pytest.raises(DataError, match="'a' is missing in row 1"):
         refuse_missing(rows, [net["a"]])
     with pytest.raises(DataError, match="'b' is missing in row 0"):
         true_codes(rows, [net["b"]])
-    with pytest.raises(ModelError, match="fitted model"):
-        Predictor("net")
+    with pytest.raises(ModelError, match=r"Questions are asked of a model; found 'net'\. Build one, fit one"):
+        Engine("net")
     with pytest.raises(ModelError, match=r"Use its \.model"):
-        Predictor(fit(net, {"a": [0, 1], "b": [0, 1]}))
+        Engine(fit(net, {"a": [0, 1], "b": [0, 1]}))
     with pytest.raises(DataError, match="No column is a variable of the model: columns are 'A'"):
-        predictor.log_probability({"A": [0, 1]})
+        engine.log_probabilities({"A": [0, 1]})
     with pytest.raises(DataError, match="No column is a variable"):
-        predictor.log_probability(Dataset({"A": [0, 1]}))
-    assert Predictor(BayesNet()).log_probability({"A": [0, 1]}).tolist() == [0.0, 0.0]
+        engine.log_probabilities(Dataset({"A": [0, 1]}))
+    assert Engine(BayesNet()).log_probabilities({"A": [0, 1]}).tolist() == [0.0, 0.0]
 
 
 def test_ties_go_to_the_first_state():
@@ -158,8 +163,8 @@ def test_complete_rows_need_no_engine_and_say_the_same(case, data):
     net, rows = case
     place = data.draw(st.integers(0, len(net.variables) - 1))
     target = net.variables[place]
-    logs = Predictor(net).log_posterior(rows, target)
-    (by_engine,) = Predictor(net).probabilities(rows, [target], given=[v for v in net.variables if v != target])
+    logs = Engine(net).log_posterior(rows, target)
+    (by_engine,) = Engine(net).posteriors(rows, [target], features=[v for v in net.variables if v != target])
     np.testing.assert_allclose(np.exp(logs), by_engine, atol=1e-9)
 
 
@@ -169,8 +174,8 @@ def test_complete_rows_of_real_features_by_hand():
     points = np.array([0.0, 0.7, 8.0])
     weights = np.array([0.2, 0.3, 0.5]) * np.exp(-0.5 * (points[:, None] - np.array([0.0, 1.0, 9.0])) ** 2)
     expected = weights / weights.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(Predictor(net).probabilities({"x": points}, "c")[0], expected)
-    np.testing.assert_allclose(Predictor(net).probabilities({"x": points}, "c", given="x")[0], expected)
+    np.testing.assert_allclose(Engine(net).posteriors({"x": points}, "c")[0], expected)
+    np.testing.assert_allclose(Engine(net).posteriors({"x": points}, "c", features="x")[0], expected)
 
 
 D, E, X, Y = ss.Discrete("d"), ss.Discrete("e", 3), ss.Real("x"), ss.Real("y")
@@ -211,25 +216,26 @@ def mixed_holes(num, seed=0):
 
 def test_densities_of_mixed_rows_by_hand():
     rows = mixed_holes(60)
-    found = Predictor(MIXED).log_probability(rows)
+    found = Engine(MIXED).log_probabilities(rows)
     np.testing.assert_allclose(found, [by_hand(row) for row in rows.rows()], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(found, ss.prepare(MIXED).log_probability(rows), rtol=1e-8, atol=1e-12)
-    some = Predictor(MIXED).log_probability(rows, over=["e", "y"])
+    by_plain_questions = [float(ss.log_probability(MIXED, given=row)) for row in rows.rows()]
+    np.testing.assert_allclose(found, by_plain_questions, rtol=1e-8, atol=1e-12)
+    some = Engine(MIXED).log_probabilities(rows, over=["e", "y"])
     expected = [by_hand(row | {"d": None, "x": None}) for row in rows.rows()]
     np.testing.assert_allclose(some, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_impossible_mixed_rows_and_no_rows():
     rows = ss.Dataset({"d": [0, 1], "e": [2, 2], "x": [None, 1.0], "y": [0.5, None]}, MIXED.variables)
-    found = Predictor(MIXED).log_probability(rows)
+    found = Engine(MIXED).log_probabilities(rows)
     assert found[0] == -math.inf
     assert found[1] == pytest.approx(by_hand(rows.row(1)))
-    assert Predictor(MIXED).log_probability(rows[:0]).shape == (0,)
+    assert Engine(MIXED).log_probabilities(rows[:0]).shape == (0,)
 
 
 def test_losses_and_likelihoods_of_mixed_rows():
     rows = mixed_holes(40)
     expected = np.array([by_hand(row) for row in rows.rows()])
-    risk = ss.evaluate(MIXED, rows)["log-loss"]
+    risk = ss.evaluate(MIXED, rows)[ss.LogLoss()]
     np.testing.assert_allclose(risk.rows, -expected, rtol=1e-9, atol=1e-12)
-    assert ss.observed_log_likelihood(MIXED, rows) == pytest.approx(expected.sum(), rel=1e-9)
+    assert ss.prepare(MIXED).log_probabilities(rows).sum() == pytest.approx(expected.sum(), rel=1e-9)

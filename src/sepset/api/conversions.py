@@ -1,4 +1,4 @@
-"""Comparisons and conversions of models that need inference."""
+"""Conversions of models that need inference."""
 
 from __future__ import annotations
 
@@ -8,34 +8,17 @@ import numpy as np
 
 from sepset.base.text import listing
 from sepset.cpds.table import TableCPD
-from sepset.engine.auto import Auto
 from sepset.engine.engine import Engine
+from sepset.engine.kept import engine_for
 from sepset.errors import NotApplicable
 from sepset.factors.table import Table
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.equivalence import markov_to_bayes
 from sepset.graphs.graph import UndirectedGraph
 from sepset.inference.plan import interaction_graph
-from sepset.learning.evaluation.divergence.discrete import DivergenceFrom
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 from sepset.variables.variable import VariableLike
-
-
-def kl_divergence(p: BayesNet, q: BayesNet) -> float:
-    r"""$KL(P \| Q)$ of two networks of discrete and linear Gaussian CPDs over the same variables, family by family.
-
-    $$KL(P \| Q) = \sum_i E_P[\log P(x_i \mid \mathrm{pa}^P_i)] - \sum_i E_P[\log Q(x_i \mid \mathrm{pa}^Q_i)]$$
-
-    Only marginals of families are needed, so the joint is never built. Infinite if Q gives probability zero to an
-    assignment that is possible under P.
-
-    >>> import sepset as ss
-    >>> asia = ss.datasets.load("asia")
-    >>> ss.kl_divergence(asia, asia)
-    0.0
-    """
-    return DivergenceFrom(p)(q)
 
 
 def to_bayes_net(model: Model, *, order: Sequence[VariableLike] | None = None) -> BayesNet:
@@ -60,7 +43,7 @@ def to_bayes_net(model: Model, *, order: Sequence[VariableLike] | None = None) -
     hidden = [v.name for v in problem.variables[problem.num_visible :]]
     graph = _without(interaction_graph(problem, everything), hidden)
     dag = markov_to_bayes(graph, order=_names(order))
-    engine = Engine(model, Auto())
+    engine = engine_for(model)
     notes: list[str] = []
     cpds = [_conditional(engine, name, dag.parents(name), notes) for name in dag.topological_order]
     return BayesNet(*cpds, name=model.name, notes=[*model.notes, *notes])

@@ -1,0 +1,110 @@
+"""A model with a method prepared for it: names become positions, findings become evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from sepset.base.lazy import lazy
+from sepset.base.text import brief, listing
+from sepset.engine.default import DEFAULT_METHOD
+from sepset.errors import ArgumentError, ModelError, NotApplicable, ScopeError
+from sepset.factors.algebra import Factor
+from sepset.factors.moments import Gaussian
+from sepset.factors.table import Table
+from sepset.inference.conflict import impossible
+from sepset.inference.diagnosis.soft import resolve_soft
+from sepset.inference.method import Method, Prepared
+from sepset.inference.result import Guarantee, Guarantees
+from sepset.models.model import MODEL_MEMBERS, Model, NamedModel, offers
+from sepset.variables.evidence import Evidence, Given, resolve
+from sepset.variables.variable import Discrete, VariableLike, Vector, listed
+
+
+class Bound:
+    """A model bound to a method: the shared part of all that is asked of an engine.
+
+    Attributes:
+        model: the model.
+        method: the settings of the method; clique trees where none is named.
+        prepared: the method bound to the model's problem, which speaks of positions.
+        promises: what its answers about this model guarantee.
+    """
+
+    def __init__(self, model: Model, method: Method | None = None) -> None:
+        if not (isinstance(model, NamedModel) or offers(model, *MODEL_MEMBERS)):
+            raise ModelError(f"Questions are asked of a model; found {brief(model)}. {remedy(model)}")
+        chosen = DEFAULT_METHOD if method is None else method
+        if not offers(chosen, "prepare", "promises"):
+            raise ArgumentError(f"method= takes a method such as CliqueTree(); found {brief(method)}.")
+        self.model: Model = model
+        self.method: Method = chosen
+        self.prepared: Prepared = chosen.prepare(model.problem())
+        self.promises: Guarantees = dict(chosen.promises(model.problem()))
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether probabilities of findings, and with them posteriors of discrete variables, are exact."""
+        return self.promises["log_partition"] is Guarantee.EXACT
+
+    def evidence(self, given: Given) -> Evidence:
+        """The findings by position, soft ones as the weights that give the posteriors they ask for."""
+        return resolve_soft(self.prepared, resolve(given, self.model.variables))
+
+    def weighted_evidence(self, given: Given) -> Evidence:
+        """Evidence that has a probability, which soft evidence does not: it says what a posterior will be."""
+        evidence = resolve(given, self.model.variables)
+        if evidence.soft:
+            names = [self.model.variables[v].name for v in sorted(evidence.soft)]
+            raise NotApplicable(
+                f"Soft evidence on {listing(names)} fixes a posterior and has no probability of its own. "
+                "Use Likelihood for an uncertain observation."
+            )
+        return evidence
+
+    def positions(self, targets: VariableLike | Iterable[VariableLike]) -> list[int]:
+        """The positions of variables, each named at most once."""
+        if not isinstance(targets, str | Discrete | Vector | Iterable):
+            raise ScopeError(f"A variable, its name, or several of them were expected; found {targets!r}.")
+        positions = [self.model.variables.id(v) for v in listed(targets)]
+        if len(set(positions)) != len(positions):
+            twice = next(v for v in positions if positions.count(v) > 1)
+            raise ScopeError(f"{self.model.variables[twice].name} is asked for twice. Name each target once.")
+        return positions
+
+    def point(self, position: int, evidence: Evidence) -> Factor | Gaussian:
+        """The point mass of an observed variable at its value."""
+        variable = self.model.variables[position]
+        if isinstance(variable, Discrete):
+            return Table.indicator(variable, variable.states[evidence.codes[position]])
+        value = evidence.reals[position]
+        return Gaussian((variable,), value, np.zeros((len(value), len(value))))
+
+    @lazy
+    def log_total(self) -> float:
+        """The logarithm of the total weight, by which an undirected model's weights become probabilities."""
+        if self.prepared.problem.is_normalized:
+            return 0.0
+        total = self.prepared.log_partition(Evidence())
+        if total == -np.inf:
+            raise impossible(self.prepared, Evidence())
+        return total
+
+    @lazy
+    def _place(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.model.variables.names)}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled as model and method; what was prepared is prepared again."""
+        return type(self), (self.model, self.method)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model!r}, {type(self.method).__name__})"
+
+
+def remedy(found: Any) -> str:
+    """What to do where a model was expected: a fit has one; any other object is not near one."""
+    own = getattr(found, "model", None)
+    return "Use its .model." if isinstance(own, NamedModel) else "Build one, fit one, or read a file: ss.read(path)."

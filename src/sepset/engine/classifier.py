@@ -1,0 +1,176 @@
+r"""One variable's posterior in many rows: from its Markov blanket where that is observed, else from an engine.
+
+Where a row misses cells of features that no other feature depends on, their terms drop out; rows that miss other cells
+go to inference.
+
+Reference: Koller & Friedman, box 17.A and section 4.5.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepset.base.arraytypes import Bools, Floats, Ints, Objects
+from sepset.base.display import Shown, Tabulated
+from sepset.base.frozen import fill
+from sepset.base.lazy import lazy
+from sepset.base.text import brief
+from sepset.data.dataset import Dataset
+from sepset.engine.blanket import OnImpossible, blanket_scores, log_posteriors
+from sepset.engine.bound import remedy
+from sepset.engine.kept import engine_for
+from sepset.engine.rows import most_probable, rows_over
+from sepset.errors import ModelError, ScopeError
+from sepset.factors.algebra import AnyVariable
+from sepset.inference.method import Method
+from sepset.inference.result import EVERYTHING_EXACT, Result
+from sepset.models.bayesnet import BayesNet
+from sepset.models.decisions.costs import DECLINED, decide
+from sepset.variables.variable import Discrete, VariableLike
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Classification(Tabulated, Result):
+    """The posterior of a class in every row.
+
+    Attributes:
+        target: the class.
+        log_probabilities: one row per row of data, one column per state; NaN where the row is impossible.
+    """
+
+    target: Discrete
+    log_probabilities: Floats = field(repr=False)
+
+    @lazy
+    def probabilities(self) -> Floats:
+        """The posterior, one column per state."""
+        return np.exp(self.log_probabilities)
+
+    @property
+    def states(self) -> Objects:
+        """The most probable state in every row, ties to the first; None where the row is impossible."""
+        return self._named(most_probable(self.log_probabilities))
+
+    def decide(self, costs: ArrayLike | None = None, *, decline: float | None = None) -> Objects:
+        """The state of least expected cost in every row, None where declining is cheaper still.
+
+        Args:
+            costs: what deciding for one state costs where another is true, as `costs[true, decided]`; by default one
+                for any other.
+            decline: what it costs to decline; by default no row is declined.
+
+        Reference: Koller & Friedman, box 17.A; Chow (1970).
+        """
+        return self._named(decide(self.probabilities, costs, decline=decline))
+
+    def _named(self, codes: Ints) -> Objects:
+        states = np.empty(self.target.num_states + 1, object)
+        states[:] = [*self.target.states, None]
+        assert DECLINED == -1
+        return states[codes]
+
+    def __len__(self) -> int:
+        return len(self.log_probabilities)
+
+    def __repr__(self) -> str:
+        return f"Classification({len(self)} rows; {self.target.name})"
+
+    def _shown(self) -> Shown:
+        named = list(map(str, self.target.states))
+        codes = most_probable(self.log_probabilities)
+        means = np.nanmean(self.probabilities, axis=0) if (codes >= 0).any() else np.full(len(named), np.nan)
+        rows = [(s, f"{(codes == code).sum():,}", f"{means[code]:.4f}") for code, s in enumerate(named)]
+        return Shown((self.target.name, "rows", "mean probability"), rows, f"Classification of {len(self):,} rows")
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    r"""A Bayesian network asked for one variable in rows that observe the others.
+
+    Naive Bayes, trees of features, or any other network: only the CPDs that mention the class are read.
+
+    Args:
+        model: the network, with CPDs of any kind.
+        target: the class, discrete.
+        method: what answers for rows that miss cells which must be summed out; clique trees by default.
+
+    Cost: one pass over the rows for each CPD that mentions the class.
+    Reference: Koller & Friedman, box 17.A.
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> spam, word = Discrete("spam", (False, True)), Discrete("word", (False, True))
+    >>> net = BayesNet(TableCPD(spam, [0.6, 0.4]), TableCPD(word, [[0.9, 0.1], [0.2, 0.8]], given=spam))
+    >>> found = Classifier(net, "spam").predict({"word": [True, False, None]})
+    >>> found.probabilities.round(3).tolist()
+    [[0.158, 0.842], [0.871, 0.129], [0.6, 0.4]]
+    >>> found.states.tolist(), found.decide(decline=0.14).tolist()
+    ([True, False, False], [None, False, None])
+    """
+
+    model: BayesNet
+    target: Discrete
+    method: Method | None
+
+    def __init__(self, model: BayesNet, target: VariableLike, *, method: Method | None = None) -> None:
+        if not isinstance(model, BayesNet):
+            raise ModelError(f"A classifier is made of a Bayesian network; found {brief(model)}. {remedy(model)}")
+        found = model.variables[target]
+        if not isinstance(found, Discrete):
+            raise ScopeError(f"A classifier's target is discrete; {found.name!r} is not.")
+        fill(self, model=model, target=found, method=method)
+
+    @lazy
+    def features(self) -> tuple[AnyVariable, ...]:
+        """The variables whose values matter where all are known: the class's Markov blanket."""
+        members = {v for cpd in self.model.cpds if self.target in cpd.scope for v in cpd.scope}
+        return tuple(v for v in self.model.variables if v in members and v != self.target)
+
+    def predict(self, data: object, *, on_impossible: OnImpossible = "raise") -> Classification:
+        """The posterior of the class in every row.
+
+        Args:
+            data: a dataset, any data frame, or a mapping of columns; missing cells and columns are unobserved.
+            on_impossible: "raise" names the rows of probability zero; "null" leaves them NaN.
+        """
+        rows = rows_over(data, [v for v in self.model.variables if v != self.target])
+        absent = {v: rows.is_missing(v) for v in self.model.variables if v != self.target}
+        hard = self._needs_engine(absent, rows.num_rows)
+        engine = engine_for(self.model, self.method)
+        scores = self._scores(rows, absent) if not hard.any() else self._mixed_scores(rows, absent, hard)
+        logs = log_posteriors(scores, on_impossible, self.target)
+        guarantees = engine.promises if hard.any() else EVERYTHING_EXACT
+        return Classification(
+            self.target, logs, method=engine.method, guarantees={"marginals": guarantees["log_partition"]}
+        )
+
+    def _scores(self, rows: Dataset, absent: dict[AnyVariable, Bools]) -> Floats:
+        return blanket_scores(self.model, self.target, rows, absent)
+
+    def _mixed_scores(self, rows: Dataset, absent: dict[AnyVariable, Bools], hard: Bools) -> Floats:
+        """The scores of all rows, where those that are `hard` go to inference."""
+        scores = np.empty((rows.num_rows, self.target.num_states))
+        scores[~hard] = self._scores(rows.take(~hard), {v: mask[~hard] for v, mask in absent.items()})
+        (found,) = engine_for(self.model, self.method).posteriors(rows.take(hard), self.target)
+        with np.errstate(divide="ignore"):
+            scores[hard] = np.log(np.nan_to_num(found, nan=0.0))
+        return scores
+
+    def _needs_engine(self, absent: dict[AnyVariable, Bools], num_rows: int) -> Bools:
+        """The rows where something unobserved has something observed, or the class, below it: it must be summed out."""
+        hard = np.zeros(num_rows, np.bool_)
+        if not any(mask.any() for mask in absent.values()):
+            return hard
+        barren: dict[str, Bools] = {}
+        for name in reversed(self.model.dag.topological_order):
+            variable = self.model.variables[name]
+            if variable == self.target:
+                continue
+            below = np.ones(num_rows, np.bool_)
+            for child in self.model.children(name):
+                below &= barren.get(child, np.zeros(num_rows, np.bool_))
+            barren[name] = absent[variable] & below
+            hard |= absent[variable] & ~below
+        return hard

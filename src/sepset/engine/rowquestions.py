@@ -1,0 +1,246 @@
+r"""Questions about all rows of a dataset: $\log P(\mathbf e[m])$, $P(Y \mid \mathbf e[m])$ and most probable values.
+
+Missing cells are summed out. Where a method is exact and nothing has to be summed out, the CPDs say it all, and nothing
+is inferred.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats, Ints
+from sepset.base.progress import Bar
+from sepset.base.text import listing
+from sepset.data.dataset import Dataset
+from sepset.engine.blanket import OnImpossible, blanket_log_posterior
+from sepset.engine.bound import Bound
+from sepset.engine.prediction import Prediction, Source, check_action, check_impossible
+from sepset.engine.rows import (
+    default_targets,
+    discrete_targets,
+    findings_of,
+    is_observed,
+    most_probable,
+    rows_over,
+)
+from sepset.errors import ScopeError
+from sepset.inference.capabilities import answer_rows
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, Workers
+from sepset.models.bayesnet import BayesNet
+from sepset.variables.evidence import Evidence
+from sepset.variables.variable import Discrete, VariableLike, Vector, listed
+
+Names: TypeAlias = VariableLike | Iterable[VariableLike]
+"""Variables or their names: one, or several."""
+
+
+R = TypeVar("R", bound="RowQuestions")
+
+
+@runtime_checkable
+class ScoresRows(Protocol):
+    """A model that knows the probability of complete rows without inference."""
+
+    def log_probability(self, data: object) -> Floats:
+        """The log probability (density) of every row."""
+
+
+class RowQuestions(Bound):
+    """What an engine answers about rows of data; each row is a set of findings."""
+
+    _report: Callable[[int, int], None] | None = None
+
+    def reporting(self: R, report: Callable[[int, int], None]) -> R:
+        """The same engine, which calls `report` with the rows done and the rows in all, in place of a bar."""
+        reporter = copy.copy(self)
+        reporter._report = report
+        return reporter
+
+    def __copy__(self: R) -> R:
+        """An engine that shares everything prepared."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def rows(self, data: object) -> Dataset:
+        """The rows over the model's variables; variables without a column are missing throughout."""
+        return rows_over(data, self.model.variables)
+
+    def log_probabilities(
+        self, data: object, *, over: Names | None = None, threads: int | None = None, progress: bool | None = None
+    ) -> Floats:
+        """The log probability (density) of every row's findings; missing cells are summed out, -inf is impossible.
+
+        Args:
+            data: a dataset, a frame, or a mapping from names to columns; columns of other names are ignored.
+            over: the variables whose columns are findings; all by default.
+            threads: their number; one per processor by default. Answers do not depend on it.
+            progress: whether to show a bar; by default in a terminal, when the work is long.
+
+        >>> import sepset as ss
+        >>> rows = {"letter": ["weak", None], "grade": ["A", "B"]}
+        >>> np.exp(ss.prepare(ss.datasets.load("student")).log_probabilities(rows)).round(4).tolist()
+        [0.0362, 0.2884]
+        """
+        if over is None and self._is_scored(data):
+            return np.asarray(self.model.log_probability(data), np.float64)  # type: ignore[attr-defined]  # as checked
+        chosen = None if over is None else self.variables(over)
+        findings = findings_of(data, self.model.variables, without=self._without(chosen))
+        return self._answered(findings, (), threads, progress).log_partition - self.log_total
+
+    def _is_scored(self, data: object) -> bool:
+        """Whether the model itself knows the probability of these rows, as they miss nothing."""
+        if not isinstance(data, Dataset) or not (self.is_exact and self.prepared.problem.is_normalized):
+            return False
+        everyone = self.model.variables
+        return (
+            isinstance(self.model, ScoresRows)
+            and all(v in data.variables for v in everyone)
+            and is_observed(data, everyone)
+        )
+
+    def predict(
+        self,
+        data: object,
+        *,
+        targets: Names | None = None,
+        on_impossible: OnImpossible = "raise",
+        threads: int | None = None,
+        progress: bool | None = None,
+    ) -> Prediction:
+        r"""The posterior $P(Y \mid \mathbf e[m])$ of each target given every row of data.
+
+        Columns are findings on the variables of their name, states in their cells; missing cells are unobserved and
+        summed out. Targets are predicted from the other columns: their own, like columns of other names, are ignored.
+
+        Args:
+            data: a pandas, polars, Arrow or DuckDB frame, a mapping from names to columns, or a dataset.
+            targets: discrete variables; by default those that have no column.
+            on_impossible: "raise" names the rows whose findings have probability zero; "null" leaves them empty.
+            threads: their number; one per processor by default. Answers do not depend on it.
+            progress: whether to show a bar; by default in a terminal, when the work is long.
+
+        Cost: one collect pass per row for one target, two for several, in blocks of rows; equal rows are done once.
+        """
+        check_action(on_impossible)
+        variables = self.model.variables
+        positions = default_targets(variables, data) if targets is None else self.positions(targets)
+        asked = discrete_targets(variables, positions)
+        findings = findings_of(data, variables, without=positions)
+        found = self._answered(findings, positions, threads, progress)
+        log_probability = found.log_partition - self.log_total
+        check_impossible(self.prepared, findings, log_probability, on_impossible)
+        probabilities = {v.name: found.probabilities[i] for v, i in zip(asked, positions, strict=True)}
+        source = Source.of(data)
+        return Prediction(asked, log_probability, probabilities, source, method=self.method, guarantees=self.promises)
+
+    def posteriors(self, data: object, targets: Names, *, features: Names | None = None) -> tuple[Floats, ...]:
+        """The posterior of each target in every row, one column per state; NaN where the findings are impossible.
+
+        Args:
+            data: the rows.
+            targets: discrete variables; their own columns are ignored.
+            features: the variables whose columns are findings; by default all but the targets.
+
+        >>> import sepset as ss
+        >>> engine = ss.prepare(ss.datasets.load("student"))
+        >>> engine.posteriors({"grade": ["A", "C"]}, "sat")[0].round(3).tolist()
+        [[0.603, 0.397], [0.891, 0.109]]
+        """
+        asked = self.discrete(targets)
+        direct = self._by_blanket(data, asked[0]) if len(asked) == 1 and features is None else None
+        if direct is not None:
+            return (np.exp(direct),)
+        places = [self.model.variables.id(v) for v in asked]
+        found = self._answered(self._findings(data, asked, features), places, None, None).probabilities
+        return tuple(found[p] for p in places)
+
+    def log_posterior(self, data: object, target: VariableLike) -> Floats:
+        """The log posterior of one target given all other cells, one column per state; NaN where impossible."""
+        (variable,) = self.discrete(target)
+        direct = self._by_blanket(data, variable)
+        if direct is not None:
+            return direct
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.posteriors(data, variable)[0]))
+
+    def _by_blanket(self, data: object, target: Discrete) -> Floats | None:
+        """The log posterior where all other cells are observed and the method is exact; else None."""
+        if not (self.is_exact and isinstance(self.model, BayesNet)):
+            return None
+        rows = self.rows(data)
+        if not is_observed(rows, (v for v in self.model.variables if v != target)):
+            return None
+        return blanket_log_posterior(self.model, target, rows)
+
+    def modes(self, data: object, targets: Names, *, features: Names | None = None) -> Ints:
+        r"""The codes of $\arg\max_{\mathbf y} P(\mathbf y \mid \mathbf x[m])$, jointly, one column per target.
+
+        Impossible findings give -1.
+        """
+        asked = self.discrete(targets)
+        if len(asked) == 1:
+            return most_probable(self.posteriors(data, asked, features=features)[0])[:, None]
+        places = [self.model.variables.id(v) for v in asked]
+        rows, which = self._findings(data, asked, features).distinct()
+        best = np.array([self._mode(rows.evidence(row), places) for row in range(len(rows))], np.int64)
+        return best.reshape(-1, len(asked))[which]
+
+    def _mode(self, evidence: Evidence, places: Sequence[int]) -> list[int]:
+        best = self.prepared.best(evidence, places)
+        if best.log_value == -np.inf:
+            return [-1] * len(places)
+        return [int(best.values[p]) for p in places]
+
+    def variables(self, names: Names) -> tuple[Discrete | Vector, ...]:
+        """The model's variables of these names, at least one, each at most once."""
+        asked = listed(names)
+        found = tuple(self.model.variables[v] for v in asked)
+        if len(set(found)) != len(found) or not found:
+            raise ScopeError(f"Different variables, at least one, were expected; found {listing(asked)}.")
+        return found
+
+    def discrete(self, names: Names) -> tuple[Discrete, ...]:
+        """The same; raises where one is continuous."""
+        return discrete_targets(self.model.variables, map(self.model.variables.id, self.variables(names)))
+
+    def features(self, targets: Iterable[Discrete | Vector], given: Names | None) -> tuple[Discrete | Vector, ...]:
+        """The variables of `given`, none of them a target; by default all but the targets."""
+        aims = set(targets)
+        if given is None:
+            return tuple(v for v in self.model.variables if v not in aims)
+        found = tuple(self.model.variables[v] for v in listed(given))
+        both = [v.name for v in found if v in aims]
+        if both:
+            raise ScopeError(f"{listing(both)} cannot be both target and given. Leave out one of them.")
+        return found
+
+    def _findings(self, data: object, targets: Sequence[Discrete], features: Names | None) -> EvidenceRows:
+        without = self._without(self.features(targets, features))
+        return findings_of(data, self.model.variables, without=without)
+
+    def _without(self, chosen: Iterable[Discrete | Vector] | None) -> list[int]:
+        """The positions of all variables but these."""
+        if chosen is None:
+            return []
+        wanted = set(chosen)
+        return [i for i, v in enumerate(self.model.variables) if v not in wanted]
+
+    def _answered(
+        self, findings: EvidenceRows, targets: Sequence[int], threads: int | None, progress: bool | None
+    ) -> RowAnswers:
+        """Log partitions of rows, and the targets' posteriors in each."""
+        if self._report is not None:
+            return _frozen(answer_rows(self.prepared, findings, targets, Workers(threads, self._report)))
+        with Bar(progress) as bar:
+            return _frozen(answer_rows(self.prepared, findings, targets, Workers(threads, bar.report)))
+
+
+def _frozen(found: RowAnswers) -> RowAnswers:
+    for array in found.probabilities.values():
+        array.setflags(write=False)
+    return found

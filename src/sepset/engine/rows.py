@@ -1,0 +1,127 @@
+"""Rows of data as a model sees them: bound to its variables, or as findings on them; missing cells are unobserved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats, Ints
+from sepset.base.text import listing, nearest
+from sepset.data.dataset import Dataset
+from sepset.data.frames import whole_table
+from sepset.errors import DataError, NotApplicable, ScopeError
+from sepset.inference.evidencerows import EvidenceRows
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, Vector
+
+
+def rows_over(data: object, variables: Iterable[Discrete | Vector]) -> Dataset:
+    """The rows over these variables; those without a column are missing throughout, but not all of them may be.
+
+    >>> rows_over({"coin": [0, 1], "other": [0.5, 1.5]}, [Discrete("coin"), Discrete("hidden")]).num_missing
+    {'coin': 0, 'hidden': 2}
+    """
+    wanted = tuple(variables)
+    if isinstance(data, Dataset) and all(v in data.variables for v in wanted):
+        return data
+    names = column_names(data)
+    if wanted and not any(v.name in names for v in wanted):
+        raise _no_column(names, [v.name for v in wanted])
+    return Dataset(data, wanted, missing_columns="allow")
+
+
+def column_names(data: Any) -> tuple[str, ...]:
+    """The names of a frame's columns, without reading them."""
+    if isinstance(data, Dataset):
+        return data.variables.names
+    if isinstance(data, Mapping):
+        return tuple(data)
+    import narwhals.stable.v2 as nw
+
+    try:
+        return tuple(nw.from_native(whole_table(data)).collect_schema().names())
+    except TypeError:
+        raise DataError(
+            f"A frame of findings was expected; found {type(data).__name__}. Give a pandas, polars, Arrow or DuckDB "
+            "frame, a mapping from names to columns, or a Dataset."
+        ) from None
+    except nw.exceptions.NarwhalsError as error:
+        raise DataError(f"The frame's columns cannot be told apart: {error} Rename or drop some.") from None
+
+
+def findings_of(data: Any, variables: Variables, *, without: Sequence[int] = ()) -> EvidenceRows:
+    """The findings in a frame's columns; columns of other names, and of the positions in `without`, are ignored."""
+    if isinstance(data, Dataset) and len(variables) and data.variables == variables:
+        return EvidenceRows.of(data, variables, without=without)
+    names = column_names(data)
+    known = [name for name in names if name in variables]
+    if not known and len(variables):
+        raise _no_column(names, variables.names)
+    skipped = {variables[v].name for v in without}
+    wanted = [variables[name] for name in known if name not in skipped]
+    if isinstance(data, Dataset) and all(data.variables[v.name] == v for v in wanted):
+        return EvidenceRows.of(data, variables, without=without)
+    return EvidenceRows.of(Dataset(data, wanted), variables)
+
+
+def _no_column(names: Sequence[str], known: Sequence[str]) -> DataError:
+    near = next((near for name in names if (near := nearest(name, known))), "")
+    return DataError(
+        f"No column is a variable of the model: columns are {listing(names) or 'none'}, "
+        f"variables {listing(known)}.{near}"
+    )
+
+
+def default_targets(variables: Variables, data: Any) -> list[int]:
+    """The variables that the data has no column for."""
+    present = set(column_names(data))
+    absent = [i for i, name in enumerate(variables.names) if name not in present]
+    if not absent:
+        raise ScopeError("Every variable has a column, so there is nothing to predict by default. Name the targets=.")
+    return absent
+
+
+def discrete_targets(variables: Variables, positions: Iterable[int]) -> tuple[Discrete, ...]:
+    """The variables at these positions; raises where one is continuous, whose posterior is not a table."""
+    targets = [variables[v] for v in positions]
+    continuous = [v.name for v in targets if not isinstance(v, Discrete)]
+    if continuous:
+        raise NotApplicable(
+            f"Predictions of frames are for discrete targets; {listing(continuous)} are continuous. "
+            "Use marginals(given=...) row by row for their means and variances, or ConditionalLogLoss to score them."
+        )
+    return tuple(targets)  # type: ignore[arg-type]  # discrete, as checked
+
+
+def most_probable(probabilities: Floats) -> Ints:
+    """The position of the largest entry of every row, ties to the first; -1 where the row is NaN.
+
+    >>> most_probable(np.array([[0.5, 0.5], [0.2, 0.8], [np.nan, np.nan]])).tolist()
+    [0, 1, -1]
+    """
+    blank = np.asarray(np.isnan(probabilities).any(axis=1))
+    return np.where(blank, -1, np.where(blank[:, None], -np.inf, probabilities).argmax(axis=1))
+
+
+def is_observed(data: Dataset, variables: Iterable[Discrete | Vector]) -> bool:
+    """Whether no cell of these variables is missing."""
+    return not any(data.is_missing(v).any() for v in variables)
+
+
+def refuse_missing(data: Dataset, targets: Iterable[Discrete | Vector]) -> None:
+    """Raise where a target's cell is missing, naming its row."""
+    for target in targets:
+        blank = data.is_missing(target)
+        if blank.any():
+            row = int(np.flatnonzero(blank)[0])
+            raise DataError(
+                f"The target {target.name!r} is missing in row {row}, so it cannot be scored. Drop such rows."
+            )
+
+
+def true_codes(data: Dataset, targets: Sequence[Discrete]) -> Ints:
+    """The codes of the targets, one column each; raises where one is missing."""
+    refuse_missing(data, targets)
+    return np.stack([data.codes(v).astype(np.int64) for v in targets], axis=1)
