@@ -149,7 +149,7 @@ class RowQuestions(Bound):
         >>> import sepset as ss
         >>> engine = ss.prepare(ss.datasets.load("student"))
         >>> engine.posteriors({"grade": ["A", "C"]}, "sat")[0].round(3).tolist()
-        [[0.603, 0.397], [0.891, 0.109]]
+        [[0.49, 0.51], [0.891, 0.109]]
         """
         asked = self.discrete(targets)
         direct = self._by_blanket(data, asked[0]) if len(asked) == 1 and features is None else None
