@@ -14,12 +14,10 @@ from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Int32s, Int
 from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset, side_by_side
 from sepset.data.duplicates import group_words
+from sepset.inference import costs
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
-
-SAMPLE = 1024
-"""How many of a large number of rows are looked at before all are compared."""
 
 
 class RowMoments(NamedTuple):
@@ -248,8 +246,8 @@ def distinct_rows(matrix: Int32s, *, only_missing: bool = False) -> tuple[Ints, 
     [[0, 1], [0, 1, 0]]
     """
     num_rows = len(matrix)
-    if num_rows > 4 * SAMPLE:
-        few = matrix[_drawn(num_rows, min(SAMPLE, 4 * math.isqrt(num_rows)))]
+    if num_rows > 4 * costs.ROWS_SAMPLED_FOR_REPEATS:
+        few = matrix[_drawn(num_rows, min(costs.ROWS_SAMPLED_FOR_REPEATS, 4 * math.isqrt(num_rows)))]
         if len(distinct_rows(few, only_missing=only_missing)[0]) == len(few):
             return np.arange(num_rows), np.arange(num_rows)
     return group_words(matrix, only_missing=only_missing, few=False)

@@ -21,7 +21,8 @@ from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
 from sepset.problem import Problem, Relevant
 from sepset.variables.universe import Variables
 
-BYTES = 8
+ENTRY_BYTES = 8
+"""Bytes of a table entry, a float64."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,11 @@ class Plan(Tabulated):
     @property
     def memory(self) -> int:
         """Bytes for all clique tables together."""
-        return BYTES * self.total_size
+        return ENTRY_BYTES * self.total_size
 
     def check(self, limit: int, need: int | None = None) -> None:
         """Refuse a plan that would need more than `limit` bytes; by default its largest step is what counts."""
-        need = 3 * BYTES * self.largest if need is None else need
+        need = 3 * ENTRY_BYTES * self.largest if need is None else need
         if need > limit:
             raise TooLarge(
                 f"The largest of the plan's tables has {_figure(self.largest)} entries (width {self.width}), about "
@@ -210,7 +211,7 @@ def make_plan(
     nodes = Names(name, kept)
     if isinstance(method, GivenOrder):
         method = _within(method, problem, nodes, group)
-    entries = math.inf if limit is None else math.log2(max(limit, 1) / BYTES)
+    entries = math.inf if limit is None else math.log2(max(limit, 1) / ENTRY_BYTES)
     symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), states, group, method, entries)
     return Plan(
         relevant=relevant,

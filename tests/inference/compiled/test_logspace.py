@@ -10,7 +10,7 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.dense import run_dense
 from sepset.inference.compiled.execution import run_tensors
 from sepset.inference.compiled.gradients import Derivatives

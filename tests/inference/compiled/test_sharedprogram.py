@@ -7,7 +7,8 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.inference.compiled import costs, planner
+from sepset.inference import costs
+from sepset.inference.compiled import planner
 from sepset.inference.compiled.dense import run_dense
 from sepset.inference.compiled.sharedprogram import bundle
 from sepset.inference.compiled.store import Numbers

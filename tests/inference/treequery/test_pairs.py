@@ -34,7 +34,7 @@ def test_every_pair_is_that_of_enumeration(seed):
 @pytest.mark.parametrize("kept", [0, 2**16])
 @pytest.mark.parametrize("seed", range(12))
 def test_wide_trees_whose_sepsets_differ(seed, kept, monkeypatch):
-    monkeypatch.setattr("sepset.inference.treequery.pairs._KEPT", kept)
+    monkeypatch.setattr("sepset.inference.costs.ENTRIES_OF_CACHED_CODES", kept)
     rng = np.random.default_rng([seed, 37])
     core = ["a", "b", "c"]
     inside = [[n for n in core if rng.random() < 0.6] for _ in range(4)]

@@ -26,7 +26,7 @@ from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.exact.evidencefactors import observed_states
 from sepset.inference.exact.recursive import check_discrete
 from sepset.inference.method import Answer, Best, check_settings, dense
-from sepset.inference.plan import BYTES, Plan, make_plan, readable
+from sepset.inference.plan import ENTRY_BYTES, Plan, make_plan, readable
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem, Relevant
 from sepset.variables.evidence import Evidence
@@ -294,7 +294,7 @@ class PreparedCutset:
     def _more(self, plan: Plan, candidates: Sequence[int]) -> list[int]:
         variables = self.problem.variables
         cards = {name: variables[name].num_states for name in plan.order}  # type: ignore[union-attr]
-        limit = self.method.memory // (3 * BYTES)
+        limit = self.method.memory // (3 * ENTRY_BYTES)
         if plan.largest <= limit:
             limit = plan.largest - 1
         open_names = [variables[v].name for v in candidates]
@@ -327,7 +327,7 @@ class PreparedCutset:
 
 def _need(plan: Plan) -> int:
     """Bytes for the largest step of a case, or for its messages in both directions, beside the factors."""
-    return BYTES * max(3 * plan.largest, 2 * plan.total_size)
+    return ENTRY_BYTES * max(3 * plan.largest, 2 * plan.total_size)
 
 
 def _joint_states(problem: Problem, cutset: Sequence[int], factors: Sequence[Factor]) -> Iterator[dict[int, int]]:

@@ -10,6 +10,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable
+from sepset.inference import costs
 from sepset.inference.capabilities import row_by_row, with_values
 from sepset.inference.completion import by_posteriors, complete_one_by_one, draw_one_by_one, modes_one_by_one
 from sepset.inference.conflict import impossible
@@ -24,9 +25,6 @@ from sepset.inference.method import ContextMoments, EliminationMethod
 from sepset.inference.values import Values, checked_regressions, named_values, replaced
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
-
-MANY = 2**10
-"""Up to this many joint contexts of a row are enumerated; rows with more are asked about one by one."""
 
 T = TypeVar("T", RowAnswers, RowValues)
 
@@ -100,7 +98,7 @@ class RowTree(PreparedTree):
         alone: Callable[[EvidenceRows], T],
     ) -> T:
         """What rows with few joint contexts find together, and those with many one by one."""
-        many = self._rows.num_choices(rows, targets) > MANY
+        many = self._rows.num_choices(rows, targets) > costs.CONTEXTS_ENUMERATED_PER_ROW
         if not many.any():
             return together(rows)
         some, others = np.flatnonzero(~many), np.flatnonzero(many)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.planner import Kind, Pattern, Planner, Positions
 from sepset.inference.compiled.question import Question, compile_question
 from sepset.inference.compiled.sharedprogram import bundle

@@ -11,7 +11,7 @@ from sepset.base.blas import SINGLE_BLAS
 from sepset.base.logarithms import LN2
 from sepset.base.tasks import interruptible
 from sepset.base.threads import NEVER
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.run import TensorRun
 from sepset.inference.compiled.store import FactorStore, Numbers, near_one

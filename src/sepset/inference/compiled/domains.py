@@ -17,7 +17,7 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.store import FactorStore, Layout
 from sepset.variables.evidence import Evidence
 

@@ -7,7 +7,7 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats
 from sepset.base.tasks import interruptible
 from sepset.base.threads import NEVER
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.dense import NO_READS, NOTHING
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.run import TensorRun

@@ -10,7 +10,7 @@ from sepset.base.arraytypes import Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.graphs.ordering import MinFill, OrderingMethod
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.domains import Domains, States, Zeros
 from sepset.inference.compiled.store import FactorStore, Layout
 from sepset.inference.compiled.targetgroups import Ancestry, target_groups

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Ints
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.contraction import ONE, Contraction
 from sepset.inference.compiled.program import assemble
 from sepset.inference.compiled.question import Question

@@ -17,7 +17,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Ints
 from sepset.base.threads import NEVER
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.problem import ConditionalGroup, Problem
 
 

@@ -16,7 +16,7 @@ from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.factors.block import Single
 from sepset.factors.table import Table
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.gradients import Derivatives, Gradient
 from sepset.inference.conflict import impossible, restrict
 from sepset.inference.method import Prepared, dense, elimination_settings

@@ -9,16 +9,11 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Int32s, Ints
 from sepset.base.logarithms import LN2
 from sepset.factors.table import Table
+from sepset.inference import costs
 from sepset.inference.exact.dtree import ENTRY_BYTES, Dtree
-
-QUANTUM = 1_000_000
-"""States between two returns to Python, where an interrupt is noticed."""
 
 UNIT = 256
 """One step of the machine's exponents, in bits."""
-
-CHUNK = 4096
-"""Contexts handed to the machine at once."""
 
 
 class Recursion:
@@ -64,7 +59,7 @@ class Recursion:
         machine = np.array([-1, 0, 0])
         state = (self._cache, self._cache_exponents, self._assigned, self._places, self._work, self._sums, machine)
         rows = np.ascontiguousarray(rows, np.int64)
-        while not self._machine.run(node, rows, *self._fixed, *state, values, exponents, QUANTUM):
+        while not self._machine.run(node, rows, *self._fixed, *state, values, exponents, costs.STATES_UNINTERRUPTED):
             pass
         self.num_steps += int(machine[self._machine.STEPS])
         return values, exponents
@@ -79,8 +74,8 @@ class Recursion:
         """All joint states of a node's context in C order, a chunk at a time."""
         shape = tuple(self.tree.cards[v] for v in self.tree.contexts[node])
         total = self.tree.sizes[node]
-        for start in range(0, total, CHUNK):
-            stop = min(start + CHUNK, total)
+        for start in range(0, total, costs.CONTEXTS_AT_ONCE):
+            stop = min(start + costs.CONTEXTS_AT_ONCE, total)
             yield slice(start, stop), digits(np.arange(start, stop), shape)
 
 

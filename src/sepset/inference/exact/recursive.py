@@ -23,6 +23,7 @@ from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import check_size
 from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod, Portfolio
+from sepset.inference import costs
 from sepset.inference.exact.dtree import (
     ENTRY_BYTES,
     Dtree,
@@ -40,8 +41,6 @@ from sepset.inference.plan import Plan, make_plan, readable
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
-
-SECONDS_PER_STEP = 6e-8
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class ConditioningPlan(Plan):
     @property
     def seconds(self) -> float:
         """About how long that many steps take."""
-        return SECONDS_PER_STEP * min(self.steps, 10**300)
+        return costs.SECONDS_PER_RECURSION_STEP * min(self.steps, 10**300)
 
     def check_steps(self, limit: float) -> None:
         """Refuse a plan of more than `limit` steps."""

@@ -20,15 +20,10 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Int32s, Ints
 from sepset.data.missingness import patterns_of
+from sepset.inference import costs
 from sepset.inference.evidencerows import EvidenceRows, distinct_rows
 from sepset.inference.hybrid.conditioning import Groups
 from sepset.inference.hybrid.coordinates import Coordinates
-
-CHUNK = 2**17
-"""About how many choices are held at a time."""
-
-ENTRIES = 2**22
-"""About how many numbers of loadings and gains are held at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,7 +157,10 @@ class Choices:
         pattern = which[order]
         size = count[pattern] * (count[pattern] + len(self.coordinates))
         is_new = np.diff(pattern, prepend=-1) != 0
-        share = np.cumsum(self.numbers[order] / CHUNK + is_new * (self._joint.max() + 1) * size / ENTRIES)
+        share = np.cumsum(
+            self.numbers[order] / costs.CHOICES_AT_ONCE
+            + is_new * (self._joint.max() + 1) * size / costs.GAIN_ENTRIES_AT_ONCE
+        )
         for rows in np.split(order, np.flatnonzero(np.diff(np.floor(share))) + 1):
             yield self._part(rows)
 

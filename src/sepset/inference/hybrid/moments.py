@@ -30,16 +30,14 @@ from sepset.errors import TooLarge
 from sepset.factors.algebra import AnyVariable, num_entries
 from sepset.factors.coordinates import entries, places, width
 from sepset.factors.regression import Regression
+from sepset.inference import costs
 from sepset.inference.method import ContextMoments, Prepared, dense
 from sepset.problem import ConditionalGroup, Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete, Vector
 
-LARGEST = 2**26
-"""The most numbers that moments may take at once."""
-
-FEW = 2**18
-"""Up to this many numbers the joint states are listed without asking whether a sweep takes fewer."""
+MOST_MOMENT_ENTRIES = 2**26
+"""The largest number of entries that moments may have at a time; beyond it, `TooLarge`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +110,10 @@ class RegressionMoments:
         joint = tuple(dict.fromkeys((*contexts, *(d for regression in above for d in regression.by))))
         size = num_entries(joint) * (width(scope) + 1) ** 2
         targets: tuple[AnyVariable, ...] = (*contexts, *wanted)
-        if size > LARGEST or (size > FEW and size > frontier_size(self.problem, targets)):
-            return forward_moments(self.problem, wanted, contexts, largest=LARGEST)
+        if size > MOST_MOMENT_ENTRIES or (
+            size > costs.MOMENT_ENTRIES_LISTED_OUTRIGHT and size > frontier_size(self.problem, targets)
+        ):
+            return forward_moments(self.problem, wanted, contexts, largest=MOST_MOMENT_ENTRIES)
         found = self._listed.get((scope, joint), lambda: self._in_all_states(above, scope, joint))
         at = places(scope, wanted)
         return mixed(found.weights, found.mean[:, at], found.covariance[:, at[:, None], at], num_entries(contexts))
@@ -169,7 +169,7 @@ class RegressionMoments:
 
 
 def forward_moments(
-    problem: Problem, reals: Sequence[Vector], by: Sequence[Discrete], *, largest: int = LARGEST
+    problem: Problem, reals: Sequence[Vector], by: Sequence[Discrete], *, largest: int = MOST_MOMENT_ENTRIES
 ) -> ContextMoments:
     """The moments of real variables in each joint state of discrete ones, by a sweep.
 

@@ -24,6 +24,7 @@ from sepset.base.cache import Cache
 from sepset.errors import TooLarge
 from sepset.factors.moments import GaussianMixture
 from sepset.factors.regression import Regression
+from sepset.inference import costs
 from sepset.inference.capabilities import answer_rows, summed_marginals
 from sepset.inference.completion import complete_rows, draw_rows
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowValues, Workers
@@ -33,11 +34,8 @@ from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.method import Prepared
 from sepset.variables.variable import Real
 
-HELD = 2**20
-"""Layouts of up to this many choices are kept for the next question about the same rows."""
-
-LARGEST = 2**16
-"""The most joint contexts that one row may hide where they have to be enumerated."""
+MOST_CONTEXTS_PER_ROW = 2**16
+"""The largest number of joint contexts enumerated for one row; a row that hides more raises `TooLarge`."""
 
 NUMBER = Real("x")
 
@@ -134,7 +132,7 @@ class HybridRows:
         if self.discrete is not None:
             logs = answer_rows(self.discrete, self._inside(choices.states), (), _quiet(workers)).log_partition
         done = 0
-        for part in choices.parts if choices.numbers.sum() <= HELD else choices.each():
+        for part in choices.parts if choices.numbers.sum() <= costs.CHOICES_CACHED else choices.each():
             completed = CompletedRows.of(self.coordinates, part.groups, part.values, part.group)
             yield _mixture(part, completed, logs[part.states] + completed.log_density)
             done += len(part.rows)
@@ -288,8 +286,8 @@ def _mode(share: Floats, mean: Floats, variance: Floats) -> float:
 
 
 def _check_numbers(numbers: Floats) -> None:
-    if len(numbers) and numbers.max() > LARGEST:
+    if len(numbers) and numbers.max() > MOST_CONTEXTS_PER_ROW:
         raise TooLarge(
             f"A row hides discrete variables with {numbers.max():,.0f} joint states that real variables depend on; at "
-            f"most {LARGEST:,} are enumerated. Drop such rows, or discretize the real variables."
+            f"most {MOST_CONTEXTS_PER_ROW:,} are enumerated. Drop such rows, or discretize the real variables."
         )

@@ -16,8 +16,8 @@ from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.tasks import in_order
 from sepset.base.threads import num_threads
+from sepset.inference import costs
 from sepset.inference.capabilities import row_by_row
-from sepset.inference.compiled import costs
 from sepset.inference.compiled.engine import TableEngine
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, Workers
 from sepset.inference.rows.compiler import RowCompiler

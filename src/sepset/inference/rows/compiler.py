@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sepset.base.cache import Cache
 from sepset.errors import TooLarge
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.planner import Pattern, Planner, Positions
 from sepset.inference.compiled.question import Question, compile_question
 from sepset.inference.plan import make_plan

@@ -11,7 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Bytes, Floats, Int32s, Ints
 from sepset.base.lazy import lazy
 from sepset.base.threads import NEVER
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.dense import NO_READS, NOTHING
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.store import FactorStore

@@ -15,10 +15,10 @@ from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.table import Table
 from sepset.graphs.clusters import CliqueTree
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.conflict import impossible
 from sepset.inference.method import Answer, Calibrated, Calibrates, Prepared
-from sepset.inference.plan import BYTES, Plan, readable
+from sepset.inference.plan import ENTRY_BYTES, Plan, readable
 from sepset.inference.result import Guarantee
 from sepset.inference.treequery.merge import merged
 from sepset.inference.treequery.orders import MergeOrder
@@ -64,7 +64,7 @@ class MergePlan:
     def memory(self) -> int:
         """Bytes of the largest table of the chosen way, while it is built."""
         largest = self.elimination.largest if self.route == "elimination" else self.merging.largest
-        return 3 * BYTES * largest
+        return 3 * ENTRY_BYTES * largest
 
     def check(self, limit: int) -> None:
         """Refuse a plan whose largest step would need more than `limit` bytes."""

@@ -23,8 +23,9 @@ from sepset.base.text import nearest
 from sepset.errors import ScopeError, TooLarge
 from sepset.factors.table import Table
 from sepset.graphs.clusters import CliqueTree
+from sepset.inference import costs
 from sepset.inference.method import dense
-from sepset.inference.plan import BYTES, readable
+from sepset.inference.plan import ENTRY_BYTES, readable
 from sepset.inference.result import Answers
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
@@ -97,7 +98,7 @@ class _Counts:
         self._scope, self._names = scope, names
         size = {v.name: v.num_states for v in scope}
         self.size = math.prod(size.get(name, 1) for name in names)
-        self._kept = self._codes() if math.prod(size.values()) <= _KEPT else None
+        self._kept = self._codes() if math.prod(size.values()) <= costs.ENTRIES_OF_CACHED_CODES else None
 
     def _codes(self) -> Ints:
         """For each entry of the clique's table its place in the marginal."""
@@ -218,7 +219,6 @@ class _Node:
         below.append((np.concatenate(rows), np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)))
 
 
-_KEPT = 2**16
 _NOTHING: tuple[Ints, Floats] = (np.zeros(0, np.intp), np.zeros((0, 0)))
 
 
@@ -270,7 +270,7 @@ class PairSweep:
         states = sum(v.num_states for v in self.variables)
         sepset = max((self._size(s) for s in self.tree.sepsets), default=1)
         clique = max((self._size(c) for c in self.tree.clusters), default=1)
-        need = BYTES * (states * states + 4 * states * sepset + 8 * clique)
+        need = ENTRY_BYTES * (states * states + 4 * states * sepset + 8 * clique)
         if need > limit:
             raise TooLarge(
                 f"All pairs of {len(self.variables)} variables need about {readable(need)} at once: {states:,} states "

@@ -14,13 +14,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sepset.inference import costs
 from sepset.inference.treequery.orders import MergeOrder, greedy_orders
 from sepset.inference.treequery.query import Subtree, TreeQuery, bits
 
 __all__ = ["best_first_order", "choose_order", "lower_bound", "optimal_order", "refined"]
-
-BUDGET = 20_000
-"""Splits that choosing an order may look at: about a tenth of a second."""
 
 Heuristic = Callable[[TreeQuery, Subtree], int]
 
@@ -236,7 +234,7 @@ def merge_tree(order: MergeOrder) -> Merges:
     return merges
 
 
-def refined(order: MergeOrder, *, window: int = 10, budget: int = BUDGET) -> MergeOrder:
+def refined(order: MergeOrder, *, window: int = 10, budget: int = costs.SPLITS_PER_MERGE_SEARCH) -> MergeOrder:
     """An order at most as costly: parts of its merge tree are replaced by optimal ones until none improves.
 
     Args:
@@ -313,7 +311,7 @@ def _replaced(order: MergeOrder, part: Subtree, edges: list[int]) -> Merges:
     return merges
 
 
-def choose_order(query: TreeQuery, *, budget: int = BUDGET) -> MergeOrder:
+def choose_order(query: TreeQuery, *, budget: int = costs.SPLITS_PER_MERGE_SEARCH) -> MergeOrder:
     """A cheap order within a budget, never above the greedy ones: optimal where that can be afforded.
 
     Dynamic programming where the parts are few; best-first search where they are not too many; otherwise the best

@@ -45,17 +45,22 @@ from sepset.kernels.compiled.contraction import (
     M,
     N,
 )
+from sepset.kernels.compiled.costs import (
+    CACHED_ENTRIES,
+    INNER_LOOP,
+    LINE_ENTRIES,
+    LOOP_PRODUCT,
+    MATRIX_CALL,
+    MATRIX_PRODUCT,
+    PACKED_ENTRY,
+    STEP_BEYOND_LINE,
+    STEP_IN_LINE,
+    STEP_TO_NEIGHBOR,
+    THREE_LOOPS,
+)
 from sepset.kernels.compiled.steps import ONE
 
 NUM_GROUPS, ROOM = 0, 1
-
-# Nanoseconds, by measurement: a product in an inner loop, more for each operand by its stride there, the start of an
-# inner loop and of the three innermost; one multiplication of a matrix product, one entry packed or unpacked, the start
-# of a matrix product.
-PRODUCT, NEXT, NEAR, FAR, INNER, OUTER = 0.05, 0.08, 0.4, 1.2, 2.5, 10.0
-GEMM, PACKED, CALL = 0.08, 1.2, 350.0
-# Entries of a cache line, and of what stays in cache.
-LINE, CACHE = 8, 16384
 
 
 class Tensors(NamedTuple):
@@ -152,14 +157,14 @@ def _union(book: Tensors, a: int, b: int, axes: Ints) -> int:
 def _reach(stride: int) -> float:
     """Nanoseconds to step an operand by a stride: a neighbor, within a cache line, or further."""
     if stride <= 1:
-        return NEXT * stride
-    return NEAR if stride <= LINE else FAR
+        return STEP_TO_NEIGHBOR * stride
+    return STEP_IN_LINE if stride <= LINE_ENTRIES else STEP_BEYOND_LINE
 
 
 @kernel(borrows=True)
 def _inner_cost(group: Ints) -> float:
     """Nanoseconds a product where this group runs innermost."""
-    return float(PRODUCT + _reach(group[1]) + _reach(group[2]) + _reach(group[3]) + INNER / group[0])
+    return float(LOOP_PRODUCT + _reach(group[1]) + _reach(group[2]) + _reach(group[3]) + INNER_LOOP / group[0])
 
 
 @kernel(inline=True)
@@ -178,7 +183,7 @@ def _order_loops(desk: Desk, first: int, count: int) -> float:
             groups[g, c] = groups[g + 1, c]
         groups[last, c] = moved
     third = groups[last - 2, 0] if count > 2 else 1
-    return float(cost + OUTER / (groups[last, 0] * groups[last - 1, 0] * third))
+    return float(cost + THREE_LOOPS / (groups[last, 0] * groups[last - 1, 0] * third))
 
 
 @kernel(inline=True)
@@ -191,7 +196,7 @@ def _stream(desk: Desk, first: int, count: int, big_a: bool, big_b: bool, big_d:
         if (big_a and groups[g, 1] == 0) or (big_b and groups[g, 2] == 0) or (big_d and groups[g, 3] == 0):
             inner *= groups[g, 0]
     front = first
-    for g in range(first, last if inner <= CACHE else first):
+    for g in range(first, last if inner <= CACHED_ENTRIES else first):
         if (big_a and groups[g, 1] == 0) or (big_b and groups[g, 2] == 0) or (big_d and groups[g, 3] == 0):
             continue
         for c in range(4):
@@ -283,7 +288,7 @@ def _unpack_groups(book: Tensors, desk: Desk, num: int, first: int) -> int:
 def _emit_matrix(book: Tensors, desk: Desk, op: Ints, part: Ints, work: float, loops: float) -> None:
     """Turn an instruction into a batch of matrix products where that is faster than loops, packing what must be."""
     count, m, k, n = part[0, 1], part[1, 1], part[2, 1], part[3, 1]
-    if GEMM * work + CALL * count >= loops * work:
+    if MATRIX_PRODUCT * work + MATRIX_CALL * count >= loops * work:
         return
     flip_a, flip_b = _ascends(part, 2, 1, desk.axes), _ascends(part, 3, 2, desk.axes)
     flip_a = flip_a and not _ascends(part, 1, 2, desk.axes)
@@ -292,7 +297,7 @@ def _emit_matrix(book: Tensors, desk: Desk, op: Ints, part: Ints, work: float, l
     pack_b = not flip_b and not _ascends(part, 2, 3, desk.axes)
     unpack = not _ascends(part, 1, 3, desk.axes)
     room = count * ((m * k if pack_a else 0) + (k * n if pack_b else 0) + (m * n if unpack else 0))
-    if GEMM * work + PACKED * room + CALL * count >= loops * work:
+    if MATRIX_PRODUCT * work + PACKED_ENTRY * room + MATRIX_CALL * count >= loops * work:
         return
     op[KIND], op[BATCH], op[M], op[N], op[K] = MATRIX, count, m, n, k
     if pack_a:
@@ -322,9 +327,16 @@ def _emit(book: Tensors, desk: Desk, offsets: Ints, s: int, op: Ints, part: Ints
         _add_group(desk, first, int(book.cards[r]), desk.strides[0, r], desk.strides[1, r], desk.strides[2, r])
     op[FIRST], op[COUNT] = first, _pad(desk, first)
     loops = _order_loops(desk, first, op[COUNT])
-    if max(book.sizes[a], book.sizes[b], book.sizes[d]) > CACHE:
-        _stream(desk, first, op[COUNT], book.sizes[a] > CACHE, book.sizes[b] > CACHE, book.sizes[d] > CACHE)
-    if b != ONE and GEMM * work + CALL < loops * work and _roles(desk, num, part, book):
+    if max(book.sizes[a], book.sizes[b], book.sizes[d]) > CACHED_ENTRIES:
+        _stream(
+            desk,
+            first,
+            op[COUNT],
+            book.sizes[a] > CACHED_ENTRIES,
+            book.sizes[b] > CACHED_ENTRIES,
+            book.sizes[d] > CACHED_ENTRIES,
+        )
+    if b != ONE and MATRIX_PRODUCT * work + MATRIX_CALL < loops * work and _roles(desk, num, part, book):
         _emit_matrix(book, desk, op, part, work, loops)
     for row, t in ((0, a), (1, b), (2, d)):
         _set_strides(book, t, desk.strides[row], False)
