@@ -211,7 +211,7 @@ def test_missing_values_mean_unobserved(engine, missing):
 
 
 def test_models_and_methods_are_checked():
-    with pytest.raises(ss.ModelError, match="Questions are asked of a model; found 'asia'"):
+    with pytest.raises(ss.ModelError, match="A model was expected; found 'asia'"):
         Engine("asia", ss.Auto())
     for method in ("elimination", ss.CliqueTree, None):
         with pytest.raises(ss.ArgumentError, match=r"method= takes a method such as CliqueTree\(\)"):

@@ -1,4 +1,4 @@
-"""Which method answers when none is named: a small table, open to reading."""
+"""The method used when none is named, for each kind of question."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Task = Literal["query", "marginals", "log_partition", "map", "sample", "plan"]
 
 
 CLIQUE_TREE = CliqueTree()
-"""What it promises does not depend on its settings."""
+"""Used for its promises, which do not depend on settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Auto:
-    """Chooses by the question: so far compiled clique trees answer everything.
+    """Chooses a method for each kind of question; currently always a compiled clique tree.
 
     >>> Auto().select("marginals").__class__.__name__
     'CliqueTree'
@@ -38,5 +38,5 @@ class Auto:
         return self.select("query").prepare(problem)
 
     def promises(self, problem: Problem) -> Guarantees:
-        """What the chosen methods promise: everything exact, but in hybrid models the shape of continuous marginals."""
+        """The guarantees of the chosen method: all exact, except the shape of continuous marginals in hybrid models."""
         return CLIQUE_TREE.promises(problem)

@@ -1,4 +1,4 @@
-"""A model with a method prepared for it: pay once, ask many times. Names and states in, results out."""
+"""A model with a method prepared for it once, for many questions in names and states."""
 
 from __future__ import annotations
 
@@ -62,9 +62,7 @@ class Engine:
 
     def __init__(self, model: Model, method: Method) -> None:
         if not (isinstance(model, NamedModel) or offers(model, *MODEL_MEMBERS)):
-            raise ModelError(
-                f"Questions are asked of a model; found {brief(model)}. Build one, or read a file: ss.read(path)."
-            )
+            raise ModelError(f"A model was expected; found {brief(model)}. Build one, or read a file: ss.read(path).")
         if not offers(method, "prepare", "promises"):
             raise ArgumentError(f"method= takes a method such as CliqueTree(); found {brief(method)}.")
         self.model = model
@@ -129,7 +127,7 @@ class Engine:
         return Marginals(self._place, read, log_partition, method=self.method, guarantees=self._promises)
 
     def _marginals_and_points(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
-        """A reader of every variable, where the method reads those that are not observed."""
+        """A reader of all marginals and the log partition, for a method that reads only unobserved variables."""
         read, log_partition = self.prepared.marginals(evidence)
         observed = frozenset(evidence.observed)
         return lambda v: self._point(v, evidence) if v in observed else dense(read(v)), log_partition
@@ -149,7 +147,7 @@ class Engine:
     def log_probability(self, given: Any = None) -> LogProbability | Floats:
         """The logarithm of the probability of the evidence; -inf where it is impossible.
 
-        A frame or a dataset instead of a mapping gives an array, one number a row: see `log_probabilities`.
+        A frame or a dataset instead of a mapping gives an array, one value per row: see `log_probabilities`.
         """
         if given is not None and not isinstance(given, Mapping) and is_frame(given):
             return self.log_probabilities(given)
@@ -184,10 +182,10 @@ class Engine:
             frame: a pandas, polars, Arrow or DuckDB frame, a mapping from names to columns, or a dataset.
             targets: discrete variables; by default those that have no column.
             on_impossible: "raise" names the rows whose findings have probability zero; "null" leaves them empty.
-            threads: how many; one a processor by default. Answers do not depend on it.
-            progress: whether to show a bar; by default in a terminal, when the work is long.
+            threads: the number of threads, one per processor by default. Answers do not depend on it.
+            progress: whether to show a progress bar; by default in a terminal, when the work is long.
 
-        Cost: one collect pass a row for one target, two for several, in blocks of rows; equal rows are done once.
+        Cost: one collect pass per row for one target, two for several, in blocks of rows; equal rows are answered once.
         """
         check_action(on_impossible)
         variables = self.model.variables
@@ -212,7 +210,7 @@ class Engine:
 
     @lazy
     def _log_total(self) -> float:
-        """The logarithm of the total weight, by which an undirected model's weights become probabilities."""
+        """The logarithm of the total weight, which normalizes the weights of an undirected model."""
         if self.prepared.problem.is_normalized:
             return 0.0
         total = self.prepared.log_partition(Evidence())
@@ -245,7 +243,7 @@ class Engine:
         )
 
     def _assignment(self, best: Best, asked: Iterable[int], evidence: Evidence, fixed: bool) -> dict[str, Any]:
-        """States by name; observed variables only where they were asked for."""
+        """States by name; observed variables only if they were asked for."""
         values = {**best.values, **evidence.codes, **evidence.reals} if fixed else best.values
         return {
             self.model.variables[v].name: _readable(self.model.variables[v], values[v]) for v in asked if v in values
@@ -257,7 +255,7 @@ class Engine:
         wide = [v.name for v in variables if isinstance(v, Vector) and v.size > 1]
         if wide:
             raise NotApplicable(
-                f"A dataset has one column a variable, and {listing(wide)} are vectors. "
+                f"A dataset has one column per variable, and {listing(wide)} are vectors. "
                 "Use prepare(model).sample_columns."
             )
         columns = self.sample_columns(num_rows, given, seed=seed)
@@ -268,7 +266,7 @@ class Engine:
     def sample_columns(
         self, num_rows: int, given: Given = None, *, seed: int | np.random.Generator = 0
     ) -> dict[str, AnyArray]:
-        """The same draws as arrays by name: codes of discrete variables, values of reals, `[rows, size]` of vectors."""
+        """The draws of `sample` as arrays by name: codes, real values, and `[rows, size]` arrays of vectors."""
         whole("num_rows", num_rows, least=0)
         evidence = self._evidence(given)
         if self.prepared.log_partition(evidence) == -np.inf:
@@ -281,7 +279,7 @@ class Engine:
     def plan(
         self, targets: VariableLike | Iterable[VariableLike] = (), given: Given | Iterable[VariableLike] = None
     ) -> Plan:
-        """What a query would cost; `given` may be evidence or only the names of what will be observed."""
+        """The plan and cost of a query; `given` may be evidence, or only the names of the observed variables."""
         if given is None or isinstance(given, Mapping):
             observed = resolve(given, self.model.variables).observed
         else:
@@ -290,9 +288,9 @@ class Engine:
         return self.prepared.plan(positions, observed)
 
     def joint_plan(self, targets: VariableLike | Iterable[VariableLike], given: Given = None) -> JointPlan:
-        """How a tree calibrated for this evidence answers a joint: which cliques merge in which order, at what cost.
+        """The plan for a joint from the tree calibrated for this evidence: its merges of cliques and its cost.
 
-        The tree is calibrated; the joint is not computed. Where a fresh elimination is cheaper, the plan says so.
+        The tree is calibrated; the joint is not computed. If an elimination from scratch is cheaper, the plan says so.
 
         Reference: El-Hay (2001), chapter 4.
 
@@ -312,7 +310,7 @@ class Engine:
         return prepared.joint_plan(positions, evidence, prepared.calibrate(evidence))
 
     def observe(self, given: Given) -> Observed:
-        """The engine with these findings: an immutable view, calibrated when first asked, that can be observed further.
+        """The engine with these findings: an immutable view, calibrated on its first question, that can be extended.
 
         >>> import sepset as ss
         >>> seen = ss.prepare(ss.datasets.load("asia")).observe({"xray": "yes"})
@@ -338,8 +336,8 @@ class Engine:
     def retracted_marginals(self, given: Given) -> Marginals:
         r"""For every finding, $P(X \mid \mathbf e_{-X})$: its variable given all the *other* findings.
 
-        A finding that its own retracted marginal finds improbable is suspect. Where it is the cheaper way, one
-        calibration with the findings on copies of their variables answers for all of them; else one query each.
+        A finding that is improbable under its own retracted marginal is suspect. If that is cheaper, one calibration
+        with the findings on copies of their variables answers for all of them; otherwise one query per finding.
 
         Reference: Cowell & Dawid (1992), Fast retraction of evidence in a probabilistic expert system.
 
@@ -361,7 +359,7 @@ class Engine:
         Each parameter varies alone, the rest of its row in proportion; then the posterior is
         $(a \theta + b) / (c \theta + d)$. Tied parameters are varied one CPD at a time.
 
-        Cost: two forward and two reverse sweeps, whatever the number of parameters.
+        Cost: two forward and two reverse sweeps for any number of parameters.
         Reference: Castillo, Gutierrez & Hadi (1997), Sensitivity analysis in discrete Bayesian networks.
 
         >>> import sepset as ss
@@ -391,7 +389,7 @@ class Engine:
 
         Args:
             targets: discrete and unobserved.
-            candidates: what could be observed next; by default every other unobserved discrete variable.
+            candidates: the variables that could be observed next; by default every other unobserved discrete variable.
 
         Cost: one calibration for each possible joint state of the targets.
         Reference: Shannon (1948); Heckerman, Horvitz & Middleton (1993) for myopic value of information.
@@ -451,7 +449,7 @@ class Engine:
         return information.conditional(self, targets, on, given)
 
     def check(self, given: Given = None, *, seed: int = 0, num_points: int = 20) -> CheckReport:
-        r"""The invariants of exact inference, verified on this model; raises `BrokenInvariant` where one fails.
+        r"""The invariants of exact inference, verified on this model; raises `BrokenInvariant` if one fails.
 
         Running intersection; calibration (neighbors agree on sepsets); $\prod \beta / \prod \mu = \prod \phi$ at drawn
         assignments; the engine's log partition and marginals against the tree's; the gradient
@@ -459,9 +457,9 @@ class Engine:
 
         Args:
             given: evidence to check under.
-            num_points: how many assignments are drawn.
+            num_points: the number of assignments drawn.
 
-        Cost: an explicit table a clique, several times the time of `marginals`.
+        Cost: an explicit table per clique, several times the time of `marginals`.
         Reference: Koller & Friedman, sections 10.1.2 and 10.2.3.
 
         >>> import sepset as ss
@@ -474,7 +472,7 @@ class Engine:
         return resolve_soft(self.prepared, resolve(given, self.model.variables))
 
     def _weighted(self, given: Given) -> Evidence:
-        """Evidence that has a probability, which soft evidence does not: it says what a posterior shall be."""
+        """Evidence that has a probability; raises for soft evidence, which states a posterior instead."""
         evidence = resolve(given, self.model.variables)
         if evidence.soft:
             names = [self.model.variables[v].name for v in sorted(evidence.soft)]
@@ -494,7 +492,7 @@ class Engine:
         return positions
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickled as model and method; what was prepared is prepared again."""
+        """Pickle the model and the method; preparation is repeated on load."""
         return type(self), (self.model, self.method)
 
     def __repr__(self) -> str:

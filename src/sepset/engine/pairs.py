@@ -14,7 +14,7 @@ from sepset.variables.variable import VariableLike
 
 
 class Pairs(Answers[tuple[str, str], Table]):
-    """From two names (or variables) to their joint; a table is made when it is read.
+    """A mapping from two names (or variables) to their joint; tables are made when read.
 
     >>> import sepset as ss
     >>> pairs = ss.prepare(ss.datasets.load("student")).pairwise_marginals(given={"grade": "C"})
@@ -34,7 +34,7 @@ class Pairs(Answers[tuple[str, str], Table]):
         if first not in self._observed and second not in self._observed:
             return self._free[first, second]
         if first == second:
-            raise ScopeError(f"{first} is asked for twice. A pair has two variables.")
+            raise ScopeError(f"{first} is asked for twice. Name two different variables.")
         joint: Any = self._singles[first] * self._singles[second]
         return joint  # type: ignore[no-any-return]  # marginals of discrete variables are tables
 

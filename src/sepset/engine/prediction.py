@@ -1,4 +1,4 @@
-"""Predictions for whole frames: what comes back, and how a frame becomes findings."""
+"""Predictions for whole frames: the result, and the findings in a frame."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class Prediction(Result):
         return len(self.log_probability)
 
     def probabilities(self, target: VariableLike) -> Floats:
-        """The posterior of a target, one row a row of the frame and one column a state; NaN where impossible."""
+        """The posterior of a target, one row per row of the frame and one column per state; NaN where impossible."""
         return self._probabilities[self._target(target).name]
 
     def codes(self, target: VariableLike) -> Ints:
-        """The position of the most probable state, the first among equals; -1 where the row is impossible."""
+        """The position of the most probable state in each row, ties to the first; -1 where the row is impossible."""
         found = self.probabilities(target)
         best = np.where(np.isnan(found), -1.0, found).argmax(axis=1)
         return np.where(self.log_probability > -np.inf, best, -1)
@@ -65,14 +65,14 @@ class Prediction(Result):
 
     @property
     def states(self) -> Any:
-        """The most probable states as a frame like the one given, or as a dataset where that was no frame."""
+        """The most probable states as a frame like the one given, or as a dataset if that was not a frame."""
         return self.dataset if self._source.kind is None else self._source.framed(self.dataset)
 
     def to_frame(self, kind: FrameKind | None = None) -> Any:
         """A frame with the most probable state of each target, and a column `P(target=state)` for each of its states.
 
         Args:
-            kind: the library; by default that of the frame given, else pandas.
+            kind: the library of the frame; by default that of the frame given, or pandas.
         """
         names = [f"P({v.name}={s})" for v in self.targets for s in v.states]
         cells = [self.probabilities(v)[:, i] for v in self.targets for i in range(v.num_states)]
@@ -94,14 +94,14 @@ class Prediction(Result):
 
 
 class Source(NamedTuple):
-    """The kind of frame a question came in, and its index where it had one."""
+    """The kind of the frame of findings, and its index if it has one."""
 
     kind: FrameKind | None
     index: Any = None
 
     @classmethod
     def of(cls, frame: Any) -> Source:
-        """What is known of a frame; datasets and mappings have no kind."""
+        """The source of a frame; datasets and mappings have no kind."""
         if isinstance(frame, Dataset | Mapping):
             return cls(None)
         import narwhals.stable.v2 as nw
@@ -114,7 +114,7 @@ class Source(NamedTuple):
         return cls("pandas", getattr(frame, "index", None) if library == "pandas" else None)
 
     def framed(self, dataset: Dataset, kind: FrameKind | None = None) -> Any:
-        """The dataset as a frame of this kind (or another), rows labelled as they were."""
+        """The dataset as a frame of this kind (or another), with the original index."""
         wanted = kind or self.kind or "pandas"
         made: Any = dataset.to_frame(wanted)
         if wanted == "pandas" and self.index is not None:
@@ -146,7 +146,7 @@ def column_names(frame: Any) -> tuple[str, ...]:
             "frame, a mapping from names to columns, or a Dataset."
         ) from None
     except nw.exceptions.NarwhalsError as error:
-        raise DataError(f"The frame's columns cannot be told apart: {error} Rename or drop some.") from None
+        raise DataError(f"The frame's columns have ambiguous names: {error} Rename or drop some.") from None
 
 
 def findings_of(frame: Any, variables: Variables, *, without: Sequence[int] = ()) -> EvidenceRows:
@@ -169,7 +169,7 @@ def findings_of(frame: Any, variables: Variables, *, without: Sequence[int] = ()
 
 
 def discrete_targets(variables: Variables, positions: Iterable[int]) -> tuple[Discrete, ...]:
-    """The targets, refused where a posterior is not a table."""
+    """The targets; raises if one is continuous, since its posterior is not a table."""
     targets = [variables[v] for v in positions]
     continuous = [v.name for v in targets if not isinstance(v, Discrete)]
     if continuous:
@@ -181,7 +181,7 @@ def discrete_targets(variables: Variables, positions: Iterable[int]) -> tuple[Di
 
 
 def default_targets(variables: Variables, frame: Any) -> list[int]:
-    """The variables that the frame has no column for."""
+    """The positions of the variables without a column in the frame."""
     present = set(column_names(frame))
     absent = [i for i, name in enumerate(variables.names) if name not in present]
     if not absent:
@@ -190,12 +190,12 @@ def default_targets(variables: Variables, frame: Any) -> list[int]:
 
 
 def check_action(action: OnImpossible) -> None:
-    """Raise unless this is a known action, before the work."""
+    """Raise unless this is a known action."""
     one_of("on_impossible", action, ("raise", "null"))
 
 
 def check_impossible(prepared: Prepared, findings: EvidenceRows, log_probability: Floats, action: OnImpossible) -> None:
-    """Raise an error that names the impossible rows, and what is wrong in the first of them."""
+    """Raise if rows are impossible and the action is "raise", with the conflict in the first of them."""
     rows = np.flatnonzero(log_probability == -np.inf)
     if action == "null" or not len(rows):
         return
