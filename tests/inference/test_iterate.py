@@ -144,7 +144,7 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch)
         real(content, path)
 
     monkeypatch.setattr(checkpoint, "save", save)
-    with pytest.warns(RuntimeWarning, match="No space left on device.*the run itself goes on"):
+    with pytest.warns(RuntimeWarning, match="No space left on device.*the run itself continues"):
         found = walk(4, checkpoint=file)
     assert found.state == walk(4).state
     assert Run.load(file).num_steps == 1

@@ -370,8 +370,8 @@ class _Keeper(Generic[S]):
             made.save(self.path)
         except OSError as error:
             warnings.warn(
-                f"The checkpoint {os.fspath(self.path)!r} could not be written ({error}); the run itself continues. Make "
-                "room for it, or save the run elsewhere: state.save(path).",
+                f"The checkpoint {os.fspath(self.path)!r} could not be written ({error}); the run itself continues. "
+                "Free some space, or save the run elsewhere: state.save(path).",
                 RuntimeWarning,
                 stacklevel=4,
             )

@@ -61,7 +61,7 @@ def _excluded(prepared: Prepared, given: Evidence, variable: int, states: Bools)
     if prepared.log_partition(Evidence({**given.codes, variable: code}, others, {}, given.reals)) > -np.inf:
         return ImpossibleEvidence(
             f"{asked} given the rest its probability is below {np.finfo(float).tiny:.1g}, which no likelihood "
-            "makes up for. Give it zero, or observe it."
+            "can offset. Give it zero, or observe it."
         )
     return ImpossibleEvidence(f"{asked} the model or the other evidence excludes it. Change one of them.")
 

@@ -140,7 +140,7 @@ def _part(start: int, links: Sequence[Sequence[int]], is_open: Callable[[int, in
 
 
 def _middle(part: Sequence[tuple[int, int]], elimination: EliminationOrder) -> tuple[str, ...]:
-    """The sepset that halves a part best, or the clique of its middle node if every sepset leaves more than two thirds."""
+    """The sepset that halves a part best, or the clique of its middle node if each sepset leaves more than 2/3."""
     weight = dict.fromkeys((node for node, _ in part), 1)
     largest = dict.fromkeys(weight, 0)
     best = len(part)

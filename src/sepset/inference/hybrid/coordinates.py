@@ -59,7 +59,7 @@ class Flat(NamedTuple):
 
 
 class Family(NamedTuple):
-    """A real variable and its parents: coordinates of the real ones, indices among the contexts of the discrete ones."""
+    """A real variable and its parents: coordinates of the real ones, context indices of the discrete ones."""
 
     parents: Ints
     own: Ints
@@ -84,7 +84,7 @@ class Coordinates:
 
     @classmethod
     def of(cls, problem: Problem) -> Coordinates | None:
-        """The coordinates of a problem in which each real variable has a regression and no other factor; otherwise None.
+        """The coordinates of a problem in which each real variable has a regression and no other factor, or None.
 
         >>> from sepset.factors.block import Single
         >>> from sepset.problem import ConditionalGroup
@@ -222,7 +222,7 @@ def _scalars(family: Family, a: Floats, B: Floats, C: Floats) -> Iterator[Coordi
 
 
 def _sequential(covariances: Floats) -> tuple[Floats, Floats]:
-    r"""$M = I - L^{-1}$ and $D$ with $C = L D L^\top$, for each covariance; a pivot at the level of rounding is zero."""
+    r"""$M = I - L^{-1}$ and $D$ with $C = L D L^\top$, for each covariance; pivots at rounding level are zero."""
     size = covariances.shape[-1]
     rest, L, D = np.array(covariances), np.zeros_like(covariances), np.zeros(covariances.shape[:2])
     for i in range(size):

@@ -1,4 +1,4 @@
-r"""Moments of real variables in discrete contexts: by enumeration of joint states, or by one sweep from parents to children.
+r"""Moments of real variables in discrete contexts: by enumeration of states, or by one sweep from parents to children.
 
 In every joint state $s$ of the discrete variables above them, real variables are jointly normal, and the moments in a
 context are those of the mixture of its joint states:
@@ -96,7 +96,7 @@ class RegressionMoments:
     _listed: Cache[ContextMoments] = field(default_factory=lambda: Cache(8), repr=False)
 
     def of(self, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:
-        """The moments of real variables in each joint state of discrete ones: by enumeration, or by a sweep if that is smaller.
+        """The moments of real variables in each joint state of discrete ones: enumerated, or by a sweep if smaller.
 
         Args:
             reals: the positions of real variables.
@@ -262,7 +262,7 @@ def mixed(weights: Floats, mean: Floats, covariance: Floats, contexts: int) -> C
 
 
 def _schedule(problem: Problem, targets: Sequence[AnyVariable]) -> tuple[list[tuple[Node, set[AnyVariable]]], int]:
-    """An order of the targets' ancestors that keeps the frontier small, the variables that leave after each, and the peak."""
+    """An order of the targets' ancestors that keeps the frontier small, the variables leaving after each, the peak."""
     everyone = nodes(problem)
     waiting: dict[AnyVariable, Node] = {}
     stack = list(targets)
@@ -306,7 +306,7 @@ def _leaving(
 
 
 def _size(frontier: set[AnyVariable], gone: set[AnyVariable]) -> tuple[int, int]:
-    """The size of a frontier after a step, and during it; joint states first."""
+    """The sizes of a frontier, after the step and during it; joint states first."""
     left = num_entries([v for v in frontier - gone if isinstance(v, Discrete)])
     return left, _numbers(frontier)
 

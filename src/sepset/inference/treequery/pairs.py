@@ -1,12 +1,12 @@
 r"""The joint of every pair of variables from one calibrated tree, in one sweep of matrix products.
 
 Below each sepset $\mathbf S$ collect the rows $D = P(x, \mathbf S)$, one for each state of each variable below it.
-Given the sepset, those variables are independent of the rest, so rows travel by the transition of the clique they meet,
+Given the sepset, those variables are independent of the rest, so rows are multiplied by the transition of each clique,
 
 $$D_{c \to k} = D_c \, P(\mathbf S_k \mid \mathbf S_c), \qquad P(x, y) = D_c \, P(y \mid \mathbf S_c), \qquad
   P(x, x') = D_c \, \frac{P(\mathbf S_c, \mathbf S_{c'})}{P(\mathbf S_c) P(\mathbf S_{c'})} \, D_{c'}^\top$$
 
-for $y$ in the clique and $x, x'$ below different children c, c'. Each pair meets exactly once.
+for $y$ in the clique and $x, x'$ below different children c, c'. Each pair is computed exactly once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["PairSweep", "PairwiseMarginals", "two_names"]
 
 
 class PairwiseMarginals(Answers[tuple[str, str], Table]):
-    """The joint of every pair of variables, each made a table when it is read.
+    """The joint of every pair of variables; tables are made when read.
 
     >>> a, b = Discrete("a"), Discrete("b")
     >>> pairs = PairSweep(CliqueTree(["a", "b"]), [a, b]).run([Table(a, [1, 3]), Table(b, [1, 1])])
@@ -50,7 +50,7 @@ class PairwiseMarginals(Answers[tuple[str, str], Table]):
     def __getitem__(self, pair: tuple[VariableLike, VariableLike]) -> Table:
         (first, left), (second, right) = map(self._find, two_names(pair))
         if first == second:
-            raise ScopeError(f"{first.name} is asked for twice. A pair has two variables.")
+            raise ScopeError(f"{first.name} is asked for twice. Name two different variables.")
         return Table((first, second), self.matrix[left, right])
 
     def _find(self, name: str) -> tuple[Discrete, slice]:
@@ -70,7 +70,7 @@ class PairwiseMarginals(Answers[tuple[str, str], Table]):
 
 
 def two_names(pair: object) -> tuple[str, str]:
-    """The names of two variables, each given by itself or by name.
+    """The names of two variables, each given as a variable or by name.
 
     >>> two_names((Discrete("a"), "b"))
     ('a', 'b')
@@ -83,7 +83,7 @@ def two_names(pair: object) -> tuple[str, str]:
 
 
 def _offsets(variables: Sequence[Discrete]) -> dict[str, tuple[Discrete, slice]]:
-    """Where the states of each variable lie among those of all."""
+    """The slice of each variable's states among those of all."""
     found, start = {}, 0
     for v in variables:
         found[v.name] = (v, slice(start, start + v.num_states))
@@ -92,7 +92,7 @@ def _offsets(variables: Sequence[Discrete]) -> dict[str, tuple[Discrete, slice]]
 
 
 class _Counts:
-    """The marginal of a clique's table over some of its variables, in the order they are named."""
+    """The marginal of a clique's table over some of its variables, in the given order."""
 
     def __init__(self, scope: Sequence[Discrete], names: Sequence[str]) -> None:
         self._scope, self._names = scope, names
@@ -118,7 +118,7 @@ class _Counts:
 
 
 class _Transition:
-    r"""Carries rows $P(x \mid \mathbf S)$ to $P(x, \mathbf T)$ in a clique: a matrix for each state both share."""
+    r"""Maps rows $P(x \mid \mathbf S)$ to $P(x, \mathbf T)$ in a clique: one matrix per state of shared variables."""
 
     def __init__(self, scope: Sequence[Discrete], source: Sequence[str], target: Sequence[str]) -> None:
         shared = [name for name in source if name in set(target)]
@@ -130,7 +130,7 @@ class _Transition:
         self._target = _columns(scope, target, [*shared, *right])
 
     def send(self, given: Floats, weights: Floats) -> Floats:
-        """The rows over the target, summed over what only the source has."""
+        """The rows over the target, summed over the variables that only the source has."""
         both, left, right = self._shape
         table = self._counts.of(weights).reshape(both, left, right)
         moved = given[:, self._source].reshape(len(given), both, left)
@@ -148,7 +148,7 @@ def _entries(scope: Sequence[Discrete], names: Sequence[str]) -> int:
 
 
 def _columns(scope: Sequence[Discrete], names: Sequence[str], order: Sequence[str]) -> Ints | slice:
-    """Which columns of a table over `names` come in turn when its axes are put in another order."""
+    """The permutation of the columns of a table over `names` when its axes are reordered."""
     size = {v.name: v.num_states for v in scope}
     inside = [name for name in names if name in size]
     wanted = [inside.index(name) for name in order if name in size]
@@ -160,7 +160,7 @@ def _columns(scope: Sequence[Discrete], names: Sequence[str], order: Sequence[st
 
 @dataclass(frozen=True, eq=False)
 class _Child:
-    """Where the rows below a child go: to each of the clique's own variables, to later children, and up."""
+    """The transitions of the rows below a child: to the clique's own variables, to later children, and up."""
 
     position: int
     own: tuple[tuple[slice, _Transition], ...]
@@ -170,16 +170,16 @@ class _Child:
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """A clique in the sweep, with the marginals that are asked of it.
+    """A clique in the sweep, with the marginals it needs.
 
     Attributes:
         clique: its number.
         scope: its variables with several states, in the order of the table's axes.
-        rows: the states of the variables met here first, among those of all.
+        rows: the states of the variables that first occur here, among those of all.
         singles: the marginal of each of these.
-        pairs: that of every two of them.
-        stack: that of each with the sepset towards the root.
-        sepset: that of the sepset alone.
+        pairs: the marginal of every two of them.
+        stack: the marginal of each with the sepset toward the root.
+        sepset: the marginal of the sepset.
         children: the cliques below.
     """
 
@@ -193,7 +193,7 @@ class _Node:
     children: tuple[_Child, ...]
 
     def visit(self, weights: Floats, below: list[tuple[Ints, Floats]], answer: Floats, single: Floats) -> None:
-        """Write the pairs that meet here, and put to `below` the rows of everything under the sepset, given it."""
+        """Write the pairs of this clique, and append to `below` the rows of all variables below its sepset."""
         for place, counts in self.singles:
             single[place] = counts.of(weights)
         for first, second, counts in self.pairs:
@@ -206,11 +206,11 @@ class _Node:
             for place, transition in child.own:
                 answer[under, place] = transition.send(given, weights)
             for later, transition, is_back in child.later:
-                beside, its = below[later]
+                others, its = below[later]
                 if is_back:
-                    answer[np.ix_(beside, under)] = transition.send(its, weights) @ given.T
+                    answer[np.ix_(others, under)] = transition.send(its, weights) @ given.T
                 else:
-                    answer[np.ix_(under, beside)] = transition.send(given, weights) @ its.T
+                    answer[np.ix_(under, others)] = transition.send(given, weights) @ its.T
             rows.append(under)
             stack.append(child.up.send(given, weights))
         for child in self.children:
@@ -228,10 +228,10 @@ class PairSweep:
     Args:
         tree: a clique tree or forest.
         variables: its variables, in the order of the answer.
-        memory: the most bytes it may need.
+        memory: the largest number of bytes.
 
-    Cost: for V states in all at most $V \sum_i |\mathrm{Val}(\mathbf C_i)|$ multiplications to carry rows, and
-    $V^2 \max |\mathrm{Val}(\mathbf S)|$ where they meet, both as matrix products.
+    Cost: for V states in all at most $V \sum_i |\mathrm{Val}(\mathbf C_i)|$ multiplications for transitions, and
+    $V^2 \max |\mathrm{Val}(\mathbf S)|$ for pairs, both as matrix products.
 
     >>> a, b = Discrete("a"), Discrete("b")
     >>> sweep = PairSweep(CliqueTree([("a", "b")]), [a, b])
@@ -253,7 +253,7 @@ class PairSweep:
         return math.prod(self._known[name][0].num_states for name in scope)
 
     def _cheapest_root(self) -> int | None:
-        """The root that carries the fewest rows through large cliques, in the part where this saves most."""
+        """The root with the fewest multiplications for transitions, in the part of the forest where this saves most."""
         schedule = self.tree.schedule()
         sizes = [self._size(clique) for clique in self.tree.clusters]
         rows = [sum(self._known[name][0].num_states for name in clique) for clique in self.tree.clusters]
@@ -274,7 +274,7 @@ class PairSweep:
         if need > limit:
             raise TooLarge(
                 f"All pairs of {len(self.variables)} variables need about {readable(need)} at once: {states:,} states "
-                f"beside a sepset of {sepset:,}; the limit is {readable(limit)}. Query the pairs that matter alone."
+                f"with a sepset of {sepset:,}; the limit is {readable(limit)}. Query the pairs that matter alone."
             )
 
     def _plan(self) -> list[_Node]:
@@ -313,7 +313,7 @@ class PairSweep:
         sepset: Sequence[str],
         children: Sequence[tuple[int, Sequence[str]]],
     ) -> _Child:
-        """The first of these children, which meets the later ones over the smaller of both sepsets."""
+        """The first of these children, combined with the later ones over the smaller of both sepsets."""
         (position, mine), *others = children
         later = []
         for other, its in others:
