@@ -183,7 +183,7 @@ def _absorbers(start: Ints, parents: Ints) -> Ints:
 def maximal_cliques(start: Ints, scopes: Ints, absorbed: Ints, num: int) -> tuple[Ints, Ints, Ints]:
     """For each rank its clique, -1 from rank `num` on; and the sepset of each clique (compressed rows).
 
-    The variables eliminated by a clique are consecutive in its scope, and its sepset is the message of the last of them.
+    The variables eliminated by a clique are consecutive in its scope; its sepset is the message of the last of them.
     Cliques are numbered by that last rank, so that children come before parents.
     """
     n = len(absorbed)
