@@ -28,10 +28,11 @@ def test_some_rows_together_and_others_alone_keep_their_order(seed, most, monkey
     np.testing.assert_allclose(found.log_partition, expected, rtol=0, atol=CLOSE)
 
 
-def test_models_without_regressions_have_no_rows_together():
+def test_which_tree_a_problem_gets():
     a, b = ss.Real("a"), ss.Discrete("b")
-    mixed = ss.MarkovNet([ss.Table([b], [0.5, 0.5])]).problem()
-    assert not isinstance(CliqueTree().prepare(mixed), module.RowTree)
+    coin = ss.BayesNet(ss.TableCPD(b, [0.5, 0.5])).problem()
+    assert not isinstance(CliqueTree().prepare(coin), module.RowTree)
     joint = ss.BayesNet(ss.LinearGaussian(a, 1.0, covariance=2.0)).problem()
-    assert isinstance(CliqueTree().prepare(joint), module.RegressionTree)
-    assert CliqueTree().prepare(joint).log_partition(Evidence()) == pytest.approx(0.0, abs=CLOSE)
+    tree = CliqueTree().prepare(joint)
+    assert isinstance(tree, module.RegressionTree)
+    assert tree.log_partition(Evidence()) == pytest.approx(0.0, abs=CLOSE)

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Int32s, Ints
+from sepset.base.lazy import lazy
 from sepset.data.missingness import patterns_of
 from sepset.inference import costs
 from sepset.inference.evidencerows import EvidenceRows, distinct_rows
@@ -65,7 +65,7 @@ class Choices:
     is_wanted: bool = True
     targets: tuple[int, ...] = ()
 
-    @cached_property
+    @lazy
     def values(self) -> Floats:
         """The observed values, one column per coordinate; NaN where missing."""
         whole = np.full((len(self.rows), len(self.coordinates)), np.nan)
@@ -73,7 +73,7 @@ class Choices:
             whole[:, self.coordinates.families[position].own] = self.rows.reals[:, column, None]
         return whole
 
-    @cached_property
+    @lazy
     def _patterns(self) -> tuple[Bools, Bools, Ints]:
         """The observed and missing coordinates of each pattern, and the pattern of each row."""
         found = ~np.isnan(self.values)
@@ -83,14 +83,14 @@ class Choices:
             return kinds, ~kinds, which
         return kinds, (kinds @ self.coordinates.is_above) & ~kinds, which
 
-    @cached_property
+    @lazy
     def _needed(self) -> Bools:
         """Which contexts each pattern needs."""
         found, missing, _ = self._patterns
         always = np.array([c in self.targets for c in self.coordinates.contexts], np.bool_)
         return np.asarray(((found | missing) @ self.coordinates.depends) | always)
 
-    @cached_property
+    @lazy
     def _codes(self) -> Int32s:
         """The context of each row: -1 where it is hidden and enumerated, -2 where it is not needed."""
         codes = np.full((len(self.rows), len(self.coordinates.contexts)), -1, np.int32)
@@ -101,18 +101,18 @@ class Choices:
         codes[idle] = -2
         return codes
 
-    @cached_property
+    @lazy
     def numbers(self) -> Floats:
         """The number of choices of each row."""
         return np.asarray(np.where(self._codes == -1, self.coordinates.cards, 1).prod(axis=1, dtype=np.float64))
 
-    @cached_property
+    @lazy
     def _distinct(self) -> tuple[Ints, Ints, Ints]:
         """Rows with distinct discrete codes, their index for each row, and the first choice of each."""
         first, which = distinct_rows(np.concatenate([self.rows.codes, self._codes], axis=1))
         return first, which, np.concatenate([[0], np.cumsum(self.numbers[first])]).astype(np.int64)
 
-    @cached_property
+    @lazy
     def contexts(self) -> Ints:
         """The contexts of every state row, none hidden; 0 for those that are not needed."""
         first, _, starts = self._distinct
@@ -125,7 +125,7 @@ class Choices:
             number = np.where(hidden, number // card, number)
         return codes
 
-    @cached_property
+    @lazy
     def states(self) -> EvidenceRows:
         """The discrete evidence of every choice with contexts filled in, shared by rows with equal codes."""
         first, _, starts = self._distinct
@@ -137,12 +137,12 @@ class Choices:
             codes[:, positions.index(position)] = np.maximum(self.contexts[:, place], -1)
         return EvidenceRows(positions, codes)
 
-    @cached_property
+    @lazy
     def _joint(self) -> Ints:
         """A number for the joint context of every state row."""
         return distinct_rows(np.ascontiguousarray(self.contexts, dtype=np.int32))[1]
 
-    @cached_property
+    @lazy
     def parts(self) -> tuple[Part, ...]:
         """All rows, part by part."""
         return tuple(self.each())
