@@ -77,7 +77,7 @@ def test_single_numbers_and_orders_of_memory_come_back():
 )
 def test_what_is_not_plain_is_refused(value):
     for content in (value, [value], {"x": (value,)}):
-        with pytest.raises(NotApplicable, match="A checkpoint keeps"):
+        with pytest.raises(NotApplicable, match="A checkpoint stores"):
             dump(content)
 
 

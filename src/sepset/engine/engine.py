@@ -18,7 +18,6 @@ from sepset.data.dataset import Dataset
 from sepset.engine import information, invariants, sensitivity as parameters
 from sepset.engine.information import InformationValues
 from sepset.engine.invariants import CheckReport
-from sepset.engine.pairs import Pairs
 from sepset.engine.prediction import (
     OnImpossible,
     Prediction,
@@ -46,6 +45,7 @@ from sepset.inference.map.kbest import k_best
 from sepset.inference.method import Answer, Best, Calibrates, Method, ReadsAll, can, dense, elimination_settings
 from sepset.inference.plan import JointPlan, Plan
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
+from sepset.inference.treequery.pairs import Pairs
 from sepset.models.model import MODEL_MEMBERS, Model, NamedModel, offers
 from sepset.variables.evidence import Evidence, Given, resolve
 from sepset.variables.variable import Discrete, State, VariableLike, Vector, listed

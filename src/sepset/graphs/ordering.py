@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
-from typing import Protocol, overload
+from typing import Protocol, overload, runtime_checkable
 
 import numpy as np
 
@@ -96,6 +96,7 @@ class OrderingTask:
         return np.asarray(np.rint(np.log2(self.cards) * 2.0**20) / 2.0**20)
 
 
+@runtime_checkable
 class OrderingMethod(Protocol):
     """A method that arranges the nodes of a task in an elimination order."""
 

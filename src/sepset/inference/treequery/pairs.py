@@ -26,10 +26,10 @@ from sepset.graphs.clusters import CliqueTree
 from sepset.inference import costs
 from sepset.inference.method import dense
 from sepset.inference.plan import ENTRY_BYTES, readable
-from sepset.inference.result import Answers
+from sepset.inference.result import Answers, Marginals
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
-__all__ = ["PairSweep", "PairwiseMarginals", "two_names"]
+__all__ = ["PairSweep", "Pairs", "PairwiseMarginals"]
 
 
 class PairwiseMarginals(Answers[tuple[str, str], Table]):
@@ -48,7 +48,7 @@ class PairwiseMarginals(Answers[tuple[str, str], Table]):
         self._place = _offsets(self.variables)
 
     def __getitem__(self, pair: tuple[VariableLike, VariableLike]) -> Table:
-        (first, left), (second, right) = map(self._find, two_names(pair))
+        (first, left), (second, right) = map(self._find, _two_names(pair))
         if first == second:
             raise ScopeError(f"{first.name} is asked for twice. Name two different variables.")
         return Table((first, second), self.matrix[left, right])
@@ -69,10 +69,46 @@ class PairwiseMarginals(Answers[tuple[str, str], Table]):
         return f"PairwiseMarginals({len(self.variables)} variables)"
 
 
-def two_names(pair: object) -> tuple[str, str]:
+class Pairs(Answers[tuple[str, str], Table]):
+    """The joint of every pair of a model's variables, observed ones included; tables are made when read.
+
+    >>> import sepset as ss
+    >>> pairs = ss.prepare(ss.datasets.load("student")).pairwise_marginals(given={"grade": "C"})
+    >>> pairs["intelligence", "difficulty"].values.round(3).tolist()
+    [[0.36, 0.561], [0.01, 0.069]]
+    >>> pairs["grade", "sat"].values.round(3).tolist()
+    [[0.0, 0.0], [0.0, 0.0], [0.891, 0.109]]
+    """
+
+    def __init__(self, free: Answers[tuple[str, str], Table], singles: Marginals, observed: frozenset[str]) -> None:
+        self._free = free
+        self._singles = singles
+        self._observed = observed
+
+    def __getitem__(self, pair: tuple[VariableLike, VariableLike]) -> Table:
+        first, second = _two_names(pair)
+        if first not in self._observed and second not in self._observed:
+            return self._free[first, second]
+        if first == second:
+            raise ScopeError(f"{first} is asked for twice. Name two different variables.")
+        joint: Any = self._singles[first] * self._singles[second]
+        return joint  # type: ignore[no-any-return]  # marginals of discrete variables are tables
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        names = list(self._singles)
+        return ((a, b) for i, a in enumerate(names) for b in names[i + 1 :])
+
+    def __len__(self) -> int:
+        return math.comb(len(self._singles), 2)
+
+    def __repr__(self) -> str:
+        return f"Pairs({len(self._singles)} variables)"
+
+
+def _two_names(pair: object) -> tuple[str, str]:
     """The names of two variables, each given as a variable or by name.
 
-    >>> two_names((Discrete("a"), "b"))
+    >>> _two_names((Discrete("a"), "b"))
     ('a', 'b')
     """
     if isinstance(pair, tuple) and len(pair) == 2:
