@@ -81,8 +81,8 @@ def test_the_marginal_over_every_factor(seed, draw):
         scope = sorted((v for v in problem.scope(number) if v in position), key=position.__getitem__)
         expected = oracle.conditional(case.factors, case.cards, [problem.variables[v].name for v in scope], given)
         with run_dense(question, values, evidence) as run:
-            values = run.factor_marginal(i)
-        np.testing.assert_allclose(values, expected.ravel(), rtol=CLOSE, atol=CLOSE)
+            marginal = run.factor_marginal(i)
+        np.testing.assert_allclose(marginal, expected.ravel(), rtol=CLOSE, atol=CLOSE)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -135,6 +135,6 @@ def test_threads_share_a_question():
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(ask, asked))
     left, right = np.linalg.multi_dot(tables[:3]), np.linalg.multi_dot(tables[3:])
-    for (a, b), values in zip(asked, found, strict=True):
+    for (a, b), answer in zip(asked, found, strict=True):
         weights = left[a] * right[:, b]
-        np.testing.assert_allclose(values, weights / weights.sum(), rtol=CLOSE)
+        np.testing.assert_allclose(answer, weights / weights.sum(), rtol=CLOSE)

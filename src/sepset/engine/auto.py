@@ -15,7 +15,7 @@ Task = Literal["query", "marginals", "log_partition", "map", "sample", "plan"]
 
 
 CLIQUE_TREE = CliqueTree()
-"""Used for its promises, which do not depend on settings."""
+"""The method with default settings; its promises do not depend on them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class Auto:
 
     def select(self, task: Task) -> Method:
         """The method that answers this kind of question."""
+        if self.order is CLIQUE_TREE.order and self.memory == CLIQUE_TREE.memory:
+            return CLIQUE_TREE
         return CliqueTree(order=self.order, memory=self.memory)
 
     def prepare(self, problem: Problem) -> Prepared:

@@ -41,7 +41,7 @@ def check_settings(order: object, memory: object) -> None:
     >>> from sepset.graphs.ordering import MinFill
     >>> check_settings(MinFill(), 4 * 2**30)
     """
-    if isinstance(order, type) or not isinstance(order, OrderingMethod):
+    if isinstance(order, type) or not can(order, OrderingMethod):
         raise ArgumentError(
             f"order= says how elimination orders are chosen, as MinFill() or GivenOrder([...]) do; found {order!r}."
         )
