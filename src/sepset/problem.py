@@ -51,7 +51,7 @@ class ConditionalGroup:
 
 
 class Relevant:
-    """The parts of a problem that a question needs: factor numbers, and the unobserved variables in their scopes, sorted.
+    """The parts of a problem that a question needs: factor numbers, and the unobserved variables in scope, sorted.
 
     Attributes:
         numbers, places: the same as arrays.
