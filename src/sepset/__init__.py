@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from sepset.engine.engine import Engine as Engine
     from sepset.engine.information import InformationValues as InformationValues
     from sepset.engine.invariants import Check as Check, CheckReport as CheckReport
-    from sepset.engine.pairs import Pairs as Pairs
     from sepset.engine.prediction import Prediction as Prediction
     from sepset.engine.sensitivity import ParameterSensitivity as ParameterSensitivity, Sensitivity as Sensitivity
     from sepset.engine.view import Observed as Observed
@@ -195,6 +194,7 @@ if TYPE_CHECKING:
         Status as Status,
     )
     from sepset.inference.treequery.orders import MergeOrder as MergeOrder
+    from sepset.inference.treequery.pairs import Pairs as Pairs
     from sepset.inference.treequery.query import TreeQuery as TreeQuery, tree_query as tree_query
     from sepset.inference.treequery.search import (
         best_first_order as best_first_order,
@@ -367,7 +367,6 @@ _MODULES = {
     "engine.information": ("InformationValues "),
     "engine.invariants": ("Check CheckReport "),
     "engine.view": ("Observed "),
-    "engine.pairs": ("Pairs "),
     "engine.prediction": ("Prediction "),
     "engine.sensitivity": ("ParameterSensitivity Sensitivity "),
     "api.questions": (
@@ -439,6 +438,7 @@ _MODULES = {
     "inference.plan": ("Plan "),
     "inference.result": ("Guarantee LogProbability MapResult Marginals QueryResult Status "),
     "inference.exact.shafershenoy": ("ShaferShenoy "),
+    "inference.treequery.pairs": ("Pairs "),
     "inference.treequery.query": ("TreeQuery tree_query "),
     "io.files": ("read write "),
     "io.results": ("read_evidence read_result write_evidence write_result "),

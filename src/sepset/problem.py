@@ -51,7 +51,7 @@ class ConditionalGroup:
 
 
 class Relevant:
-    """The parts of a problem that a question needs: factor numbers, and the unobserved variables they mention, sorted.
+    """The parts of a problem that a question needs: factor numbers, and the unobserved variables in scope, sorted.
 
     Attributes:
         numbers, places: the same as arrays.
@@ -105,7 +105,7 @@ class Problem:
 
     @property
     def kept(self) -> Kept:
-        """Everything prepared for this problem that may be asked for again; it is not copied or saved with it."""
+        """The cache of everything prepared for this problem; it is not copied or pickled with it."""
         found: Kept | None = self.__dict__.get("_kept")
         return self.__dict__.setdefault("_kept", Kept()) if found is None else found
 
@@ -114,7 +114,7 @@ class Problem:
 
     @lazy
     def offsets(self) -> Ints:
-        """Where each block's factors start in the numbering; the last entry is the number of factors."""
+        """The number of each block's first factor; the last entry is the number of factors."""
         return np.concatenate([[0], np.cumsum([len(b) for b in self.blocks])]).astype(np.int64)
 
     @lazy
@@ -203,7 +203,7 @@ class Problem:
             observed: positions with one known value; they are removed from the graph.
             touched: positions with likelihood evidence; they stay, and are not barren.
             constants: keep separated parts, whose product is a constant, and variables without factors.
-            prune: False keeps everything, so that tests can compare.
+            prune: False keeps everything, for comparison in tests.
         """
         observed, targets = np.asarray(list(observed), np.int64), np.asarray(list(targets), np.int64)
         kept = np.ones(self.num_factors, bool)
@@ -216,7 +216,7 @@ class Problem:
 
     @lazy
     def _isolated(self) -> Ints:
-        """The variables that no factor and no conditional mentions: uniform, and each multiplies the total."""
+        """The variables in no factor and no conditional: uniform, and each multiplies the total."""
         alone = np.ones(len(self.variables), bool)
         alone[self.scopes[1]] = False
         alone[[v for group in self.conditionals for v in (group.child, *group.auxiliaries)]] = False
@@ -251,7 +251,7 @@ class Problem:
 
     @lazy
     def _arities(self) -> Ints:
-        """How many variables each factor has."""
+        """The number of variables of each factor."""
         return np.diff(self.scopes[0])
 
     def _connected(self, kept: Bools, targets: Ints, observed: Ints) -> Bools:
@@ -264,7 +264,7 @@ class Problem:
 
     @lazy
     def _homes(self) -> tuple[Ints, Ints]:
-        """For each variable the factors that mention it, as compressed rows."""
+        """For each variable the factors with it in scope, as compressed rows."""
         from sepset.kernels.compiled.planning import transposed
 
         return transposed(*self.scopes, len(self.variables))

@@ -15,7 +15,7 @@ from sepset.errors import TooLarge
 from sepset.inference.compiled import question as compiled
 from sepset.inference.compiled.dense import run_dense
 from sepset.inference.compiled.question import compile_question
-from sepset.inference.compiled.store import FactorStore, Numbers
+from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.plan import make_plan
 from sepset.variables.evidence import Evidence
 from support.random_models import markov_net, table_net
@@ -24,31 +24,31 @@ from support.tolerances import CLOSE
 SEEDS = range(30)
 
 
-def compile_for(numbers, plan, **settings):
-    return compile_question(numbers.store.layout, plan, cards=numbers.problem.variables.cards, **settings)
+def compile_for(values, plan, **settings):
+    return compile_question(values.store.layout, plan, cards=values.problem.variables.cards, **settings)
 
 
-def numbers_of(problem):
-    return Numbers(problem, FactorStore.of(problem))
+def values_of(problem):
+    return FactorValues(problem, FactorStore.of(problem))
 
 
-def log_partition_of(question, numbers, evidence):
-    with run_dense(question, numbers, evidence) as run:
+def log_partition_of(question, values, evidence):
+    with run_dense(question, values, evidence) as run:
         return run.log_partition
 
 
-def singles_of(question, numbers, evidence):
-    with run_dense(question, numbers, evidence) as run:
+def singles_of(question, values, evidence):
+    with run_dense(question, values, evidence) as run:
         return run.singles()
 
 
 def compiled_question(case, observed=(), touched=(), **settings):
-    """A question about everything unobserved, and the numbers it runs with."""
+    """A question about everything unobserved, and the values it runs with."""
     problem = case.model.problem()
     relevant = problem.relevant((), observed, touched=touched, constants=True, prune=False)
     plan = make_plan(problem, relevant, method=ss.MinFill(), observed=observed)
-    numbers = numbers_of(problem)
-    return compile_for(numbers, plan, observed=observed, touched=touched, **settings), numbers
+    values = values_of(problem)
+    return compile_for(values, plan, observed=observed, touched=touched, **settings), values
 
 
 def random_question(rng, case, **settings):
@@ -60,8 +60,8 @@ def random_question(rng, case, **settings):
         {v: int(rng.integers(cards[v])) for v in observed}, {v: rng.uniform(0.1, 1.0, cards[v]) for v in touched}
     )
     given = {case.variables[v].name: finding for v, finding in {**evidence.codes, **evidence.weights}.items()}
-    question, numbers = compiled_question(case, observed, touched, **settings)
-    return question, numbers, evidence, given
+    question, values = compiled_question(case, observed, touched, **settings)
+    return question, values, evidence, given
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -69,9 +69,9 @@ def random_question(rng, case, **settings):
 def test_the_marginal_over_every_factor(seed, draw):
     rng = np.random.default_rng(seed)
     case = draw(rng)
-    question, numbers, evidence, given = random_question(rng, case, factors=True)
+    question, values, evidence, given = random_question(rng, case, factors=True)
     log_z = oracle.log_z(case.factors, case.cards, given)
-    found = log_partition_of(question, numbers, evidence)
+    found = log_partition_of(question, values, evidence)
     assert found == log_z or math.isclose(found, log_z, rel_tol=CLOSE, abs_tol=CLOSE)
     if log_z == -math.inf:
         return
@@ -80,18 +80,18 @@ def test_the_marginal_over_every_factor(seed, draw):
     for i, number in enumerate(question.plan.relevant.factors):
         scope = sorted((v for v in problem.scope(number) if v in position), key=position.__getitem__)
         expected = oracle.conditional(case.factors, case.cards, [problem.variables[v].name for v in scope], given)
-        with run_dense(question, numbers, evidence) as run:
-            values = run.factor_marginal(i)
-        np.testing.assert_allclose(values, expected.ravel(), rtol=CLOSE, atol=CLOSE)
+        with run_dense(question, values, evidence) as run:
+            marginal = run.factor_marginal(i)
+        np.testing.assert_allclose(marginal, expected.ravel(), rtol=CLOSE, atol=CLOSE)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_maximizing_finds_the_largest_value(seed):
     rng = np.random.default_rng(seed)
     case = markov_net(rng)
-    question, numbers, evidence, given = random_question(rng, case, maximize=True)
+    question, values, evidence, given = random_question(rng, case, maximize=True)
     best = float(oracle.log_joint(case.factors, case.cards, given).max())
-    found = log_partition_of(question, numbers, evidence)
+    found = log_partition_of(question, values, evidence)
     assert found == best or math.isclose(found, best, rel_tol=CLOSE, abs_tol=CLOSE)
 
 
@@ -109,14 +109,14 @@ def test_too_large_is_refused_before_anything_is_allocated(monkeypatch):
 
     problem = chain()[0].problem()
     plan = make_plan(problem, problem.relevant((), (), constants=True), method=ss.MinFill())
-    numbers = numbers_of(problem)
-    question = compile_for(numbers, plan, observed=())
+    values = values_of(problem)
+    question = compile_for(values, plan, observed=())
     need = 8 * question.contraction.entries
     assert need <= question.program.nbytes
-    compile_for(numbers, plan, observed=(), memory=need)
+    compile_for(values, plan, observed=(), memory=need)
     monkeypatch.setattr(compiled, "assemble", fail)
     with pytest.raises(TooLarge, match="the limit is"):
-        compile_for(numbers, plan, observed=(), memory=need - 1)
+        compile_for(values, plan, observed=(), memory=need - 1)
 
 
 def test_threads_share_a_question():
@@ -124,17 +124,17 @@ def test_threads_share_a_question():
     problem = model.problem()
     relevant = problem.relevant((), (0, 5), constants=True)
     plan = make_plan(problem, relevant, method=ss.MinFill(), observed=(0, 5))
-    numbers = numbers_of(problem)
-    question = compile_for(numbers, plan, observed=(0, 5), marginals=(3,))
+    values = values_of(problem)
+    question = compile_for(values, plan, observed=(0, 5), marginals=(3,))
     place = question.places[3]
 
     def ask(codes):
-        return singles_of(question, numbers, Evidence(dict(zip((0, 5), codes, strict=True))))[place]
+        return singles_of(question, values, Evidence(dict(zip((0, 5), codes, strict=True))))[place]
 
     asked = [(a, b) for a in range(3) for b in range(3)] * 40
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(ask, asked))
     left, right = np.linalg.multi_dot(tables[:3]), np.linalg.multi_dot(tables[3:])
-    for (a, b), values in zip(asked, found, strict=True):
+    for (a, b), answer in zip(asked, found, strict=True):
         weights = left[a] * right[:, b]
-        np.testing.assert_allclose(values, weights / weights.sum(), rtol=CLOSE)
+        np.testing.assert_allclose(answer, weights / weights.sum(), rtol=CLOSE)

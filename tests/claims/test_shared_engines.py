@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.kernels.compiled import contraction as kernels
 from support.random_models import random_case
 

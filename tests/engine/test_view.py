@@ -9,8 +9,8 @@ import pytest
 
 import oracle
 import sepset as ss
+from sepset.inference import costs
 from sepset.inference.cliquetree.tables import PreparedTables
-from sepset.inference.compiled import costs
 from support.counted_orders import CountedOrders
 from support.random_models import random_case, random_evidence
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 import oracle
 import sepset as ss
-from sepset.inference.cliquetree import hybrid as hybridtree
+from sepset.inference import costs
 from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.completion import (
     complete_one_by_one,
@@ -296,7 +296,7 @@ def test_the_same_as_one_question_per_row(kind, monkeypatch):
     net = network(rng)
     cells = mixed_holes(rng, net, 25)
     together = run(net, cells, kind)
-    monkeypatch.setattr(hybridtree, "MANY", 0)
+    monkeypatch.setattr(costs, "CONTEXTS_ENUMERATED_PER_ROW", 0)
     alone = run(net, cells, kind)
     assert (together.codes == alone.codes).all()
     assert together.reals == pytest.approx(alone.reals, abs=1e-6 if kind == "mode" else 1e-8)

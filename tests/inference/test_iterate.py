@@ -144,7 +144,7 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch)
         real(content, path)
 
     monkeypatch.setattr(checkpoint, "save", save)
-    with pytest.warns(RuntimeWarning, match="No space left on device.*the run itself goes on"):
+    with pytest.warns(RuntimeWarning, match="No space left on device.*the run itself continues"):
         found = walk(4, checkpoint=file)
     assert found.state == walk(4).state
     assert Run.load(file).num_steps == 1
@@ -166,7 +166,7 @@ def test_foreign_checkpoints_are_refused(tmp_path):
         walk(2, checkpoint=file, about="walk of 4 rows")
     for content in (b"", b"nonsense", b"a,b\n1,2\n", bytes(range(256)), pickle.dumps("text"), b"cno_such\nThing\n."):
         file.write_bytes(content)
-        with pytest.raises(DataError, match="no checkpoint"):
+        with pytest.raises(DataError, match="not a checkpoint"):
             walk(2, checkpoint=file, about="walk")
         assert file.read_bytes() == content
 
@@ -174,7 +174,7 @@ def test_foreign_checkpoints_are_refused(tmp_path):
 def test_nothing_in_a_foreign_file_is_run(tmp_path):
     file, proof = tmp_path / "run.bin", tmp_path / "proof"
     file.write_bytes(b"cpathlib\nPath.touch\n(cpathlib\nPath\n(V%s\ntRtR." % str(proof).encode())
-    with pytest.raises(DataError, match="no checkpoint"):
+    with pytest.raises(DataError, match="not a checkpoint"):
         walk(2, checkpoint=file)
     assert not proof.exists()
 
@@ -185,7 +185,7 @@ def test_checkpoints_cut_short_are_refused(tmp_path, kept):
     walk(2, checkpoint=file)
     content = file.read_bytes()
     file.write_bytes(content[: int(kept * len(content))])
-    with pytest.raises(DataError, match=r"damaged|no checkpoint"):
+    with pytest.raises(DataError, match=r"damaged|not a checkpoint"):
         walk(3, checkpoint=file)
 
 

@@ -152,9 +152,7 @@ def test_a_plan_a_little_beyond_the_limit_is_shown_and_then_refused():
     pixel, model = grid(8)
     method = ss.CliqueTree(memory=1000)
     assert ss.plan(model, method=method).largest > 1000 / 8
-    with pytest.raises(
-        ss.TooLarge, match=r"entries \(width \d+\), about [0-9.]+ KiB with all it needs; the limit is 1000 B"
-    ):
+    with pytest.raises(ss.TooLarge, match=r"entries \(width \d+\), about [0-9.]+ KiB in total; the limit is 1000 B"):
         ss.query(model, pixel[0, 0], method=method)
 
 

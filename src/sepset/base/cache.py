@@ -1,4 +1,4 @@
-"""Caches: what was made for a key and may be asked for again, bounded, least recently used, locked."""
+"""Caches of values by key: bounded (least recently used) and thread-safe."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MISSING: Any = object()
 
 
 class Cache(Generic[V]):
-    """Values under keys; of more than `size` the least recently used go.
+    """Values by key; beyond `size`, the least recently used are removed.
 
-    Two threads that miss a key at once may both make its value; both get the one that was kept first.
+    Two threads that miss a key at once may both make its value; both get the one stored first.
 
     >>> squares = Cache[int](2)
     >>> [squares.get(n, lambda: n * n) for n in (2, 3, 2, 4)], list(squares)
@@ -29,7 +29,7 @@ class Cache(Generic[V]):
         self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], V]) -> V:
-        """The value under `key`, made where there is none."""
+        """The value of `key`, made if it is missing."""
         with self._lock:
             found = self._values.get(key, MISSING)
             if found is not MISSING:
@@ -43,7 +43,7 @@ class Cache(Generic[V]):
         return kept
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all values."""
         with self._lock:
             self._values.clear()
 
@@ -61,8 +61,8 @@ class Slot(Generic[V]):
     """A named place in `Kept` for values of one type.
 
     Attributes:
-        name: what is kept there.
-        size: how many values, each under a key of its own.
+        name: a description of the values.
+        size: the largest number of values, each with its own key.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Slot(Generic[V]):
 
 
 class Kept:
-    """What was made for one object and may be asked for again, by slots: no slot takes another's room.
+    """A cache of values made for one object, by slots with a size of their own.
 
     >>> LENGTHS = Slot[int]("lengths", size=2)
     >>> kept = Kept()
@@ -83,7 +83,7 @@ class Kept:
         self._lock = Lock()
 
     def get(self, slot: Slot[V], make: Callable[[], V], key: Hashable = None) -> V:
-        """The value in a slot under `key`, made where there is none."""
+        """The value of `key` in a slot, made if it is missing."""
         cache: Cache[V] | None = self._slots.get(slot)
         if cache is None:
             with self._lock:
@@ -91,7 +91,7 @@ class Kept:
         return cache.get(key, make)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all values."""
         with self._lock:
             self._slots.clear()
 

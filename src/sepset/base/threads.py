@@ -1,4 +1,4 @@
-"""Threads of our own for compiled work that releases the lock: how many, and a pool of idle ones."""
+"""Threads for compiled work that releases the GIL: their number, and a pool of idle ones."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sepset.base.arraytypes import Bytes
 from sepset.base.checks import whole
 
 NEVER: Bytes = np.zeros(1, dtype=np.uint8)
-"""The flag of work that is not to be cancelled: kernels read it, and nothing writes it."""
+"""The flag of work that is never cancelled: kernels read it, and it is never written."""
 
 
 def num_threads(threads: int | None) -> int:
-    """The number of threads asked for, or one for each processor.
+    """The given number of threads, or one per processor.
 
     >>> num_threads(3)
     3
@@ -29,13 +29,13 @@ def num_threads(threads: int | None) -> int:
 
 
 class ThreadPool:
-    """Idle threads that wait for work: making one takes longer than many a task.
+    """A pool of idle threads, since starting a thread takes longer than many tasks.
 
-    A new one runs without its caller waiting for it, as `threading.Thread` would. They end with the process; a forked
-    process has none.
+    Unlike `threading.Thread`, starting a new one does not wait for it. Threads end with the process; a forked process
+    has none.
 
     Args:
-        size: the most idle threads kept.
+        size: the largest number of idle threads.
 
     >>> done = threading.Event()
     >>> POOL.start(done.set)
@@ -48,7 +48,7 @@ class ThreadPool:
         self.reset()
 
     def start(self, work: Callable[[], None]) -> None:
-        """Have an idle or a new thread do this; it must not raise."""
+        """Run this in an idle or a new thread; it must not raise."""
         with self._lock:
             inbox = self._idle.pop() if self._idle else None
         if inbox is None:
@@ -57,7 +57,7 @@ class ThreadPool:
         inbox.put(work)
 
     def reset(self) -> None:
-        """Start over without threads."""
+        """Forget all threads."""
         self._lock = threading.Lock()
         self._idle: list[SimpleQueue[Callable[[], None]]] = []
 

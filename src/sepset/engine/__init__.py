@@ -1,3 +1,3 @@
 """A model with a prepared method: the only place where models meet methods. Questions about one set of findings,
-calibrated views, predictions of whole frames, sensitivity, value of information, and checks of what was promised.
+calibrated views, predictions of whole frames, sensitivity, value of information, and checks of its invariants.
 """

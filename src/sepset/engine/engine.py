@@ -1,4 +1,4 @@
-"""A model with a method prepared for it: pay once, ask many times. Names and states in, results out."""
+"""A model with a method prepared for it once, for many questions in names and states."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from sepset.data.dataset import Dataset
 from sepset.engine import information, invariants, sensitivity as parameters
 from sepset.engine.information import InformationValues
 from sepset.engine.invariants import CheckReport
-from sepset.engine.pairs import Pairs
 from sepset.engine.rowquestions import RowQuestions
 from sepset.engine.sensitivity import Sensitivity
 from sepset.engine.view import Observed
@@ -30,6 +29,7 @@ from sepset.inference.map.kbest import k_best
 from sepset.inference.method import Answer, Best, Calibrates, Method, ReadsAll, can, dense, elimination_settings
 from sepset.inference.plan import JointPlan, Plan
 from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
+from sepset.inference.treequery.pairs import Pairs
 from sepset.models.model import Model
 from sepset.variables.evidence import Evidence, Given, resolve
 from sepset.variables.variable import Discrete, State, VariableLike, Vector
@@ -97,7 +97,7 @@ class Engine(RowQuestions):
         return Marginals(self._place, read, log_partition, method=self.method, guarantees=self.promises)
 
     def _marginals_and_points(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
-        """A reader of every variable, where the method reads those that are not observed."""
+        """A reader of all marginals and the log partition, for a method that reads only unobserved variables."""
         read, log_partition = self.prepared.marginals(evidence)
         observed = frozenset(evidence.observed)
         return lambda v: self.point(v, evidence) if v in observed else dense(read(v)), log_partition
@@ -135,7 +135,7 @@ class Engine(RowQuestions):
         )
 
     def _assignment(self, best: Best, asked: Iterable[int], evidence: Evidence, fixed: bool) -> dict[str, Any]:
-        """States by name; observed variables only where they were asked for."""
+        """States by name; observed variables only if they were asked for."""
         values = {**best.values, **evidence.codes, **evidence.reals} if fixed else best.values
         return {
             self.model.variables[v].name: _readable(self.model.variables[v], values[v]) for v in asked if v in values
@@ -147,7 +147,7 @@ class Engine(RowQuestions):
         wide = [v.name for v in variables if isinstance(v, Vector) and v.size > 1]
         if wide:
             raise NotApplicable(
-                f"A dataset has one column a variable, and {listing(wide)} are vectors. "
+                f"A dataset has one column per variable, and {listing(wide)} are vectors. "
                 "Use prepare(model).sample_columns."
             )
         columns = self.sample_columns(num_rows, given=given, seed=seed)
@@ -158,7 +158,7 @@ class Engine(RowQuestions):
     def sample_columns(
         self, num_rows: int, *, given: Given = None, seed: int | np.random.Generator = 0
     ) -> dict[str, AnyArray]:
-        """The same draws as arrays by name: codes of discrete variables, values of reals, `[rows, size]` of vectors."""
+        """The draws of `sample` as arrays by name: codes, real values, and `[rows, size]` arrays of vectors."""
         whole("num_rows", num_rows, least=0)
         evidence = self.evidence(given)
         if self.prepared.log_partition(evidence) == -np.inf:
@@ -171,7 +171,7 @@ class Engine(RowQuestions):
     def plan(
         self, targets: VariableLike | Iterable[VariableLike] = (), *, given: Given | Iterable[VariableLike] = None
     ) -> Plan:
-        """What a query would cost; `given` may be evidence or only the names of what will be observed."""
+        """The plan and cost of a query; `given` may be evidence, or only the names of the observed variables."""
         if given is None or isinstance(given, Mapping):
             observed = resolve(given, self.model.variables).observed
         else:
@@ -182,7 +182,7 @@ class Engine(RowQuestions):
     def joint_plan(self, targets: VariableLike | Iterable[VariableLike], *, given: Given = None) -> JointPlan:
         """How a tree calibrated for this evidence answers a joint: which cliques merge in which order, at what cost.
 
-        The tree is calibrated; the joint is not computed. Where a fresh elimination is cheaper, the plan says so.
+        The tree is calibrated; the joint is not computed. If an elimination from scratch is cheaper, the plan says so.
 
         Reference: El-Hay (2001), chapter 4.
 
@@ -202,7 +202,7 @@ class Engine(RowQuestions):
         return prepared.joint_plan(positions, evidence, prepared.calibrate(evidence))
 
     def observe(self, given: Given) -> Observed:
-        """The engine with these findings: an immutable view, calibrated when first asked, that can be observed further.
+        """The engine with these findings: an immutable view, calibrated on its first question, that can be extended.
 
         >>> import sepset as ss
         >>> seen = ss.prepare(ss.datasets.load("asia")).observe({"xray": "yes"})
@@ -228,8 +228,8 @@ class Engine(RowQuestions):
     def retracted_marginals(self, *, given: Given) -> Marginals:
         r"""For every finding, $P(X \mid \mathbf e_{-X})$: its variable given all the *other* findings.
 
-        A finding that its own retracted marginal finds improbable is suspect. Where it is the cheaper way, one
-        calibration with the findings on copies of their variables answers for all of them; else one query each.
+        A finding that is improbable under its own retracted marginal is suspect. If that is cheaper, one calibration
+        with the findings on copies of their variables answers for all of them; otherwise one query per finding.
 
         Reference: Cowell & Dawid (1992), Fast retraction of evidence in a probabilistic expert system.
 
@@ -251,7 +251,7 @@ class Engine(RowQuestions):
         Each parameter varies alone, the rest of its row in proportion; then the posterior is
         $(a \theta + b) / (c \theta + d)$. Tied parameters are varied one CPD at a time.
 
-        Cost: two forward and two reverse sweeps, whatever the number of parameters.
+        Cost: two forward and two reverse sweeps for any number of parameters.
         Reference: Castillo, Gutierrez & Hadi (1997), Sensitivity analysis in discrete Bayesian networks.
 
         >>> import sepset as ss
@@ -284,7 +284,7 @@ class Engine(RowQuestions):
 
         Args:
             targets: discrete and unobserved.
-            candidates: what could be observed next; by default every other unobserved discrete variable.
+            candidates: the variables that could be observed next; by default every other unobserved discrete variable.
 
         Cost: one calibration for each possible joint state of the targets.
         Reference: Shannon (1948); Heckerman, Horvitz & Middleton (1993) for myopic value of information.
@@ -353,9 +353,9 @@ class Engine(RowQuestions):
 
         Args:
             given: evidence to check under.
-            num_points: how many assignments are drawn.
+            num_points: the number of assignments drawn.
 
-        Cost: an explicit table a clique, several times the time of `marginals`.
+        Cost: an explicit table per clique, several times the time of `marginals`.
         Reference: Koller & Friedman, sections 10.1.2 and 10.2.3.
 
         >>> import sepset as ss

@@ -1,4 +1,4 @@
-"""Entropies, information and conditional tables of one engine's answers, and what to observe next."""
+"""Entropy, mutual information, conditional tables, and the value of further observations, from an engine's answers."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Names = VariableLike | Iterable[VariableLike]
 
 @dataclass(frozen=True, eq=False)
 class InformationValues(Result, Answers[str, float], Tabulated):
-    r"""How much each candidate is expected to tell about the target, in nats, most informative first.
+    r"""The expected information about the targets from each candidate, in nats, the most informative first.
 
     $$I(T; C \mid \mathbf e) = H(T \mid \mathbf e) - \sum_c P(c \mid \mathbf e)\, H(T \mid c, \mathbf e)$$
 
     Attributes:
-        targets: what is to be learned about.
+        targets: the names of the targets.
         entropy: the entropy of the targets given the evidence so far.
         reductions: from candidate to expected reduction.
     """
@@ -44,13 +44,13 @@ class InformationValues(Result, Answers[str, float], Tabulated):
 
     @property
     def best(self) -> str | None:
-        """The most informative candidate, or None where there is none."""
+        """The most informative candidate, or None if there are no candidates."""
         return next(iter(self.reductions), None)
 
     def __getitem__(self, key: VariableLike) -> float:
         name = key.name if isinstance(key, Discrete | Vector) else key
         if name not in self.reductions:
-            raise ScopeError(f"{name!r} is no candidate.{nearest(name, self.reductions)}")
+            raise ScopeError(f"{name!r} is not a candidate.{nearest(name, self.reductions)}")
         return self.reductions[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -93,14 +93,14 @@ def conditional(engine: Engine, targets: Names, on: Names, given: Given) -> Tabl
 
 
 def _apart(engine: Engine, *groups: Names) -> list[list[Discrete]]:
-    """Groups of discrete variables that share none."""
+    """The groups as lists of discrete variables; raises unless they are disjoint."""
     variables, seen = engine.model.variables, set[int]()
     found: list[list[Discrete]] = []
     for group in groups:
         positions = engine.positions(group)
         twice = [variables[v].name for v in positions if v in seen]
         if twice:
-            raise ScopeError(f"{listing(twice)} stand on both sides. Name each variable once.")
+            raise ScopeError(f"{listing(twice)} appear in two groups. Name each variable once.")
         seen.update(positions)
         found.append([_discrete(variables[v]) for v in positions])
     return found
@@ -155,7 +155,7 @@ def _candidates(engine: Engine, asked: Sequence[int], candidates: Names | None, 
 def _given_each_state(
     engine: Engine, asked: Sequence[int], prior: Floats, evidence: Evidence, chosen: Sequence[int]
 ) -> dict[int, Floats]:
-    """For each candidate its distribution given each possible joint state of the targets, one a row."""
+    """For each candidate its distribution given each possible joint state of the targets, one per row."""
     rows: dict[int, list[Floats]] = {c: [] for c in chosen}
     weights = {v: row for v, row in evidence.weights.items() if v not in set(asked)}
     for cell in np.argwhere(prior > 0).tolist():
@@ -167,10 +167,10 @@ def _given_each_state(
 
 
 def _information(weights: Floats, rows: Floats) -> float:
-    r"""$\sum_t P(t)\, KL(P(C \mid t) \,\|\, P(C))$, which rounding leaves just below zero at worst."""
+    r"""$\sum_t P(t)\, KL(P(C \mid t) \,\|\, P(C))$, clipped at zero, since rounding may leave it slightly negative."""
     joint = weights[:, None] * rows
     mixture = np.broadcast_to(joint.sum(axis=0), joint.shape)
-    found = joint > 0.0  # what falls below the smallest number adds nothing
+    found = joint > 0.0  # products that underflow contribute nothing
     return max(0.0, float(joint[found] @ (np.log(rows[found]) - np.log(mixture[found]))))
 
 

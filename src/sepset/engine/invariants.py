@@ -1,4 +1,4 @@
-r"""What must hold of any exact engine, checked on the user's own model: the laws of clique trees and of gradients."""
+r"""Invariants of exact inference, checked on the user's own model: clique trees, gradients and totals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Point = dict[str, Any]
 
 TOLERANCE = 1e-9
-"""Messages divide and rescale, so two routes to a number differ by more than rounding."""
+"""Messages divide and rescale, so two ways to compute a value differ by more than rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +102,13 @@ def _is_discrete(engine: Engine) -> bool:
 
 
 def _plain_tree(engine: Engine) -> PreparedTree:
-    """A clique tree of explicit beliefs, with the order and memory of the engine's method where it has them."""
+    """A clique tree of explicit beliefs, with the order and memory of the engine's method if it has them."""
     method = engine.prepared.method
     return BeliefUpdate(*elimination_settings(method)).prepare(engine.prepared.problem)
 
 
 def _points(engine: Engine, evidence: Evidence, seed: int, num_points: int) -> list[Point]:
-    """Assignments of the unobserved variables drawn from the posterior, auxiliaries with them."""
+    """Assignments of the unobserved variables, auxiliaries included, drawn from the posterior."""
     drawn = engine.prepared.sample(num_points, evidence, generator(seed))
     variables = engine.prepared.problem.variables
     hidden = {variables[v]: column for v, column in drawn.items()}
@@ -127,7 +127,7 @@ def _running_intersection(calibration: Calibrated) -> float:
 
 
 def _calibration(calibration: Calibrated, points: Sequence[Point]) -> float:
-    """How far the beliefs of neighbors disagree on their sepsets."""
+    """The largest disagreement of neighbors about the marginal of their sepset."""
     worst = 0.0
     for (a, b), sepset, shared in zip(
         calibration.tree.edges, calibration.tree.sepsets, calibration.sepset_beliefs, strict=True
@@ -138,7 +138,7 @@ def _calibration(calibration: Calibrated, points: Sequence[Point]) -> float:
 
 
 def _distance(mine: Factor, theirs: Factor, points: Sequence[Point]) -> float:
-    """Between normalized tables the largest difference; between densities that of their logarithms at the points."""
+    """The largest difference of normalized tables; for densities, of their logarithms at the points."""
     if all(v.is_discrete for v in mine.scope):
         left, right = (dense(f).normalize() for f in (mine, theirs))
         return float(np.abs(left.values - right.align(left.scope).values).max(initial=0.0))
@@ -163,7 +163,7 @@ def _reparameterization(
         start = sum(f.log_value(_at(point, f)) for f in factors)
         beliefs = sum(f.log_value(_at(point, f)) for f in calibration.beliefs)
         sepsets = sum(f.log_value(_at(point, f)) for f in calibration.sepset_beliefs)
-        constant = calibration.log_partition if not calibration.beliefs else 0.0  # a tree of no cliques
+        constant = calibration.log_partition if not calibration.beliefs else 0.0  # a tree without cliques
         worst = max(worst, _gap(beliefs + constant - sepsets - start) / max(1.0, abs(start)))
     return worst
 
@@ -186,7 +186,7 @@ def _marginals(engine: Engine, calibration: Calibrated, evidence: Evidence) -> f
 
 
 def _gradient(derivatives: Derivatives, calibration: Calibrated, evidence: Evidence) -> float:
-    r"""$\phi_i\, \partial \log Z / \partial \phi_i$ is the marginal over the factor's scope, as the tree has it."""
+    r"""$\phi_i\, \partial \log Z / \partial \phi_i$ against the tree's marginal over the factor's scope."""
     gradient, problem = derivatives.gradient(evidence), derivatives.problem
     worst = 0.0
     for number in gradient.parts:
@@ -201,7 +201,7 @@ def _gradient(derivatives: Derivatives, calibration: Calibrated, evidence: Evide
 
 
 def _row_errors(derivatives: Derivatives) -> float:
-    """How far the rows of the CPDs themselves are from one, in all."""
+    """The total deviation of the CPDs' own rows from a sum of one."""
     problem = derivatives.problem
     total = 0.0
     for group in problem.conditionals:

@@ -1,4 +1,4 @@
-"""One engine per model and method, kept with the model's problem: a second question finds the first one's plans."""
+"""A cache of engines, one per model and method, with the model's problem: later questions reuse earlier plans."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sepset.inference.method import Method
 from sepset.models.model import MODEL_MEMBERS, Model, NamedModel, offers
 
 ENGINES: Slot[Engine] = Slot("engines, by method and model", size=8)
-"""How many engines one problem keeps; models are immutable, so an engine never grows stale."""
+"""The engines cached with one problem; models are immutable, so an engine never becomes stale."""
 
 
 def engine_for(model: Model | Engine, method: Method | None = None) -> Engine:

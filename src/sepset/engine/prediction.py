@@ -62,14 +62,14 @@ class Prediction(Result):
 
     @property
     def states(self) -> Any:
-        """The most probable states as a frame like the one given, or as a dataset where that was no frame."""
+        """The most probable states as a frame like the one given, or as a dataset if that was not a frame."""
         return self.dataset if self._source.kind is None else self._source.framed(self.dataset)
 
     def to_frame(self, kind: FrameKind | None = None) -> Any:
         """A frame with the most probable state of each target, and a column `P(target=state)` for each of its states.
 
         Args:
-            kind: the library; by default that of the frame given, else pandas.
+            kind: the library of the frame; by default that of the frame given, or pandas.
         """
         names = [f"P({v.name}={s})" for v in self.targets for s in v.states]
         cells = [self.probabilities(v)[:, i] for v in self.targets for i in range(v.num_states)]
@@ -91,7 +91,7 @@ class Prediction(Result):
 
 
 class Source(NamedTuple):
-    """The kind of frame a question came in, and its index where it had one."""
+    """The kind of the frame of findings, and its index if it has one."""
 
     kind: FrameKind | None
     index: Any = None
@@ -111,7 +111,7 @@ class Source(NamedTuple):
         return cls("pandas", getattr(data, "index", None) if library == "pandas" else None)
 
     def framed(self, dataset: Dataset, kind: FrameKind | None = None) -> Any:
-        """The dataset as a frame of this kind (or another), rows labelled as they were."""
+        """The dataset as a frame of this kind (or another), with the original index."""
         wanted = kind or self.kind or "pandas"
         made: Any = dataset.to_frame(wanted)
         if wanted == "pandas" and self.index is not None:
@@ -120,12 +120,12 @@ class Source(NamedTuple):
 
 
 def check_action(action: OnImpossible) -> None:
-    """Raise unless this is a known action, before the work."""
+    """Raise unless this is a known action."""
     one_of("on_impossible", action, ("raise", "null"))
 
 
 def check_impossible(prepared: Prepared, findings: EvidenceRows, log_probability: Floats, action: OnImpossible) -> None:
-    """Raise an error that names the impossible rows, and what is wrong in the first of them."""
+    """Raise if rows are impossible and the action is "raise", with the conflict in the first of them."""
     rows = np.flatnonzero(log_probability == -np.inf)
     if action == "null" or not len(rows):
         return

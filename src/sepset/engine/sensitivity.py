@@ -5,7 +5,7 @@ and $P(y, \mathbf e)$ are linear in $\theta$, so
 
 $$P(y \mid \mathbf e)(\theta) = \frac{a\,\theta + b}{c\,\theta + d}.$$
 
-The slopes come from the derivatives of $P(\mathbf e)$ and $P(y, \mathbf e)$ by every table entry.
+The slopes come from the derivatives of $P(\mathbf e)$ and $P(y, \mathbf e)$ with respect to every table entry.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ParameterSensitivity:
         return self.a - self.c * (self.a * self.value + self.b)
 
     def probability(self, theta: float) -> float:
-        """The posterior when the parameter is `theta`; NaN where the evidence then is impossible."""
+        """The posterior at parameter value `theta`; NaN if the evidence is impossible there."""
         if not -SLACK <= theta <= 1.0 + SLACK:
             fraction("theta", theta, ends=True)
         below = self.c * theta + self.d
@@ -67,17 +67,17 @@ class ParameterSensitivity:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the largest posterior that values from 0 to 1 can give; limits where it is undefined."""
+        """The smallest and largest posterior over parameter values from 0 to 1; a limit where it is undefined."""
         ends = [self._limit(0.0), self._limit(1.0)]
         return min(ends), max(ends)
 
     def _limit(self, end: float) -> float:
-        """The posterior at an end; where numerator and denominator both vanish there, their ratio on the way."""
+        """The posterior at 0 or 1; if numerator and denominator both vanish there, the limit of their ratio."""
         found = self.probability(end)
         return self.a / self.c if math.isnan(found) else min(1.0, max(0.0, found))
 
     def theta(self, probability: float) -> float | None:
-        r"""The value of the parameter at which the posterior is `probability`; None where no value gives it.
+        r"""The value of the parameter at which the posterior is `probability`; None if no value gives it.
 
         $$\theta = (p\, d - b) / (a - p\, c)$$
         """
@@ -93,9 +93,9 @@ class ParameterSensitivity:
 
 
 SLACK = 1e-9
-"""How far beyond 0 or 1 a parameter may lie, as rows may miss one by as much."""
+"""The tolerance for parameters outside [0, 1]: the rows of a CPD may sum to one only up to this."""
 ROUNDING = 1e-13
-"""A denominator that is one at the present value and below this at an end counts as zero there."""
+"""Denominators (one at the present value) below this count as zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +103,10 @@ class Sensitivity(Result, Sequence[ParameterSensitivity], Tabulated):
     """Every parameter of a network with its effect on one posterior, the steepest first.
 
     Attributes:
-        target, state: what the posterior is of.
+        target, state: the variable and state of the posterior.
         probability: its present value.
         derivatives: the slope for each parameter, in this order.
-        left_out: children whose CPDs are no table over child and parents and have parameters of another kind.
+        left_out: children whose CPDs are not tables over child and parents, and so have other parameters.
     """
 
     target: str
@@ -153,7 +153,7 @@ class Sensitivity(Result, Sequence[ParameterSensitivity], Tabulated):
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
-    """All parameters side by side: family, row, state, present value, and the four coefficients."""
+    """All parameters as columns: family, row, state, present value, and the four coefficients."""
 
     problem: Problem
     group: Ints
@@ -204,7 +204,7 @@ def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given
 
 
 def _checked(engine: Engine, position: int, evidence: Evidence) -> Discrete:
-    """The target, once it is sure that the question can be answered."""
+    """The target, after checking that the question can be answered."""
     problem, variable = engine.prepared.problem, engine.model.variables[position]
     if not isinstance(variable, Discrete) or not (problem.variables.cards > 0).all():
         raise NotApplicable(
@@ -214,7 +214,7 @@ def _checked(engine: Engine, position: int, evidence: Evidence) -> Discrete:
     if not problem.conditionals:
         raise NotApplicable(
             f"Sensitivity to CPD parameters is for directed models; {engine.model!r} has no CPDs. "
-            "Derivatives by factor entries are in sepset.inference.compiled.gradients."
+            "Derivatives with respect to factor entries are in sepset.inference.compiled.gradients."
         )
     if position in evidence.codes:
         raise ScopeError(f"The target {variable.name!r} is observed already. Ask about an unobserved variable.")
@@ -222,7 +222,7 @@ def _checked(engine: Engine, position: int, evidence: Evidence) -> Discrete:
 
 
 def _with_state(evidence: Evidence, position: int, variable: Discrete, state: State) -> Evidence:
-    """The evidence and the target's state, whose likelihood stays in the product."""
+    """The evidence with the target's state added; a likelihood of the target stays in the product."""
     row = np.zeros(variable.num_states)
     code = variable.code(state)
     row[code] = evidence.weights[position][code] if position in evidence.weights else 1.0
@@ -232,7 +232,7 @@ def _with_state(evidence: Evidence, position: int, variable: Discrete, state: St
 def _parameters(
     problem: Problem, part: Gradient, whole: Gradient, posterior: float
 ) -> tuple[_Columns, tuple[str, ...]]:
-    """Every parameter of every table, and the children whose CPDs are none."""
+    """Every parameter of every table, and the children whose CPDs are not tables."""
     blocks, left_out = [], []
     for place, group in enumerate(problem.conditionals):
         theta = _family(problem, place)
@@ -246,7 +246,7 @@ def _parameters(
 
 
 def _family(problem: Problem, place: int) -> Floats | None:
-    """The rows `[parents, child]` of a conditional that is one table, else None."""
+    """The rows `[parents, child]` of a conditional that is one table; None otherwise."""
     group = problem.conditionals[place]
     scope = (*group.parents, group.child)
     if len(group.factors) != 1 or group.auxiliaries or sorted(problem.scope(group.factors[0])) != sorted(scope):
@@ -268,7 +268,7 @@ def _rows(problem: Problem, place: int, array: Floats | None) -> Floats | None:
 def _slopes(theta: Floats, derivative: Floats | None) -> Floats:
     r"""$A_x - \sum_{x' \ne x} A_{x'} \theta_{x'} / \sum_{x' \ne x} \theta_{x'}$: zero for a barren family.
 
-    Where a parameter is one, the others have no proportions to keep and share alike.
+    If a parameter is one, the others have no proportions to keep and get equal shares.
     """
     if derivative is None:
         return np.zeros_like(theta)
@@ -282,7 +282,7 @@ Block = tuple[Ints, Ints, Ints, Floats]
 
 
 def _block(place: int, theta: Floats, a: Floats, c: Floats, posterior: float) -> Block:
-    """One family's parameters; the lines pass through the posterior and through one at the present value."""
+    """One family's parameters; at the present value the numerator is the posterior and the denominator one."""
     rows, codes = (x.reshape(-1) for x in np.indices(theta.shape))
     numbers = np.stack([x.reshape(-1) for x in (theta, a, posterior - a * theta, c, 1.0 - c * theta)], axis=1)
     return np.full(theta.size, place, np.int64), rows, codes, numbers

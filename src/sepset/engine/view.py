@@ -1,4 +1,4 @@
-"""An engine with findings: an immutable view that is calibrated when first asked and then only read."""
+"""An engine with findings: an immutable view that is calibrated on its first question and then only read."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class Observed(Frozen):
-    """A model with findings, calibrated once: each answer is computed when first read, and kept.
+    """A model with findings, calibrated once: each answer is computed when first read, and cached.
 
-    `observe` gives a new view and leaves this one as it is. Views share the engine and with it the factors and every
-    compiled program. Where only *values* of the observed variables differ, nothing is planned again, and only what
-    depends on a changed one is computed again. Where a finding is added or dropped, the plan for the new set of
-    observed variables is made once.
+    `observe` returns a new view and leaves this one unchanged. Views share the engine, and so its factors and compiled
+    programs. If only *values* of the observed variables differ, nothing is planned again, and only what depends on a
+    changed value is computed again. If a finding is added or dropped, a plan for the new set of observed variables is
+    made once.
 
     >>> import sepset as ss
     >>> seen = ss.prepare(ss.datasets.load("student")).observe({"grade": "C"})
@@ -74,8 +74,8 @@ class Observed(Frozen):
     def query(self, targets: VariableLike | Iterable[VariableLike]) -> QueryResult:
         """The joint distribution of the targets, axes in the order asked.
 
-        The more joints a view is asked for, the better a calibrated tree pays: it is then made once, and answers where
-        that is cheaper than an elimination, across cliques too. `Engine.joint_plan` tells how.
+        After several joints a calibrated tree costs less than one elimination per joint: it is then made once, and
+        answers where it is cheaper, across cliques too. `Engine.joint_plan` shows how.
         """
         joints = self._joints
         if joints is None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
-from typing import Protocol, overload
+from typing import Protocol, overload, runtime_checkable
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from sepset.base.frozen import fill
 from sepset.base.text import nearest
 from sepset.base.threads import NEVER
 from sepset.errors import ModelError, ScopeError, TooLarge
+from sepset.graphs import costs
 from sepset.graphs.base import name_of
 from sepset.graphs.elimination import Cards, EliminationOrder, card_list, eliminate_graph
 from sepset.graphs.graph import Node, Nodes, UndirectedGraph
@@ -95,6 +96,7 @@ class OrderingTask:
         return np.asarray(np.rint(np.log2(self.cards) * 2.0**20) / 2.0**20)
 
 
+@runtime_checkable
 class OrderingMethod(Protocol):
     """A method that arranges the nodes of a task in an elimination order."""
 
@@ -249,7 +251,7 @@ class Portfolio:
 
     def arrange(self, task: OrderingTask) -> Sequence[int] | Ints:
         """The node numbers, first eliminated first."""
-        if len(task) <= _SMALL and self == DEFAULT_ORDER:
+        if len(task) <= costs.SMALL_GRAPH and self == DEFAULT_ORDER:
             order, total, work = _run(task, task.cards, task.logs, _FILL, np.zeros(len(task)), _index(task), math.inf)
             if _spent(work, 1) >= _worth(total):
                 return order
@@ -257,7 +259,7 @@ class Portfolio:
         if len(first) == len(task):
             return first.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
         core, rest = _without(task, first)
-        if len(core) > _LARGE and task.limit < math.inf:
+        if len(core) > costs.LARGE_GRAPH and task.limit < math.inf:
             _refuse_part(core)
         return [*first.tolist(), *rest[self._search(core)].tolist()]
 
@@ -276,7 +278,7 @@ class Portfolio:
         if not len(search.order):
             return True
         if self.restarts is None and end is None:
-            return step < _RESTARTS and search.work < _WORK and search.is_worth_more(step)
+            return step < costs.MOST_TRIES and search.work < costs.MOST_READS and search.is_worth_more(step)
         return (self.restarts is None or step < self.restarts) and (end is None or time.monotonic() < end)
 
 
@@ -289,12 +291,6 @@ _BLENDS = (
     (False, 1.0, 1.0, 0.0),
     (False, 0.0, 1.0, 1.0),
 )
-_RESTARTS, _WORK = 128, 4_000_000
-# How far beyond the limit (log2) one order must be for the search to give up; the number of nodes from which a part of
-# the graph is tried first, and the number of nodes of that part.
-_SLACK, _LARGE, _PART = 10.0, 2**16, 2**14
-# Measured nanoseconds: one array read, the start of a try, and one table entry in a pass up and down the tree.
-_READ_COST, _TRY_COST, _ENTRY_COST = 14.0, 14_000.0, 4.0
 _NOISES = (0.0, 0.3, 0.1, 0.6)
 # Three of every four tries vary the best order's costs, at all or some of the nodes; the fourth starts from scratch.
 _SPREADS = (1.0, 0.3, 0.1)
@@ -302,19 +298,17 @@ _SPREADS = (1.0, 0.3, 0.1)
 
 DEFAULT_ORDER = Portfolio()
 """The ordering method used by default."""
-# Up to this many nodes one order is tried first, including simplicial nodes.
-_SMALL = 100
 _FILL = np.array([1.0, 0.0])
 
 
 def _spent(work: int, step: int) -> float:
     """The estimated nanoseconds that a search has taken so far."""
-    return _READ_COST * work + _TRY_COST * step
+    return costs.NANOSECONDS_PER_READ * work + costs.NANOSECONDS_PER_TRY * step
 
 
 def _worth(total: float) -> float:
     """The estimated nanoseconds of a pass over tables whose entries number 2 to the power `total`."""
-    return float(_ENTRY_COST * 2.0 ** min(total, 64.0))
+    return float(costs.NANOSECONDS_PER_ENTRY * 2.0 ** min(total, 64.0))
 
 
 def _index(task: OrderingTask) -> Floats:
@@ -328,7 +322,7 @@ class _Search:
         self.task, self.rng, self.logs = task, rng, task.logs
         self.weights = {True: task.cards, False: np.ones(len(task))}
         self.order = np.empty(0, np.int64)
-        self.total = task.limit + _SLACK
+        self.total = task.limit + costs.HOPELESS_BITS
         self.work = 0
         self.blend = _BLENDS[0]
         self.bias = np.zeros(len(task))
@@ -339,7 +333,7 @@ class _Search:
 
     def is_hopeless(self, step: int) -> bool:
         """Whether no order came near the limit although each blend was tried, or much work was done."""
-        return not len(self.order) and (step >= len(_BLENDS) or self.work > _WORK // 8)
+        return not len(self.order) and (step >= len(_BLENDS) or self.work > costs.MOST_READS // 8)
 
     def try_one(self, step: int) -> None:
         blend, bias = self._fresh(step) if step < 2 * len(_BLENDS) or step % 4 == len(_SPREADS) else self._varied(step)
@@ -428,7 +422,7 @@ def _simplicial(task: OrderingTask) -> Ints:
 
 def _greedy(task: OrderingTask, weight: Floats, logs: Floats, mix: tuple[float, float]) -> Sequence[int]:
     n = len(task)
-    limit = task.limit + _SLACK
+    limit = task.limit + costs.HOPELESS_BITS
     order, *_ = _run(task, weight, logs, np.array(mix), np.zeros(n), _index(task), limit)
     if len(order) < n:
         raise _hopeless(task)
@@ -437,7 +431,7 @@ def _greedy(task: OrderingTask, weight: Floats, logs: Floats, mix: tuple[float, 
 
 def _hopeless(task: OrderingTask, tried: int = 1) -> TooLarge:
     orders = "The greedy elimination order needs" if tried == 1 else f"All {tried} elimination orders tried need"
-    beyond = task.limit + _SLACK
+    beyond = task.limit + costs.HOPELESS_BITS
     return TooLarge(
         f"{orders} tables of more than 2^{beyond:.0f} entries ({2.0 ** (beyond - 27):,.4g} GiB at 8 bytes each); "
         f"the limit is 2^{task.limit:.0f}. "
@@ -471,7 +465,7 @@ def _ball(task: OrderingTask) -> OrderingTask:
     graph = sparse.csr_array((np.ones(len(task.indices), np.int8), task.indices, task.indptr), shape=(n, n))
     near = breadth_first_order(graph, int(np.diff(task.indptr).argmax()), return_predecessors=False)
     outside = np.ones(n, bool)
-    outside[near[:_PART]] = False
+    outside[near[: costs.PART_OF_LARGE_GRAPH]] = False
     return _without(task, np.flatnonzero(outside))[0]
 
 

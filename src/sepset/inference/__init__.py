@@ -1,4 +1,4 @@
-"""Methods: frozen values that answer questions about problems and say how far the answers can be trusted. The modules
-here are the contracts that all rooms share: methods, plans, results, the driver of iterative methods and its
-checkpoints.
+"""Methods: frozen values that answer questions about problems and state what is guaranteed about the answers. The
+modules here are shared by all folders: methods, capabilities, plans, results, tuned constants, the driver of iterative
+methods and its checkpoints.
 """

@@ -1,7 +1,7 @@
-r"""What some prepared methods can do beyond answering, for all of them: by a capability, or by plain questions.
+r"""Capabilities for every prepared method: its own, or derived from plain questions.
 
-Each function takes any prepared method. One that has the capability is asked for it; for the others the answer comes
-from `query`, `marginals` and `log_partition`, one row or one factor after the other. So a method that only answers
+Each function takes any prepared method. If the method has the capability, that is used; otherwise the answer comes from
+`query`, `marginals` and `log_partition`, one row or one factor at a time. So a method that only answers
 questions can serve prediction, and the E-step of EM,
 
 $$\bar M[\mathbf u] = \sum_m w_m P(\mathbf u \mid \mathbf e[m]).$$
@@ -39,11 +39,11 @@ from sepset.variables.variable import Vector
 
 
 def with_values(prepared: Prepared, values: Values) -> Prepared:
-    """The method prepared for the same structure with new numbers: where it must be, prepared from scratch.
+    """The method prepared for the same structure with new values; from scratch if it cannot reuse its plans.
 
     Args:
-        values: one array per factor over its scope, or a regression; a mapping from factor number keeps the factors it
-            leaves out.
+        values: one array per factor over its scope, or a regression; factors that a mapping by number leaves out keep
+            theirs.
     """
     if can(prepared, TakesValues):
         return prepared.with_values(values)
@@ -55,7 +55,7 @@ def with_values(prepared: Prepared, values: Values) -> Prepared:
 
 
 def answer_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
-    """The log partition of every row and the posterior of each target in it; rows that repeat count once."""
+    """The log partition of every row and the posterior of each target in it; equal rows are answered once."""
     if can(prepared, AnswersRows):
         return prepared.answer_rows(rows, targets, workers)
     different, which = rows.distinct()
@@ -65,7 +65,7 @@ def answer_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], 
 def row_by_row(
     prepared: AnswersQueries, rows: EvidenceRows, targets: Sequence[int], workers: Workers | None = None
 ) -> RowAnswers:
-    """The same, one question after the other."""
+    """The answers of `answer_rows`, from one question per distinct row."""
     report = (workers or Workers()).report
     found = RowAnswers.empty(len(rows), targets, prepared.problem.variables.cards)
     for row in range(len(rows)):
@@ -103,7 +103,7 @@ def _moments(distribution: Any) -> tuple[float, float]:
 
 
 def factor_marginals(prepared: Prepared, evidence: Evidence) -> tuple[Floats, ...]:
-    """The marginal over every factor's scope, observed variables as point masses; one query per scope at worst."""
+    """The marginal over every factor's scope, observed variables as point masses; otherwise one query per scope."""
     if can(prepared, CountsRows):
         return prepared.factor_marginals(evidence)
     problem = prepared.problem
@@ -119,7 +119,7 @@ def factor_marginals(prepared: Prepared, evidence: Evidence) -> tuple[Floats, ..
 
 
 def _scope_marginal(prepared: AnswersQueries, scope: Sequence[int], evidence: Evidence) -> Floats:
-    """The joint of a scope, in which observed variables have all their mass at their state."""
+    """The joint of a scope, with observed variables as point masses."""
     free = [v for v in scope if v not in evidence.codes]
     whole = np.zeros([int(prepared.problem.variables.cards[v]) for v in scope])
     found = dense(prepared.query(free, evidence).distribution).values if free else 1.0
@@ -130,7 +130,7 @@ def _scope_marginal(prepared: AnswersQueries, scope: Sequence[int], evidence: Ev
 def summed_marginals(prepared: Prepared, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:
     """The weighted sum over the rows of their factor marginals, and the log partition of every row.
 
-    Impossible rows have -inf and count nothing. Rows that repeat are answered again.
+    Impossible rows have -inf and contribute nothing. Repeated rows are answered again.
     """
     if can(prepared, CountsRows):
         return prepared.summed_marginals(rows, weights, workers)
@@ -147,7 +147,7 @@ def summed_marginals(prepared: Prepared, rows: EvidenceRows, weights: Floats, wo
 
 
 def moments(prepared: Prepared, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:
-    """The moments of real variables in each joint state of discrete ones; without the capability by a query for each.
+    """The moments of real variables in each joint state of discrete ones; otherwise by one query for each.
 
     Args:
         reals: the positions of real variables.
@@ -185,12 +185,12 @@ def expected_counts(
 ) -> ExpectedCounts:
     """The sum over rows of the factor marginals given each row, missing cells unobserved; equal rows count once.
 
-    Rows of positive weight that are impossible are refused.
+    Raises `ImpossibleEvidence` for impossible rows of positive weight.
 
     Args:
-        dataset: its variables are the problem's, as far as it has columns.
+        dataset: the rows; its columns are variables of the problem.
         weights: one per row; all one by default.
-        threads: how many; the counts do not depend on it.
+        threads: the number of threads; the counts do not depend on it.
 
     Reference: Koller & Friedman, section 19.2.2.
     """

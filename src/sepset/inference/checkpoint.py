@@ -1,8 +1,8 @@
-"""Files of unfinished work: plain values and arrays, never code.
+"""Checkpoint files: plain values and arrays, never code.
 
 A file is one line with the format's version and a checksum, one line of JSON, and the bytes of the arrays one after
-the other. Reading makes numbers, texts, arrays and nests of them, and nothing else: a file from elsewhere can be
-refused or hold wrong numbers, but it runs nothing.
+the other. Reading produces numbers, strings, arrays and nested collections of them, and nothing else: a file from
+elsewhere can be rejected or hold wrong numbers, but it never runs code.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ S = TypeVar("S")
 PathLike: TypeAlias = str | os.PathLike[str]
 
 MARK, FORMAT = b"sepset checkpoint", 2
-"""How a checkpoint begins, and the version of what follows."""
+"""The first words of a checkpoint, and the version of its format."""
 
 DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
-"""The types of numbers that arrays may hold."""
+"""The element types that arrays may have."""
 
 ADVICE = "Name another file, or remove it."
 
 
 class Codec(Protocol[S]):
-    """How the states of a method are kept: as plain values and arrays."""
+    """Converts the states of a method to plain values and arrays, and back."""
 
     def pack(self, state: S) -> object:
-        """The state as None, booleans, numbers, texts and arrays, in tuples, lists and dictionaries by text."""
+        """The state as None, booleans, numbers, strings, arrays, and tuples, lists and dictionaries of them."""
 
     def unpack(self, content: Any) -> S:
-        """The state that was packed; what does not fit is refused."""
+        """The state that was packed; raises if the content does not fit."""
 
 
 class Plain:
@@ -61,16 +61,16 @@ class Plain:
 
 
 TAGS: dict[str, type] = {}
-"""The classes that states may be made of, by the tag that files know them by."""
+"""The classes that states may contain, by their tag in files."""
 
 C = TypeVar("C", bound=type)
 
 
 def tagged(tag: str) -> Callable[[C], C]:
-    """Let states hold values of a dataclass whose making does nothing but hold its fields.
+    """Register a dataclass for states; its construction must only store its fields.
 
     Args:
-        tag: what files call it, wherever its module is.
+        tag: its name in files, independent of its module.
 
     >>> from dataclasses import dataclass
     >>> @tagged("corner")
@@ -84,7 +84,7 @@ def tagged(tag: str) -> Callable[[C], C]:
     def register(kind: C) -> C:
         if tag in TAGS or not is_dataclass(kind) or hasattr(kind, "__post_init__"):
             raise NotApplicable(
-                f"A checkpoint keeps dataclasses that only hold fields, each under its own tag; {kind}."
+                f"A checkpoint stores dataclasses that only hold fields, each under its own tag; {kind}."
             )
         TAGS[tag] = kind
         return kind
@@ -93,17 +93,17 @@ def tagged(tag: str) -> Callable[[C], C]:
 
 
 def tag_of(kind: type) -> str:
-    """The tag of a class; one that has none is refused."""
+    """The tag of a class; raises if it has none."""
     for tag, known in TAGS.items():
         if known is kind:
             return tag
-    raise NotApplicable(f"A checkpoint keeps dataclasses that have a tag (see `tagged`); found {kind}.")
+    raise NotApplicable(f"A checkpoint stores dataclasses that have a tag (see `tagged`); found {kind}.")
 
 
 def tagged_class(tag: object) -> Any:
     """The class of a tag."""
     if not isinstance(tag, str) or tag not in TAGS:
-        raise NotApplicable(f"A checkpoint keeps no {tag!r}.")
+        raise NotApplicable(f"No class is registered under the tag {tag!r}.")
     return TAGS[tag]
 
 
@@ -125,18 +125,18 @@ def load(data: bytes, name: str) -> Any:
     """The content of a checkpoint; arrays are read-only.
 
     Args:
-        name: what the file is called, for messages.
+        name: the name of the file, for messages.
     """
     text, _, numbers = _body(data, name).partition(b"\n")
     try:
         tree, kinds = json.loads(text)
         return _decoded(tree, _arrays(kinds, numbers))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError) as error:
-        raise DataError(f"The checkpoint {name!r} does not hold what it should ({error}). {ADVICE}") from None
+        raise DataError(f"The checkpoint {name!r} has invalid content ({error}). {ADVICE}") from None
 
 
 def save(content: object, path: PathLike) -> None:
-    """Put a checkpoint in a file, whole or not at all."""
+    """Write a checkpoint to a file atomically."""
     data, target = dump(content), Path(os.path.realpath(path))
     draft = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
     try:
@@ -151,14 +151,14 @@ def save(content: object, path: PathLike) -> None:
 
 
 def require_place(path: PathLike) -> None:
-    """Refuse a checkpoint that could not be written, before any work is done."""
+    """Raise unless a checkpoint can be written at this path, before any work is done."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise DataError(f"A checkpoint is a file; {os.fspath(path)!r} is a directory.")
     if not target.parent.is_dir():
-        raise DataError(f"There is no directory {str(target.parent)!r} to keep the checkpoint {target.name!r} in.")
+        raise DataError(f"There is no directory {str(target.parent)!r} for the checkpoint {target.name!r}.")
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise DataError(f"The directory {str(target.parent)!r} cannot be written to. Keep the checkpoint elsewhere.")
+        raise DataError(f"The directory {str(target.parent)!r} cannot be written to. Write the checkpoint elsewhere.")
 
 
 def _checksum(body: bytes) -> bytes:
@@ -166,23 +166,23 @@ def _checksum(body: bytes) -> bytes:
 
 
 def _body(data: bytes, name: str) -> bytes:
-    """What a checkpoint holds after its first line, once that line agrees with it."""
+    """The bytes of a checkpoint after its first line, after checking them against it."""
     head, _, body = data.partition(b"\n")
     words = head.split(b" ")
     if not head.startswith(MARK + b" ") or len(words) != 4:
-        raise DataError(f"{name!r} holds no checkpoint. {ADVICE}")
+        raise DataError(f"{name!r} is not a checkpoint. {ADVICE}")
     if words[2] == b"1":
         raise DataError(
             f"The checkpoint {name!r} has format 1, a pickle, which could run code and is no longer read. Remove it to "
-            "start anew."
+            "start again."
         )
     if words[2] != b"%d" % FORMAT:
         raise DataError(
             f"The checkpoint {name!r} has format {words[2].decode(errors='replace')}, and this version of sepset reads "
-            f"{FORMAT}. Go on with the version that wrote it, or remove it."
+            f"{FORMAT}. Continue with the version that wrote it, or remove it."
         )
     if words[3] != _checksum(body):
-        raise DataError(f"The checkpoint {name!r} is damaged or was cut short. {ADVICE}")
+        raise DataError(f"The checkpoint {name!r} is damaged or truncated. {ADVICE}")
     return body
 
 
@@ -191,7 +191,7 @@ def _order(array: AnyArray) -> str:
 
 
 def _encoded(value: object, arrays: list[AnyArray]) -> Any:
-    """The value as JSON: what JSON cannot say is a list that begins with its kind."""
+    """The value as JSON: types that JSON lacks become a list that begins with their kind."""
     if value is None or isinstance(value, bool | str) or type(value) is int:
         return value
     if type(value) is float:
@@ -204,16 +204,16 @@ def _encoded(value: object, arrays: list[AnyArray]) -> Any:
     if type(value) is dict and all(isinstance(key, str) for key in value):
         return ["dict", {key: _encoded(v, arrays) for key, v in value.items()}]
     raise NotApplicable(
-        f"A checkpoint keeps numbers, texts, arrays, and tuples, lists and dictionaries of them; found "
+        f"A checkpoint stores numbers, strings, arrays, and tuples, lists and dictionaries of them; found "
         f"{type(value).__name__}. Give iterate a codec= that packs such states."
     )
 
 
 def _numbered(array: AnyArray, arrays: list[AnyArray]) -> int:
-    """The number of an array among those to be written."""
+    """The index of an array among those to be written."""
     plain = array.astype(array.dtype.newbyteorder("<"), copy=False)
     if plain.dtype.str not in DTYPES:
-        raise NotApplicable(f"A checkpoint keeps arrays of numbers; found one of type {array.dtype}.")
+        raise NotApplicable(f"A checkpoint stores arrays of numbers; found one of type {array.dtype}.")
     arrays.append(plain)
     return len(arrays) - 1
 
@@ -237,7 +237,7 @@ def _decoded(tree: Any, arrays: list[AnyArray]) -> Any:
 
 
 def _arrays(kinds: list[Any], data: bytes) -> list[AnyArray]:
-    """The arrays whose bytes lie one after the other, all of them used."""
+    """The arrays whose bytes are stored one after another; raises unless all bytes are used."""
     made, place = [], 0
     for name, shape, order in kinds:
         if name not in DTYPES or order not in ("C", "F") or not all(type(n) is int and n >= 0 for n in shape):

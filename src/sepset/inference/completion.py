@@ -1,11 +1,11 @@
-r"""What rows miss, filled in: each variable by itself, all together, or drawn; by any prepared method.
+r"""Imputation of missing cells: each variable's mode or mean, the joint mode, or joint draws; by any prepared method.
 
-A method that completes rows at once is asked to. For others, discrete variables come from posteriors of many rows
-together, and a draw of all of them from the chain rule,
+A method with the capability `CompletesRows` does it itself. For others, discrete variables come from posteriors of many
+rows together, and joint draws from the chain rule,
 
 $$h_1 \sim P(h_1 \mid \mathbf o), \quad h_2 \sim P(h_2 \mid \mathbf o, h_1), \quad \dots,$$
 
-one batch per variable whatever the number of missingness patterns; real variables come from one question per row.
+one batch per variable for any number of missingness patterns; real variables come from one question per row.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from sepset.variables.evidence import Evidence
 
 
 def mode_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
-    """The targets with the most probable value of each by itself where a row misses it, and the log partitions."""
+    """The targets, each missing cell at its own most probable value, and the log partitions."""
     if can(prepared, CompletesRows):
         return prepared.mode_rows(rows, targets, workers)
     return modes_one_by_one(prepared, rows, targets, workers)
 
 
 def modes_one_by_one(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
-    """The same, real targets by one question for each and for each row."""
+    """The result of `mode_rows`, real targets by one question per target and row."""
     different, which = rows.distinct()
     made, log_partition = by_posteriors(prepared, different, targets, workers)
     for row in np.flatnonzero(log_partition > -np.inf):
@@ -43,7 +43,7 @@ def modes_one_by_one(prepared: Prepared, rows: EvidenceRows, targets: Sequence[i
 
 
 def mean_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
-    """The same with the posterior mean of each real target."""
+    """The targets, missing states at their modes and missing numbers at their posterior means; the log partitions."""
     discrete, real = parted(prepared.problem, targets)
     found = answer_rows(prepared, rows, [*discrete, *real], workers)
     made = _most_probable(rows.over(discrete, real), found)
@@ -54,14 +54,14 @@ def mean_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], wo
 
 
 def by_posteriors(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
-    """The same for the discrete targets alone, from their posteriors; ties go to the first state."""
+    """The result of `mode_rows` for the discrete targets, from their posteriors; ties go to the first state."""
     discrete, real = parted(prepared.problem, targets)
     found = answer_rows(prepared, rows, discrete, workers)
     return RowValues(_most_probable(rows.over(discrete, real), found), found.log_partition)
 
 
 def _most_probable(made: EvidenceRows, found: RowAnswers) -> EvidenceRows:
-    """The rows, whose codes are filled in, with the most probable state of each discrete variable."""
+    """Fill in the most probable state of each discrete variable; returns the rows."""
     for column, position in enumerate(made.positions):
         empty = np.flatnonzero((made.codes[:, column] < 0) & (found.log_partition > -np.inf))
         made.codes[empty, column] = found.probabilities[position][empty].argmax(axis=1)
@@ -69,9 +69,9 @@ def _most_probable(made: EvidenceRows, found: RowAnswers) -> EvidenceRows:
 
 
 def complete_rows(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> RowValues:
-    """The rows with their most probable completion, every variable at once, and the logarithms of those maxima.
+    """The rows with their jointly most probable completion, and the logarithms of these maxima.
 
-    Impossible rows have -inf and stay as they are.
+    Impossible rows have -inf and are left unchanged.
 
     Reference: Koller & Friedman, section 13.2.
     """
@@ -81,7 +81,7 @@ def complete_rows(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> R
 
 
 def complete_one_by_one(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> RowValues:
-    """The same, by one question for each different row; states are masks, so that one plan serves every row."""
+    """The result of `complete_rows`, by one question per distinct row; findings are masks, so rows share a plan."""
     problem = prepared.problem
     num, cards = problem.num_visible, problem.variables.cards.tolist()
 
@@ -99,9 +99,9 @@ def complete_one_by_one(prepared: Prepared, rows: EvidenceRows, workers: Workers
 def draw_rows(
     prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
 ) -> RowValues:
-    """The targets with a draw of all that each row misses, independent between rows, and the log partitions.
+    """The targets, the missing cells of each row drawn jointly, independently between rows; and the log partitions.
 
-    Impossible rows have -inf and stay as they are.
+    Impossible rows have -inf and are left unchanged.
     """
     if can(prepared, CompletesRows):
         return prepared.draw_rows(rows, targets, rng, workers)
@@ -113,7 +113,7 @@ def draw_rows(
 def draw_one_by_one(
     prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
 ) -> RowValues:
-    """The same, by one question for each different row."""
+    """The result of `draw_rows`, by one question per distinct row."""
 
     def complete(evidence: Evidence, number: int) -> tuple[Mapping[int, Any], float]:
         log_partition = prepared.log_partition(evidence)
@@ -125,7 +125,7 @@ def draw_one_by_one(
 def by_chain_rule(
     prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
 ) -> RowValues:
-    """The same for discrete targets: one after the other, all rows together, each given those drawn before."""
+    """The result of `draw_rows` for discrete targets: one after another for all rows, each given those drawn before."""
     log_partition = answer_rows(prepared, rows, (), workers).log_partition
     made = rows.over(tuple(dict.fromkeys((*rows.positions, *targets))), ())
     for position in targets:
@@ -139,7 +139,7 @@ def by_chain_rule(
 
 
 def drawn(chances: Floats, uniform: Floats) -> Ints:
-    """A state of each row of probabilities, by numbers between zero and one; never one of probability zero.
+    """A state for each row of probabilities, by uniform numbers in [0, 1); never one of probability zero.
 
     >>> drawn(np.array([[0.2, 0.0, 0.8], [0.2, 0.0, 0.8]]), np.array([0.1, 0.2])).tolist()
     [0, 2]
@@ -157,10 +157,10 @@ def _one_by_one(
     complete: Callable[[Evidence, int], tuple[Mapping[int, Any], float]],
     workers: Workers,
 ) -> RowValues:
-    """The targets completed by one question for all rows that are equal.
+    """The targets completed by one question per distinct row.
 
     Args:
-        complete: from evidence, and how many rows have it, to values by position, and a log value.
+        complete: from evidence and its number of rows to values by position and a log value.
     """
     made, log_value = rows.over(*parted(problem, targets)), np.full(len(rows), -np.inf)
     different, which = rows.distinct()
@@ -174,7 +174,7 @@ def _one_by_one(
 
 
 def _put(made: EvidenceRows, rows: Ints, values: Mapping[int, AnyArray]) -> None:
-    """Put values into the missing cells of these rows."""
+    """Write values into the missing cells of these rows."""
     for positions, table in ((made.positions, made.codes), (made.real_positions, made.reals)):
         for column, position in enumerate(positions):
             if position in values:
@@ -185,7 +185,7 @@ def _put(made: EvidenceRows, rows: Ints, values: Mapping[int, AnyArray]) -> None
 
 
 def parted(problem: Problem, positions: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Positions of discrete variables, and of real numbers; vectors have no column and are left out."""
+    """The positions of discrete and of scalar real variables; vectors have no column and are left out."""
     cards = problem.variables.cards
     real = [v for v in positions if cards[v] == 0 and problem.variables[v].size == 1]  # type: ignore[union-attr]
     return [v for v in positions if cards[v] > 0], real

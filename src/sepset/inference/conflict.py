@@ -1,4 +1,4 @@
-"""Why evidence is impossible: a smallest set of findings that contradict each other."""
+"""Conflicts in impossible evidence: minimal sets of findings that contradict each other."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sepset.variables.variable import Discrete
 
 
 def minimal_conflict(prepared: AnswersQueries, evidence: Evidence) -> tuple[int, ...]:
-    r"""Positions whose findings are together impossible, and no longer so when any one of them is dropped.
+    r"""Positions whose findings are jointly impossible, and possible when any one of them is dropped.
 
-    Of the findings in order, the one that first makes what comes before it impossible is to blame; and so on with what
-    came before it, given those blamed. Where that is too large to tell, more are blamed than need be.
+    The first finding that is impossible with those before it belongs to the conflict; then the same among those before
+    it, given the conflict so far. If a log partition is too large to compute, the set may not be minimal.
 
     Args:
-        evidence: findings that are together impossible.
+        evidence: findings that are jointly impossible.
 
     Cost: about $k \log_2 n$ log partitions for k of n findings.
     """
@@ -41,7 +41,7 @@ def minimal_conflict(prepared: AnswersQueries, evidence: Evidence) -> tuple[int,
 
 
 def _is_impossible(prepared: AnswersQueries, evidence: Evidence, positions: Iterable[int]) -> bool:
-    """Whether these findings alone are known to be impossible: fewer findings can take larger tables."""
+    """Whether these findings alone are impossible; False if that takes too much memory."""
     try:
         return prepared.log_partition(restrict(evidence, positions)) == -np.inf
     except TooLarge:
@@ -56,7 +56,7 @@ def restrict(evidence: Evidence, positions: Iterable[int]) -> Evidence:
 
 
 def impossible(prepared: AnswersQueries, evidence: Evidence) -> ImpossibleEvidence:
-    """The error that names the findings to blame, or the model where it gives zero to everything."""
+    """The error that names the conflicting findings, or the model if its total is zero."""
     conflict = minimal_conflict(prepared, evidence)
     if not conflict:
         return ImpossibleEvidence(
@@ -81,10 +81,10 @@ def _describe(prepared: AnswersQueries, evidence: Evidence, position: int) -> st
 
 
 def refuse_impossible(log_partition: Floats, places: Ints | None = None) -> None:
-    """Raise an error that names the rows whose findings have probability zero.
+    """Raise if rows have probability zero, with their numbers.
 
     Args:
-        places: the number of each row in the data, where equal rows were left out.
+        places: the number of each row in the data, if equal rows were merged.
     """
     rows = np.flatnonzero(log_partition == -np.inf)
     if len(rows):

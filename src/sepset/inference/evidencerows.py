@@ -1,4 +1,4 @@
-"""Rows of evidence: a dataset seen as evidence, one case per row, missing cells unobserved; and what rows get back."""
+"""Rows of evidence: a dataset as evidence, one case per row, missing cells unobserved; and the answers to rows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset, side_by_side
 from sepset.data.duplicates import group_words
+from sepset.inference import costs
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
-
-SAMPLE = 1024
-"""How many of a large number of rows are looked at before all are compared."""
 
 
 class RowMoments(NamedTuple):
@@ -31,11 +29,11 @@ class RowMoments(NamedTuple):
 
 
 class RowAnswers(NamedTuple):
-    """What rows say about targets; NaN where a row is impossible.
+    """The posteriors of targets in every row; NaN where a row is impossible.
 
     Attributes:
         log_partition: of every row.
-        probabilities: of each discrete target, one row each.
+        probabilities: of each discrete target, one row per row of evidence.
         moments: of each real target.
     """
 
@@ -45,7 +43,7 @@ class RowAnswers(NamedTuple):
 
     @classmethod
     def empty(cls, num_rows: int, targets: Sequence[int], cards: AnyInts | Mapping[int, int]) -> RowAnswers:
-        """Answers to be filled in, NaN everywhere.
+        """Answers to be filled in, all NaN.
 
         Args:
             cards: the number of states of every variable; 0 for real ones.
@@ -70,7 +68,7 @@ class RowAnswers(NamedTuple):
 
 
 class RowValues(NamedTuple):
-    """Rows with values of variables that they miss, and the logarithm of the weight of each row; -inf is impossible."""
+    """Rows with values for their missing cells, and the logarithm of each row's weight; -inf if it is impossible."""
 
     rows: EvidenceRows
     log_value: Floats
@@ -91,7 +89,7 @@ class RowCounts(NamedTuple):
     Attributes:
         factors: one array per factor, with an axis per variable of its scope; for a regression the expected products
             of (1, real parents, child), one matrix per joint state of its discrete parents.
-        log_partition: of every row; -inf where it is impossible, and nothing was added.
+        log_partition: of every row; -inf for an impossible one, which contributes nothing.
     """
 
     factors: tuple[Floats, ...]
@@ -100,11 +98,11 @@ class RowCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class Workers:
-    """How many rows are run.
+    """How a batch of rows is run.
 
     Attributes:
-        threads: how many; one per processor by default. Answers do not depend on it.
-        report: called with the number of rows done and the number of all rows.
+        threads: the number of threads, one per processor by default. Answers do not depend on it.
+        report: called with the number of finished rows and the number of all rows.
     """
 
     threads: int | None = None
@@ -179,13 +177,13 @@ class EvidenceRows:
         return EvidenceRows(tuple(positions), codes, tuple(real_positions), reals)
 
     def repeated(self, times: int) -> EvidenceRows:
-        """All rows, then all rows again, and so on."""
+        """The rows, repeated as a whole this many times."""
         codes, reals = np.tile(self.codes, (times, 1)), np.tile(self.reals, (times, 1))
         return EvidenceRows(self.positions, codes, self.real_positions, reals)
 
     @property
     def is_missing(self) -> Bools:
-        """Which rows miss anything."""
+        """Which rows have a missing cell."""
         return np.asarray((self.codes < 0).any(axis=1) | np.isnan(self.reals).any(axis=1))
 
     def found(self) -> EvidenceRows:
@@ -197,7 +195,7 @@ class EvidenceRows:
         )
 
     def joined(self, other: EvidenceRows) -> EvidenceRows:
-        """These rows followed by others; the columns are those of these."""
+        """These rows followed by others, with the columns of these."""
         same = other.over(self.positions, self.real_positions)
         codes, reals = np.concatenate([self.codes, same.codes]), np.concatenate([self.reals, same.reals])
         return EvidenceRows(self.positions, codes, self.real_positions, reals)
@@ -209,7 +207,7 @@ class EvidenceRows:
         return Evidence(codes, reals=reals)
 
     def distinct(self) -> tuple[EvidenceRows, Ints]:
-        """Each different row once, and for every row which of them it is."""
+        """The distinct rows, and for every row the index of its distinct row."""
         first, which = self.patterns
         if len(first) == len(self):
             return self, which
@@ -219,7 +217,7 @@ class EvidenceRows:
 
     @lazy
     def patterns(self) -> tuple[Ints, Ints]:
-        """The first row with each set of observed discrete variables, and for every row which set it has."""
+        """The first row with each set of observed discrete variables, and for every row the index of its set."""
         return distinct_rows(self.codes, only_missing=True)
 
     def observed(self, row: int) -> tuple[int, ...]:
@@ -232,25 +230,25 @@ def _has_finding(codes: AnyArray) -> bool:
 
 
 def _drawn(num_rows: int, count: int) -> Ints:
-    """About so many different rows, drawn at random; always the same."""
+    """About `count` distinct rows, drawn at random with a fixed seed."""
     rows = np.sort(np.random.default_rng(0).integers(0, num_rows, count))
     return rows[np.diff(rows, prepend=-1) > 0]
 
 
 def distinct_rows(matrix: Int32s, *, only_missing: bool = False) -> tuple[Ints, Ints]:
-    """The first row of each kind in order of appearance, and which kind every row is.
+    """The first row of each group of equal rows, in order of appearance, and the group of every row.
 
-    Where no two rows of a sample are of one kind, few in all are, and each counts as its own.
+    If no two rows of a sample are equal, there are few repeats in all, and each row counts as its own group.
 
     Args:
-        only_missing: rows are of one kind when the same cells are missing, whatever the others hold.
+        only_missing: whether rows count as equal if the same cells are missing, whatever the others hold.
 
     >>> [part.tolist() for part in distinct_rows(np.array([[1, 2], [0, 0], [1, 2]], np.int32))]
     [[0, 1], [0, 1, 0]]
     """
     num_rows = len(matrix)
-    if num_rows > 4 * SAMPLE:
-        few = matrix[_drawn(num_rows, min(SAMPLE, 4 * math.isqrt(num_rows)))]
+    if num_rows > 4 * costs.ROWS_SAMPLED_FOR_REPEATS:
+        few = matrix[_drawn(num_rows, min(costs.ROWS_SAMPLED_FOR_REPEATS, 4 * math.isqrt(num_rows)))]
         if len(distinct_rows(few, only_missing=only_missing)[0]) == len(few):
             return np.arange(num_rows), np.arange(num_rows)
     return group_words(matrix, only_missing=only_missing, few=False)

@@ -1,7 +1,7 @@
-"""The one driver of iterative methods: budgets, tolerance, traces, progress, interruption, checkpoints.
+"""The driver of iterative methods: budgets, tolerance, traces, progress, interrupts, checkpoints.
 
-A method says how to begin, what one step is, and what a state amounts to. The driver owns everything else, so that
-every iterative method stops, reports and resumes alike.
+A method defines its initial state, one step, and the objective of a state. The driver does everything else, so that all
+iterative methods stop, report and resume in the same way.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ S = TypeVar("S")
 T_contra = TypeVar("T_contra", contravariant=True)
 
 CHECKPOINT_SECONDS = 5.0
-"""How long the driver waits between two writes of a checkpoint; it always writes the last state."""
+"""The least time between two writes of a checkpoint; the last state is always written."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C in the middle of a beginning that has found a state already.
+    """Ctrl-C during an initialization that has found a state already.
 
     Args:
-        state: the best so far.
+        state: the best state so far.
     """
 
     def __init__(self, state: Any) -> None:
@@ -45,13 +45,13 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Info(NamedTuple):
-    """What one step achieved.
+    """The outcome of one step.
 
     Attributes:
-        objective: what the method raises, after the step.
-        change: how much the step changed, relative to the objective; a step at or below the tolerance is the last.
-        is_done: whether the method itself knows that nothing is left to do.
-        status: what the run has then come to.
+        objective: the objective, which the method increases, after the step.
+        change: the change of the objective relative to its size; a step at or below the tolerance is the last.
+        is_done: whether the method itself has finished.
+        status: the status of the run in that case.
     """
 
     objective: float
@@ -65,9 +65,9 @@ class Until:
     """When an iteration stops: at the first of these.
 
     Args:
-        steps: the most steps.
-        tolerance: the relative change of the objective at which it counts as converged; None never.
-        seconds: the most time.
+        steps: the largest number of steps.
+        tolerance: the relative change of the objective at which it counts as converged; None disables this.
+        seconds: the largest time.
 
     >>> Until(steps=100, tolerance=1e-6)
     Until(steps=100, tolerance=1e-06, seconds=None)
@@ -88,7 +88,7 @@ class Until:
             raise ArgumentError("Until(steps=None, tolerance=None, seconds=None) never ends. Give one of them.")
 
     def status(self, steps: int, seconds: float, info: Info | None) -> Status | None:
-        """Why to stop after this many steps, or None to go on."""
+        """The reason to stop after this many steps, or None to continue."""
         if info is not None:
             if info.is_done:
                 return info.status
@@ -104,7 +104,7 @@ class Until:
 
 
 def as_until(until: object, default: Until | None = None) -> Until:
-    """The stopping rule: itself, a number of steps, or the default where None.
+    """The stopping rule: as given, of a number of steps, or the default for None.
 
     >>> as_until(3).steps
     3
@@ -119,32 +119,32 @@ def as_until(until: object, default: Until | None = None) -> Until:
 
 
 class Iterative(Protocol[T_contra, S]):
-    """A method that improves a state step by step; a codec says how states that are not plain values are kept.
+    """A method that improves a state step by step; a codec stores states that are not plain values.
 
-    What it draws, it draws from `rng`: spawned generators would not be resumed.
+    All randomness must come from `rng`: spawned generators would not be resumed.
     """
 
     def init(self, task: T_contra, rng: np.random.Generator) -> S:
         """The state before the first step."""
 
     def step(self, task: T_contra, state: S, rng: np.random.Generator) -> tuple[S, Info]:
-        """The next state, and what the step achieved."""
+        """The next state, and the outcome of the step."""
 
 
 @dataclass(frozen=True, eq=False)
 class Run(Generic[S]):
-    """Where an iteration stands: enough to go on from, to the bit.
+    """The state of an iteration, from which it can be resumed exactly.
 
     Attributes:
         state: the method's own.
         status: why it stopped.
         trace: the objective after each step.
-        seconds: how long the steps took.
-        generator: the state of the source of randomness.
-        about: which method and task it belongs to.
-        codec: how the state is kept in a file.
-        is_begun: whether the beginning was whole; one that was interrupted is made anew from the same generator.
-        info: what the last step achieved, by which a stricter rule may go on.
+        seconds: the time that the steps took.
+        generator: the state of the random number generator.
+        about: the method and task it belongs to.
+        codec: converts the state for a file.
+        is_begun: whether initialization finished; an interrupted one is repeated from the same generator.
+        info: the outcome of the last step, with which a stricter rule may continue.
     """
 
     state: S = field(repr=False)
@@ -159,11 +159,11 @@ class Run(Generic[S]):
 
     @property
     def num_steps(self) -> int:
-        """How many steps were made."""
+        """The number of steps."""
         return len(self.trace)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file, whole or not at all."""
+        """Write the run to a file atomically."""
         files.save(self._packed(), path)
 
     def _packed(self) -> dict[str, object]:
@@ -180,12 +180,12 @@ class Run(Generic[S]):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], about: str = "", codec: Codec[Any] | None = None) -> Run[Any]:
-        """The run that a file holds; one of another method or task is refused. Nothing in a file is ever run."""
+        """The run in a file; raises if it belongs to another method or task. Code in a file is never run."""
         name = os.fspath(path)
         content = files.load(Path(path).read_bytes(), name)
         found = content.get("about") if isinstance(content, dict) else None
         if about and found != about:
-            raise DataError(f"The checkpoint {name!r} belongs to {found}, not to {about}. Remove it to start anew.")
+            raise DataError(f"The checkpoint {name!r} belongs to {found}, not to {about}. Remove it to start again.")
         try:
             return _unpacked(content, Plain() if codec is None else codec)
         except (SepsetError, ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError) as error:
@@ -198,7 +198,7 @@ class Run(Generic[S]):
 def _unpacked(content: Any, codec: Codec[Any]) -> Run[Any]:
     trace = np.array(content["trace"], dtype=np.float64)
     if trace.ndim != 1 or not isinstance(content["about"], str):
-        raise ValueError("its trace is no row of numbers.")
+        raise ValueError("its trace is not a list of numbers.")
     trace.setflags(write=False)
     generator, seconds = content["generator"], float(content["seconds"])
     getattr(np.random, _known_generator(generator["bit_generator"]))().state = generator
@@ -210,12 +210,12 @@ def _unpacked(content: Any, codec: Codec[Any]) -> Run[Any]:
 def _known_generator(name: object) -> str:
     """The name of one of NumPy's bit generators."""
     if name not in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"):
-        raise ValueError(f"{name!r} is no bit generator.")
+        raise ValueError(f"{name!r} is not a bit generator.")
     return str(name)
 
 
 Callback = Callable[[int, Info, Any], object]
-"""Called after each step with its number, what it achieved, and the state; True stops the run."""
+"""Called after each step with its number, its outcome, and the state; True stops the run."""
 
 
 def iterate(
@@ -231,22 +231,22 @@ def iterate(
     about: str = "",
     codec: Codec[S] | None = None,
 ) -> Run[S]:
-    """The run of an iterative method on a task, from its beginning or from where another stopped.
+    """The run of an iterative method on a task, from the initial state or from where another run stopped.
 
-    Ctrl-C ends it with the last whole state and the status "interrupted". A checkpoint that exists is resumed to the
-    bit, and the steps and seconds it took count against the budget; a beginning that was interrupted is made anew.
+    Ctrl-C ends it with the last whole state and the status "interrupted". An existing checkpoint is resumed exactly,
+    and its steps and seconds count against the budget; an interrupted initialization is repeated.
 
     Args:
-        method: what to iterate.
-        task: what it works on.
-        rng: the source of randomness; its state travels with the run.
+        method: the method to iterate.
+        task: the task of the method.
+        rng: the random number generator; its state is stored with the run.
         until: when to stop.
-        start: an earlier run to go on from.
+        start: an earlier run to continue from.
         callback: called after each step; True stops.
-        progress: True shows a bar, False never, None in a terminal when the work is long.
-        checkpoint: a file that the run is kept in.
-        about: what a checkpoint must be about to be resumed.
-        codec: how states are kept in a checkpoint, where they are more than numbers, texts, arrays and nests of them.
+        progress: True shows a progress bar, False does not; None shows it in a terminal when the work is long.
+        checkpoint: the file in which the run is stored.
+        about: the method and task that a checkpoint must belong to.
+        codec: converts states for a checkpoint, if they are more than numbers, strings, arrays and collections of them.
 
     >>> class Halving:
     ...     def init(self, task, rng):
@@ -290,15 +290,17 @@ def was_interrupted(error: BaseException) -> bool:
 
 
 def _set_generator(rng: np.random.Generator, state: Any) -> None:
-    """Give a generator the state of another of its kind."""
+    """Set the state of a generator to that of another of its kind."""
     own = rng.bit_generator.state["bit_generator"]
     if state["bit_generator"] != own:
-        raise DataError(f"The run drew from a {state['bit_generator']} generator; found {own}. Go on with the former.")
+        raise DataError(
+            f"The run drew from a {state['bit_generator']} generator; found {own}. Continue with the former."
+        )
     rng.bit_generator.state = state
 
 
 class _Keeper(Generic[S]):
-    """The moving parts of one run."""
+    """The mutable state of one run."""
 
     def __init__(
         self,
@@ -351,7 +353,7 @@ class _Keeper(Generic[S]):
         return self.status is None
 
     def advance(self, method: Iterative[T, S], task: T) -> Info:
-        """One step, taken over only when it is whole."""
+        """Make one step; the state changes only when it is complete."""
         state, info = method.step(task, self.state, self.rng)
         self.state, self.info, self.generator = state, info, self.rng.bit_generator.state
         self.trace.append(float(info.objective))
@@ -361,15 +363,15 @@ class _Keeper(Generic[S]):
         return info
 
     def keep(self, made: Run[S]) -> None:
-        """Write the checkpoint; work that is done is not lost where that fails."""
+        """Write the checkpoint; if that fails, warn and continue."""
         if self.path is None:
             return
         try:
             made.save(self.path)
         except OSError as error:
             warnings.warn(
-                f"The checkpoint {os.fspath(self.path)!r} could not be written ({error}); the run itself goes on. Make "
-                "room for it, or save the run elsewhere: state.save(path).",
+                f"The checkpoint {os.fspath(self.path)!r} could not be written ({error}); the run itself continues. "
+                "Free some space, or save the run elsewhere: state.save(path).",
                 RuntimeWarning,
                 stacklevel=4,
             )

@@ -1,9 +1,9 @@
-"""The shape of direct methods: prepare once, ask many times. Variables travel as positions.
+"""The protocols of direct methods: prepared once, for many questions. Variables are given by position.
 
-`Prepared` is what every method answers. What some can do beyond that is a named capability: `ReadsAll`, `TakesValues`,
-`AnswersRows`, `CountsRows`, `CompletesRows`, `FindsMoments` and `Calibrates`. Callers ask by `can(prepared,
-capability)`, or use the functions of `inference.capabilities` and `inference.completion`, which do the same by plain
-questions where a method lacks it.
+`Prepared` is the protocol of every method. What some can do beyond it is a named capability: `ReadsAll`, `TakesValues`,
+`AnswersRows`, `CountsRows`, `CompletesRows`, `FindsMoments` and `Calibrates`. Callers test `can(prepared, capability)`,
+or use the functions of `inference.capabilities` and `inference.completion`, which fall back on plain questions if a
+method lacks it.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from sepset.variables.evidence import Evidence
 C = TypeVar("C")
 
 DEFAULT_MEMORY = 8 * 2**30
-"""The most bytes one step may need, where a method does not say."""
+"""The default for the largest number of bytes of one step."""
 
 
 def check_settings(order: object, memory: object) -> None:
-    """Raise unless these are a way to choose an order, and a number of bytes.
+    """Raise unless these are an ordering method and a number of bytes.
 
     >>> from sepset.graphs.ordering import MinFill
     >>> check_settings(MinFill(), 4 * 2**30)
     """
-    if isinstance(order, type) or not hasattr(order, "arrange"):
+    if isinstance(order, type) or not can(order, OrderingMethod):
         raise ArgumentError(
             f"order= says how elimination orders are chosen, as MinFill() or GivenOrder([...]) do; found {order!r}."
         )
@@ -49,9 +49,9 @@ def check_settings(order: object, memory: object) -> None:
 
 
 class Answer(NamedTuple):
-    """A normalized distribution over the targets, the logarithm of the evidence's probability, and how good both are.
+    """A normalized distribution over the targets, the log probability of the evidence, and a guarantee.
 
-    Without a guarantee of its own, the answer has the one its method promises.
+    An answer without a guarantee of its own has that of its method.
     """
 
     distribution: Any
@@ -60,7 +60,7 @@ class Answer(NamedTuple):
 
 
 def dense(distribution: Any) -> Any:
-    """The answer with discrete ones as tables, so that `values` has one axis a target whatever the factors were."""
+    """The distribution, as a table if it is discrete: `values` then has one axis per target for any kind of factors."""
     if type(distribution) is Table:
         return distribution
     is_sparse = isinstance(distribution, DiscreteFactor) and not isinstance(distribution, Table)
@@ -75,7 +75,7 @@ class Best(NamedTuple):
 
 
 class ContextMoments(NamedTuple):
-    """Of real variables in each context: its probability, the mean and the covariance."""
+    """For each context its probability, and the mean and the covariance of real variables."""
 
     weights: Floats
     mean: Floats
@@ -83,14 +83,14 @@ class ContextMoments(NamedTuple):
 
 
 class AnswersQueries(Protocol):
-    """What is bound to a problem and answers single questions about it: enough for the rest to be derived."""
+    """A method bound to a problem that answers single questions, from which all else can be derived."""
 
     @property
     def problem(self) -> Problem:
-        """The problem it answers questions about."""
+        """The problem of the questions."""
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
-        """The joint of `targets` given the evidence; the log partition is -inf where that is impossible."""
+        """The joint of `targets` given the evidence; the log partition is -inf if that is impossible."""
 
     def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """A reader of single marginals, and the log partition."""
@@ -100,11 +100,11 @@ class AnswersQueries(Protocol):
 
 
 class Maximizes(Protocol):
-    """What is bound to a problem and finds most probable values."""
+    """A method bound to a problem that finds most probable values."""
 
     @property
     def problem(self) -> Problem:
-        """The problem it answers questions about."""
+        """The problem of the questions."""
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out."""
@@ -116,13 +116,13 @@ class Prepared(AnswersQueries, Maximizes, Protocol):
 
     @property
     def method(self) -> Method:
-        """The settings it was made with."""
+        """The method with its settings."""
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable."""
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
-        """What a question would cost."""
+        """The plan of a question, with its cost."""
 
 
 @runtime_checkable
@@ -133,11 +133,11 @@ class Method(Protocol):
         """The method bound to a problem."""
 
     def promises(self, problem: Problem) -> Guarantees:
-        """What its answers about this problem guarantee."""
+        """The guarantees of its answers about this problem."""
 
 
 def can(prepared: object, capability: Callable[..., C]) -> TypeGuard[C]:
-    """Whether a prepared method has a capability: what `isinstance` says, remembered for each class.
+    """Whether a prepared method has a capability: `isinstance`, cached by class.
 
     >>> from sepset.inference.exact.elimination import VariableElimination
     >>> from sepset.variables.universe import Variables
@@ -149,7 +149,7 @@ def can(prepared: object, capability: Callable[..., C]) -> TypeGuard[C]:
 
 @runtime_checkable
 class ReadsAll(Protocol):
-    """A prepared method whose marginals cover observed variables, too, all of them as tables."""
+    """A prepared method that also returns the marginals of observed variables, all as tables."""
 
     def all_marginals(self, evidence: Evidence) -> tuple[Callable[[int], Table], float]:
         """A reader of the marginal of every variable, observed ones as point masses, and the log partition."""
@@ -165,11 +165,11 @@ class EliminationMethod(Method, Protocol):
 
     @property
     def memory(self) -> int:
-        """The most bytes one step may need."""
+        """The largest number of bytes for one step."""
 
 
 def elimination_settings(method: Method) -> tuple[OrderingMethod, int]:
-    """How a method chooses orders and how much memory it may take; the defaults where it has no say in that."""
+    """The order and memory settings of a method; the defaults if it has none."""
     if isinstance(method, EliminationMethod):
         return method.order, method.memory
     return DEFAULT_ORDER, DEFAULT_MEMORY
@@ -177,63 +177,63 @@ def elimination_settings(method: Method) -> tuple[OrderingMethod, int]:
 
 @runtime_checkable
 class TakesValues(Protocol):
-    """A prepared method that keeps its plans when only the numbers of the factors change: EM, gradients."""
+    """A prepared method that reuses its plans if only the values of the factors change: EM, gradients."""
 
     def with_values(self, values: Values) -> Prepared:
-        """The same method prepared for the same structure with new numbers; this one stays as it is.
+        """The same method prepared for the same structure with new values; this one is unchanged.
 
-        Conditionals must stay conditionals, since plans leave out what sums to one; others are refused, and so are
-        arrays that do not fit. What the new one answers is what a method prepared for the new problem would.
+        Conditionals must remain conditionals, since plans leave out factors that sum to one; raises otherwise, and for
+        arrays of another shape. The answers equal those of the method prepared for the new problem.
 
         Args:
-            values: one array per factor over its scope, for a regression another one over the same variables; a
-                mapping from factor number keeps the factors it leaves out.
+            values: one array per factor over its scope, for a regression another one over the same variables; factors
+                that a mapping by number leaves out keep theirs.
         """
 
 
 @runtime_checkable
 class AnswersRows(Protocol):
-    """A prepared method that takes many rows of evidence at once: prediction, imputation, evaluation."""
+    """A prepared method that answers many rows of evidence at once: prediction, imputation, evaluation."""
 
     def answer_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
         """The log partition of every row, and in each the posterior of every target.
 
-        What each row gets is what `log_partition` and `query` answer for its evidence, up to rounding; it depends
+        The answer of each row equals that of `log_partition` and `query` for its evidence, up to rounding; it depends
         neither on the other rows nor on the number of threads. Impossible rows have -inf, and NaN for posteriors.
 
         Args:
             rows: the evidence; rows may repeat.
-            targets: discrete or real variables; a row may observe them. Of real ones it finds mean and variance.
+            targets: discrete or real variables, which a row may observe; for real ones, mean and variance are found.
         """
 
 
 @runtime_checkable
 class CompletesRows(Protocol):
-    """A prepared method that fills in what rows miss, many of them at once: imputation, hard-assignment EM.
+    """A prepared method that fills in the missing cells of many rows at once: imputation, hard-assignment EM.
 
     A row's values depend neither on the other rows nor on the number of threads. Impossible rows have -inf, and their
     cells stay missing.
     """
 
     def mode_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
-        """The targets with the most probable value of each by itself where a row misses it; log partitions."""
+        """The targets, each missing cell at its own most probable value; the log partitions."""
 
     def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
-        r"""Every variable of the model, missing ones at $\arg\max_{\mathbf h} P(\mathbf h, \mathbf o)$; these maxima.
+        r"""Every variable of the model, missing cells at $\arg\max_{\mathbf h} P(\mathbf h, \mathbf o)$; log maxima.
 
-        Variables that the problem has beyond the model's own are summed out, not maximized. Ties are broken by the
-        elimination order, in which the first state of the variable eliminated last wins.
+        Auxiliary variables of the problem are summed out, not maximized. Ties are broken by the elimination order: the
+        variable eliminated last takes its first state.
         """
 
     def draw_rows(
         self, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
     ) -> RowValues:
-        """The targets, missing ones drawn together, independently between rows; log partitions."""
+        """The targets, missing cells drawn jointly, independently between rows; the log partitions."""
 
 
 @runtime_checkable
 class CountsRows(Protocol):
-    r"""A prepared method that knows the marginal over each factor's scope: expected counts, and the gradient
+    r"""A prepared method that computes the marginal over each factor's scope: expected counts, and the gradient
 
     $$\frac{\partial \log Z}{\partial \log \phi(\mathbf u)} = P(\mathbf u \mid \mathbf e).$$
     """
@@ -248,8 +248,8 @@ class CountsRows(Protocol):
     def summed_marginals(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:
         """The weighted sum over the rows of their factor marginals, and the log partition of every row.
 
-        Impossible rows have -inf and count nothing. The sums do not depend on the number of threads. Rows that repeat
-        are answered again: make them distinct once, where many sets of numbers meet the same rows.
+        Impossible rows have -inf and contribute nothing. The sums do not depend on the number of threads. Repeated rows
+        are answered again: make them distinct once, if many sets of values are used with the same rows.
 
         Args:
             weights: one per row.
@@ -258,7 +258,7 @@ class CountsRows(Protocol):
 
 @runtime_checkable
 class FindsMoments(Protocol):
-    """A prepared method that knows means and covariances of real variables, in many contexts at once: divergences."""
+    """A prepared method that computes means and covariances of real variables in many contexts at once: divergences."""
 
     def moments(self, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:
         """The moments of the real variables `reals` in each joint state of the discrete variables `by`, in C order.
@@ -288,10 +288,10 @@ class Calibrated(Protocol):
 
     @property
     def semiring(self) -> Semiring:
-        """What sums meant."""
+        """The semiring of the messages."""
 
     def marginal(self, names: Sequence[str]) -> Any:
-        """The normalized marginal over names that one clique covers; None where no clique does."""
+        """The normalized marginal over names that one clique covers; None if no clique does."""
 
 
 @runtime_checkable
@@ -308,7 +308,7 @@ class Calibrates(Protocol):
         """
 
     def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> Answer:
-        """What `query` answers, from the tree calibrated for this evidence or by an elimination, the cheaper way."""
+        """The answer of `query`, from the tree calibrated for this evidence or by a cheaper elimination."""
 
     def joint_plan(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> JointPlan:
-        """Which way `joint` takes, and what it costs."""
+        """The plan of `joint`, with its cost."""

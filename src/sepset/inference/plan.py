@@ -1,4 +1,4 @@
-"""Plans: what an elimination will cost, known before anything is allocated."""
+"""Plans: the cost of an elimination, known before anything is allocated."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
 from sepset.problem import Problem, Relevant
 from sepset.variables.universe import Variables
 
-BYTES = 8
+ENTRY_BYTES = 8
+"""Bytes of a table entry, a float64."""
 
 
 @dataclass(frozen=True)
 class Plan(Tabulated):
-    """What a question needs: the relevant part, an elimination order, and its cost in entries and bytes.
+    """The plan of a question: the relevant factors, an elimination order, and its cost in entries and bytes.
 
     Attributes:
         relevant: the factors and variables that remain after pruning.
-        symbolic: the elimination in integers; its nodes are the relevant variables in order.
-        num_variables: how many variables the model has.
+        symbolic: the symbolic elimination; its nodes are the relevant variables in order.
+        num_variables: the number of variables of the model.
         scopes: the factors' scopes as compressed rows of nodes.
     """
 
@@ -80,15 +81,15 @@ class Plan(Tabulated):
     @property
     def memory(self) -> int:
         """Bytes for all clique tables together."""
-        return BYTES * self.total_size
+        return ENTRY_BYTES * self.total_size
 
     def check(self, limit: int, need: int | None = None) -> None:
-        """Refuse a plan that would need more than `limit` bytes; by default its largest step is what counts."""
-        need = 3 * BYTES * self.largest if need is None else need
+        """Raise if the plan needs more than `limit` bytes; by default, for its largest step."""
+        need = 3 * ENTRY_BYTES * self.largest if need is None else need
         if need > limit:
             raise TooLarge(
-                f"The largest of the plan's tables has {_figure(self.largest)} entries (width {self.width}), about "
-                f"{readable(need)} with all it needs; the limit is {readable(limit)}. Observe more "
+                f"The largest of the plan's tables has {_readable(self.largest)} entries (width {self.width}), about "
+                f"{readable(need)} in total; the limit is {readable(limit)}. Observe more "
                 "variables, ask for fewer targets, raise `memory=` on the method, or use RecursiveConditioning."
             )
 
@@ -111,7 +112,7 @@ class Plan(Tabulated):
 
 
 class JointPlan(Protocol):
-    """How a joint is answered where a calibrated tree is at hand, and what that costs."""
+    """The plan of a joint, with a calibrated tree available."""
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -119,26 +120,26 @@ class JointPlan(Protocol):
 
     @property
     def elimination(self) -> Plan:
-        """The plan of an elimination that does without the tree."""
+        """The plan of an elimination without the tree."""
 
     @property
     def route(self) -> Literal["clique", "merging", "elimination"]:
-        """The cheapest way: one clique covers the query, cliques merge, or the factors are eliminated."""
+        """The cheapest way: within one clique, by merging cliques, or by elimination."""
 
     @property
     def cost(self) -> int:
-        """The operations of the chosen way."""
+        """The number of operations of the chosen way."""
 
     @property
     def memory(self) -> int:
         """Bytes of the largest table of the chosen way, while it is built."""
 
     def check(self, limit: int) -> None:
-        """Refuse a plan whose largest step would need more than `limit` bytes."""
+        """Raise if the largest step needs more than `limit` bytes."""
 
 
-def _figure(number: float) -> str:
-    """A number for people, however large."""
+def _readable(number: float) -> str:
+    """A number in readable form, for any size."""
     return f"{number:.3g}" if number < 1e300 else f"10^{len(str(int(number))) - 1}"
 
 
@@ -147,7 +148,7 @@ def _names(names: Sequence[str], limit: int = 8) -> str:
 
 
 def readable(size: float) -> str:
-    """A number of bytes for people.
+    """A number of bytes in a readable unit.
 
     >>> readable(3_400_000)
     '3.2 MiB'
@@ -156,7 +157,7 @@ def readable(size: float) -> str:
         return f"{size:.0f} B"
     unit = next((i for i in (1, 2) if size < 1024 ** (i + 1)), 3)
     scaled = size / 1024**unit if size < 2**60 else size // 1024**unit
-    return f"{scaled:.1f} {'KMG'[unit - 1]}iB" if size < 2**60 else f"{_figure(scaled)} GiB"
+    return f"{scaled:.1f} {'KMG'[unit - 1]}iB" if size < 2**60 else f"{_readable(scaled)} GiB"
 
 
 def interaction_graph(problem: Problem, relevant: Relevant, extra: Iterable[Sequence[int]] = ()) -> UndirectedGraph:
@@ -187,9 +188,9 @@ def make_plan(
 
     Args:
         last: the variables that are eliminated last, or kept.
-        joint: whether `last` stays together to the end, as one table.
-        limit: the most bytes of tables; where every order tried is far beyond that, the search ends with `TooLarge`.
-        cards: how many states of each variable the tables range over; all by default.
+        joint: whether the variables of `last` remain in one table to the end.
+        limit: the largest number of bytes of tables; if every order tried is far beyond it, `TooLarge`.
+        cards: the number of states of each variable in tables; all by default.
     """
     from sepset.kernels.compiled.planning import scope_graph
 
@@ -210,7 +211,7 @@ def make_plan(
     nodes = Names(name, kept)
     if isinstance(method, GivenOrder):
         method = _within(method, problem, nodes, group)
-    entries = math.inf if limit is None else math.log2(max(limit, 1) / BYTES)
+    entries = math.inf if limit is None else math.log2(max(limit, 1) / ENTRY_BYTES)
     symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), states, group, method, entries)
     return Plan(
         relevant=relevant,
@@ -227,7 +228,7 @@ def _name(variables: Variables, position: int) -> str:
 
 
 def _first_ranks(start: Ints, members: Ints, order: Ints) -> Ints:
-    """For each scope with variables the rank of the first that is eliminated."""
+    """For each nonempty scope the rank of its first eliminated variable."""
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     filled = np.flatnonzero(np.diff(start))
@@ -236,7 +237,7 @@ def _first_ranks(start: Ints, members: Ints, order: Ints) -> Ints:
 
 
 def _within(given: GivenOrder, problem: Problem, nodes: Sequence[str], group: Ints) -> GivenOrder:
-    """The given order as far as a question allows: group by group, and only what is relevant to it."""
+    """The given order restricted to a question: group by group, and only its relevant variables."""
     rank = {problem.variables[name].name: i for i, name in enumerate(given.order)}
     keys = [(g, rank.get(name, len(rank))) for name, g in zip(nodes, group.tolist(), strict=True)]
     return GivenOrder(nodes[i] for i in sorted(range(len(nodes)), key=keys.__getitem__))

@@ -1,4 +1,4 @@
-"""What comes back: a value, how it was obtained, and what is guaranteed about it."""
+"""Results: a value, the method and status of its computation, and its guarantees."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sepset.variables.variable import Discrete, VariableLike, Vector
 
 
 class Guarantee(Enum):
-    """How far one part of an answer can be trusted, decided for that run."""
+    """The guarantee of one part of an answer, for one run."""
 
     EXACT = "exact"
     EXACT_ON_TREES = "exact on trees"
@@ -52,24 +52,24 @@ class Status(Enum):
 
 
 Guarantees = Mapping[str, Guarantee]
-"""From `log_partition`, `marginals`, `moments` or `assignment` to what is guaranteed about it."""
+"""From `log_partition`, `marginals`, `moments` or `assignment` to its guarantee."""
 
 
 EVERYTHING_EXACT: Guarantees = MappingProxyType(
     dict.fromkeys(("log_partition", "marginals", "moments", "assignment"), Guarantee.EXACT)
 )
-"""What exact methods promise."""
+"""The guarantees of exact methods."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What every answer carries.
+    """The base of all results.
 
     Attributes:
         method: the settings that produced it.
-        guarantees: what is guaranteed, by part.
+        guarantees: the guarantee of each part.
         status: how the run ended.
-        info: figures for a human: widths, steps, times.
+        info: further information: widths, steps, times.
     """
 
     method: object = field(kw_only=True, repr=False)
@@ -80,7 +80,7 @@ class Result:
 
 @dataclass(frozen=True)
 class QueryResult(Result):
-    """One joint distribution over the targets; indexing, `values` and `scope` go to it.
+    """A joint distribution over the targets; indexing, `values` and `scope` are its own.
 
     Attributes:
         distribution: the normalized answer.
@@ -97,14 +97,14 @@ class QueryResult(Result):
 
     @property
     def values(self) -> Floats:
-        """The probabilities, one axis a target."""
+        """The probabilities, one axis per target."""
         return np.asarray(self.distribution.values)
 
     def __getitem__(self, key: Any) -> Any:
         return self.distribution[key]
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else a distribution can do: `mean`, `mode`, `entropy`, `sample`, `interval`, `plot`."""
+        """Other members of the distribution: `mean`, `mode`, `entropy`, `sample`, `interval`, `plot`."""
         if name.startswith("_") or name == "distribution":
             raise AttributeError(name)
         return getattr(self.distribution, name)
@@ -126,7 +126,7 @@ V = TypeVar("V", covariant=True)
 
 
 class Answers(Mapping[K, V]):
-    """A mapping that says what is near when a key is not there; `in` and `get` take that as absence.
+    """A mapping whose error for a missing key names the nearest ones; `in` and `get` treat it as absence.
 
     >>> class Weather(Answers[str, int]):
     ...     def __getitem__(self, key):
@@ -149,7 +149,7 @@ class Answers(Mapping[K, V]):
         return True
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The answer, or the default where there is none."""
+        """The answer, or the default if there is none."""
         try:
             return self[key]
         except ScopeError:
@@ -157,11 +157,11 @@ class Answers(Mapping[K, V]):
 
 
 class Marginals(Answers[str, Any]):
-    """The marginal of every variable, computed when read; found by name or variable.
+    """The marginal of every variable, by name or variable; computed when read.
 
     Attributes:
-        log_partition: the logarithm of the probability of the evidence (the partition function, if undirected); None
-            where the marginals do not share their evidence.
+        log_partition: the logarithm of the probability of the evidence (the partition function, if undirected); None if
+            the marginals have different evidence.
     """
 
     def __init__(
@@ -179,12 +179,12 @@ class Marginals(Answers[str, Any]):
 
     @lazy
     def about(self) -> Result:
-        """How the answers were found."""
+        """The method, guarantees and status of the answers."""
         return Result(**self._about)
 
     @property
     def guarantees(self) -> Guarantees:
-        """What is guaranteed, by part."""
+        """The guarantee of each part."""
         return self.about.guarantees
 
     @property
@@ -240,7 +240,7 @@ class LogProbability(Result):
 
     @property
     def probability(self) -> float:
-        """The value out of the logarithm; infinite where that is beyond float64."""
+        """The exponential of the value; infinite beyond the range of float64."""
         return _exp(self.value)
 
     def __float__(self) -> float:
@@ -257,7 +257,7 @@ class MapResult(Result):
     Attributes:
         assignments: the k best, each from name to state.
         log_values: the logarithm of each one's unnormalized value, evidence included.
-        upper: a bound that no assignment exceeds; equal to the best value where it is exact.
+        upper: an upper bound on all assignments; equal to the best value if it is exact.
     """
 
     assignments: tuple[Mapping[str, Any], ...]
@@ -277,7 +277,7 @@ class MapResult(Result):
 
     @property
     def gap(self) -> float:
-        """How far the best value may lie below the optimum."""
+        """The largest possible distance of the best value from the optimum."""
         return 0.0 if self.upper == self.log_value else self.upper - self.log_value
 
     @lazy

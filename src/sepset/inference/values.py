@@ -1,4 +1,4 @@
-"""New numbers for the same factors: the problem of a structure whose values change."""
+"""New values for the factors of a problem with the same structure."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from sepset.problem import Block, Problem
 from sepset.variables.universe import Variables
 
 Value = ArrayLike | Regression
-"""What one factor is: an array over its scope, or a regression."""
+"""The value of a factor: an array over its scope, or a regression."""
 
 Values = Mapping[int, Value] | Sequence[Value]
 """Values by factor number; factors that a mapping leaves out keep theirs."""
 
 TOLERANCE = 1e-6
-"""How far from one the sums of a new conditional may be."""
+"""The largest deviation of the sums of a new conditional from one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Valued:
-    """One factor of a problem with numbers of its own, made into a table when it is looked at."""
+    """One factor of a problem with new values, made into a table when it is read."""
 
     scopes: Ints
     values: Floats
@@ -47,8 +47,8 @@ class Valued:
 def checked_values(problem: Problem, values: Values) -> dict[int, Floats]:
     """The arrays by factor number, each of the shape of its factor.
 
-    Arrays of another shape, negative or infinite numbers are refused; so are conditionals of a single factor that do
-    not sum to one, since pruning leaves out what does.
+    Raises for arrays of another shape, for negative or infinite values, and for conditionals of a single factor that do
+    not sum to one, which pruning relies on.
     """
     named = {number: _checked(problem, number, value) for number, value in named_values(problem, values).items()}
     _check_conditionals(problem, named)
@@ -56,7 +56,7 @@ def checked_values(problem: Problem, values: Values) -> dict[int, Floats]:
 
 
 def checked_regressions(problem: Problem, values: Values) -> dict[int, Regression]:
-    """The regressions by factor number, each over the variables of its factor; arrays are left out."""
+    """The regressions by factor number, each over the variables of its factor, without the arrays."""
     named = {n: value for n, value in named_values(problem, values).items() if isinstance(value, Regression)}
     for number, value in named.items():
         scope = tuple(problem.variables[v] for v in problem.scope(number))
@@ -66,7 +66,7 @@ def checked_regressions(problem: Problem, values: Values) -> dict[int, Regressio
 
 
 def replaced(problem: Problem, values: Mapping[int, Floats | Regression]) -> Problem:
-    """The problem with these values, once they are checked, in place of its factors of these numbers."""
+    """The problem with these values, already checked, in place of the factors with these numbers."""
     blocks: list[Block] = []
     for block in problem.blocks:
         for i, scope in enumerate(np.asarray(block.scopes, dtype=np.int64)):
@@ -106,7 +106,7 @@ def _checked(problem: Problem, number: int, value: Value) -> Floats:
 
 
 def _check_conditionals(problem: Problem, named: Mapping[int, Floats]) -> None:
-    """Pruning counts on conditionals that sum to one; new ones of a single factor are checked."""
+    """Raise unless new conditionals of a single factor sum to one, which pruning relies on."""
     for group in problem.conditionals:
         if len(group.factors) != 1 or group.auxiliaries or group.factors[0] not in named:
             continue
@@ -117,5 +117,5 @@ def _check_conditionals(problem: Problem, named: Mapping[int, Floats]) -> None:
             worst = float(sums.reshape(-1)[abs(sums - 1.0).argmax()])
             raise ModelError(
                 f"Factor {group.factors[0]} is the CPD of {name} and must sum to one over it; found {worst:.9g}. "
-                "Prepare a MarkovNet for numbers that are not conditional."
+                "Prepare a MarkovNet for values that are not conditional."
             )

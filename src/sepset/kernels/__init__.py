@@ -1,1 +1,1 @@
-"""Every compiled function, in rooms that mirror their users. Kernels trust their arguments: callers validate."""
+"""All compiled functions, in folders that mirror their callers. Kernels do not check their arguments: callers do."""

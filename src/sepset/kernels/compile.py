@@ -2,7 +2,7 @@
 
 Numba keys its disk cache on one source file, so that editing a callee leaves cached callers stale. Here the cache
 lives in the user's cache directory under a hash of a kernel's file, of every kernel file it imports, and of the
-versions that compiled them; where nothing is writable there is no cache, and everything still works.
+versions that compiled them; if no directory is writable there is no cache, and everything still works.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _look_up_quietly() -> None:
-    """Let Numba find the types of results without running Python.
+    """Make Numba find the types of results without running Python.
 
-    It asks a Python function for the type of every array that a kernel returns. A Ctrl-C that came while the kernel ran
-    would be raised in there, and leave the kernel as a SystemError; from a table it is raised when the kernel is done.
+    Numba calls a Python function for the type of every array that a kernel returns. A Ctrl-C during the kernel would be
+    raised there, and leave the kernel as a SystemError; with a cached type it is raised after the kernel.
     """
     if hasattr(serialize, "_numba_unpickle"):
         serialize._numba_unpickle = cache(serialize._numba_unpickle)
@@ -41,7 +41,7 @@ _look_up_quietly()
 
 @cache
 def source_hash(path: Path) -> str:
-    """A hash of a file of kernels, of the files of kernels that it imports, and of the versions that compile them."""
+    """A hash of a kernel file, of the kernel files it imports, and of the versions of Python and Numba."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
     for source in sorted(_sources(path, {Path(__file__)})):
         digest.update(source.name.encode())
@@ -61,7 +61,7 @@ def _sources(path: Path, known: set[Path]) -> set[Path]:
 
 @cache
 def cache_directory() -> Path | None:
-    """Where compiled kernels are kept, or None where nothing is writable."""
+    """The directory of compiled kernels, or None if it is not writable."""
     base = os.environ.get("SEPSET_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     try:
         root = Path(base) if base else Path.home() / ".cache"
@@ -74,7 +74,7 @@ def cache_directory() -> Path | None:
 
 
 class _Locator(caching._CacheLocator):  # type: ignore[misc]  # numba is untyped
-    """Puts every kernel's cache in one directory, under a name with the hash of its sources."""
+    """Places every kernel's cache in one directory, under a name with the hash of its sources."""
 
     def __init__(self, py_func: Any, py_file: str) -> None:
         self._stamp = source_hash(Path(py_file))
@@ -99,7 +99,7 @@ class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]  # 
 
 
 def _warm_up() -> None:
-    """Start a process that compiles the other kernels meanwhile, and ends by itself; `SEPSET_WARM=0` prevents it."""
+    """Start a process that compiles the other kernels in the background; `SEPSET_WARM=0` prevents it."""
     is_python = "python" in Path(sys.executable or "").name and not getattr(sys, "frozen", False)
     if os.environ.get("SEPSET_WARM") == "0" or not is_python or (os.cpu_count() or 1) < 2:
         return
@@ -115,11 +115,11 @@ def _warm_up() -> None:
             stderr=quiet,
             start_new_session=True,
         )
-        started.returncode = 0  # nobody waits for it
+        started.returncode = 0  # it is never waited for
 
 
 class _KernelCache(caching.FunctionCache):  # type: ignore[misc]  # numba is untyped
-    """A function cache that says, once a process, that compiling takes a moment."""
+    """A function cache that reports, once per process, that compiling takes a moment."""
 
     _impl_class = _Implementation
     _noticed = False
@@ -146,11 +146,11 @@ def kernel(
     """Compile `function` on first use: nopython, nogil, cached on disk. Division by zero is inf.
 
     Args:
-        reassociate: let the compiler reorder sums, which is what vectorizing a reduction takes; NaN and inf keep their
+        reassociate: let the compiler reorder sums, which vectorizing a reduction requires; NaN and inf keep their
             meaning.
-        inline: write the function out where it is called; one that is called once then compiles faster.
-        borrows: it makes and returns no array; references to those it is given are not counted, which costs more than
-            a short function does.
+        inline: inline the function into its callers; one that is called once then compiles faster.
+        borrows: the function neither creates nor returns arrays; references to its arguments are then not counted,
+            which would take longer than a short function.
     """
     if function is None:
         return lambda f: _compiled(f, {"reassoc", "contract", "nsz"} if reassociate else False, inline, borrows)
@@ -158,14 +158,14 @@ def kernel(
 
 
 def _call_template(original: Callable[..., Any], args: Any, kws: Any) -> Any:
-    """How one kernel calls another: a literal number is a number, not a reason to compile the callee once more."""
+    """The call of one kernel from another: literal numbers do not compile the callee once more."""
     return original([unliteral(a) for a in args], {k: unliteral(a) for k, a in dict(kws).items()})
 
 
 def _compiled(function: F, fastmath: set[str] | bool, inline: bool, borrows: bool) -> F:
     if config.DISABLE_JIT:
         return function
-    private = function.__name__.startswith("_")  # called by kernels alone, it needs no way in from Python
+    private = function.__name__.startswith("_")  # called only by kernels, it needs no Python wrapper
     dispatcher = numba.njit(
         nogil=True,
         error_model="numpy",

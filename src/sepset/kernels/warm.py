@@ -1,7 +1,7 @@
-"""Compiles ahead: the kernels of exact inference, those needed last first, and of whole frames.
+"""Compiles kernels ahead of use: those of exact inference, the last needed first, and those of row batches.
 
-On a machine's first use the process that asks compiles what it needs in order; beside it `python -m
-sepset.kernels.warm` starts at the other end, so that they meet in the middle, and then goes on.
+On the first use on a machine, the calling process compiles what it needs in order; at the same time `python -m
+sepset.kernels.warm` starts from the other end, so that they meet in the middle, and then compiles the rest.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from numba.core.sigutils import normalize_signature
 
-# A letter an argument: arrays of whole numbers or of floats with one or two axes, small ones, bytes, and numbers.
+# One letter per argument: arrays of integers or floats with one or two axes, int32 arrays, bytes, and scalars.
 TYPES = {
     "i": "int64[::1]",
     "I": "int64[:, ::1]",
@@ -40,7 +40,7 @@ KERNELS = {
 
 
 def compile_ahead() -> Iterator[str]:
-    """Compile one kernel after the other into the cache, those needed last first; their names."""
+    """Compile the kernels into the cache, the last needed first; yields their names."""
     for name, letters in KERNELS.items():
         module, _, function = name.rpartition(".")
         kernel = getattr(importlib.import_module(f"sepset.kernels.{module}"), function)
@@ -49,12 +49,12 @@ def compile_ahead() -> Iterator[str]:
 
 
 def signature(letters: str) -> tuple[Any, ...]:
-    """The types of the arguments, as a call has them: the cache knows kernels by these."""
+    """The types of the arguments in a call, by which the cache identifies kernels."""
     return normalize_signature(f"({', '.join(TYPES[letter] for letter in letters)})")[0]  # type: ignore[no-any-return]
 
 
 def main() -> None:
-    """Compile them all."""
+    """Compile all kernels."""
     for _ in compile_ahead():
         pass
 

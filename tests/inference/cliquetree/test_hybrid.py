@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.inference import costs
 from sepset.inference.cliquetree import hybrid as module
 from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.evidencerows import Workers
@@ -20,7 +21,7 @@ ONE = Workers(1)
 @pytest.mark.parametrize("seed", range(8))
 def test_some_rows_together_and_others_alone_keep_their_order(seed, most, monkeypatch):
     net, plain, rows = random_case(seed)
-    monkeypatch.setattr(module, "MANY", most)
+    monkeypatch.setattr(costs, "CONTEXTS_ENUMERATED_PER_ROW", most)
     prepared = CliqueTree().prepare(net.problem())
     found = prepared.answer_rows(evidence_of(net, rows), range(len(net.variables)), ONE)
     expected = [mixture_of(plain, row).log_evidence for row in rows]

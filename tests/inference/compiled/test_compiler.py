@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import sepset as ss
-from sepset.inference.compiled import costs, planner as planning
+from sepset.inference import costs
+from sepset.inference.compiled import planner as planning
 from sepset.inference.compiled.compiler import Compiler
 from sepset.inference.compiled.planner import Planner, Settings
 from sepset.variables.evidence import Evidence

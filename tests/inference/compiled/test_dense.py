@@ -10,7 +10,7 @@ import pytest
 import sepset as ss
 from sepset.inference.compiled.dense import run_dense
 from sepset.inference.compiled.question import compile_question
-from sepset.inference.compiled.store import FactorStore, Numbers
+from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.plan import make_plan
 from sepset.variables.evidence import Evidence
 from support.tolerances import CLOSE
@@ -24,16 +24,16 @@ def chain(num=6):
     return ss.MarkovNet(*(ss.Table(pair, table) for pair, table in zip(pairs, tables, strict=True))), tables
 
 
-def compile_for(numbers, plan, **settings):
-    return compile_question(numbers.store.layout, plan, cards=numbers.problem.variables.cards, **settings)
+def compile_for(values, plan, **settings):
+    return compile_question(values.store.layout, plan, cards=values.problem.variables.cards, **settings)
 
 
-def numbers_of(problem):
-    return Numbers(problem, FactorStore.of(problem))
+def values_of(problem):
+    return FactorValues(problem, FactorStore.of(problem))
 
 
-def singles_of(question, numbers, evidence):
-    with run_dense(question, numbers, evidence) as run:
+def singles_of(question, values, evidence):
+    with run_dense(question, values, evidence) as run:
         return run.singles()
 
 
@@ -50,26 +50,26 @@ def test_an_interrupted_run_keeps_its_workspace_to_itself(monkeypatch):
     case_model = chain()[0]
     problem = case_model.problem()
     plan = make_plan(problem, problem.relevant((), (), constants=True), method=ss.MinFill())
-    numbers = numbers_of(problem)
-    question = compile_for(numbers, plan, observed=())
+    values = values_of(problem)
+    question = compile_for(values, plan, observed=())
 
     def stop(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("sepset.kernels.compiled.contraction.run", stop)
     with pytest.raises(KeyboardInterrupt):
-        run_dense(question, numbers, Evidence())
-    assert question.pool.take(numbers.store) is None
+        run_dense(question, values, Evidence())
+    assert question.pool.take(values.store) is None
 
 
 def test_a_workspace_is_there_again_once_a_run_was_read():
     problem = chain()[0].problem()
     plan = make_plan(problem, problem.relevant((), (), constants=True), method=ss.MinFill())
-    numbers = numbers_of(problem)
-    question = compile_for(numbers, plan, observed=())
-    with run_dense(question, numbers, Evidence()):
-        assert question.pool.take(numbers.store) is None
-    assert question.pool.take(numbers.store) is not None
+    values = values_of(problem)
+    question = compile_for(values, plan, observed=())
+    with run_dense(question, values, Evidence()):
+        assert question.pool.take(values.store) is None
+    assert question.pool.take(values.store) is not None
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -78,18 +78,18 @@ def test_only_what_a_changed_finding_reaches_is_computed_again(seed):
     model, tables = chain(7)
     problem, observed = model.problem(), (0, 3, 6)
     plan = make_plan(problem, problem.relevant((), observed, constants=True), method=ss.MinFill(), observed=observed)
-    numbers = numbers_of(problem)
-    question = compile_for(numbers, plan, observed=observed, marginals=(1, 2, 4, 5))
+    values = values_of(problem)
+    question = compile_for(values, plan, observed=observed, marginals=(1, 2, 4, 5))
     codes = [0, 0, 0]
-    singles_of(question, numbers, Evidence(dict(zip(observed, codes, strict=True))))
+    singles_of(question, values, Evidence(dict(zip(observed, codes, strict=True))))
     for _ in range(6):
         place = int(rng.integers(3))
         before, codes[place] = codes[place], int(rng.integers(3))
-        values = singles_of(question, numbers, Evidence(dict(zip(observed, codes, strict=True))))
-        space = question.pool.take(numbers.store)
+        found = singles_of(question, values, Evidence(dict(zip(observed, codes, strict=True))))
+        space = question.pool.take(values.store)
         mentioning = [i for i, n in enumerate(question.numbers) if observed[place] in problem.scope(int(n))]
         expected = reached(question, mentioning) if codes[place] != before else set()
         assert set(np.flatnonzero(space.dirty).tolist()) == expected
-        question.pool.give(numbers.store, space)
+        question.pool.give(values.store, space)
         left = tables[0][codes[0]] * (tables[1] @ tables[2])[:, codes[1]]
-        np.testing.assert_allclose(values[question.places[1]], left / left.sum(), rtol=CLOSE)
+        np.testing.assert_allclose(found[question.places[1]], left / left.sum(), rtol=CLOSE)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.domains import Domains, Spread, given_states, possible_states
 from sepset.inference.compiled.store import FactorStore
 from support.zero_cases import check, model_of, zero_case

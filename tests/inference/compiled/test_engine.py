@@ -9,7 +9,8 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.inference.compiled import compiler, costs, engine, planner
+from sepset.inference import costs
+from sepset.inference.compiled import compiler, engine, planner
 from sepset.variables.evidence import resolve
 from support.method_contract import Truth
 from support.random_models import markov_net, random_evidence, table_net

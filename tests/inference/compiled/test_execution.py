@@ -1,4 +1,4 @@
-"""The choice of an executor: linear where numbers allow, logarithms else, supports where they are there."""
+"""The choice of an executor: linear where values allow, logarithms else, supports where they are there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sepset as ss
 from sepset.inference.compiled.dense import DenseRun
 from sepset.inference.compiled.execution import is_linear, run, run_tensors
 from sepset.inference.compiled.logspace import LogRun
-from sepset.inference.compiled.store import FactorStore, Numbers
+from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.compiled.supports import SupportRun
 from sepset.variables.evidence import Evidence
 from support.tolerances import CLOSE
@@ -38,9 +38,9 @@ def test_numbers_and_likelihoods_that_leave_room_are_linear():
 def test_the_evidence_decides_between_linear_numbers_and_logarithms(given, kind):
     net = ss.datasets.load("asia")
     tables, weights = engine_of(net), np.array(given)
-    numbers, evidence = Numbers(tables.problem, tables.store), Evidence({}, {1: weights})
+    values, evidence = FactorValues(tables.problem, tables.store), Evidence({}, {1: weights})
     question = asked(tables, evidence, targets=(1,))
-    for found in (run(question, numbers, evidence, None), run_tensors(question, numbers, evidence)):
+    for found in (run(question, values, evidence, None), run_tensors(question, values, evidence)):
         with found:
             assert isinstance(found, kind)
             mass = ss.query(net, "tub", method=ss.BruteForce()).values * weights
@@ -51,9 +51,9 @@ def test_the_evidence_decides_between_linear_numbers_and_logarithms(given, kind)
 def test_a_range_that_shows_only_in_the_run_turns_to_logarithms():
     a, b = ss.Discrete("a", 2), ss.Discrete("b", 2)
     tables = engine_of(ss.MarkovNet(*(ss.Table((a, b), [[1.0, 2.0**-100], [1.0, 2.0**-95]]) for _ in range(6))))
-    numbers = Numbers(tables.problem, tables.store)
+    values = FactorValues(tables.problem, tables.store)
     assert is_linear(tables.store, Evidence())
-    with run_tensors(asked(tables, Evidence(), targets=(0, 1)), numbers, Evidence()) as found:
+    with run_tensors(asked(tables, Evidence(), targets=(0, 1)), values, Evidence()) as found:
         assert isinstance(found, LogRun)
         assert found.log_partition == pytest.approx(np.log(2.0 + 2.0**-600 + 2.0**-570), abs=CLOSE)
 
@@ -61,10 +61,10 @@ def test_a_range_that_shows_only_in_the_run_turns_to_logarithms():
 def test_supports_run_joints_and_singles_and_nothing_else():
     net = ss.datasets.load("asia")
     tables = engine_of(net, zeros="sparse")
-    numbers, supports = Numbers(tables.problem, tables.store), tables.compiler.supports
+    values, supports = FactorValues(tables.problem, tables.store), tables.compiler.supports
     for kind, targets in (("joint", (3,)), ("marginals", tuple(range(8)))):
         question = asked(tables, Evidence(), kind, targets)
-        with run(question, numbers, Evidence(), supports) as found:
+        with run(question, values, Evidence(), supports) as found:
             assert isinstance(found, SupportRun)
-        with run_tensors(question, numbers, Evidence()) as found:
+        with run_tensors(question, values, Evidence()) as found:
             assert isinstance(found, DenseRun)

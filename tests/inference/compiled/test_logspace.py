@@ -1,4 +1,4 @@
-"""Questions in logarithms against enumeration in logarithms: tiny and huge numbers, thousands of factors, zeros."""
+"""Questions in logarithms against enumeration in logarithms: tiny and huge values, thousands of factors, zeros."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.dense import run_dense
 from sepset.inference.compiled.execution import run_tensors
 from sepset.inference.compiled.gradients import Derivatives
 from sepset.inference.compiled.logspace import run_log
-from sepset.inference.compiled.store import FactorStore, Numbers
+from sepset.inference.compiled.store import FactorStore, FactorValues
 from support.tolerances import CLOSE
 
 CARDS = {"a": 2, "b": 3, "c": 2, "d": 1, "e": 3}
@@ -140,17 +140,17 @@ def test_impossible_findings_and_empty_problems():
     with pytest.raises(ss.ImpossibleEvidence):
         engine.factor_marginals(ss.Evidence({}, {0: np.array([0.0, 1.0])}))
     empty = ss.MarkovNet().problem()
-    assert len(Numbers(empty, FactorStore.of(empty)).logs) == 0
+    assert len(FactorValues(empty, FactorStore.of(empty)).logs) == 0
 
 
 def test_linear_numbers_are_tried_first_and_both_agree():
     problem = ss.datasets.load("asia").problem()
     tables = ss.CliqueTree().prepare(problem).tables
     _, question = tables.compiler.all_marginals(tables.compiler.planner.pattern(ss.Evidence()))
-    numbers = Numbers(problem, tables.store)
-    with run_tensors(question, numbers, ss.Evidence()) as run:
+    values = FactorValues(problem, tables.store)
+    with run_tensors(question, values, ss.Evidence()) as run:
         assert not run.is_log
-    with run_dense(question, numbers, ss.Evidence()) as linear, run_log(question, numbers, ss.Evidence()) as logs:
+    with run_dense(question, values, ss.Evidence()) as linear, run_log(question, values, ss.Evidence()) as logs:
         assert logs.is_log
         np.testing.assert_allclose(linear.singles(), logs.singles(), rtol=CLOSE, atol=1e-300)
 
@@ -158,7 +158,7 @@ def test_linear_numbers_are_tried_first_and_both_agree():
 def test_logarithms_are_kept_with_the_problem():
     problem = wide_case(0)[0].problem()
     store = FactorStore.of(problem)
-    assert Numbers(problem, store).logs is Numbers(problem, store).logs
+    assert FactorValues(problem, store).logs is FactorValues(problem, store).logs
 
 
 def test_new_values_have_their_own_logarithms():
@@ -166,9 +166,9 @@ def test_new_values_have_their_own_logarithms():
     engine = prepared(model)
     evidence = ss.Evidence()
     before = engine.log_partition(evidence)
-    numbers = [table.values * 2.0 for table in model.factors]
-    assert engine.with_values(numbers).log_partition(evidence) == pytest.approx(
-        before + len(numbers) * math.log(2.0), rel=CLOSE
+    values = [table.values * 2.0 for table in model.factors]
+    assert engine.with_values(values).log_partition(evidence) == pytest.approx(
+        before + len(values) * math.log(2.0), rel=CLOSE
     )
 
 

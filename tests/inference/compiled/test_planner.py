@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.compiled import costs, planner as module
+from sepset.inference import costs
+from sepset.inference.compiled import planner as module
 from sepset.inference.compiled.planner import Pattern, Planner, Settings
 from sepset.variables.evidence import Evidence
 from support.counted_orders import CountedOrders

@@ -12,7 +12,7 @@ import sepset as ss
 from sepset.errors import TooLarge
 from sepset.inference.compiled.dense import run_dense
 from sepset.inference.compiled.question import compile_question
-from sepset.inference.compiled.store import FactorStore, Numbers
+from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.plan import make_plan
 from sepset.variables.evidence import Evidence
 from support.random_models import random_case
@@ -23,16 +23,16 @@ def question(model, observed=(), touched=(), kept=(), marginals=True, **settings
     hidden = [v for v in range(len(problem.variables)) if v not in observed]
     relevant = problem.relevant(hidden, observed, touched=touched, constants=True)
     plan = make_plan(problem, relevant, method=ss.Portfolio(), observed=observed, last=kept)
-    numbers = Numbers(problem, FactorStore.of(problem))
+    values = FactorValues(problem, FactorStore.of(problem))
     targets, cards = hidden if marginals else None, problem.variables.cards
-    layout = numbers.store.layout
+    layout = values.store.layout
     return compile_question(
         layout, plan, cards=cards, observed=observed, touched=touched, kept=kept, marginals=targets, **settings
-    ), numbers
+    ), values
 
 
-def singles(asked, numbers, evidence):
-    with run_dense(asked, numbers, evidence) as run:
+def singles(asked, values, evidence):
+    with run_dense(asked, values, evidence) as run:
         return run.log_partition, run.singles()
 
 
@@ -44,12 +44,12 @@ def test_marginals_and_total_for_several_findings_of_one_question(seed):
     if not all(v.is_discrete for v in variables):
         pytest.skip("tables only")
     seen = sorted(rng.permutation(len(variables))[: max(0, min(2, len(variables) - 1))].tolist())
-    asked, numbers = question(case.model, seen)
+    asked, values = question(case.model, seen)
     for _ in range(3):
         codes = {v: int(rng.integers(variables[v].num_states)) for v in seen}
         given = {variables[v].name: code for v, code in codes.items()}
         joint = oracle.joint(case.factors, case.cards, given)
-        found = singles(asked, numbers, Evidence(codes))
+        found = singles(asked, values, Evidence(codes))
         assert math.exp(found[0]) == pytest.approx(joint.sum(), rel=1e-9)
         if joint.sum() > 0:
             for v, place in asked.places.items():
@@ -61,9 +61,9 @@ def test_marginals_and_total_for_several_findings_of_one_question(seed):
 def test_likelihoods_enter_where_they_were_announced():
     net = ss.datasets.load("student")
     grade = net.variables.id("grade")
-    asked, numbers = question(net, touched=(grade,))
+    asked, values = question(net, touched=(grade,))
     weights = np.array([0.2, 0.5, 1.0])
-    with run_dense(asked, numbers, Evidence({}, {grade: weights})) as run:
+    with run_dense(asked, values, Evidence({}, {grade: weights})) as run:
         log_partition = run.log_partition
     prior = ss.query(net, "grade", method=ss.BruteForce()).values
     assert math.exp(log_partition) == pytest.approx(prior @ weights, rel=1e-12)
@@ -72,8 +72,8 @@ def test_likelihoods_enter_where_they_were_announced():
 def test_kept_variables_are_one_table():
     net = ss.datasets.load("student")
     kept = (net.variables.id("grade"), net.variables.id("sat"))
-    asked, numbers = question(net, kept=kept, marginals=False)
-    with run_dense(asked, numbers, Evidence()) as run:
+    asked, values = question(net, kept=kept, marginals=False)
+    with run_dense(asked, values, Evidence()) as run:
         flat = run.joint()
     names = [net.variables[v].name for v in asked.joint_positions]
     np.testing.assert_allclose(flat, ss.query(net, names, method=ss.BruteForce()).values.reshape(-1), rtol=1e-12)
@@ -82,10 +82,10 @@ def test_kept_variables_are_one_table():
 def test_a_new_store_is_not_answered_from_an_old_workspace():
     first = ss.BayesNet(ss.TableCPD(ss.Discrete("a", 2), [0.5, 0.5]))
     second = ss.BayesNet(ss.TableCPD(ss.Discrete("a", 2), [0.9, 0.1]))
-    asked, numbers = question(first)
-    other = Numbers(second.problem(), FactorStore.of(second.problem()))
+    asked, values = question(first)
+    other = FactorValues(second.problem(), FactorStore.of(second.problem()))
     for _ in range(2):
-        np.testing.assert_array_equal(singles(asked, numbers, Evidence())[1], [0.5, 0.5])
+        np.testing.assert_array_equal(singles(asked, values, Evidence())[1], [0.5, 0.5])
         np.testing.assert_array_equal(singles(asked, other, Evidence())[1], [0.9, 0.1])
 
 

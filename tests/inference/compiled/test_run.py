@@ -1,4 +1,4 @@
-"""Runs by any executor: the same question read the same way gives the same numbers."""
+"""Runs by any executor: the same question read the same way gives the same values."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import sepset as ss
 from sepset.inference.compiled.dense import run_dense
 from sepset.inference.compiled.logspace import run_log
 from sepset.inference.compiled.run import Run, TensorRun
-from sepset.inference.compiled.store import Numbers
+from sepset.inference.compiled.store import FactorValues
 from sepset.inference.compiled.supports import support_program
 from sepset.variables.evidence import Evidence
 from support.random_models import table_net
 from support.tolerances import CLOSE
 
 
-def by_supports(question, numbers, evidence):
-    return support_program(question, numbers.store).run(numbers, evidence)
+def by_supports(question, values, evidence):
+    return support_program(question, values.store).run(values, evidence)
 
 
 EXECUTORS = {"dense": run_dense, "logarithms": run_log, "supports": by_supports}
@@ -38,11 +38,11 @@ def case_of(seed):
 @pytest.mark.parametrize("execute", EXECUTORS.values(), ids=EXECUTORS)
 def test_every_executor_reads_what_enumeration_has(seed, execute):
     case, tables, evidence, given = case_of(seed)
-    numbers = Numbers(tables.problem, tables.store)
+    values = FactorValues(tables.problem, tables.store)
     pattern = tables.compiler.planner.pattern(evidence)
     hidden = tables.compiler.planner.hidden(pattern)
     log_z = oracle.log_z(case.factors, case.cards, given)
-    with execute(tables.compiler.question("marginals", hidden, pattern), numbers, evidence) as run:
+    with execute(tables.compiler.question("marginals", hidden, pattern), values, evidence) as run:
         assert isinstance(run, Run)
         assert run.log_partition == pytest.approx(log_z, abs=CLOSE)
         if log_z > -np.inf:
@@ -51,7 +51,7 @@ def test_every_executor_reads_what_enumeration_has(seed, execute):
                 np.testing.assert_allclose(run.singles()[place], expected, atol=CLOSE)
     if not hidden or log_z == -np.inf:
         return
-    with execute(tables.compiler.question("joint", hidden[:2], pattern), numbers, evidence) as run:
+    with execute(tables.compiler.question("joint", hidden[:2], pattern), values, evidence) as run:
         names = [case.variables[v].name for v in run.question.joint_positions]
         expected = oracle.conditional(case.factors, case.cards, names, given)
         np.testing.assert_allclose(run.joint(), expected.reshape(-1), atol=CLOSE)
@@ -60,9 +60,9 @@ def test_every_executor_reads_what_enumeration_has(seed, execute):
 @pytest.mark.parametrize("seed", range(6))
 def test_tensors_in_logarithms_are_those_of_linear_numbers(seed):
     _, tables, evidence, _ = case_of(seed)
-    numbers = Numbers(tables.problem, tables.store)
+    values = FactorValues(tables.problem, tables.store)
     question = tables.compiler.question("factors", (), tables.compiler.planner.pattern(evidence))
-    with run_dense(question, numbers, evidence) as linear, run_log(question, numbers, evidence) as logs:
+    with run_dense(question, values, evidence) as linear, run_log(question, values, evidence) as logs:
         assert isinstance(linear, TensorRun)
         assert isinstance(logs, TensorRun)
         assert logs.log_partition == pytest.approx(linear.log_partition, abs=CLOSE)

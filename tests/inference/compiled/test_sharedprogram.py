@@ -7,10 +7,11 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.inference.compiled import costs, planner
+from sepset.inference import costs
+from sepset.inference.compiled import planner
 from sepset.inference.compiled.dense import run_dense
 from sepset.inference.compiled.sharedprogram import bundle
-from sepset.inference.compiled.store import Numbers
+from sepset.inference.compiled.store import FactorValues
 from sepset.variables.evidence import Evidence, resolve
 from support.random_models import table_net
 from support.tolerances import CLOSE
@@ -78,7 +79,7 @@ def test_equal_questions_cost_one():
     made = bundle(first, [one], store.layout)
     twice = bundle(first, [one, one], store.layout)
     assert twice.contraction.steps == made.contraction.steps
-    with run_dense(made, Numbers(student.problem(), store), Evidence()) as run:
+    with run_dense(made, FactorValues(student.problem(), store), Evidence()) as run:
         assert not run.is_wide
         assert run.log_partition == pytest.approx(0.0, abs=CLOSE)
         np.testing.assert_allclose(run.singles(), [0.362, 0.2884, 0.3496], atol=CLOSE)  # Koller & Friedman, figure 3.4

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.compiled import costs, supports
+from sepset.inference import costs
+from sepset.inference.compiled import supports
 from sepset.inference.compiled.supports import SupportProgram, support_program
 from support.tolerances import CLOSE
 from support.zero_cases import check, model_of, zero_case

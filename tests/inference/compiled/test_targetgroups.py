@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.compiled import costs as constants
-from sepset.inference.compiled.costs import ENTRIES_PER_PLANNED_VARIABLE as OVERHEAD
+from sepset.inference import costs as constants
 from sepset.inference.compiled.targetgroups import Ancestry, SetCosts, _merged, members, target_groups
+from sepset.inference.costs import ENTRIES_PER_PLANNED_VARIABLE as OVERHEAD
 from sepset.variables.evidence import resolve
 from support.method_contract import Truth
 from support.random_models import markov_net, random_evidence, structured_net, table_net

@@ -7,7 +7,7 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.diagnosis.retraction import Copies, RetractionTree
 from sepset.variables.evidence import resolve
 from support.counted_orders import CountedOrders

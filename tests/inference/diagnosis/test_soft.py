@@ -89,7 +89,7 @@ def test_findings_that_cannot_be_met_are_refused_by_name():
     copy = ss.BayesNet(ss.TableCPD(A, [0.5, 0.5]), ss.TableCPD(C, np.eye(2), given=A))
     with pytest.raises(ss.ImpossibleEvidence, match=r"c=1 a positive probability, but the model or the other"):
         ss.query(copy, "a", given={"a": "x", "c": ss.Soft([0.5, 0.5])})
-    with pytest.raises(ss.ImpossibleEvidence, match=r"Soft evidence on 'a', 'c' cannot be met together"):
+    with pytest.raises(ss.ImpossibleEvidence, match=r"Soft evidence on 'a', 'c' cannot be satisfied together"):
         ss.query(copy, "a", given={"a": ss.Soft([0.5, 0.5]), "c": ss.Soft([0.4, 0.6])})
     impossible = ss.BayesNet(ss.TableCPD(A, [1, 0]), ss.TableCPD(C, [0.5, 0.5]))
     with pytest.raises(ss.ImpossibleEvidence, match="probability zero: a='y' is impossible under the model"):

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.inference import costs
 from sepset.inference.exact.dtree import ENTRY_BYTES, make_dtree, useful
-from sepset.inference.exact.dtreevalues import CHUNK, Recursion, digits
+from sepset.inference.exact.dtreevalues import Recursion, digits
 
 
 def chain_tree(length, card=2):
@@ -117,18 +118,16 @@ def test_contexts_come_in_chunks_in_c_order():
     values = np.arange(2.0**14)
     recursion = Recursion(tree, (), [ss.Table(scope, values)])
     parts = [recursion.profiles(0, rows)[0] for _, rows in recursion.blocks(0)]
-    assert [len(part) for part in parts] == [CHUNK, CHUNK]
+    assert [len(part) for part in parts] == [costs.CONTEXTS_AT_ONCE, costs.CONTEXTS_AT_ONCE]
     assert np.concatenate(parts).T.ravel().tolist() == values.tolist()
     assert digits(np.array([5]), (2, 3)).tolist() == [[1, 2]]
     assert digits(np.array([0]), ()).shape == (1, 0)
 
 
 def test_an_interrupt_between_quanta_leaves_the_recursion_usable(monkeypatch):
-    from sepset.inference.exact import dtreevalues as module
-
     tables = chain_tables(12, np.random.default_rng(2))
     expected = Recursion(chain_tree(12), (), tables).profiles(0, NOTHING)[0]
-    monkeypatch.setattr(module, "QUANTUM", 100)
+    monkeypatch.setattr(costs, "STATES_UNINTERRUPTED", 100)
     recursion = Recursion(chain_tree(12), (), tables)
     np.testing.assert_array_equal(recursion.profiles(0, NOTHING)[0], expected)
     assert recursion.num_steps == chain_tree(12).steps()

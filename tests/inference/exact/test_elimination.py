@@ -78,7 +78,7 @@ def test_draws_read_backwards_follow_the_joint():
 def test_a_variable_without_factors_is_uniform_and_a_real_one_is_refused():
     done = eliminate([], [A])
     assert done.remainder.log_total == pytest.approx(math.log(2))
-    with pytest.raises(ss.NotClosed, match="No factor mentions x"):
+    with pytest.raises(ss.NotClosed, match="No factor has x in its scope"):
         eliminate([], [ss.Real("x")])
 
 

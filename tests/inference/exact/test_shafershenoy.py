@@ -16,27 +16,9 @@ from sepset.inference.exact.shafershenoy import Messages, ShaferShenoy, all_but_
 from sepset.inference.method import Method, Prepared
 from sepset.inference.plan import interaction_graph
 from sepset.inference.result import Guarantee
-from support.method_contract import check_method, check_sampling
 from support.random_gaussians import hybrid_net, linear_net
-from support.random_models import KINDS, markov_net, random_case, random_evidence
+from support.random_models import markov_net
 from support.tolerances import CLOSE, EXACT
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_every_answer_is_exact(kind):
-    for seed in range(30):
-        rng = np.random.default_rng([seed, 11, KINDS.index(kind)])
-        case = kind(rng)
-        given, weights = random_evidence(rng, case)
-        check_method(ShaferShenoy(), case, given, weights, rng)
-
-
-def test_draws_have_the_posterior_frequencies():
-    for seed in range(4):
-        rng = np.random.default_rng([seed, 12])
-        case = random_case(rng)
-        given, weights = random_evidence(rng, case)
-        check_sampling(ShaferShenoy(), case, given, weights, num_rows=1500)
 
 
 def tree_and_factors(model):

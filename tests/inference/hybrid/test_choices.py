@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.inference import costs
 from sepset.inference.evidencerows import EvidenceRows
-from sepset.inference.hybrid import choices as module
 from sepset.inference.hybrid.choices import Choices
 from sepset.inference.hybrid.coordinates import Coordinates
 
@@ -77,9 +77,9 @@ def test_rows_that_look_alike_share_their_states():
 
 def test_parts_are_bounded_and_hold_every_row_once(monkeypatch):
     whole = all_choices(Choices(COORDINATES, ROWS))
-    for name, value in (("CHUNK", 4), ("ENTRIES", 6)):
+    for name, value in (("CHOICES_AT_ONCE", 4), ("GAIN_ENTRIES_AT_ONCE", 6)):
         with monkeypatch.context() as patch:
-            patch.setattr(module, name, value)
+            patch.setattr(costs, name, value)
             parts = list(Choices(COORDINATES, ROWS).each())
             assert len(parts) > 1
             assert sorted(r for part in parts for r in part.rows.tolist()) == [0, 1, 2, 3, 4]

@@ -12,10 +12,9 @@ from scipy.stats import norm
 import oracle
 import sepset as ss
 from sepset.errors import ModelError, NotApplicable, TooLarge
-from sepset.inference.cliquetree import hybrid as hybridtree
+from sepset.inference import costs
 from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.evidencerows import EvidenceRows, Workers
-from sepset.inference.hybrid import choices, rows as module
 from sepset.inference.method import AnswersRows, CompletesRows, CountsRows, TakesValues
 from support.hybrid_rows import evidence_of, log_density, mixture_of, moments_of, products_of, random_case
 from support.tolerances import CLOSE, STANDARD_ERRORS
@@ -172,7 +171,7 @@ def test_rows_with_many_contexts_are_asked_about_one_by_one(seed, limit, monkeyp
     everyone = range(len(net.variables))
     together = prepared.answer_rows(evidence, everyone, ONE), prepared.complete_rows(evidence, ONE)
     modes = prepared.mode_rows(evidence, everyone, ONE)
-    monkeypatch.setattr(hybridtree, "MANY", limit)
+    monkeypatch.setattr(costs, "CONTEXTS_ENUMERATED_PER_ROW", limit)
     alone = prepared.answer_rows(evidence, everyone, ONE), prepared.complete_rows(evidence, ONE)
     np.testing.assert_allclose(alone[0].log_partition, together[0].log_partition, atol=CLOSE)
     np.testing.assert_allclose(alone[1].log_value, together[1].log_value, atol=CLOSE)
@@ -197,9 +196,8 @@ def test_parts_change_nothing(seed, monkeypatch):
     everyone = range(len(net.variables))
     whole, weights = prepared_for(net), np.ones(12)
     answers, counts = whole.answer_rows(evidence, everyone, ONE), whole.summed_marginals(evidence, weights, ONE)
-    for name, value in (("CHUNK", 3), ("ENTRIES", 4)):
-        monkeypatch.setattr(choices, name, value)
-    monkeypatch.setattr(module, "HELD", 0)
+    for name, value in (("CHOICES_AT_ONCE", 3), ("GAIN_ENTRIES_AT_ONCE", 4), ("CHOICES_CACHED", 0)):
+        monkeypatch.setattr(costs, name, value)
     parts = prepared_for(net)
     np.testing.assert_allclose(parts.answer_rows(evidence, everyone, ONE).log_partition, answers.log_partition)
     for a, b in zip(parts.summed_marginals(evidence, weights, ONE).factors, counts.factors, strict=True):

@@ -11,9 +11,9 @@ import pytest
 
 import oracle
 import sepset as ss
+from sepset.inference import costs
 from sepset.inference.capabilities import expected_counts, row_by_row
 from sepset.inference.cliquetree.method import CliqueTree
-from sepset.inference.compiled import costs
 from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.rows import batch
 from support.random_findings import dataset, evidence_of, log_of, posterior_of, random_codes

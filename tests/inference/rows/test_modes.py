@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import oracle
 import sepset as ss
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.completion import complete_one_by_one, complete_rows
 from sepset.inference.evidencerows import EvidenceRows, Workers
 from support.random_models import structured_net, table_net

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 
 import sepset as ss
+from sepset.inference import costs
 from sepset.inference.cliquetree.method import CliqueTree
-from sepset.inference.compiled import costs
 from sepset.inference.rows.program import LoadedRows
 
 

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.errors import ScopeError, TooLarge
+from sepset.errors import NotApplicable, ScopeError, TooLarge
 from sepset.graphs.clusters import CliqueTree
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.treequery.pairs import PairSweep
+from sepset.variables.evidence import resolve
 from support.random_trees import calibrated
 from support.tolerances import CLOSE
 
@@ -34,7 +35,7 @@ def test_every_pair_is_that_of_enumeration(seed):
 @pytest.mark.parametrize("kept", [0, 2**16])
 @pytest.mark.parametrize("seed", range(12))
 def test_wide_trees_whose_sepsets_differ(seed, kept, monkeypatch):
-    monkeypatch.setattr("sepset.inference.treequery.pairs._KEPT", kept)
+    monkeypatch.setattr("sepset.inference.costs.ENTRIES_OF_CACHED_CODES", kept)
     rng = np.random.default_rng([seed, 37])
     core = ["a", "b", "c"]
     inside = [[n for n in core if rng.random() < 0.6] for _ in range(4)]
@@ -67,7 +68,7 @@ def test_sparse_beliefs_and_scopes_in_any_order():
 
 def test_the_alarm_network_against_one_query_a_pair():
     net = ss.datasets.load("alarm")
-    evidence = ss.prepare(net).evidence({"HR": "LOW", "PRESS": "HIGH"})
+    evidence = resolve({"HR": "LOW", "PRESS": "HIGH"}, net.variables)
     prepared = ss.BeliefUpdate().prepare(net.problem())
     pairs = prepared.pairwise_marginals(evidence)
     assert len(pairs) == 35 * 34 // 2
@@ -93,3 +94,50 @@ def test_too_much_memory_is_refused_with_the_figure():
     a, b = ss.Discrete("a", 100), ss.Discrete("b", 100)
     with pytest.raises(TooLarge, match="All pairs of 2 variables need about"):
         PairSweep(CliqueTree([("a", "b")]), [a, b], memory=1000)
+
+
+@pytest.mark.parametrize("given", [{}, {"xray": "yes"}, {"dysp": "yes", "asia": "no"}])
+def test_every_pair_of_an_engine_is_its_own_query(given):
+    asia = ss.datasets.load("asia")
+    engine = ss.prepare(asia)
+    pairs = engine.pairwise_marginals(given=given)
+    assert len(pairs) == 28
+    assert len(list(pairs)) == 28
+    for first, second in pairs:
+        expected = ss.query(asia, [first, second], given=given, method=ss.BruteForce()).values
+        np.testing.assert_allclose(pairs[first, second].values, expected, atol=1e-12)
+        np.testing.assert_allclose(pairs[second, first].values, expected.T, atol=1e-12)
+
+
+def test_variables_serve_as_names():
+    asia = ss.datasets.load("asia")
+    pairs = ss.prepare(asia).pairwise_marginals()
+    assert (pairs[asia["lung"], asia["xray"]].values == pairs["lung", "xray"].values).all()
+    assert repr(pairs) == "Pairs(8 variables)"
+
+
+def test_bad_pairs_of_an_engine_are_refused():
+    pairs = ss.prepare(ss.datasets.load("asia")).pairwise_marginals(given={"xray": "yes"})
+    with pytest.raises(ScopeError, match="twice"):
+        pairs["xray", "xray"]
+    with pytest.raises(ScopeError, match="Did you mean 'lung'"):
+        pairs["lungs", "smoke"]
+    with pytest.raises(ScopeError, match="Did you mean 'lung'"):
+        pairs["xray", "lungs"]
+    for wrong in ("lung", ("lung", "smoke", "asia"), ("lung", 3), 3):
+        with pytest.raises(ScopeError, match="A pair of variables was expected"):
+            pairs[wrong]
+
+
+@pytest.mark.parametrize("given", [{}, {"xray": "yes"}])
+def test_what_is_no_pair_is_absent(given):
+    pairs = ss.prepare(ss.datasets.load("asia")).pairwise_marginals(given=given)
+    assert ("smoke", "xray") in pairs
+    for absent in (("lungs", "smoke"), ("xray", "lungs"), ("xray", "xray"), "lung"):
+        assert absent not in pairs
+        assert pairs.get(absent) is None
+
+
+def test_methods_without_a_tree_say_so():
+    with pytest.raises(NotApplicable, match="Use CliqueTree"):
+        ss.prepare(ss.datasets.load("asia"), method=ss.BruteForce()).pairwise_marginals()

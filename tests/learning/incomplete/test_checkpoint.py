@@ -224,7 +224,7 @@ def test_states_of_foreign_classes_are_refused():
     class Own:
         x: int
 
-    with pytest.raises(NotApplicable, match="A checkpoint keeps"):
+    with pytest.raises(NotApplicable, match="A checkpoint stores"):
         codec.pack(replace(ascent.point(net), memory=Own(1)))
     kept = codec.unpack(codec.pack(replace(ascent.point(net), memory={"a": [1, (2.0, net)]})))
     assert kept.memory["a"][1][1].cpds[0].values.tobytes() == net.cpds[0].values.tobytes()

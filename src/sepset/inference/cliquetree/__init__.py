@@ -1,1 +1,1 @@
-"""The method behind every question by default: compiled programs, rows and trees put together."""
+"""The default method: compiled programs, rows and clique trees in one prepared method."""

@@ -1,8 +1,8 @@
-r"""Cutset conditioning: fix a few variables so that the rest is easy, and add up the cases.
+r"""Cutset conditioning: fix some variables so that the rest is tractable, and sum over the cases.
 
 $$\sum_{\mathbf x} \prod_i \phi_i = \sum_{\mathbf c} \sum_{\mathbf x - \mathbf c} \prod_i \phi_i[\mathbf c]$$
 
-Each case is a question to a clique tree over what remains, whose tables fit in the memory given.
+Each case is answered by a clique tree over the remaining variables, whose tables fit in the given memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.exact.evidencefactors import observed_states
 from sepset.inference.exact.recursive import check_discrete
 from sepset.inference.method import Answer, Best, check_settings, dense
-from sepset.inference.plan import BYTES, Plan, make_plan, readable
+from sepset.inference.plan import ENTRY_BYTES, Plan, make_plan, readable
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem, Relevant
 from sepset.variables.evidence import Evidence
@@ -34,11 +34,11 @@ from sepset.variables.evidence import Evidence
 
 @dataclass(frozen=True)
 class CutsetPlan(Plan):
-    """What a question costs by cutset conditioning: the plan of one case, the variables fixed, and how many cases.
+    """The plan of a question by cutset conditioning: the plan of one case, the fixed variables, the number of cases.
 
     Attributes:
         cutset: the names of the variables that are fixed.
-        num_cases: their joint states.
+        num_cases: the number of their joint states.
     """
 
     cutset: tuple[str, ...] = field(default=(), kw_only=True)
@@ -46,11 +46,11 @@ class CutsetPlan(Plan):
 
     @property
     def total_cost(self) -> int:
-        """Multiplications of all cases together, when none is impossible."""
+        """Multiplications of all cases together, if none is impossible."""
         return self.num_cases * self.cost
 
     def check_cost(self, limit: float) -> None:
-        """Refuse a plan of more than `limit` multiplications."""
+        """Raise if the plan has more than `limit` multiplications."""
         if self.total_cost > limit:
             raise TooLarge(
                 f"Cutset conditioning would fix {len(self.cutset)} variables ({listing(self.cutset[:5])}...) in "
@@ -68,14 +68,14 @@ class CutsetPlan(Plan):
 
 @dataclass(frozen=True, slots=True)
 class CutsetConditioning:
-    """Exact answers by cases: variables are fixed until the tables of the rest fit in memory.
+    """Exact answers by cases: variables are fixed until the tables of the others fit in memory.
 
     Args:
-        memory: the most bytes that one case may take; the factors themselves come on top.
+        memory: the largest number of bytes for one case, in addition to the factors themselves.
         order: how elimination orders are chosen.
-        steps: the most multiplications of all cases together; longer sums are refused before they start.
+        steps: the largest number of multiplications of all cases together; above it, `TooLarge` before any work.
 
-    Cost: the number of cases times that of one; all marginals come from the same cases.
+    Cost: the number of cases times the cost of one; all marginals come from the same cases.
     Reference: Koller & Friedman, section 9.5; Dechter and Bidyuk (2007) for w-cutsets.
 
     >>> import sepset as ss
@@ -95,7 +95,7 @@ class CutsetConditioning:
         check_settings(self.order, self.memory)
 
     def prepare(self, problem: Problem) -> PreparedCutset:
-        """The method bound to a problem; continuous variables are refused."""
+        """The method bound to a problem; raises if it has continuous variables."""
         check_discrete(problem, "CutsetConditioning")
         return PreparedCutset(problem, self)
 
@@ -107,9 +107,9 @@ class CutsetConditioning:
 def choose_cutset(
     elimination: EliminationOrder, cards: Mapping[str, int], limit: int, candidates: Collection[str]
 ) -> list[str]:
-    """Names to fix so that no clique of the order has more than `limit` entries, as far as `candidates` go.
+    """Names to fix so that no clique of the order has more than `limit` entries, if `candidates` allow.
 
-    Next is always the name in most cliques that are too large; more states break ties, then the order.
+    Greedy: the name in the most cliques that are too large; ties by more states, then by the order.
 
     >>> from sepset.graphs.elimination import eliminate_graph
     >>> from sepset.graphs.graph import UndirectedGraph
@@ -151,7 +151,7 @@ class PreparedCutset:
         self.problem = problem
         self.method = method
         self._plans: Cache[CutsetPlan] = Cache()
-        # Cases are planned to fit; the engine's own figure also counts the factors.
+        # Cases are planned to fit; the engine's own estimate would also count the factors.
         self._cases_engine = CliqueTree(method.order, 2**62).prepare(problem)
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
@@ -198,7 +198,7 @@ class PreparedCutset:
         return logs
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
-        """The most probable values of `over`, all other variables summed out; only `over` is split into cases."""
+        """The most probable values of `over`, all other variables summed out; only `over` is fixed."""
         plan = self._plan(over, evidence, last=over, joint=False, candidates=over)
         found = Best({}, -np.inf)
         for case in self._cases(plan, evidence):
@@ -209,7 +209,7 @@ class PreparedCutset:
         return found
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
-        """Independent draws of every unobserved variable: first the case of each row, then the rest."""
+        """Independent draws of every unobserved variable: first the case of each row, then the other variables."""
         hidden = self._hidden(evidence)
         cases = list(self._cases(self._plan(hidden, evidence, joint=False, shown=()), evidence))
         logs = np.array([self._cases_engine.log_partition(case.evidence) + case.log_weight for case in cases])
@@ -228,7 +228,7 @@ class PreparedCutset:
         return [v for v in range(len(self.problem.variables)) if v not in observed]
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> CutsetPlan:
-        """What a query would cost; without targets, what all marginals would."""
+        """The plan of a query; without targets, of all marginals."""
         evidence = Evidence(dict.fromkeys(observed, 0))
         if targets:
             return self._plan(targets, evidence, last=targets)
@@ -271,7 +271,7 @@ class PreparedCutset:
         return self._plans.get(key, make)
 
     def _with_cutset(self, plan_without: Callable[[Collection[int]], Plan], candidates: Sequence[int]) -> CutsetPlan:
-        """The plan of the rest once enough variables are fixed; the last ones are given back where they need not be."""
+        """The plan with enough variables fixed; the last ones are freed again if the plan fits without them."""
         variables = self.problem.variables
         cutset: list[int] = []
         plan = plan_without(cutset)
@@ -288,13 +288,13 @@ class PreparedCutset:
         return CutsetPlan(**parts, cutset=tuple(variables[v].name for v in cutset), num_cases=cases)
 
     def _fits(self, plan: Plan) -> bool:
-        """Whether a case fits in the memory given."""
+        """Whether a case fits in the given memory."""
         return _need(plan) <= self.method.memory
 
     def _more(self, plan: Plan, candidates: Sequence[int]) -> list[int]:
         variables = self.problem.variables
         cards = {name: variables[name].num_states for name in plan.order}  # type: ignore[union-attr]
-        limit = self.method.memory // (3 * BYTES)
+        limit = self.method.memory // (3 * ENTRY_BYTES)
         if plan.largest <= limit:
             limit = plan.largest - 1
         open_names = [variables[v].name for v in candidates]
@@ -302,13 +302,13 @@ class PreparedCutset:
 
     def _refused(self, plan: Plan) -> TooLarge:
         return TooLarge(
-            f"With every variable fixed that may be, one case still takes {readable(_need(plan))} (its largest table "
+            f"With every variable fixed that can be, one case still takes {readable(_need(plan))} (its largest table "
             f"has {plan.largest:,} entries); the limit is {readable(self.method.memory)}. Raise `memory=` on the "
             "method, ask for fewer targets, or use RecursiveConditioning(memory=...)."
         )
 
     def _cases(self, plan: CutsetPlan, evidence: Evidence) -> Iterator[Case]:
-        """The cases that no factor rules out on its own."""
+        """The cases that no single factor rules out."""
         plan.check_cost(self.method.steps)
         cutset = [self.problem.variables.id(name) for name in plan.cutset]
         weights = {v: w for v, w in evidence.weights.items() if v not in set(cutset)}
@@ -326,8 +326,8 @@ class PreparedCutset:
 
 
 def _need(plan: Plan) -> int:
-    """Bytes for the largest step of a case, or for its messages in both directions, beside the factors."""
-    return BYTES * max(3 * plan.largest, 2 * plan.total_size)
+    """Bytes for the largest step of a case, or for its messages in both directions, without the factors."""
+    return ENTRY_BYTES * max(3 * plan.largest, 2 * plan.total_size)
 
 
 def _joint_states(problem: Problem, cutset: Sequence[int], factors: Sequence[Factor]) -> Iterator[dict[int, int]]:

@@ -1,4 +1,4 @@
-"""Networks of regressions, with or without discrete variables: questions from a clique tree, many rows at once."""
+"""Networks of regressions, with or without discrete variables: single questions by a clique tree, rows in batches."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable
+from sepset.inference import costs
 from sepset.inference.capabilities import row_by_row, with_values
 from sepset.inference.completion import by_posteriors, complete_one_by_one, draw_one_by_one, modes_one_by_one
 from sepset.inference.conflict import impossible
@@ -25,15 +26,12 @@ from sepset.inference.values import Values, checked_regressions, named_values, r
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
-MANY = 2**10
-"""Up to this many joint contexts of a row are enumerated; rows with more are asked about one by one."""
-
 T = TypeVar("T", RowAnswers, RowValues)
 
 
 class RowTree(PreparedTree):
-    """Clique-tree inference about any factors, and about many rows at once where real variables are normal in each
-    discrete context.
+    """Clique-tree inference about any factors, with batches of rows if real variables are normal in each discrete
+    context.
     """
 
     def __init__(self, problem: Problem, method: EliminationMethod, rows: Callable[[PreparedTree], HybridRows]) -> None:
@@ -54,7 +52,7 @@ class RowTree(PreparedTree):
         )
 
     def mode_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
-        """The targets with the most probable value of each by itself where a row misses it."""
+        """The targets, each missing cell at its own most probable value."""
         return self._enumerated(
             rows,
             targets,
@@ -69,7 +67,7 @@ class RowTree(PreparedTree):
         return found
 
     def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
-        """Every variable, missing ones at their most probable values together."""
+        """Every variable, with the missing cells of each row at their jointly most probable values."""
         return self._enumerated(
             rows,
             self._everyone,
@@ -80,7 +78,7 @@ class RowTree(PreparedTree):
     def draw_rows(
         self, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
     ) -> RowValues:
-        """The targets, missing ones drawn together, independently between rows."""
+        """The targets, with the missing cells of each row drawn jointly, independently between rows."""
         return self._enumerated(
             rows,
             self._everyone,
@@ -99,8 +97,8 @@ class RowTree(PreparedTree):
         together: Callable[[EvidenceRows], T],
         alone: Callable[[EvidenceRows], T],
     ) -> T:
-        """What rows with few joint contexts find together, and those with many one by one."""
-        many = self._rows.num_choices(rows, targets) > MANY
+        """The results of all rows: those with few joint contexts in a batch, those with many one by one."""
+        many = self._rows.num_choices(rows, targets) > costs.CONTEXTS_ENUMERATED_PER_ROW
         if not many.any():
             return together(rows)
         some, others = np.flatnonzero(~many), np.flatnonzero(many)
@@ -109,14 +107,14 @@ class RowTree(PreparedTree):
 
 
 class RegressionTree(RowTree):
-    """Inference about discrete variables and regressions, whose numbers may change."""
+    """Inference about discrete variables and regressions, whose values may change."""
 
     def __init__(self, problem: Problem, method: EliminationMethod, part: DiscretePart, rows: HybridRows) -> None:
         super().__init__(problem, method, lambda tree: rows)
         self._part = part
 
     def with_values(self, values: Values) -> RegressionTree:
-        """The same plans with new numbers: an array for each table, a regression for each regression."""
+        """The same plans with new values: an array for each table, a regression for each regression."""
         problem, rows = self.problem, self._rows
         named, regressions = named_values(problem, values), checked_regressions(problem, values)
         tables = {i: named[n] for i, n in enumerate(self._part.factors) if n in named}
@@ -137,7 +135,8 @@ class RegressionTree(RowTree):
         """One array per factor: the marginal over a table's scope, the expected products of a regression."""
         if evidence.weights or evidence.soft:
             raise NotApplicable(
-                "Expected statistics of regressions take states and numbers as evidence, no likelihoods."
+                "Expected statistics of regressions take states and numbers as evidence; likelihoods were found. "
+                "Observe states instead."
             )
         row = EvidenceRows.one(evidence)
         found = self.summed_marginals(row, np.ones(1), Workers(1))
@@ -154,14 +153,14 @@ class RegressionTree(RowTree):
 
 
 def _of_joint(tree: PreparedTree) -> HybridRows:
-    """A joint normal distribution, whatever its factors, as regressions of each variable on those before it."""
+    """The joint normal distribution of a problem as a regression of each variable on those before it."""
     positions = tuple(range(len(tree.problem.variables)))
     joint, log_total, _ = tree.query(positions, Evidence())
     return HybridRows(Coordinates.of_gaussian(joint, positions), log_total=log_total)
 
 
 def prepared_tree(problem: Problem, method: EliminationMethod) -> PreparedTree:
-    """Inference about a problem with real variables: about many rows at once where these are normal in each context."""
+    """Inference about a problem with real variables, also in batches of rows if these are normal in each context."""
     coordinates = Coordinates.of(problem)
     if coordinates is not None:
         part = discrete_part(problem)

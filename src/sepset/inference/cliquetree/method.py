@@ -1,4 +1,4 @@
-"""Exact answers from clique trees: compiled programs where every variable is discrete, messages over factors else."""
+"""Exact answers from clique trees: compiled programs if every variable is discrete, messages over factors otherwise."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ ZEROS = get_args(Zeros)
 
 @dataclass(frozen=True, slots=True)
 class CliqueTree:
-    """Exact answers from one calibrated clique tree: every marginal for the price of two eliminations.
+    """Exact answers from one calibrated clique tree: every marginal at the cost of two eliminations.
 
     Args:
         order: how the elimination order behind the tree is chosen.
-        memory: the most bytes one step may need; larger plans are refused before anything is allocated.
-        zeros: "auto" leaves out states that the factors' zeros rule out, alone or with the findings, and goes over to
-            products that can be positive where that will be faster; "sparse" does so at once; "dense" does neither.
+        memory: the largest number of bytes for one step; a larger plan raises `TooLarge` before anything is allocated.
+        zeros: "auto" leaves out states that the factors' zeros exclude, alone or with the findings, and restricts
+            products to those that can be positive once that is faster; "sparse" does so at once; "dense" does neither.
 
     Reference: Koller & Friedman, chapter 10 and section 14.3.
     """
@@ -40,7 +40,7 @@ class CliqueTree:
         one_of("zeros", self.zeros, ZEROS)
 
     def prepare(self, problem: Problem) -> PreparedTables | PreparedTree:
-        """The method bound to a problem: compiled programs where every variable is discrete."""
+        """The method bound to a problem: compiled programs if every variable is discrete."""
         if problem.variables.all_discrete:
             return PreparedTables.of(problem, self)
         return prepared_tree(problem, self)

@@ -1,4 +1,4 @@
-"""Clique trees over discrete variables: compiled questions, rows in blocks, and beliefs for those who look at them."""
+"""Clique trees over discrete variables: compiled questions, rows in blocks, and explicit beliefs."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class TableMethod(EliminationMethod, Protocol):
 
     @property
     def zeros(self) -> Zeros:
-        """What is made of the factors' zeros."""
+        """The treatment of zeros in the factors."""
 
 
 class PreparedTables:
     """Clique-tree inference bound to a discrete problem; it has every capability.
 
     Attributes:
-        problem: what it answers questions about.
-        method: the settings it was made with.
-        tables: answers single questions.
+        problem: the problem.
+        method: its settings.
+        tables: the engine for single questions.
     """
 
     def __init__(self, method: TableMethod, tables: TableEngine, compiler: RowCompiler | None = None) -> None:
@@ -59,7 +59,7 @@ class PreparedTables:
 
     @lazy
     def rows(self) -> RowTables:
-        """Answers many rows."""
+        """The engine for batches of rows."""
         compiler = self._row_compiler
         return RowTables(self.tables, RowCompiler(self.tables.compiler.planner) if compiler is None else compiler)
 
@@ -80,7 +80,7 @@ class PreparedTables:
         return self.tables.log_partition(evidence)
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
-        """The most probable values of `over`; by max-product where that is everything, else by elimination."""
+        """The most probable values of `over`; by max-product for all unobserved variables, otherwise by elimination."""
         if len(over) + len(evidence.observed) < len(self.problem.variables):
             return self._tree.best(evidence, over)
         return self.tables.best(evidence)
@@ -90,11 +90,11 @@ class PreparedTables:
         return {**self.tables.sample(num_rows, evidence, rng)}
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
-        """What a query would cost; without targets, what all marginals do."""
+        """The plan of a query; without targets, of all marginals."""
         return self.tables.plan(targets, observed)
 
     def with_values(self, values: Values) -> PreparedTables:
-        """The same plans and programs with new numbers, one array per factor over its scope."""
+        """The same plans and programs with new values, one array per factor over its scope."""
         return PreparedTables(self.method, self.tables.with_values(values), self.rows.compiler)
 
     def factor_marginals(self, evidence: Evidence) -> tuple[Floats, ...]:
@@ -114,11 +114,11 @@ class PreparedTables:
         return RowCounts(self.tables.store.split(self.problem, totals), log_partition)
 
     def mode_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
-        """The targets with the most probable state of each by itself where a row misses it."""
+        """The targets, each missing cell at its own most probable state."""
         return by_posteriors(self, rows, targets, workers)
 
     def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
-        """The most probable values of the model's variables in every row; row by row where others are summed out."""
+        """The most probable values of the model's variables in every row; row by row with auxiliary variables."""
         different, which = rows.distinct()
         if self.problem.num_visible < len(self.problem.variables):
             return complete_one_by_one(self, different, workers).take(which)
@@ -134,11 +134,11 @@ class PreparedTables:
     def draw_rows(
         self, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
     ) -> RowValues:
-        """The targets, missing ones drawn together, one after the other."""
+        """The targets, with the missing cells of each row drawn jointly by the chain rule."""
         return by_chain_rule(self, rows, targets, rng, workers)
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:
-        """Clique and sepset beliefs as factors, for those who want to look at them."""
+        """The calibrated tree, with clique and sepset beliefs as factors."""
         return self._tree.calibrate(evidence, semiring)
 
     def pairwise_marginals(self, evidence: Evidence) -> Answers[tuple[str, str], Table]:
@@ -150,10 +150,10 @@ class PreparedTables:
         return self._tree.joint(targets, evidence, calibration)
 
     def joint_plan(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> JointPlan:
-        """How a tree calibrated for this evidence answers a joint, in one clique or across several."""
+        """The plan for a joint from a tree calibrated for this evidence, in one clique or across several."""
         return self._tree.joint_plan(targets, evidence, calibration)
 
     @lazy
     def _tree(self) -> PreparedTree:
-        """The executor over the factor protocol, for beliefs, pairs and maxima over some of the variables."""
+        """The same tree over the factor protocol, for beliefs, pairs, and maximization over some of the variables."""
         return PreparedTree(self.problem, self.method, calibrate)

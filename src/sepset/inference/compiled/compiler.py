@@ -1,4 +1,4 @@
-"""Plans turned into questions, each compiled once and kept: bounded, least recently used."""
+"""Compiles plans into questions, with a bounded cache (least recently used)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.planner import Kind, Pattern, Planner, Positions
 from sepset.inference.compiled.question import Question, compile_question
 from sepset.inference.compiled.sharedprogram import bundle
@@ -14,12 +14,12 @@ from sepset.inference.compiled.supports import Supports
 
 
 class AllMarginals:
-    """How all marginals are found for one pattern, and how often they were asked for.
+    """The way to all marginals for one pattern, and the number of requests.
 
     Attributes:
-        uses: how often.
-        groups: the targets in groups; None as long as nobody has looked.
-        question: answers for all of them, where there is one.
+        uses: the number of requests.
+        groups: the targets in groups; None before the search for groups.
+        question: a single question that answers for all of them, or None.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class AllMarginals:
 
 
 class Compiler:
-    """Questions about one structure: they hold for all numbers that are zero where those of its problem are."""
+    """Compiled questions about one structure, valid for all values that are zero where those of its problem are."""
 
     def __init__(self, planner: Planner) -> None:
         self.planner = planner
@@ -37,22 +37,22 @@ class Compiler:
 
     @lazy
     def supports(self) -> Supports | None:
-        """Which questions have a program over supports; None where zeros are nothing special."""
+        """The programs over supports; None if zeros are treated like other values."""
         domains = self.planner.domains
         return None if domains is None else Supports(domains, at_once=self.planner.settings.zeros == "sparse")
 
     def question(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
-        """The compiled question, made when it is first asked."""
-        named = () if kind == "marginals" else targets  # there those are all that is not observed
+        """The compiled question, made on first use."""
+        named = () if kind == "marginals" else targets  # for these kinds, targets are all unobserved variables
         return self._questions.get((kind, named, pattern), lambda: self._compiled(kind, targets, pattern))
 
     def all_marginals(self, pattern: Pattern) -> tuple[tuple[Positions, ...], Question | None]:
-        """The unobserved positions in groups, and the question that answers for all where there is one.
+        """The unobserved positions in groups, and the question that answers for all, or None.
 
-        An observed set that keeps being asked about is worth a longer look, and one program for all groups.
+        An observed set with repeated questions gets a longer search, and one program for all groups.
         """
         asked = self._marginals.get(pattern, AllMarginals)
-        uses = asked.uses = asked.uses + 1  # threads may count one use for two, but none passes the mark unseen
+        uses = asked.uses = asked.uses + 1  # threads may lose a count, but the threshold is reached all the same
         found = asked.found
         if found is None:
             found = asked.found = self._grouped(pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS)
@@ -66,7 +66,7 @@ class Compiler:
         return groups, self.question("marginals", groups[0], pattern) if len(groups) == 1 else None
 
     def _bundled(self, pattern: Pattern, groups: Sequence[Positions]) -> Question | None:
-        """The groups as one program that shares their sub-results; None where that is too large."""
+        """The groups as one program that shares intermediate results; None if it is too large."""
         total = self.question("joint", (), pattern)
         parts = [self.question("group", group, pattern) for group in groups]
         return bundle(total, parts, self.planner.layout(pattern.states))

@@ -1,8 +1,10 @@
 r"""Clique trees as contractions: every message is a chain of binary sums of products, and so is every gradient.
 
-A clique never becomes a table. Its message $\sum_{C - S} \prod_i \phi_i$ is contracted pairwise, small results first.
-The reverse sweep follows each step $d = \sum a b$ with $\bar a = \sum \bar d\, b$ and $\bar b = \sum \bar d\, a$; then
-$t \bar t / Z$ is the marginal over the scope of any tensor $t$, and no division by a message ever happens.
+No table over a whole clique is made: its message $\sum_{C - S} \prod_i \phi_i$ is contracted pairwise, small
+results
+first. The reverse sweep follows each step $d = \sum a b$ with $\bar a = \sum \bar d\, b$ and $\bar b = \sum
+\bar d\, a$; then
+$t \bar t / Z$ is the marginal over the scope of any tensor $t$, without dividing by a message.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ ONE = 0
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The cliques of a tree in collect order: which one eliminates each variable, and what each passes on.
+    """The cliques of a tree in collect order: which one eliminates each variable, and the scope of its message.
 
     Attributes:
         group: for each rank the clique that eliminates it; -1 for kept variables.
@@ -54,7 +56,7 @@ def tree_groups(elimination: SymbolicElimination, kept: int = 0) -> Groups:
     """The maximal cliques of an order, children before parents.
 
     Args:
-        kept: how many variables at the end of the order stay.
+        kept: the number of variables at the end of the order that are not eliminated.
     """
     from sepset.kernels.compiled.planning import maximal_cliques
 
@@ -64,19 +66,19 @@ def tree_groups(elimination: SymbolicElimination, kept: int = 0) -> Groups:
 
 @dataclass(frozen=True, eq=False)
 class Contraction:
-    """Tensors and the binary steps between them: a forward sweep, and what reading from it takes.
+    """Tensors and the binary steps between them: a forward sweep, then a reverse sweep and reads.
 
     Attributes:
         weights: the number of states by rank.
-        bounds, pool: the scope of each tensor, as compressed rows of ranks; the first is the number one, then come the
-            inputs.
+        bounds, pool: the scope of each tensor, as compressed rows of ranks; the first tensor is the number one, then
+            come the inputs.
         sizes: the entries of each tensor.
         rows: the steps as rows (result, first, second); a second of `ONE` only sums.
         roots: tensors whose product is the answer of the forward sweep.
         boxes: for each clique the tensors it multiplies, as compressed rows.
         reads: the tensors of the marginals of the targets, then of those over the factors asked for.
-        num_inputs: how many tensors are given.
-        num_forward: how many steps the forward sweep has.
+        num_inputs: the number of given tensors.
+        num_forward: the number of steps of the forward sweep.
     """
 
     weights: Floats = field(repr=False)
@@ -92,7 +94,7 @@ class Contraction:
 
     @property
     def num_tensors(self) -> int:
-        """How many tensors there are."""
+        """The number of tensors."""
         return len(self.sizes)
 
     @lazy
@@ -122,19 +124,19 @@ class Contraction:
 
     @property
     def entries(self) -> int:
-        """Numbers that all tensors hold together."""
+        """The number of entries of all tensors together."""
         return int(np.add.reduce(self.sizes))
 
 
 class Inputs(NamedTuple):
-    """What a contraction starts from.
+    """The inputs of a contraction.
 
     Attributes:
         start, members: the scopes of all factors, as compressed rows of variables.
-        numbers: the factors that enter.
-        rank: of each variable its place in the order; -1 where it does not enter.
-        touched: ranks with a likelihood, which come after the factors; a neutral tensor for each rank that nothing
-            mentions comes last.
+        numbers: the numbers of the factors used.
+        rank: the place of each variable in the order; -1 if it is not in it.
+        touched: ranks with a likelihood, which come after the factors; last comes a tensor of ones for each rank in no
+            scope.
     """
 
     start: Ints
@@ -153,18 +155,18 @@ def contract(
     targets: Ints | None = None,
     num_factors: int = 0,
 ) -> Contraction:
-    r"""The forward sweep, cliques in collect order, each contracted to its sepset; and where something is to be read
-    the reverse sweep.
+    r"""The forward sweep, cliques in collect order, each contracted to its sepset; and the reverse sweep if anything is
+    read.
 
     The adjoint of a tensor is $\partial Z / \partial t$, without the variables it does not depend on. A target is read
-    where it is cheapest, from the smallest tensor of the forward sweep that mentions it.
+    from the smallest tensor of the forward sweep with it in scope.
 
     Args:
         cards: the number of states by rank.
         groups: the cliques.
-        kept: ranks that stay, over which the one root is.
+        kept: ranks that are not eliminated: the scope of the only root.
         targets: ranks whose marginals are wanted.
-        num_factors: of how many inputs the marginal over their own scope is wanted.
+        num_factors: the number of inputs, from the first, whose marginal over their own scope is wanted.
 
     Reference: Koller & Friedman, algorithm 10.1; the pairwise order is greedy on the growth of results.
     """

@@ -1,4 +1,4 @@
-"""The dense executor: a question's program over linear tables, in a workspace that keeps its last results."""
+"""The dense executor: a question's program over linear tables, in a workspace that holds its last results."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sepset.base.blas import SINGLE_BLAS
 from sepset.base.logarithms import LN2
 from sepset.base.tasks import interruptible
 from sepset.base.threads import NEVER
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.run import TensorRun
-from sepset.inference.compiled.store import FactorStore, Numbers, near_one
+from sepset.inference.compiled.store import FactorStore, FactorValues, near_one
 from sepset.inference.compiled.workspace import Workspace
 from sepset.variables.evidence import Evidence
 
@@ -23,10 +23,10 @@ NOTHING = np.empty(0)
 
 
 class DenseRun(TensorRun):
-    """A question's workspace after a run; it goes back to the question's pool when the run has been read.
+    """A question's workspace after a run; it returns to the question's pool at the end of the `with` block.
 
     Attributes:
-        is_wide: whether some range was too wide for linear numbers, so that nothing can be read.
+        is_wide: whether some range was too wide for linear arithmetic; then nothing can be read.
     """
 
     __slots__ = ("_singles", "_space", "_store", "is_wide", "log_partition", "question")
@@ -42,7 +42,7 @@ class DenseRun(TensorRun):
         self._store, self._space, self._singles = store, space, singles
 
     def __exit__(self, *_: object) -> None:
-        """Put the workspace back."""
+        """Return the workspace to the pool."""
         self.question.pool.give(self._store, self._space)
 
     def tensor(self, number: int) -> Floats:
@@ -55,12 +55,12 @@ class DenseRun(TensorRun):
         return self.tensor(number), int(self._space.exponents[number]) * LN2
 
     def joint(self) -> Floats:
-        """The normalized joint over what is kept, flat in rank order."""
+        """The normalized joint over the kept variables, flat in rank order."""
         values = self.tensor(int(self.question.contraction.roots[0]))
         return np.asarray(values / values.sum())
 
     def singles(self) -> Floats:
-        """All single marginals end to end as the question's places say; findings are point masses."""
+        """All single marginals, concatenated at the question's `places`; findings are point masses."""
         return self._singles
 
     def factor_marginal(self, number: int) -> Floats:
@@ -69,11 +69,11 @@ class DenseRun(TensorRun):
         return np.asarray(values / values.sum())
 
 
-def run_dense(question: Question, numbers: Numbers, evidence: Evidence) -> DenseRun:
-    """The question run with these findings; only what they changed since the workspace's last run is computed."""
+def run_dense(question: Question, values: FactorValues, evidence: Evidence) -> DenseRun:
+    """A run of the question with these findings; only what changed since the workspace's last run is computed."""
     from sepset.kernels.compiled.contraction import run
 
-    program, store, codes = question.program, numbers.store, question.codes(evidence)
+    program, store, codes = question.program, values.store, question.codes(evidence)
     space = _workspace(question, store)
     _put_likelihoods(question, space, evidence)
     reads, out = (program.reads, np.empty(question.width)) if question.reads_singles else (NO_READS, NOTHING)
@@ -86,14 +86,14 @@ def run_dense(question: Question, numbers: Numbers, evidence: Evidence) -> Dense
             log_partition = _long_run(
                 program.work, lambda c: run(space.values, store.values, *parts, c, program.roots, reads, out)
             )
-    space.codes[:] = codes  # not after an interruption, which may leave it half filled: then it is nobody's
+    space.codes[:] = codes  # not after an interrupt, which may leave the workspace half filled: it is then discarded
     if question.reads_singles:
         out.setflags(write=False)
     return DenseRun(question, store, space, log_partition, out)
 
 
 def _workspace(question: Question, store: FactorStore) -> Workspace:
-    """A workspace with this store's numbers: that of an earlier run, or a new one."""
+    """A workspace with this store's values: that of an earlier run, or a new one."""
     space = question.pool.take(store)
     if space is None:
         return question.workspace(store, question.pool.room(question.program.size))

@@ -1,7 +1,7 @@
-r"""States that can occur: what the factors' zeros leave of every domain, and tables laid out over that alone.
+r"""Possible states: domains without the states that the factors' zeros exclude, and tables over these domains.
 
-A state is impossible if every entry of some factor that contains it is zero, entries over impossible states left aside:
-arc consistency. What is left of the domains is often much smaller, and tables shrink by the product.
+A state is impossible if every entry of some factor that contains it is zero, ignoring entries over impossible states
+(arc consistency). The remaining domains are often much smaller, and tables shrink by the product of the ratios.
 
 Reference: Mackworth (1977), Consistency in networks of relations.
 """
@@ -17,23 +17,23 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.store import FactorStore, Layout
 from sepset.variables.evidence import Evidence
 
 Zeros = Literal["auto", "dense", "sparse"]
-"""What is made of the factors' zeros: all states stay and every product is run ("dense"), products are restricted to
-supports at once ("sparse"), or both are decided by cost."""
+"""The treatment of zeros in the factors: all states are kept and all products computed ("dense"), products are
+restricted to supports at once ("sparse"), or both are decided by cost."""
 
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """The possible states of every variable, and tables over them alone.
+    """The possible states of every variable, and tables over these states only.
 
     Attributes:
-        first: where the states of each variable begin in `allowed`, and the end.
+        first: the offset of each variable's states in `allowed`, and the end.
         allowed: for each state of each variable whether it is possible.
-        source: the store whose zeros say so.
+        source: the store whose zeros determine this.
     """
 
     first: Ints = field(repr=False)
@@ -45,7 +45,7 @@ class States:
 
     @lazy
     def _before(self) -> Ints:
-        """How many states before each are possible."""
+        """The number of possible states before each state."""
         return np.concatenate([[0], np.cumsum(self.allowed, dtype=np.int64)])
 
     @lazy
@@ -61,7 +61,7 @@ class States:
 
     @property
     def cells(self) -> Ints:
-        """The place in a store of each entry that is over possible states."""
+        """The place in the whole store of each entry over possible states."""
         return self._tables[0]
 
     def codes(self, position: int) -> Ints:
@@ -70,12 +70,12 @@ class States:
 
     @property
     def layout(self) -> Layout:
-        """Where the entries over possible states lie in a store of them alone."""
+        """The layout of a store of the entries over possible states only."""
         _, offsets, strides = self._tables
         return Layout((*self.source.rows[:2], strides), offsets)
 
     def store(self, whole: FactorStore) -> FactorStore:
-        """The numbers over possible states alone."""
+        """The store of the entries over possible states only."""
         rows, offsets = self.layout
         return replace(whole, values=whole.values[self.cells], rows=rows, offsets=offsets)
 
@@ -84,7 +84,7 @@ class States:
         return bool(self.allowed[self._places(codes)].all())
 
     def evidence(self, evidence: Evidence) -> Evidence:
-        """The findings, each of which is possible, as codes and weights of the possible states."""
+        """The findings, all possible, as codes and weights over the possible states."""
         if not evidence:
             return evidence
         places = self._places(evidence.codes)
@@ -98,14 +98,14 @@ class States:
         return self.first[np.fromiter(codes, np.int64, num)] + np.fromiter(codes.values(), np.int64, num)
 
     def joint(self, flat: Floats, positions: Sequence[int]) -> Floats:
-        """A table over the possible states of some variables as one over all their states, flat: the rest is zero."""
+        """A table over the possible states of some variables extended by zeros to all their states, flat."""
         codes = [self.codes(v) for v in positions]
         whole = np.zeros([int(self.first[v + 1] - self.first[v]) for v in positions])
         whole[np.ix_(*codes)] = flat.reshape([len(part) for part in codes])
         return whole.reshape(-1)
 
     def entries(self, flat: Floats) -> Floats:
-        """Numbers laid out as the smaller tables are, laid out as the whole store is."""
+        """Entries in the layout of the smaller tables, in the layout of the whole store."""
         spread = np.zeros(len(self.source.values))
         spread[self.cells] = flat
         return spread
@@ -113,12 +113,12 @@ class States:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spread:
-    """Single marginals over possible states laid out over all states, end to end.
+    """Single marginals over possible states extended to all states, concatenated.
 
     Attributes:
         index: the place of each possible state.
-        places: from variable position to its part.
-        size: of them all.
+        places: from variable position to its slice.
+        size: the total number of states.
     """
 
     index: Ints
@@ -127,7 +127,7 @@ class Spread:
 
     @classmethod
     def of(cls, states: States, positions: Sequence[int]) -> Spread:
-        """How the marginals of these variables, in this order, are spread."""
+        """The extension of the marginals of these variables, in this order."""
         order = np.array(positions, dtype=np.int64)
         ends = np.concatenate([[0], np.cumsum(np.diff(states.first)[order])])
         counts = states.cards[order]
@@ -148,17 +148,17 @@ class Spread:
 
 
 class FirstValues(NamedTuple):
-    """The first values asked of an observed set, and the states they leave where that is worth a program."""
+    """The first values of an observed set, and the states they leave, or None if these do not save enough."""
 
     codes: Mapping[int, int]
     states: States | None
 
 
 class Domains:
-    """What tables range over, for every question about numbers that are zero where those of one store are.
+    """The domains of tables, for all values that are zero where those of one store are.
 
-    The first values asked of an observed set get tables over what they leave, since a program is made then anyhow;
-    other values share tables over what is possible without findings.
+    The first values of an observed set get tables over the states they leave, since a program is made then in any case;
+    other values share tables over the states possible without findings.
     """
 
     def __init__(self, store: FactorStore, cards: Ints) -> None:
@@ -167,7 +167,7 @@ class Domains:
 
     @lazy
     def possible(self) -> States | None:
-        """What is possible without findings; None where leaving out the rest makes tables hardly smaller."""
+        """The states possible without findings; None if tables over them are hardly smaller."""
         if not self.has_zeros:
             return None
         return (
@@ -179,7 +179,7 @@ class Domains:
         return float(np.log2(before / after)[self._store.rows[1]].sum() / self._store.num_factors)
 
     def _pays(self, before: Ints, after: Ints) -> bool:
-        """Whether tables for first values save more than making them takes."""
+        """Whether tables for first values save more time than making them takes."""
         start, members, _ = self._store.rows
         filled = start[:-1][np.diff(start) > 0]
         entries = [np.multiply.reduceat(cards[members].astype(np.float64), filled).sum() for cards in (before, after)]
@@ -194,16 +194,16 @@ class Domains:
 
     @lazy
     def has_zeros(self) -> bool:
-        """Whether there are entries enough to look at, and some are zero."""
+        """Whether the number of entries is worth a scan, and some are zero."""
         num, most = len(self._store.values), costs.MOST_ENTRIES_PER_VARIABLE_FOR_SMALLER_DOMAINS * len(self._cards)
         return costs.ENTRIES_FOR_SMALLER_DOMAINS < num <= most and not self._store.values.all()
 
-    def numbers(self, states: States | None) -> FactorStore:
-        """The numbers that all this counts on, over the states given."""
+    def store_over(self, states: States | None) -> FactorStore:
+        """The store over the given states."""
         return self._store if states is None else states.store(self._store)
 
     def hold(self, store: FactorStore) -> bool:
-        """Whether other numbers are zero where these are, so that what is impossible stays so."""
+        """Whether another store is zero wherever this one is, so that impossible states stay impossible."""
         return not ((store.values > 0.0) & (self._store.values == 0.0)).any()
 
     def of(self, evidence: Evidence) -> States | None:
@@ -225,9 +225,9 @@ class Domains:
 
 
 def possible_states(store: FactorStore, cards: Ints) -> States:
-    """The states that the factors' zeros leave; all of them where these leave nothing.
+    """The states that the factors' zeros leave; all of them if no state is left.
 
-    Cost: a pass over each factor up to its last needed entry, and again when a variable of it loses a state.
+    Cost: a pass over each factor up to its last needed entry, and another when one of its variables loses a state.
     """
     first = np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
     left = _left(store, first, np.ones(first[-1], np.uint8), np.arange(store.num_factors))
@@ -235,10 +235,10 @@ def possible_states(store: FactorStore, cards: Ints) -> States:
 
 
 def given_states(known: States, codes: Mapping[int, int]) -> States | None:
-    """The states that also the findings leave, each observed variable its own; None where they leave nothing.
+    """The states that are possible with the findings, one of each observed variable; None if no state is left.
 
     Args:
-        known: what is possible without findings.
+        known: the states possible without findings.
     """
     if not known.allow(codes):
         return None
@@ -260,7 +260,7 @@ def _left(store: FactorStore, first: Ints, allowed: Bytes, queue: Ints) -> State
 
 
 def _homes(store: FactorStore, num: int) -> tuple[Ints, Ints]:
-    """For each variable the factors that mention it, as compressed rows."""
+    """For each variable the factors with it in scope, as compressed rows."""
     from sepset.kernels.compiled.planning import transposed
 
     return transposed(*store.rows[:2], num)

@@ -19,7 +19,7 @@ from sepset.inference.compiled.planner import Kind, Planner, Positions, Settings
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.readback import Choose, drawer, modes, read_back
 from sepset.inference.compiled.run import Run
-from sepset.inference.compiled.store import FactorStore, Numbers
+from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.method import Answer, Best
 from sepset.inference.plan import Plan
 from sepset.inference.values import Values, checked_values
@@ -30,15 +30,15 @@ from sepset.variables.variable import Discrete
 NO_FINDINGS = Evidence()
 
 Reader = Callable[[int], Table]
-"""From a position to its marginal."""
+"""From a variable position to its marginal."""
 
 
 class TableEngine:
-    """Answers about one discrete problem: every question finds its compiled form, runs it, and reads from the run.
+    """Exact answers about one discrete problem: each question is compiled or found in the cache, run, and read.
 
     Args:
         problem: every variable discrete.
-        compiler: makes questions about the structure of the problem.
+        compiler: compiles questions about the structure of the problem.
     """
 
     def __init__(self, problem: Problem, compiler: Compiler) -> None:
@@ -73,7 +73,7 @@ class TableEngine:
             return done.log_partition
 
     def marginals(self, evidence: Evidence) -> tuple[Reader, float]:
-        """A reader of single marginals, findings as point masses, from two sweeps over each group of targets."""
+        """A reader of single marginals (findings as point masses), by two sweeps per group of targets, and log Z."""
         groups, question = self.compiler.all_marginals(self.compiler.planner.pattern(evidence))
         if question is None:
             return self._read_groups(groups, evidence), self.log_partition(evidence)
@@ -88,7 +88,7 @@ class TableEngine:
         return lambda v: single(scopes[v], values[places[v]]), log_partition
 
     def _read_groups(self, groups: Sequence[Positions], evidence: Evidence) -> Reader:
-        """A reader that runs each group when the first of its targets is read."""
+        """A reader that runs each group when its first target is read."""
         home = {v: group for group in groups for v in group}
         known: dict[Positions, Reader] = {}
 
@@ -120,9 +120,9 @@ class TableEngine:
     def _read_back(
         self, question: Question, evidence: Evidence, num_rows: int, choose: Choose
     ) -> tuple[float, dict[int, Ints]]:
-        """The log partition, and where it is finite a column of codes for every eliminated variable."""
-        numbers, found = self._within(question.states, evidence)
-        with run_tensors(question, numbers, found) as done:
+        """The log partition and, if it is finite, a column of codes for every eliminated variable."""
+        values, found = self._within(question.states, evidence)
+        with run_tensors(question, values, found) as done:
             if done.log_partition == -np.inf:
                 return -np.inf, {}
             columns = read_back(done, num_rows, choose)
@@ -132,23 +132,23 @@ class TableEngine:
         return log_partition, named if states is None else {v: states.codes(v)[c] for v, c in named.items()}
 
     def factor_marginals(self, evidence: Evidence) -> Floats | None:
-        """The marginal over every factor's scope, laid out as the store is; None where the evidence is impossible."""
+        """The marginal over every factor's scope, in the layout of the store; None if the evidence is impossible."""
         question = self._question("factors", (), evidence)
-        numbers, found = self._within(question.states, evidence)
-        with run_tensors(question, numbers, found) as done:
+        values, found = self._within(question.states, evidence)
+        with run_tensors(question, values, found) as done:
             if done.log_partition == -np.inf:
                 return None
-            flat = factor_marginals(done, numbers.store, found)
+            flat = factor_marginals(done, values.store, found)
         return flat if question.states is None else question.states.entries(flat)
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
-        """What a query would cost; without targets, what all marginals do."""
+        """The plan of a query; without targets, of all marginals."""
         planner = self.compiler.planner
         pattern = planner.pattern(NO_FINDINGS)._replace(observed=tuple(sorted(observed)))
         return planner.plan("joint" if targets else "marginals", tuple(targets), pattern)
 
     def with_values(self, values: Values) -> TableEngine:
-        """The same plans and programs with new numbers, one array per factor over its scope."""
+        """The same plans and programs with new values, one array per factor over its scope."""
         problem, store = self.store.with_values(self.problem, checked_values(self.problem, values))
         planner = self.compiler.planner
         if planner.domains is None or planner.domains.hold(store):
@@ -157,29 +157,29 @@ class TableEngine:
 
     @lazy
     def store(self) -> FactorStore:
-        """The numbers; a question that is refused never needs them."""
+        """The values of all factors, laid out on first use: a question that is too large never needs them."""
         return FactorStore.of(self.problem)
 
     def _question(self, kind: Kind, targets: Positions, evidence: Evidence) -> Question:
         return self.compiler.question(kind, targets, self.compiler.planner.pattern(evidence))
 
     def _run(self, question: Question, evidence: Evidence) -> Run:
-        numbers, found = self._within(question.states, evidence)
-        return run(question, numbers, found, self.compiler.supports)
+        values, found = self._within(question.states, evidence)
+        return run(question, values, found, self.compiler.supports)
 
-    def _within(self, states: States | None, evidence: Evidence) -> tuple[Numbers, Evidence]:
-        """The numbers and the findings over these states."""
+    def _within(self, states: States | None, evidence: Evidence) -> tuple[FactorValues, Evidence]:
+        """The factor values and the findings over these states."""
         if states is None:
-            return self._all_numbers, evidence
-        return self._numbers.get(states, lambda: self._over(states)), states.evidence(evidence)
+            return self._all_values, evidence
+        return self._values.get(states, lambda: self._over(states)), states.evidence(evidence)
 
     @lazy
-    def _numbers(self) -> Cache[Numbers]:
+    def _values(self) -> Cache[FactorValues]:
         return Cache(16)
 
     @lazy
-    def _all_numbers(self) -> Numbers:
-        return Numbers(self.problem, self.store)
+    def _all_values(self) -> FactorValues:
+        return FactorValues(self.problem, self.store)
 
-    def _over(self, states: States) -> Numbers:
-        return Numbers(self.problem, states.store(self.store), states.cells)
+    def _over(self, states: States) -> FactorValues:
+        return FactorValues(self.problem, states.store(self.store), states.cells)

@@ -1,6 +1,6 @@
-"""How a question runs: over dense tables, over supports alone, or in logarithms; chosen here and nowhere else.
+"""The choice of an executor: dense tables, supports, or log space.
 
-Every executor takes a question, the numbers of a problem and findings, and makes a run; none changes an answer.
+Every executor takes a question, the factor values of a problem and findings, and returns a run with the same answers.
 """
 
 from __future__ import annotations
@@ -10,36 +10,36 @@ from sepset.inference.compiled.dense import run_dense
 from sepset.inference.compiled.logspace import run_log
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.run import Run, TensorRun
-from sepset.inference.compiled.store import SAFE_BITS, FactorStore, Numbers
+from sepset.inference.compiled.store import SAFE_BITS, FactorStore, FactorValues
 from sepset.inference.compiled.supports import Supports
 from sepset.variables.evidence import Evidence
 
 
-def run_tensors(question: Question, numbers: Numbers, evidence: Evidence) -> TensorRun:
-    """The question run with these findings: in logarithms where some range is too wide for linear numbers."""
-    if is_linear(numbers.store, evidence):
-        run = run_dense(question, numbers, evidence)
+def run_tensors(question: Question, values: FactorValues, evidence: Evidence) -> TensorRun:
+    """A run of the question with these findings, in log space if some range is too wide for linear arithmetic."""
+    if is_linear(values.store, evidence):
+        run = run_dense(question, values, evidence)
         if not run.is_wide:
             return run
-    return run_log(question, numbers, evidence)
+    return run_log(question, values, evidence)
 
 
-def run(question: Question, numbers: Numbers, evidence: Evidence, supports: Supports | None) -> Run:
-    """The same for a joint or single marginals: also over supports, where these make a program that is faster."""
-    if supports is not None and is_linear(numbers.store, evidence):
+def run(question: Question, values: FactorValues, evidence: Evidence, supports: Supports | None) -> Run:
+    """The same for a joint or single marginals: over supports if that program is faster."""
+    if supports is not None and is_linear(values.store, evidence):
         program = supports.program(question)
         if program is not None:
-            found = program.run(numbers, evidence)
-            return run_log(question, numbers, evidence) if found.is_wide else found
-    return run_tensors(question, numbers, evidence)
+            found = program.run(values, evidence)
+            return run_log(question, values, evidence) if found.is_wide else found
+    return run_tensors(question, values, evidence)
 
 
 def is_linear(store: FactorStore, evidence: Evidence) -> bool:
-    """Whether all numbers leave linear products room, as far as can be told before a run."""
+    """Whether all values leave room for linear products, as far as is known before a run."""
     return store.is_safe and (not evidence.weights or all(map(_is_safe, evidence.weights.values())))
 
 
 def _is_safe(weights: Floats) -> bool:
-    """Whether likelihoods leave linear products room, as the factors must."""
+    """Whether likelihoods leave room for linear products."""
     positive = [weight for weight in weights.tolist() if weight > 0.0]
     return not positive or min(positive) > max(positive) * 2.0**-SAFE_BITS

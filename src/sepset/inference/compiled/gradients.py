@@ -1,10 +1,10 @@
-r"""Derivatives of the partition function by every factor's entries, from one forward and one reverse sweep.
+r"""Derivatives of the partition function with respect to all factor entries, from one forward and one reverse sweep.
 
 $$A_i(\mathbf x) = \frac{\partial Z(\mathbf e)}{\partial \phi_i(\mathbf x)}, \qquad
   \frac{\partial \log Z}{\partial \log \phi_i(\mathbf x)} = P(\mathbf x \mid \mathbf e)$$
 
-No entry is divided by, so the derivative is there where the entry itself is zero: what a parameter *would* do. By the
-logarithm of an entry it is the marginal over the factor's scope, whose sums over rows are expected counts.
+Nothing is divided by an entry, so the derivative is also defined where the entry is zero. The derivative with respect
+to the logarithm of an entry is the marginal over the factor's scope, whose sums over rows are expected counts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sepset.inference.compiled.contraction import ONE
 from sepset.inference.compiled.execution import run_tensors
 from sepset.inference.compiled.question import Question, compile_question
 from sepset.inference.compiled.run import TensorRun
-from sepset.inference.compiled.store import FactorStore, Numbers
+from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.method import DEFAULT_MEMORY
 from sepset.inference.plan import Plan, make_plan
 from sepset.problem import Problem
@@ -31,18 +31,18 @@ from sepset.variables.evidence import Evidence
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    r"""The derivatives of $Z(\mathbf e)$ by the factors that matter to it; those of barren factors are left out.
+    r"""The derivatives of $Z(\mathbf e)$ with respect to the relevant factors; barren factors are left out.
 
     Attributes:
         log_partition: $\log Z(\mathbf e)$.
-        parts: by factor number an array over the factor's whole scope and the logarithm it is to be scaled by.
+        parts: by factor number, an array over the factor's whole scope and the logarithm of its scale.
     """
 
     log_partition: float
     parts: Mapping[int, tuple[Floats, float]] = field(repr=False)
 
     def relative(self, number: int, reference: float) -> Floats | None:
-        r"""$A_i / e^{\text{reference}}$ for one factor, or None where the factor is barren."""
+        r"""$A_i / e^{\text{reference}}$ for one factor, or None if the factor is barren."""
         if number not in self.parts:
             return None
         array, log_scale = self.parts[number]
@@ -52,20 +52,20 @@ class Gradient:
         return np.asarray(array / top * math.exp(log_scale + math.log(top) - reference))
 
     def direction(self, number: int) -> Floats | None:
-        """One factor's derivatives scaled to sum to one, or None where all are zero."""
+        """One factor's derivatives scaled to sum to one, or None if all are zero."""
         array, log_scale = self.parts[number]
         total = float(array.sum())
         return None if total == 0.0 or log_scale == -math.inf else np.asarray(array / total)
 
 
 class Derivatives:
-    """The derivatives of one discrete problem: compiled once for each observed set, then run.
+    """The derivatives of one discrete problem, compiled once for each observed set.
 
     Args:
         problem: all its variables discrete.
         order: how elimination orders are chosen.
-        memory: the most bytes of a workspace.
-        prune: False keeps barren factors, so that nothing is known beforehand to sum to one.
+        memory: the largest number of bytes of a workspace.
+        prune: False keeps barren factors, without assuming that they sum to one.
     """
 
     def __init__(
@@ -75,24 +75,24 @@ class Derivatives:
         self.order = Portfolio() if order is None else order
         self.memory = memory
         self._prune = prune
-        self._numbers = Numbers(problem, FactorStore.of(problem))
+        self._values = FactorValues(problem, FactorStore.of(problem))
         self._questions: Cache[Question] = Cache(32)
 
     def plan(self, observed: Iterable[int], touched: Iterable[int] = ()) -> Plan:
-        """What the forward sweep costs with these observed; the reverse sweep about doubles it."""
+        """The plan of the forward sweep for this observed set; the reverse sweep about doubles its cost."""
         observed = tuple(observed)
         relevant = self.problem.relevant((), observed, touched=touched, constants=True, prune=self._prune)
-        limit = max(self.memory, 1)  # none at all is a budget too, for methods that keep nothing
+        limit = max(self.memory, 1)  # a memory of zero is valid for methods that store nothing
         return make_plan(self.problem, relevant, method=self.order, observed=observed, limit=limit)
 
     def gradient(self, evidence: Evidence) -> Gradient:
-        """The derivatives at the evidence, in logarithms where some range is too wide for linear numbers.
+        """The derivatives at the evidence, in log space if some range is too wide for linear arithmetic.
 
         Cost: one forward and one reverse sweep.
         Reference: Darwiche (2003), A differential approach to inference in Bayesian networks.
         """
         question = self._question(evidence)
-        with run_tensors(question, self._numbers, evidence) as run:
+        with run_tensors(question, self._values, evidence) as run:
             return self._read(run, evidence)
 
     def _question(self, evidence: Evidence) -> Question:
@@ -101,7 +101,7 @@ class Derivatives:
         def make() -> Question:
             plan = self.plan(observed, touched)
             return compile_question(
-                self._numbers.store.layout,
+                self._values.store.layout,
                 plan,
                 cards=self.problem.variables.cards,
                 observed=observed,
@@ -124,7 +124,7 @@ class Derivatives:
         return Gradient(sum(logs.values()), parts)
 
     def _spread(self, run: TensorRun, number: int, adjoint: int, flat: Floats, evidence: Evidence) -> Floats:
-        """An adjoint over its factor's whole scope: zero where the factor disagrees with the findings."""
+        """An adjoint over its factor's whole scope: zero outside the findings."""
         question, scope = run.question, self.problem.scope(number)
         made = question.contraction
         rank = {v: r for r, v in enumerate(question.ids)}
@@ -140,7 +140,7 @@ class Derivatives:
 
 
 def _log_masses(run: TensorRun) -> dict[int, float]:
-    """The logarithm of each root: their sum is that of the partition function."""
+    """The logarithm of each root; their sum is the log partition."""
     found = {}
     for root in run.question.contraction.roots:
         values, log_scale = run.scaled(root)
@@ -165,7 +165,7 @@ def _roots(run: TensorRun) -> Callable[[int], int]:
 
 
 def _adjoints(run: TensorRun) -> list[int]:
-    """For each factor the tensor of its derivatives: what it is multiplied with to give its marginal."""
+    """For each factor the tensor of its derivatives, whose product with it is its marginal."""
     question = run.question
     operands = {result: (first, second) for result, first, second in question.contraction.steps}
     found = []
@@ -179,7 +179,7 @@ def _adjoints(run: TensorRun) -> list[int]:
 
 
 def factor_marginals(run: TensorRun, store: FactorStore, evidence: Evidence) -> Floats:
-    """The marginal over every factor's scope, laid out as the store is; observed variables are point masses."""
+    """The marginal over every factor's scope, in the layout of the store; observed variables are point masses."""
     question = run.question
     flat = np.zeros(len(store.values))
     for place, number in enumerate(question.plan.relevant.factors):
@@ -191,7 +191,7 @@ def factor_marginals(run: TensorRun, store: FactorStore, evidence: Evidence) -> 
 
 
 def _cells(store: FactorStore, number: int, free: Sequence[int], cards: Sequence[int], evidence: Evidence) -> Ints:
-    """Where the free part of a factor lies in the store, in C order of `free`."""
+    """The places in the store of a factor's entries at the findings, in C order of `free`."""
     strides = store.strides[number]
     fixed = sum(stride * evidence.codes[v] for v, stride in strides.items() if v in evidence.codes)
     cells = np.array([int(store.offsets[number]) + fixed])

@@ -1,4 +1,4 @@
-"""The executor in logarithms: the same program, where no common scale can hold the numbers."""
+"""The log-space executor: the same program for values that no common scale can represent."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats
 from sepset.base.tasks import interruptible
 from sepset.base.threads import NEVER
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.dense import NO_READS, NOTHING
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.run import TensorRun
-from sepset.inference.compiled.store import Numbers
+from sepset.inference.compiled.store import FactorValues
 from sepset.variables.evidence import Evidence
 
 
@@ -29,7 +29,7 @@ class LogRun(TensorRun):
         self.log_partition = float(sum(self._normalized(int(t))[1] for t in question.contraction.roots))
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is given back: the workspace is its own."""
+        """Nothing to return: the workspace belongs to the run."""
 
     def tensor(self, number: int) -> Floats:
         """The logarithms of one tensor's entries, flat."""
@@ -37,13 +37,13 @@ class LogRun(TensorRun):
         return self._workspace[start : start + int(self.question.contraction.sizes[number])]
 
     def scaled(self, number: int) -> tuple[Floats, float]:
-        """The entries of one tensor over the largest, flat, and the logarithm of that."""
+        """The entries of one tensor divided by the largest, flat, and the logarithm of the largest."""
         logs = self.tensor(number)
         top = float(logs.max())
         return (np.exp(logs - top), top) if top > -np.inf else (np.zeros(len(logs)), 0.0)
 
     def joint(self) -> Floats:
-        """The normalized joint over what is kept, flat in rank order."""
+        """The normalized joint over the kept variables, flat in rank order."""
         return self._normalized(int(self.question.contraction.roots[0]))[0]
 
     def factor_marginal(self, number: int) -> Floats:
@@ -51,7 +51,7 @@ class LogRun(TensorRun):
         return self._normalized(self.question.factor_homes[number])[0]
 
     def singles(self) -> Floats:
-        """All single marginals end to end as the question's places say; findings are point masses."""
+        """All single marginals, concatenated at the question's `places`; findings are point masses."""
         places = self.question.places
         found = np.zeros(self.question.width)
         for v, tensor in self.question.singles.items():
@@ -70,11 +70,11 @@ class LogRun(TensorRun):
         return values, float(totals[0])
 
 
-def run_log(question: Question, numbers: Numbers, evidence: Evidence) -> LogRun:
-    """The question run in logarithms with these findings."""
+def run_log(question: Question, values: FactorValues, evidence: Evidence) -> LogRun:
+    """A run of the question in log space with these findings."""
     from sepset.kernels.compiled.logspace import execute_log
 
-    w, program = _filled(question, numbers.logs, evidence), question.program
+    w, program = _filled(question, values.logs, evidence), question.program
 
     def run(cancel: Bytes) -> None:
         execute_log(w, program.ops, program.groups, question.maximize, cancel)
@@ -87,7 +87,7 @@ def run_log(question: Question, numbers: Numbers, evidence: Evidence) -> LogRun:
 
 
 def _filled(question: Question, logs: Floats, evidence: Evidence) -> Floats:
-    """A workspace with the factors at the findings, the likelihoods, and zero for what is always one."""
+    """A workspace of logarithms with the factors at the findings, the likelihoods, and zero for tensors of ones."""
     from sepset.kernels.compiled import contraction as kernels
 
     program = question.program

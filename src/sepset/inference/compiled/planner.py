@@ -1,4 +1,4 @@
-"""What an observed set asks for: which states tables range over, an order with its cost, and groups of targets."""
+"""Plans for an observed set: the domains of tables, an elimination order with its cost, and groups of targets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sepset.base.arraytypes import Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.graphs.ordering import MinFill, OrderingMethod
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.domains import Domains, States, Zeros
 from sepset.inference.compiled.store import FactorStore, Layout
 from sepset.inference.compiled.targetgroups import Ancestry, target_groups
@@ -21,17 +21,17 @@ from sepset.variables.evidence import Evidence
 Positions = tuple[int, ...]
 
 Kind = Literal["joint", "marginals", "group", "mode", "draws", "factors"]
-"""What a question reads: the joint of its targets with the total; all single marginals, or those of a group of targets
-without the total; the most probable assignment; draws; or the marginal over every factor's scope."""
+"""The answer of a question: the joint of its targets with the total; all single marginals, or those of a group of
+targets without the total; the most probable assignment; draws; or the marginal over every factor's scope."""
 
 
 class Pattern(NamedTuple):
-    """What of the evidence belongs to a plan: the values found are input to runs.
+    """The part of the evidence that a plan depends on; observed values are inputs of runs.
 
     Attributes:
         observed: the positions with one known value, in order.
         touched: the positions with likelihoods, in order.
-        states: what tables range over; None means every state.
+        states: the domains of tables; None means every state.
     """
 
     observed: Positions
@@ -40,12 +40,12 @@ class Pattern(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """How plans are made.
+    """The settings of plans.
 
     Attributes:
         order: how elimination orders are chosen.
-        memory: the most bytes of a workspace.
-        zeros: what is made of the factors' zeros.
+        memory: the largest number of bytes of a workspace.
+        zeros: the treatment of zeros in the factors.
     """
 
     order: OrderingMethod
@@ -54,11 +54,11 @@ class Settings(NamedTuple):
 
 
 class Planner:
-    """Plans for one structure: they hold for all numbers that are zero where those of its problem are.
+    """Plans for one structure, valid for all values that are zero where those of its problem are.
 
     Args:
         problem: every variable discrete.
-        settings: how orders are chosen, and within which limits.
+        settings: the choice of orders, and the limits.
     """
 
     def __init__(self, problem: Problem, settings: Settings) -> None:
@@ -68,12 +68,12 @@ class Planner:
 
     @lazy
     def store(self) -> FactorStore:
-        """The numbers of the problem; a plan that is refused never needs them."""
+        """The values of all factors, laid out on first use: a plan that is too large never needs them."""
         return FactorStore.of(self.problem)
 
     @lazy
     def domains(self) -> Domains | None:
-        """What tables range over; None where that is every state whatever the zeros."""
+        """The domains of tables; None if zeros are not used."""
         zeros = self.settings.zeros
         if zeros == "dense" or self.problem.num_visible > costs.VARIABLES_ALWAYS_PLANNED:
             return None
@@ -82,20 +82,20 @@ class Planner:
         return Domains(self.store, np.array(self.problem.variables.cards))
 
     def pattern(self, evidence: Evidence) -> Pattern:
-        """What of the evidence belongs to a plan."""
+        """The part of the evidence that a plan depends on."""
         states = None if self.domains is None else self.domains.of(evidence)
         return Pattern(evidence.observed, evidence.weighted, states)
 
     def cards(self, states: States | None) -> Ints:
-        """How many states of each variable tables range over."""
+        """The number of states of each variable in tables."""
         return self.problem.variables.cards if states is None else states.cards
 
     def layout(self, states: States | None) -> Layout:
-        """Where the factors lie in a store over these states."""
+        """The layout of a store over these states."""
         return self.store.layout if states is None else states.layout
 
     def plan(self, kind: Kind, targets: Positions, pattern: Pattern) -> Plan:
-        """The plan of a question; all that asks about everything shares one."""
+        """The plan of a question; all kinds of questions about every variable share one."""
         if kind not in ("joint", "group"):
             kind, targets = "marginals", ()
         return self._plans.get((kind, targets, pattern), lambda: self._made(kind, targets, pattern))
@@ -121,18 +121,18 @@ class Planner:
         return self.problem.relevant(targets, observed, touched=touched, constants=kind == "joint")
 
     def hidden(self, pattern: Pattern) -> Positions:
-        """The positions that are not observed."""
+        """The unobserved positions."""
         hidden = list(range(len(self.problem.variables)))
         for v in reversed(pattern.observed):
             del hidden[v]
         return tuple(hidden)
 
     def groups(self, pattern: Pattern, entries_per_sink: int) -> tuple[Positions, ...]:
-        """The unobserved positions in groups whose marginals are cheapest asked together; one where that is best.
+        """The unobserved positions in groups of least total cost; one group if that is cheapest.
 
         Args:
-            entries_per_sink: the size of the one tree, for each variable without children, from which groups are
-                looked for.
+            entries_per_sink: the size of the single tree, per variable without children, from which groups are
+                considered.
         """
         if self.problem.is_normalized:
             whole = self._size_of_one_tree(pattern)
@@ -143,7 +143,7 @@ class Planner:
         return (self.hidden(pattern),)
 
     def _size_of_one_tree(self, pattern: Pattern) -> int:
-        """Entries of the one tree: of its plan, or where there is none yet and may never be, of one greedy order."""
+        """Entries of the single tree: of its plan, or of one greedy order if it has not been planned."""
         if len(self.store.values) <= costs.ENTRIES_PLANNED_OUTRIGHT:
             return self.plan("marginals", (), pattern).total_size
         relevant = self._relevant("marginals", (), pattern)

@@ -19,15 +19,15 @@ class Program:
     """Instructions over a flat workspace of floats.
 
     Attributes:
-        ops, groups: what the kernel runs.
-        offsets: where each tensor starts.
+        ops, groups: the instructions and their groups of axes.
+        offsets: the start of each tensor.
         size: floats in the workspace.
         work: multiplications of all steps.
-        rows, copies, fixed: how factors come from the store: where each goes and comes from, by which groups, and what
-            findings add to its place.
-        roots: tensor, place and size of each whose sums multiply to the total.
-        reads: where each marginal begins in the workspace (a finding: minus one minus its number), where in the answer,
-            and its size.
+        rows, copies, fixed: how factors are copied from the store: source and target, groups of axes, and the strides
+            of findings.
+        roots: tensor, place and size of each root; the product of their sums is the total.
+        reads: for each marginal its start in the workspace (for finding i, -1 - i), its start in the answer, and its
+            size.
     """
 
     ops: Ints
@@ -44,17 +44,17 @@ class Program:
 
     @property
     def num_tensors(self) -> int:
-        """How many tensors there are."""
+        """The number of tensors."""
         return len(self.offsets)
 
     @property
     def num_forward(self) -> int:
-        """How many instructions the forward sweep has."""
+        """The number of instructions of the forward sweep."""
         return self.contraction.num_forward
 
     @property
     def num_fixed(self) -> Ints:
-        """How many findings move each factor."""
+        """The number of findings in the scope of each factor."""
         return np.asarray(self.rows[:, END_FIXED] - self.rows[:, FIXED])
 
     @property
@@ -69,11 +69,11 @@ def assemble(
     """The program that runs a contraction's steps in order.
 
     Args:
-        layout: where the factors lie in the store.
-        numbers: the factors that are the first inputs.
-        rank, seen: of each variable its rank, or its number among the findings, or -1.
-        num_targets: how many of the contraction's reads a run reads out.
-        found: the number of states of each finding's variable; their point masses are read out behind.
+        layout: the layout of the store.
+        numbers: the numbers of the factors, which are the first inputs.
+        rank, seen: for each variable its rank, and its number among the findings; -1 for neither.
+        num_targets: the number of the contraction's reads that a run returns.
+        found: the number of states of each finding's variable; their point masses follow in the answer.
     """
     from sepset.kernels.compiled import layout as kernels
 

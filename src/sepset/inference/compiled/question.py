@@ -25,20 +25,20 @@ class Question:
     """A compiled question: an executor runs it with findings, and answers are read from the run.
 
     Attributes:
-        plan: what it costs.
-        cards: how many states of every variable of the problem tables range over.
+        plan: its plan, with the cost.
+        cards: the number of states of every variable of the problem in tables.
         order: the variable position at each rank.
-        observed: positions whose codes a run takes, in order.
+        observed: observed positions, in order; a run takes their codes.
         touched: positions with likelihood weights, in order.
         tree: the cliques of the plan.
-        numbers: the factors that enter, in order.
+        numbers: the numbers of the factors used, in order.
         targets: positions whose single marginals a run reads.
-        kept: ranks over which the one root is.
+        kept: ranks that are not eliminated: the scope of the only root.
         maximize: maximize instead of summing.
-        states: what tables range over, where some states are left out; codes, weights and answers are then among these.
+        states: the domains of tables if impossible states are left out; codes, weights and answers are then over these.
         reads_singles: whether a run reads single marginals, those of findings included.
         is_shared: whether it is several questions in one program.
-        pool: workspaces between runs.
+        pool: workspaces of earlier runs.
     """
 
     plan: Plan
@@ -69,7 +69,7 @@ class Question:
 
     @lazy
     def joint_positions(self) -> tuple[int, ...]:
-        """The positions of the variables that the one root is over, in the order of its axes."""
+        """The positions of the variables of the only root, in the order of its axes."""
         return tuple(self.ids[r] for r in self.kept)
 
     @property
@@ -81,12 +81,12 @@ class Question:
 
     @lazy
     def factor_homes(self) -> tuple[int, ...]:
-        """For each relevant factor the tensor that holds its marginal, where asked for."""
+        """For each relevant factor the tensor that holds its marginal, if requested."""
         return tuple(self.contraction.reads[len(self.targets) :].tolist())
 
     @lazy
     def places(self) -> Mapping[int, slice]:
-        """From variable position to its part of the single marginals: those of the targets, then the findings."""
+        """From variable position to its slice of the single marginals: the targets, then the findings."""
         reads = self.program.reads
         starts = reads[:, 1]
         slices = map(slice, starts.tolist(), (starts + reads[:, 2]).tolist())
@@ -94,13 +94,13 @@ class Question:
 
     @lazy
     def width(self) -> int:
-        """How many numbers all single marginals have."""
+        """The total length of all single marginals."""
         reads = self.program.reads
         return int(reads[-1, 1] + reads[-1, 2]) if len(reads) else 0
 
     @lazy
     def spread(self) -> Spread | None:
-        """How single marginals go to all states, where tables leave some out."""
+        """The extension of single marginals to all states, if tables leave some out."""
         return None if self.states is None else Spread.of(self.states, list(self.places))
 
     @lazy
@@ -114,7 +114,7 @@ class Question:
         return np.array([found[v] for v in self.observed], dtype=np.int64) if found else NO_CODES
 
     def workspace(self, store: FactorStore, values: Floats) -> Workspace:
-        """A new workspace in the room given, the tensors in it that are always the same filled in."""
+        """A new workspace in the given array, with the constant tensors filled in."""
         values[0] = 1.0
         if self.contraction.num_inputs > len(self.numbers) + len(self.touched):
             values[self.free] = 1.0
@@ -124,7 +124,7 @@ class Question:
 
     @property
     def free(self) -> slice:
-        """The part of the workspace that holds variables no factor mentions: always one."""
+        """The slice of the workspace for variables in no factor's scope: always one."""
         first = len(self.numbers) + len(self.touched) + 1
         made = self.contraction
         start = int(self.program.offsets[first]) if first < self.program.num_tensors else 0
@@ -145,17 +145,17 @@ def compile_question(
     memory: int | None = None,
     states: States | None = None,
 ) -> Question:
-    """A plan turned into a program.
+    """The question of a plan, compiled.
 
     Args:
-        layout: where the factors lie in the store that runs will take.
-        cards: the number of states of every variable that the plan and the layout range over.
-        kept: positions never eliminated, last in the plan's order: the answer is one tensor over them.
+        layout: the layout of the stores that runs take.
+        cards: the number of states of every variable in the plan and the layout.
+        kept: positions that are not eliminated, last in the plan's order: the answer is one tensor over them.
         marginals: positions whose single marginals are read after a reverse sweep; None reads none.
-        factors: also read the marginal over every factor's scope.
+        factors: whether the marginal over every factor's scope is read too.
         maximize: maximize instead of summing.
-        memory: the most bytes of a workspace; a larger one is refused before anything is allocated.
-        states: what the tables range over, where some states are left out.
+        memory: the largest number of bytes of a workspace; above it, `TooLarge` before anything is allocated.
+        states: the domains of tables, if impossible states are left out.
     """
     ids, numbers = plan.positions, plan.relevant.numbers
     rank, seen = np.empty((2, len(cards)), np.int64)

@@ -1,4 +1,4 @@
-"""Values read back from a forward sweep, root first: modes, or draws."""
+"""Back-substitution after a forward sweep, root first: modes, or draws."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _weights(run: TensorRun, inbox: Sequence[int], residual: Sequence[int], cont
 
 
 def _scaled(weights: Floats) -> Floats:
-    """The weights over the largest of their context, which keeps products in range; zeros where all are."""
+    """The weights divided by the largest of their context, which keeps products in range; zeros if all are zero."""
     top = weights.max(axis=tuple(range(1, weights.ndim)), keepdims=True)
     return np.asarray(weights / np.where(top > 0, top, 1.0))
 
@@ -73,12 +73,12 @@ def _exponentials(logs: Floats) -> Floats:
 
 
 def modes(weights: Floats, which: Ints) -> Ints:
-    """The joint code of largest weight, the lowest on ties."""
+    """The joint code of largest weight; ties go to the lowest."""
     return np.asarray(weights.argmax(axis=1)[which], dtype=np.int64)
 
 
 def drawer(rng: np.random.Generator) -> Choose:
-    """A chooser that draws joint codes in proportion to their weights."""
+    """A `Choose` that draws joint codes in proportion to their weights."""
 
     def draw(weights: Floats, which: Ints) -> Ints:
         cumulative = np.cumsum(weights, axis=1)
@@ -94,7 +94,7 @@ def drawer(rng: np.random.Generator) -> Choose:
 
 
 def _search_rows(cumulative: Floats, which: Ints, values: Floats) -> Ints:
-    """The number of entries of its own row that each value has reached, by bisection on all rows at once."""
+    """For each value the number of entries of its row that are at most it, by bisection on all rows at once."""
     low = np.zeros(len(which), dtype=np.int64)
     high = np.full(len(which), cumulative.shape[1] - 1, dtype=np.int64)
     for _ in range(math.ceil(math.log2(max(cumulative.shape[1], 2))) + 1):

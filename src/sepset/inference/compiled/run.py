@@ -1,4 +1,4 @@
-"""Runs: a question after its program ran with findings, ready to be read."""
+"""Runs: a question after its program ran with findings, from which answers are read."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from sepset.inference.compiled.question import Question
 
 
 class Run(ABC):
-    """A finished run, whatever executor made it; answers are copies.
+    """A finished run of any executor; answers are copies.
 
-    It is read inside a `with` block, at whose end the workspace it occupied is there for the next run.
+    It is read inside a `with` block, at whose end its workspace becomes available to the next run.
 
     Attributes:
-        question: what was run.
-        log_partition: the logarithm of the product of the roots, summed (or maximized) over what is kept.
+        question: the question that was run.
+        log_partition: the logarithm of the product of the roots, summed (or maximized) over the kept variables.
     """
 
     __slots__ = ()
@@ -26,22 +26,22 @@ class Run(ABC):
 
     @abstractmethod
     def joint(self) -> Floats:
-        """The normalized joint over what the question keeps, flat in rank order; not for a log partition of -inf."""
+        """The normalized joint over the kept variables, flat in rank order; undefined if the log partition is -inf."""
 
     @abstractmethod
     def singles(self) -> Floats:
-        """All single marginals end to end as the question's places say; findings are point masses."""
+        """All single marginals, concatenated at the question's `places`; findings are point masses."""
 
     def __enter__(self) -> Self:
         return self
 
     @abstractmethod
     def __exit__(self, *_: object) -> None:
-        """Give back what the run occupied."""
+        """Release the workspace."""
 
 
 class TensorRun(Run):
-    """A run in which every tensor of the contraction can be looked at.
+    """A run that gives access to every tensor of the contraction.
 
     Attributes:
         is_log: whether tensors hold logarithms.

@@ -1,7 +1,7 @@
-r"""Several questions about one observed set as one program, in which what they have in common is computed once.
+r"""Several questions about one observed set as one program that computes common steps once.
 
 Pruned eliminations for groups of targets repeat each other's steps where they eliminate the same variables from the
-same factors. A step is known by its operands and by what it keeps; equal steps of different questions become one.
+same factors. A step is identified by its operands and its result's scope; equal steps become one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Ints
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.contraction import ONE, Contraction
 from sepset.inference.compiled.program import assemble
 from sepset.inference.compiled.question import Question
@@ -21,11 +21,11 @@ from sepset.inference.compiled.store import Layout
 
 
 def bundle(first: Question, rest: Sequence[Question], layout: Layout) -> Question | None:
-    """One question whose total is that of `first` and whose targets are those of the rest; None where it is too large.
+    """One question with the total of `first` and the targets of the rest; None if it is too large.
 
     Args:
         first, rest: questions about the same observed variables, over the same states.
-        layout: where the factors lie over these states.
+        layout: the layout of the store over these states.
     """
     parts = (first, *rest)
     made = _Bundle(parts)
@@ -78,7 +78,7 @@ class _Bundle:
         self.tensors: dict[int, list[int]] = {}
 
     def add(self, part: Question) -> None:
-        """Add the steps of one question that are not there yet; its tensors are noted by their new numbers."""
+        """Add the new steps of one question, and record the new numbers of its tensors."""
         made, ids = part.contraction, part.ids
         ranks = [self._ranks[v] for v in ids]
         scopes = [tuple(sorted(ranks[r] for r in scope)) for scope in made.scopes]
@@ -122,7 +122,7 @@ class _Bundle:
 
 
 def _common_order(parts: Sequence[Question]) -> Ints:
-    """The variables of all questions, by where in the order of each they come on average."""
+    """The variables of all questions, by their mean place in the orders of the questions."""
     num = len(parts[0].cards)
     total, count = np.zeros(num), np.zeros(num)
     for part in parts:
@@ -134,6 +134,6 @@ def _common_order(parts: Sequence[Question]) -> Ints:
 
 
 def _free(part: Question) -> list[int]:
-    """The variables that no factor of a question mentions, in the order of their tensors."""
+    """The variables in no factor's scope in a question, in the order of their tensors."""
     first = len(part.numbers) + len(part.touched) + 1
     return [part.ids[part.contraction.scopes[t][0]] for t in range(first, part.contraction.num_inputs + 1)]

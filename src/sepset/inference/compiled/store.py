@@ -1,4 +1,4 @@
-"""The numbers of a discrete problem, laid out once: every factor's entries in one flat store."""
+"""The values of a discrete problem, laid out once: all factors' entries in one flat store."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from sepset.inference.values import replaced
 from sepset.problem import Problem
 
 SAFE_BITS = 400
-"""Factors whose range is wider than this are left to the executor that can work with logarithms."""
+"""The widest range of a factor's entries, in powers of two, for linear arithmetic; beyond it, log space."""
 
 NEAR_BITS = 60
-"""How far from one the largest entry of a factor may lie; with the kernels' limits, no product then underflows."""
+"""The largest distance of a factor's largest entry from one, in powers of two: no product of the kernels underflows."""
 
 
 class Layout(NamedTuple):
-    """Where the entries of every factor lie in a store.
+    """The layout of a store: the place of every factor's entries.
 
     Attributes:
-        rows: the scopes of all factors as compressed rows: where each starts, variable positions, and their strides.
-        offsets: where each factor starts.
+        rows: the scopes of all factors as compressed rows: starts, variable positions, and their strides.
+        offsets: the start of each factor.
     """
 
     rows: tuple[Ints, Ints, Ints]
@@ -41,13 +41,13 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FactorStore:
-    """Dense tables of every factor, end to end.
+    """Dense tables of all factors, concatenated.
 
     Attributes:
         values: all entries, each factor in C order of its scope.
-        offsets: where each factor starts.
-        exponents: the power of two that each factor's entries are to be multiplied by.
-        rows: the scopes of all factors as compressed rows: where each starts, variable positions, and their strides.
+        offsets: the start of each factor.
+        exponents: the power of two by which each factor's entries are multiplied.
+        rows: the scopes of all factors as compressed rows: starts, variable positions, and their strides.
         is_safe: whether every factor's range leaves room for linear products.
     """
 
@@ -59,12 +59,12 @@ class FactorStore:
 
     @property
     def layout(self) -> Layout:
-        """Where the entries lie."""
+        """The layout of the entries."""
         return Layout(self.rows, self.offsets)
 
     @classmethod
     def of(cls, problem: Problem) -> FactorStore:
-        """The store of an all-discrete problem: made once, and shared by every engine that asks about it."""
+        """The store of an all-discrete problem: made once, and shared by all engines of the problem."""
         return problem.kept.get(STORE, lambda: cls._made(problem))
 
     @classmethod
@@ -85,7 +85,7 @@ class FactorStore:
 
     @classmethod
     def settled(cls, problem: Problem, values: Floats, offsets: Ints, exponents: Ints) -> FactorStore:
-        """The store of these entries times two to these powers, each factor's largest entry brought near one."""
+        """The store of these entries times two to these powers, each factor rescaled to a largest entry near one."""
         from sepset.kernels.compiled.stores import settle
 
         start, members = problem.scopes
@@ -97,7 +97,7 @@ class FactorStore:
         return cls(values, offsets, exponents, (start, members, strides), is_safe)
 
     def with_values(self, problem: Problem, arrays: Mapping[int, Floats]) -> tuple[Problem, FactorStore]:
-        """The problem and its store with new numbers for some factors, as `checked_values` returns them."""
+        """The problem and its store with new values for some factors, as `checked_values` returns them."""
         flat, exponents = self.values.copy(), self.exponents.copy()
         for number, array in arrays.items():
             flat[int(self.offsets[number]) : int(self.offsets[number + 1])] = array.reshape(-1)
@@ -107,12 +107,12 @@ class FactorStore:
         settled = FactorStore.settled(problem, flat, self.offsets, exponents)
         if not self.is_safe and len(arrays) < self.num_factors:
             kept = (problem.factor(number) for number in range(self.num_factors) if number not in arrays)
-            # Factors in log space have numbers that the store does not hold, and cannot judge.
+            # Factors in log space have values that the store does not hold and cannot check.
             settled = replace(settled, is_safe=settled.is_safe and all(_is_linear(factor) for factor in kept))
         return made, made.kept.get(STORE, lambda: settled)
 
     def split(self, problem: Problem, flat: Floats) -> tuple[Floats, ...]:
-        """Numbers laid out as the store is, as one array per factor with an axis per variable of its scope."""
+        """Entries in the layout of the store, as one array per factor with an axis per variable of its scope."""
         parts = np.split(flat, self.offsets[1:-1]) if self.num_factors else []
         return tuple(part.reshape(shape) for part, shape in zip(parts, problem.shapes, strict=True))
 
@@ -124,22 +124,22 @@ class FactorStore:
 
     @property
     def num_factors(self) -> int:
-        """How many factors there are."""
+        """The number of factors."""
         return len(self.offsets) - 1
 
 
-STORE: Slot[FactorStore] = Slot("the numbers of every factor")
-LOGS: Slot[Floats] = Slot("the logarithms of the numbers of every factor")
+STORE: Slot[FactorStore] = Slot("the values of every factor")
+LOGS: Slot[Floats] = Slot("the logarithms of the values of every factor")
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
-    """The numbers of a problem as runs take them: linear, and in logarithms where these are asked for.
+class FactorValues:
+    """The factor values of a problem as inputs of runs: linear, and logarithms on demand.
 
     Attributes:
         problem: every variable discrete.
-        store: its entries, or those that are over possible states.
-        cells: which these are, by their place in the whole store; None for all.
+        store: its entries, or those over possible states.
+        cells: the places of these in the whole store; None for all.
     """
 
     problem: Problem
@@ -148,7 +148,7 @@ class Numbers:
 
     @lazy
     def logs(self) -> Floats:
-        """The logarithms of the entries, laid out as the store is; zeros are minus infinity."""
+        """The logarithms of the entries, in the layout of the store; zeros are minus infinity."""
         logs = self.problem.kept.get(LOGS, lambda: _logs(self.problem))
         return logs if self.cells is None else logs[self.cells]
 
@@ -159,7 +159,7 @@ def _logs(problem: Problem) -> Floats:
 
 
 def _factors(problem: Problem) -> Iterator[Factor]:
-    """Every factor; one alone in its block is taken as it is."""
+    """Every factor; a `Single` is taken as it is."""
     for block in problem.blocks:
         if isinstance(block, Single):
             yield block.value
@@ -172,7 +172,7 @@ def _is_linear(factor: Factor) -> bool:
 
 
 def near_one(entries: Floats) -> tuple[Floats, int]:
-    """The entries with their largest near one, and the power of two taken out; near enough already, they stay.
+    """The entries scaled so that the largest is near one, and the power of two divided out; unchanged if it is near.
 
     >>> near_one(np.array([0.0, 2.0**500]))[1]
     501

@@ -1,4 +1,4 @@
-"""The executor over supports: where tables are mostly zeros, only products that can be positive are run."""
+"""The executor over supports: if tables are mostly zeros, only products that can be positive are computed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints, UInt32s
 from sepset.base.cache import Cache
 from sepset.base.tasks import interruptible
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.domains import Domains
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.run import Run
-from sepset.inference.compiled.store import FactorStore, Numbers, near_one
+from sepset.inference.compiled.store import FactorStore, FactorValues, near_one
 from sepset.variables.evidence import Evidence
 
 
@@ -23,13 +23,13 @@ class SupportProgram:
     """The forward sweep of a question as triples of entries.
 
     Attributes:
-        tensors: where the entries of each tensor begin in a workspace, and the end.
+        tensors: the start of each tensor's entries in a workspace, and the end.
         steps: rows of result, first, second, the first triple and the end of its triples.
         triples: places of a, b and d.
-        sources: for each entry of a factor its place in the store, findings zero.
-        owner: for each of these the number of its factor among the inputs.
-        findings: rows of factor, finding and stride: what findings add to the places of a factor.
-        reads: entry, place in the answer: what adds up to single marginals.
+        sources: for each entry of a factor its place in the store, with all findings at state 0.
+        owner: for each of these the index of its factor among the inputs.
+        findings: rows of factor, finding and stride: the shift of a factor's places by a finding's code.
+        reads: entry and place in the answer: the terms of single marginals.
         root_cells: the cells of the first root in its scope.
     """
 
@@ -48,13 +48,13 @@ class SupportProgram:
         """Multiplications of the forward sweep."""
         return len(self.triples[0])
 
-    def run(self, numbers: Numbers, evidence: Evidence) -> SupportRun:
-        """The program run with these findings; the reverse sweep where single marginals are read."""
+    def run(self, values: FactorValues, evidence: Evidence) -> SupportRun:
+        """A run of the program with these findings; with the reverse sweep if single marginals are read."""
         from sepset.kernels.compiled.triples import run_triples
 
         question = self.question
         w, g = np.ones(int(self.tensors[-1])), np.empty(int(self.tensors[-1]) if question.reads_singles else 0)
-        exponents = self._filled(w, numbers.store, evidence)
+        exponents = self._filled(w, values.store, evidence)
         (a, b, d), roots = self.triples, question.contraction.roots
 
         def run(cancel: Bytes) -> tuple[float, bool]:
@@ -65,7 +65,7 @@ class SupportProgram:
         return SupportRun(self, w, g, evidence, log_partition, is_wide)
 
     def _filled(self, w: Floats, store: FactorStore, evidence: Evidence) -> Ints:
-        """Put the factors at the findings and the likelihoods into a workspace; the power of two of each tensor."""
+        """Fill a workspace with the factors at the findings and the likelihoods; the power of two of each tensor."""
         question = self.question
         exponents = np.zeros(len(self.tensors) - 1, np.int64)
         exponents[1 : len(question.numbers) + 1] = store.exponents[question.numbers]
@@ -81,7 +81,7 @@ class SupportRun(Run):
     """The entries of every support after a run.
 
     Attributes:
-        is_wide: whether some range was too wide for linear numbers, so that nothing can be read.
+        is_wide: whether some range was too wide for linear arithmetic; then nothing can be read.
     """
 
     __slots__ = ("_evidence", "_g", "_program", "_w", "is_wide", "log_partition", "question")
@@ -95,10 +95,10 @@ class SupportRun(Run):
         self._program, self._w, self._g, self._evidence = program, w, g, evidence
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is given back: the workspace is its own."""
+        """Nothing to return: the workspace belongs to the run."""
 
     def joint(self) -> Floats:
-        """The normalized joint over what is kept, flat in rank order."""
+        """The normalized joint over the kept variables, flat in rank order."""
         made, tensors = self.question.contraction, self._program.tensors
         root = int(made.roots[0])
         flat = np.zeros(int(made.sizes[root]))
@@ -106,7 +106,7 @@ class SupportRun(Run):
         return np.asarray(flat / flat.sum())
 
     def singles(self) -> Floats:
-        """All single marginals end to end as the question's places say; findings are point masses."""
+        """All single marginals, concatenated at the question's `places`; findings are point masses."""
         question, (entries, places) = self.question, self._program.reads
         found = np.bincount(places, self._w[entries] * self._g[entries], question.width).astype(np.float64, copy=False)
         starts, sizes = question.program.reads[:, 1], question.program.reads[:, 2]
@@ -120,9 +120,9 @@ class SupportRun(Run):
 
 
 def support_program(question: Question, store: FactorStore, most: float = costs.MOST_TRIPLES) -> SupportProgram | None:
-    """The question over the supports of a store's factors; None where that takes more than `most` triples.
+    """The program of a question over the supports of a store's factors; None if it takes more than `most` triples.
 
-    Findings can have any value: a cell is in a factor's support where some value leaves it positive.
+    It is valid for all findings: a cell is in a factor's support if it is positive for some of them.
     """
     from sepset.kernels.compiled.triples import join_step
 
@@ -145,7 +145,7 @@ def support_program(question: Question, store: FactorStore, most: float = costs.
 
 
 def _supports(question: Question, store: FactorStore) -> tuple[list[Ints], list[Ints]]:
-    """The cells of the number one and of every input; and for each factor the places of its cells in the store."""
+    """The cells of the tensor one and of every input, and for each factor the places of its cells in the store."""
     from sepset.kernels.compiled.triples import input_support
 
     made = question.contraction
@@ -168,7 +168,7 @@ def _laid_out(
     sources: list[Ints],
     triples: list[tuple[Ints, Ints, Ints]],
 ) -> SupportProgram:
-    """The same with every tensor at its place in one workspace."""
+    """The program with every tensor at its place in one workspace."""
     made = question.contraction
     tensors = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     rows = made.rows[: made.num_forward]
@@ -197,14 +197,14 @@ def _laid_out(
 
 
 def _findings(question: Question) -> Ints:
-    """What findings add to the places of factors: rows of factor, finding and stride."""
+    """The strides of findings in factors: rows of factor, finding and stride."""
     counts, fixed = question.program.num_fixed, question.program.fixed
     factor = np.repeat(np.arange(len(counts)), counts)
     return np.stack([factor, fixed[0], fixed[1]])
 
 
 def _reads(question: Question, cells: list[Ints], tensors: Ints) -> tuple[Ints, Ints]:
-    """Which entries add up to which place of the single marginals: those of the smallest tensor with the target."""
+    """Which entries are summed at which place of the single marginals: those of the smallest tensor with the target."""
     made = question.contraction
     home: dict[int, int] = {}
     for t in range(1, len(cells)):
@@ -224,11 +224,11 @@ def _reads(question: Question, cells: list[Ints], tensors: Ints) -> tuple[Ints, 
 
 
 class Supports:
-    """Which questions have a program over supports: looked for once, after some uses or at the first.
+    """Programs over supports by question: considered once, after some uses or at the first.
 
     Args:
-        domains: knows the zeros that the numbers of every later run share.
-        at_once: make the program at the first use, whatever it costs.
+        domains: the zeros shared by the values of all runs.
+        at_once: make the program at the first use, at any cost.
     """
 
     def __init__(self, domains: Domains, *, at_once: bool) -> None:
@@ -249,13 +249,13 @@ class Supports:
         tier.uses = costs.USES_BEFORE_SUPPORTS if self._at_once else tier.uses + 1
         if tier.uses == costs.USES_BEFORE_SUPPORTS:
             if self._at_once:
-                tier.found = support_program(question, self._domains.numbers(question.states))
+                tier.found = support_program(question, self._domains.store_over(question.states))
             else:
                 tier.found = _cheaper(question, self._domains)
 
 
 class _Tier:
-    """How often a question was asked, and the program it then got."""
+    """The number of uses of a question, and its program over supports, if any."""
 
     def __init__(self) -> None:
         self.uses, self.lock = 0, Lock()
@@ -263,14 +263,14 @@ class _Tier:
 
 
 def _cheaper(question: Question, domains: Domains) -> SupportProgram | None:
-    """The program over supports where it is faster than the dense one by estimate.
+    """The program over supports if it is estimated to be faster than the dense one; otherwise None.
 
-    A dense run computes only what changed findings reach, about half of it.
+    A dense run computes only what depends on changed findings: about half of its steps.
     """
     work = question.program.work / 2 if question.observed or question.touched else 0.0
     if work < costs.WORK_FOR_SUPPORTS:
         return None
-    store = domains.numbers(question.states)
+    store = domains.store_over(question.states)
     if (store.values == 0.0).mean() < costs.ZEROS_FOR_SUPPORTS:
         return None
     sweeps = 3 if len(question.targets) else 1

@@ -1,11 +1,12 @@
-r"""Groups of targets that are cheaper apart than in one tree.
+r"""Groups of targets whose separate trees are cheaper than a single tree.
 
-Without evidence below them, the marginals of a directed model need ancestors only: a tree over everything joins what
-no single question needs. Sinks with similar ancestors are grouped while their common tree costs no more than two,
+Without evidence below them, the marginals of a directed model need only ancestors: a single tree joins variables that
+no one target needs together. Sinks with similar ancestors are grouped as long as their common tree costs no more than
+two,
 
 $$c(A_i \cup A_j) \le c(A_i) + c(A_j),$$
 
-and the cheapest of the groups and the one tree is what "all marginals" runs.
+and all marginals come from the groups or from the single tree, whichever is cheaper.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Ints
 from sepset.base.threads import NEVER
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.problem import ConditionalGroup, Problem
 
 
@@ -50,7 +51,7 @@ class Ancestry:
 
     @property
     def num_sinks(self) -> int:
-        """How many variables are nobody's parent."""
+        """The number of variables without children."""
         return sum(not mask for mask in self.children)
 
     def closure(self, positions: Iterable[int]) -> int:
@@ -69,7 +70,7 @@ def _mask(positions: Iterable[int]) -> int:
 
 
 def _parents_first(problem: Problem) -> list[ConditionalGroup]:
-    """The conditionals in an order where parents come before children."""
+    """The conditionals, parents before children."""
     of = {group.child: group for group in problem.conditionals}
     waiting = {child: {p for p in group.parents if p in of} for child, group in of.items()}
     below: dict[int, list[int]] = {}
@@ -111,12 +112,12 @@ def target_groups(
     whole: int,
     cards: Ints | None = None,
 ) -> tuple[tuple[int, ...], ...]:
-    """Groups of unobserved positions whose marginals are cheapest asked together; one group where that is best.
+    """Groups of unobserved positions of least total cost; one group if that is cheapest.
 
     Args:
-        ancestry: of the problem.
-        whole: entries of the one tree for everything, which the groups must beat together.
-        cards: how many states of each variable the tables range over; all by default.
+        ancestry: the ancestry of the problem.
+        whole: entries of the single tree, which the groups together must undercut.
+        cards: the number of states of each variable in tables; all by default.
     """
     hidden = tuple(v for v in range(len(problem.variables)) if v not in set(observed))
     if not problem.is_normalized or not hidden:
@@ -133,7 +134,7 @@ def target_groups(
 
 
 class SetCosts:
-    """What a tree over an ancestral set of variables costs, by one greedy order (least fill); each set once."""
+    """The cost of a tree over an ancestral set of variables, by one greedy order (least fill); cached by set."""
 
     def __init__(self, problem: Problem, observed: Sequence[int], cards: Ints | None = None) -> None:
         num = len(problem.variables)
@@ -147,7 +148,7 @@ class SetCosts:
         self._known: dict[int, int] = {}
 
     def of(self, mask: int) -> int:
-        """Entries of all cliques, and the overhead of the variables."""
+        """The entries of all cliques plus the overhead of the variables."""
         if mask not in self._known:
             self._known[mask] = self._cost(mask)
         return self._known[mask]
@@ -173,7 +174,7 @@ class SetCosts:
 
 
 def _merged(masks: Sequence[int], sets: SetCosts, limit: int) -> list[int] | None:
-    """Neighboring ancestor sets merged while that costs no more; None once the groups cost more than `limit`."""
+    """Neighboring ancestor sets, merged while that costs no more; None as soon as the groups cost more than `limit`."""
     groups: list[int] = []
     total = 0
     for mask in sorted(masks):
@@ -191,7 +192,7 @@ def _merged(masks: Sequence[int], sets: SetCosts, limit: int) -> list[int] | Non
 
 
 def _assigned(masks: Sequence[int], hidden: Sequence[int], below: int) -> Iterable[tuple[int, ...]]:
-    """Each hidden variable to the first group that has it; those above the evidence alone come with the first."""
+    """Each hidden variable in the first group that contains it; those only above the evidence, in the first."""
     left = _mask(hidden)
     for mask in masks:
         mine = members(left & (mask | below))

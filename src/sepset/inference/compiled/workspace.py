@@ -1,4 +1,4 @@
-"""Room for runs, kept between them: a run computes only what changed since the last in the same workspace."""
+"""Workspaces, reused between runs: a run computes only what changed since the last in the same workspace."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sepset.inference.compiled.store import FactorStore
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Workspace:
-    """Room for one run, with the results of the last.
+    """Arrays for one run, with the results of the last.
 
     Attributes:
         values: the entries of all tensors.
         exponents: the power of two of each tensor.
-        dirty: by tensor, whether it is to be computed again.
+        dirty: by tensor, whether it has to be computed again.
         codes: the findings of the last run.
         flags: whether some range was too wide, and whether the run was cancelled.
     """
@@ -31,7 +31,7 @@ class Workspace:
 
     @classmethod
     def of(cls, values: Floats, exponents: Ints, num_findings: int) -> Workspace:
-        """A workspace in the room given, in which everything is to be computed."""
+        """A workspace in the given array, in which everything has to be computed."""
         dirty = np.empty(len(exponents), dtype=np.uint8)
         dirty.fill(1)
         codes = np.empty(num_findings, dtype=np.int64)
@@ -40,11 +40,11 @@ class Workspace:
 
 
 class WorkspacePool:
-    """Workspaces between runs, so that one question serves many threads; each remembers whose numbers it holds.
+    """Idle workspaces of a question, which serve several threads; each is stored with the store whose values it holds.
 
     Args:
-        size: the most workspaces kept.
-        memory: the most bytes that more than one of them may have together.
+        size: the largest number of idle workspaces.
+        memory: the largest number of bytes of all of them together, if there are several.
     """
 
     def __init__(self, size: int = 4, memory: int = 2**26) -> None:
@@ -53,7 +53,7 @@ class WorkspacePool:
         self._lock = Lock()
 
     def take(self, store: FactorStore) -> Workspace | None:
-        """A workspace that holds this store's numbers, or None."""
+        """An idle workspace with this store's values, or None."""
         with self._lock:
             for i, (owner, workspace) in enumerate(self._idle):
                 if owner is store:
@@ -62,14 +62,14 @@ class WorkspacePool:
         return None
 
     def room(self, size: int) -> Floats:
-        """Room for a workspace of so many floats: new, or where another would be too many, that of the oldest."""
+        """An array of this many floats for a workspace: new, or that of the oldest idle one if the pool is full."""
         with self._lock:
             if len(self._idle) >= self._most(8 * size):
                 return self._idle.pop(0)[1].values
         return np.empty(size)
 
     def give(self, store: FactorStore, workspace: Workspace) -> None:
-        """Put a workspace back."""
+        """Return a workspace to the pool."""
         with self._lock:
             self._idle.append((store, workspace))
             del self._idle[: -self._most(workspace.values.nbytes)]

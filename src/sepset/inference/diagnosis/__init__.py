@@ -1,1 +1,1 @@
-"""What evidence does to an answer: soft findings fitted, minimal conflicts named, findings retracted."""
+"""Evidence examined: soft evidence fitted, findings retracted."""

@@ -1,7 +1,8 @@
 r"""Retracted findings: each variable with a finding, given all the *other* findings, from one calibration.
 
-A finding is made on a copy of its variable that the identity ties to it, so the variable itself stays. The derivative
-of $Z(\mathbf e)$ by that identity is the weight $P(x, \mathbf e_{-X})$, for the found state and for all others.
+Each finding is made on a copy of its variable, tied to it by an identity factor, so the variable itself stays in the
+model. The derivative of $Z(\mathbf e)$ with respect to that identity is the weight $P(x, \mathbf e_{-X})$, for every
+state.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.factors.block import Single
 from sepset.factors.table import Table
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.gradients import Derivatives, Gradient
 from sepset.inference.conflict import impossible, restrict
 from sepset.inference.method import Prepared, dense, elimination_settings
@@ -31,7 +32,7 @@ class Copies:
     """A problem in which each finding is made on a copy of its variable.
 
     Attributes:
-        problem: the given one, with a copy of each variable in `originals` and the identity between the two.
+        problem: the given one, with a copy of each variable in `originals` and an identity factor between the two.
         originals: the variables with findings, by position.
     """
 
@@ -66,7 +67,7 @@ class Copies:
         return Evidence(codes, {place[v]: row for v, row in evidence.weights.items()})
 
     def retracted(self, gradient: Gradient) -> dict[int, Floats | None]:
-        """For each original its distribution given the other findings; None where those are impossible."""
+        """For each original its distribution given the other findings; None if those are impossible."""
         first = self.problem.num_factors - len(self.originals)
         found: dict[int, Floats | None] = {}
         for number, v in enumerate(self.originals, start=first):
@@ -76,7 +77,7 @@ class Copies:
 
 
 def _fresh(problem: Problem, variables: Iterable[Discrete]) -> list[Discrete]:
-    """Variables of the same states under names that the problem does not use."""
+    """Copies of variables under names that the problem does not use."""
     taken = set(problem.variables.names)
     copies = []
     for variable in variables:
@@ -93,12 +94,12 @@ Reader = Callable[[int], Table]
 
 
 def retracted(prepared: Prepared, evidence: Evidence, tree: Callable[[], RetractionTree]) -> Reader:
-    """A reader of retracted marginals: one calibration where that is cheaper, else one query a finding.
+    """A reader of retracted marginals: by one calibration if that is cheaper, otherwise by one query per finding.
 
     Args:
         prepared: answers the queries.
         evidence: hard findings and likelihoods.
-        tree: makes (or finds again) the tree for the findings on these variables; called where it can serve.
+        tree: makes the tree for findings on these variables, or finds it in a cache; called only if needed.
 
     Reference: Cowell & Dawid (1992), Fast retraction of evidence in a probabilistic expert system.
     """
@@ -136,7 +137,7 @@ class RetractionTree:
     """The calibration that retracts every finding on one set of variables.
 
     Args:
-        prepared: whose problem it is (every variable discrete), and whose method says `order` and `memory`.
+        prepared: its problem (every variable discrete), and the `order` and `memory` of its method.
         observed: variables with one known state.
         weighted: variables with likelihoods.
     """
@@ -148,7 +149,7 @@ class RetractionTree:
 
     @lazy
     def is_worthwhile(self) -> bool:
-        """Whether the tree, whose tables hold the findings' variables, costs less than a query a finding."""
+        """Whether the tree, whose tables include the observed variables, costs less than one query per finding."""
         empty = Evidence(dict.fromkeys(self._observed, 0), {v: np.ones(1) for v in self._weighted})
         found = self._copies.evidence(empty)
         whole = 2 * self._derivatives.plan(found.observed, sorted(found.weights)).cost

@@ -1,10 +1,10 @@
-r"""Soft evidence by iterative proportional fitting: posteriors are made to match given probabilities, all at once.
+r"""Soft evidence by iterative proportional fitting: likelihoods under which posteriors match the given probabilities.
 
 Each step multiplies one variable's likelihood by target over current,
 
 $$\lambda_i(x) \leftarrow \lambda_i(x)\, q_i(x) / P(x \mid e, \lambda);$$
 
-the fixed point is the distribution nearest to the prior (in KL) that has all the given marginals.
+the fixed point is the distribution with all the given marginals that is nearest to the prior in KL divergence.
 """
 
 from __future__ import annotations
@@ -45,25 +45,25 @@ def resolve_soft(prepared: Prepared, evidence: Evidence, *, tolerance: float = 1
 
 
 def _unmet(prepared: Prepared, evidence: Evidence, worst: float) -> ImpossibleEvidence:
-    """Findings that pull each other to ever more extreme likelihoods."""
+    """The error for findings whose likelihoods do not converge."""
     names = listing(prepared.problem.variables[v].name for v in sorted(evidence.soft))
     return ImpossibleEvidence(
-        f"Soft evidence on {names} cannot be met together: fitting leaves the posterior off by {worst:.2g}. "
+        f"Soft evidence on {names} cannot be satisfied together: after fitting, the posterior differs by {worst:.2g}. "
         "Check that the findings agree with each other."
     )
 
 
 def _excluded(prepared: Prepared, given: Evidence, variable: int, states: Bools) -> ImpossibleEvidence:
-    """A state that cannot be had, or one so improbable that no likelihood in floating point brings it back."""
+    """The error for a state that is impossible, or too improbable for any floating-point likelihood."""
     found, code = prepared.problem.variables[variable], int(np.flatnonzero(states)[0])
     asked = f"Soft evidence gives {found.name}={found.states[code]!r} a positive probability, but"  # type: ignore[union-attr]
     others = {v: row for v, row in given.weights.items() if v != variable}
     if prepared.log_partition(Evidence({**given.codes, variable: code}, others, {}, given.reals)) > -np.inf:
         return ImpossibleEvidence(
             f"{asked} given the rest its probability is below {np.finfo(float).tiny:.1g}, which no likelihood "
-            "makes up for. Give it zero, or observe it."
+            "can offset. Give it zero, or observe it."
         )
-    return ImpossibleEvidence(f"{asked} the model or the other evidence rules it out. Change one of them.")
+    return ImpossibleEvidence(f"{asked} the model or the other evidence excludes it. Change one of them.")
 
 
 def _hard(evidence: Evidence, weights: dict[int, Floats]) -> Evidence:

@@ -1,3 +1,3 @@
-"""Exact inference over any factors: elimination, message passing on clique trees, enumeration, and conditioning where
-memory is short.
+"""Exact inference over any factors: elimination, message passing on clique trees, enumeration, and conditioning within
+a memory budget.
 """

@@ -1,4 +1,4 @@
-"""Belief-update calibration by name: the division form of message passing on clique trees."""
+"""Belief-update calibration: message passing on clique trees with division."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class BeliefUpdate:
 
     Args:
         order: how the elimination order behind the tree is chosen.
-        memory: the most bytes one step may need; larger plans are refused before anything is allocated.
+        memory: the largest number of bytes for one step; a larger plan raises `TooLarge` before anything is allocated.
 
     Reference: Koller & Friedman, section 10.3, algorithm 10.3; Lauritzen and Spiegelhalter (1988).
 

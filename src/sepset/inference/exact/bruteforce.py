@@ -1,4 +1,4 @@
-"""Brute force: the whole joint as one factor. The reference that every other method is held to."""
+"""Brute force: the whole joint as one factor, the reference for all other methods."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BruteForce:
     """Exact answers from the joint over all unobserved variables: for small models and for tests.
 
     Args:
-        limit: the most joint states; larger models are refused before anything is allocated.
+        limit: the largest number of joint states; above it, `TooLarge` before anything is allocated.
     """
 
     limit: int = 2**24
@@ -106,5 +106,5 @@ class PreparedBruteForce:
         return {v: columns[self.problem.variables[v]] for v in self._hidden(evidence)}
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
-        """What variable elimination would cost instead."""
+        """The plan of variable elimination for the same query."""
         return VariableElimination().prepare(self.problem).plan(targets, observed)

@@ -1,8 +1,8 @@
-r"""Dtrees: how recursive conditioning takes a model apart, what each part depends on, and which results to keep.
+r"""Dtrees: the decomposition of a model for recursive conditioning, the contexts of its parts, and the cached results.
 
-A dtree instantiates one variable a node. Given the variables above it a node's subtree is independent of all else, and
-of those only its *context* matters. A node is evaluated once for each joint state above it, or, where its results
-are kept, once for each joint state of its context:
+A dtree instantiates one variable per node. Given the variables above it, a node's subtree is independent of all others,
+and depends only on some of them, its *context*. A node is evaluated once for each joint state above it or, if its
+results are kept, once for each joint state of its context:
 
 $$\mathrm{visits}(X) = \mathrm{evaluations}(\mathrm{Pa}_X) \cdot |X_{\mathrm{Pa}}|, \qquad
   \mathrm{evaluations}(X) = \begin{cases} |\mathrm{context}(X)| & \text{kept} \\ \mathrm{visits}(X) & \text{not kept}
@@ -21,10 +21,10 @@ from sepset.base.lazy import lazy
 from sepset.graphs.elimination import EliminationOrder
 
 ENTRY_BYTES = 12
-"""Bytes a kept result takes: a float64 and an int32 exponent."""
+"""Bytes of a kept result: a float64 and an int32 exponent."""
 
 Parents = Mapping[str, str | None]
-"""For each variable the one instantiated just before it."""
+"""For each variable the one instantiated directly before it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +32,11 @@ class Dtree:
     """Variables in the order of their instantiation, parents before children.
 
     Args:
-        names: the variable of each node, followed by the variables that are given from outside.
+        names: the variable of each node, followed by the variables fixed from outside.
         cards: the number of states of each of `names`.
-        parents: for each node the one above, or -1.
+        parents: for each node its parent, or -1.
         contexts: for each node the places in `names` that its subtree depends on, ascending.
-        homes: for each factor the node that multiplies it in, or -1 where only outside variables are in its scope.
+        homes: for each factor the node that multiplies it, or -1 if only outside variables are in its scope.
     """
 
     names: tuple[str, ...]
@@ -59,24 +59,24 @@ class Dtree:
 
     @lazy
     def roots(self) -> tuple[int, ...]:
-        """The nodes with nothing above."""
+        """The nodes without a parent."""
         return tuple(node for node, parent in enumerate(self.parents) if parent < 0)
 
     @lazy
     def sizes(self) -> tuple[int, ...]:
-        """The joint states of each context: the entries that keeping a node's results takes."""
+        """The joint states of each context: the entries that a node's results take."""
         return tuple(math.prod(self.cards[v] for v in context) for context in self.contexts)
 
     @property
     def height(self) -> int:
-        """The most variables on one path."""
+        """The largest number of variables on one path."""
         depth: list[int] = []
         for parent in self.parents:
             depth.append(1 if parent < 0 else depth[parent] + 1)
         return max(depth, default=0)
 
     def visits(self, kept: Iterable[int] = ()) -> tuple[list[int], list[int]]:
-        """How often each node is visited, and how often it is evaluated, when the results of `kept` are."""
+        """The number of visits and of evaluations of each node, if the results of `kept` are kept."""
         chosen = set(kept)
         visits: list[int] = []
         evaluations: list[int] = []
@@ -87,7 +87,7 @@ class Dtree:
         return visits, evaluations
 
     def steps(self, kept: Iterable[int] = ()) -> int:
-        """The states visited when no factor is zero: the time of recursive conditioning."""
+        """The number of states visited if no factor is zero: the time of recursive conditioning."""
         return sum(count * card for count, card in zip(self.visits(kept)[1], self.cards, strict=False))
 
 
@@ -100,9 +100,9 @@ def elimination_parents(elimination: EliminationOrder, outside: Sequence[str] = 
 
 
 def balanced_parents(elimination: EliminationOrder, outside: Sequence[str] = ()) -> Parents:
-    """The dtree that instantiates a sepset in the middle of the order's tree first, and so on in each part left.
+    """The dtree that first instantiates a sepset in the middle of the order's tree, then recursively in each part.
 
-    Its height is about the largest sepset times the logarithm of the number of variables.
+    Its height is about the size of the largest sepset times the logarithm of the number of variables.
 
     Reference: Darwiche (2001), Recursive conditioning, section 5.
     """
@@ -132,7 +132,7 @@ def balanced_parents(elimination: EliminationOrder, outside: Sequence[str] = ())
 
 
 def _part(start: int, links: Sequence[Sequence[int]], is_open: Callable[[int, int], bool]) -> list[tuple[int, int]]:
-    """The nodes that open edges join to `start`, each with the one it was reached from."""
+    """The nodes connected to `start` by open edges, each with its predecessor."""
     reached = [(start, -1)]
     for node, above in reached:
         reached.extend((i, node) for i in links[node] if i != above and is_open(node, i))
@@ -140,7 +140,7 @@ def _part(start: int, links: Sequence[Sequence[int]], is_open: Callable[[int, in
 
 
 def _middle(part: Sequence[tuple[int, int]], elimination: EliminationOrder) -> tuple[str, ...]:
-    """The sepset that halves a part best, or the clique of its middle node where no sepset leaves under two thirds."""
+    """The sepset that halves a part best, or the clique of its middle node if each sepset leaves more than 2/3."""
     weight = dict.fromkeys((node for node, _ in part), 1)
     largest = dict.fromkeys(weight, 0)
     best = len(part)
@@ -190,7 +190,7 @@ def make_dtree(
 def _contexts(
     parents: Sequence[int], scopes: Sequence[Sequence[int]], homes: Sequence[int]
 ) -> tuple[tuple[int, ...], ...]:
-    """What each subtree's factors mention outside the subtree."""
+    """For each node the variables outside its subtree in the scopes of the subtree's factors."""
     found: list[set[int]] = [set() for _ in parents]
     for scope, home in zip(scopes, homes, strict=True):
         if home >= 0:
@@ -203,7 +203,7 @@ def _contexts(
 
 
 def useful(tree: Dtree) -> tuple[int, ...]:
-    """The nodes worth keeping when memory is no object: those visited more often than their context has states."""
+    """The nodes worth keeping with unlimited memory: those visited more often than their context has states."""
     kept: list[int] = []
     evaluations: list[int] = []
     for node, parent in enumerate(tree.parents):
@@ -215,10 +215,10 @@ def useful(tree: Dtree) -> tuple[int, ...]:
 
 
 def choose_kept(tree: Dtree, entries: int) -> tuple[int, ...]:
-    """The nodes whose results to keep within so many entries: most steps saved an entry first.
+    """The nodes whose results to keep within this many entries: those that save the most steps per entry first.
 
     Cost: one pass over the tree for each kept node.
-    Reference: Allen and Darwiche (2003), Optimal time-space tradeoff in probabilistic inference: greedily.
+    Reference: Allen and Darwiche (2003), Optimal time-space tradeoff in probabilistic inference; here greedily.
     """
     best = useful(tree)
     if sum(tree.sizes[node] for node in best) <= entries:
@@ -233,7 +233,7 @@ def choose_kept(tree: Dtree, entries: int) -> tuple[int, ...]:
 
 
 def _most_saving(tree: Dtree, kept: Mapping[int, None], entries: int) -> int | None:
-    """The node to keep next: its evaluations shrink to its context's states, and with them all down to kept ones."""
+    """The node to keep next: its evaluations, and those of its descendants down to kept ones, decrease the most."""
     visits, evaluations = tree.visits(kept)
     region = [count * card for count, card in zip(evaluations, tree.cards, strict=False)]
     for node in range(len(tree) - 1, -1, -1):

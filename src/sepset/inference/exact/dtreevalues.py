@@ -1,4 +1,4 @@
-"""A dtree with numbers: values of its nodes, computed by the compiled machine within a cache of fixed size."""
+"""The values of a dtree's nodes, computed by the compiled recursion with a cache of fixed size."""
 
 from __future__ import annotations
 
@@ -9,20 +9,15 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Int32s, Ints
 from sepset.base.logarithms import LN2
 from sepset.factors.table import Table
+from sepset.inference import costs
 from sepset.inference.exact.dtree import ENTRY_BYTES, Dtree
 
-QUANTUM = 1_000_000
-"""States between two returns to Python, where an interrupt is noticed."""
-
 UNIT = 256
-"""One step of the machine's exponents, in bits."""
-
-CHUNK = 4096
-"""Contexts handed to the machine at once."""
+"""One unit of the recursion's exponents, in bits."""
 
 
 class Recursion:
-    """The values of a dtree's nodes for one set of tables; results that are kept stay from call to call.
+    """The values of a dtree's nodes for one set of tables; kept results persist between calls.
 
     Args:
         tree: the dtree.
@@ -55,7 +50,7 @@ class Recursion:
         return ENTRY_BYTES * self.num_entries
 
     def profiles(self, node: int, rows: Ints) -> tuple[Floats, Ints]:
-        r"""For each row of context states, the value of every state of a node's variable: mantissas and exponents.
+        r"""For each row of context states the value of every state of a node's variable, as mantissas and exponents.
 
         $$\prod_f \phi_f(x, \cdot) \prod_c V_c(x, \cdot)$$
         """
@@ -64,7 +59,7 @@ class Recursion:
         machine = np.array([-1, 0, 0])
         state = (self._cache, self._cache_exponents, self._assigned, self._places, self._work, self._sums, machine)
         rows = np.ascontiguousarray(rows, np.int64)
-        while not self._machine.run(node, rows, *self._fixed, *state, values, exponents, QUANTUM):
+        while not self._machine.run(node, rows, *self._fixed, *state, values, exponents, costs.STATES_UNINTERRUPTED):
             pass
         self.num_steps += int(machine[self._machine.STEPS])
         return values, exponents
@@ -76,16 +71,16 @@ class Recursion:
             return np.asarray(np.log(values) + exponents * (UNIT * LN2))
 
     def blocks(self, node: int) -> Iterator[tuple[slice, Ints]]:
-        """All joint states of a node's context in C order, a chunk at a time."""
+        """All joint states of a node's context in C order, in chunks."""
         shape = tuple(self.tree.cards[v] for v in self.tree.contexts[node])
         total = self.tree.sizes[node]
-        for start in range(0, total, CHUNK):
-            stop = min(start + CHUNK, total)
+        for start in range(0, total, costs.CONTEXTS_AT_ONCE):
+            stop = min(start + costs.CONTEXTS_AT_ONCE, total)
             yield slice(start, stop), digits(np.arange(start, stop), shape)
 
 
 def digits(places: Ints, shape: Sequence[int]) -> Ints:
-    """The codes of flat C-order places, one column an axis."""
+    """The codes of flat C-order places, one column per axis."""
     codes = np.zeros((len(places), len(shape)), np.int64)
     for axis in range(len(shape) - 1, -1, -1):
         places, codes[:, axis] = np.divmod(places, shape[axis])
@@ -93,7 +88,7 @@ def digits(places: Ints, shape: Sequence[int]) -> Ints:
 
 
 class _Layout:
-    """The integers that the machine runs on."""
+    """The integer arrays of the compiled recursion."""
 
     def __init__(self, tree: Dtree, kept: Sequence[int], tables: Sequence[Table], maximized: Collection[int]) -> None:
         self.tree = tree
@@ -144,7 +139,7 @@ class _Layout:
 
 
 def _numbers(tables: Sequence[Table]) -> tuple[Floats, Int32s]:
-    """Every entry as a mantissa and an exponent in the machine's units, zero unless the entry is extreme."""
+    """Every entry as a mantissa and an exponent in units of `UNIT` bits, zero unless the entry is extreme."""
     values, exponents = [], []
     for table in tables:
         if table.space == "linear":
@@ -181,5 +176,5 @@ def _column(numbers: Sequence[int]) -> Ints:
 
 
 def _matrix(rows: Sequence[Sequence[int]], width: int) -> Ints:
-    """The rows as a matrix, with one row more so that it is never empty."""
+    """The rows as a matrix with one extra row, so that it is never empty."""
     return np.array([*rows, (0,) * width], np.int64).reshape(-1, width)

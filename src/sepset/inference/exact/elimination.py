@@ -1,7 +1,7 @@
 r"""Variable elimination over the factor protocol: one loop for marginals, MAP and exact sampling.
 
-Eliminating $X$ multiplies the factors that mention it, $\psi = \prod \phi_i$, and splits the product into what
-back-substitution needs and what flows on, $\psi = \psi(x \mid \cdot)\, \tau$ with $\tau = \bigoplus_x \psi$. Sums give
+Eliminating $X$ multiplies the factors that mention it, $\psi = \prod \phi_i$, and splits the product into a conditional
+for back-substitution and a message, $\psi = \psi(x \mid \cdot)\, \tau$ with $\tau = \bigoplus_x \psi$. Sums give
 marginals; maxima with modes read backwards give MAP; sums with draws made backwards give exact posterior samples.
 """
 
@@ -32,7 +32,7 @@ from sepset.variables.evidence import Evidence
 
 
 class Eliminated(NamedTuple):
-    """The conditionals in elimination order, and the product of what is left."""
+    """The conditionals in elimination order, and the product of the remaining factors."""
 
     conditionals: list[Conditional]
     remainder: Factor
@@ -57,7 +57,7 @@ def eliminate(
         factors: any mixture of factor families that can be multiplied.
         order: the variables, first eliminated first.
         semiring: one for all variables, or a function that gives each its own (marginal MAP).
-        keep: False drops the conditionals, and with them the memory of the clique tables.
+        keep: False discards the conditionals, and so the memory of the clique tables.
 
     Cost: the sum of the products' sizes.
     Reference: Koller & Friedman, algorithms 9.1 and 13.1.
@@ -102,9 +102,11 @@ def _split(joint: Factor, variable: AnyVariable, semiring: Semiring, keep: bool)
 
 
 def _free(variable: AnyVariable) -> Factor:
-    """A variable no factor mentions is uniform; a continuous one has no proper distribution."""
+    """A uniform factor of a variable in no scope; raises if it is continuous, since it has no proper distribution."""
     if not variable.is_discrete:
-        raise NotClosed(f"No factor mentions {variable.name}, so it has no distribution. Give it a factor or drop it.")
+        raise NotClosed(
+            f"No factor has {variable.name} in its scope, so it has no distribution. Give it a factor or drop it."
+        )
     return Table.ones(variable)  # type: ignore[arg-type]
 
 
@@ -125,8 +127,8 @@ class VariableElimination:
 
     Args:
         order: how the elimination order is chosen.
-        memory: the most bytes one step may need; larger plans are refused before anything is allocated.
-        prune: False keeps barren parts, so that tests can compare.
+        memory: the largest number of bytes for one step; a larger plan raises `TooLarge` before anything is allocated.
+        prune: False keeps barren factors, for comparison in tests.
 
     Reference: Koller & Friedman, chapter 9 and section 13.2.
     """
@@ -139,7 +141,7 @@ class VariableElimination:
         check_settings(self.order, self.memory)
 
     def prepare(self, problem: Problem) -> PreparedElimination:
-        """The method bound to a problem; plans are made once per question and kept."""
+        """The method bound to a problem; plans are made once per question and cached."""
         return PreparedElimination(problem, self)
 
     def promises(self, problem: Problem) -> Guarantees:
@@ -174,12 +176,12 @@ class PreparedElimination:
         return self._run(plan, hidden, evidence, SUM, keep=False).remainder
 
     def _cover(self, factor: Factor, variables: Sequence[AnyVariable]) -> Any:
-        """The factor over exactly these discrete variables: those it does not mention are uniform."""
+        """The factor extended to exactly these discrete variables; those not in its scope are uniform."""
         missing = [v for v in variables if not any(v == mine for mine in factor.scope)]
         return reduce(lambda f, v: f * Table.ones(v), missing, factor)  # type: ignore[arg-type]
 
     def _continuous_query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
-        """A Gaussian, or a mixture with one component a joint state of the discrete variables it depends on."""
+        """A Gaussian, or a mixture with one component per joint state of the discrete variables it depends on."""
         keep = [*self._mixing(targets, evidence), *targets]
         remainder = self._reduced(self._plan(targets, evidence, keep), keep, evidence)
         log_partition = remainder.log_total
@@ -195,13 +197,13 @@ class PreparedElimination:
             more = [self.problem.variables[v].name for v in keep if v not in targets]
             raise NotClosed(
                 f"The joint of {listing(v.name for v in variables)} has a mixture of Gaussians in each discrete state, "
-                f"which no factor holds. Ask for the continuous targets alone, or for {listing(more)} too."
+                f"which no factor can represent. Ask for the continuous targets alone, or for {listing(more)} too."
             ) from error
 
     def _mixing(self, targets: Sequence[int], evidence: Evidence) -> list[int]:
-        """The discrete variables other than targets that share a factor with a continuous target in the end.
+        """The discrete variables other than targets that finally share a factor with a continuous target.
 
-        They are met from the targets by way of continuous variables, which are integrated out first.
+        They are reached from the targets through continuous variables, which are integrated out first.
         """
         relevant = self.problem.relevant(
             targets, evidence.observed, touched=[*evidence.weights], constants=True, prune=self.method.prune
@@ -253,7 +255,7 @@ class PreparedElimination:
         return {v: columns[self.problem.variables[v]] for v in hidden}
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
-        """What a query would cost; without targets, what one tree over everything would."""
+        """The plan of a query; without targets, of a single tree over all variables."""
         evidence = Evidence(dict.fromkeys(observed, 0))
         if not targets:
             everything = [v for v in range(len(self.problem.variables)) if v not in set(observed)]
@@ -302,7 +304,7 @@ class PreparedElimination:
 
 
 def _no_maximum(chosen: Collection[AnyVariable], error: NotClosed) -> NotClosed:
-    """Why continuous values cannot be maximized while discrete ones are summed."""
+    """The error for continuous variables that are maximized while discrete ones are summed out."""
     if all(v.is_discrete for v in chosen):
         return error
     names = listing(sorted(v.name for v in chosen if not v.is_discrete))

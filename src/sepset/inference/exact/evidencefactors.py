@@ -1,4 +1,4 @@
-"""Evidence enters a problem: factors reduced to what was observed, likelihoods as factors of their own."""
+"""Evidence in a problem: factors reduced to the observed states, and likelihoods as factors of their own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def observed_states(problem: Problem, evidence: Evidence) -> dict[Any, Any]:
 def reduced_factors(problem: Problem, evidence: Evidence, numbers: Iterable[int] | None = None) -> list[Factor]:
     """The factors with these numbers at the evidence, followed by the likelihood factors.
 
-    Cost: linear in the sizes of the factors; each is shown only the findings in its own scope.
+    Cost: linear in the sizes of the factors; each is reduced by the findings in its own scope.
     """
     states = observed_states(problem, evidence)
     chosen = range(problem.num_factors) if numbers is None else numbers
@@ -38,5 +38,5 @@ def _at(factor: Factor, states: dict[Any, Any]) -> Factor:
 
 
 def likelihoods(problem: Problem, evidence: Evidence) -> list[Factor]:
-    """One table a variable that subset or likelihood evidence speaks of."""
+    """One table per variable with subset or likelihood evidence."""
     return [Table(problem.variables[v], w) for v, w in sorted(evidence.weights.items())]  # type: ignore[arg-type]

@@ -1,12 +1,12 @@
-r"""Passes over a clique tree of factors of any family: what belief updates and division-free messages share.
+r"""Message passing over a clique tree of factors of any family: parts shared with and without division.
 
 Each clique starts as the product of its factors. Collecting sends $\delta_{i \to j} = \bigoplus_{C_i - S_{ij}} \beta_i$
-towards the root; distributing sends each belief back, divided by what the sepset already carries,
+toward the root; distributing sends each belief back, divided by the message already in the sepset,
 
 $$\beta_j \leftarrow \beta_j \, \frac{\sigma_{i \to j}}{\mu_{ij}}, \qquad \mu_{ij} \leftarrow \sigma_{i \to j}.$$
 
 The same passes serve tables, Gaussians and conditional linear Gaussians. In the last case the tree is strongly rooted:
-the way up is exact, and the way down collapses mixtures to their first two moments.
+the upward pass is exact, and the downward pass collapses mixtures to their first two moments.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
 
 Pass = Callable[[clusters.CliqueTree, Sequence[Factor], Semiring, int | None], Calibrated]
-"""From a tree, its factors, a semiring and a root to a tree that marginals are read from."""
+"""From a tree, its factors, a semiring and a root to a calibrated tree."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Calibration:
         beliefs: one factor per clique, proportional to its marginal.
         sepset_beliefs: one factor per edge, in the order of `tree.edges`.
         log_partition: the logarithm of the total.
-        semiring: what sums meant.
+        semiring: the semiring of the messages.
     """
 
     tree: clusters.CliqueTree
@@ -53,7 +53,7 @@ class Calibration:
     semiring: Semiring = SUM
 
     def marginal(self, names: Sequence[str]) -> Any:
-        """The normalized marginal over names that one clique covers; None where no clique does."""
+        """The normalized marginal over names that one clique covers; None if no clique does."""
         home = smallest_home(self._homes, names, [belief.size for belief in self.beliefs])
         if home is None:
             return None
@@ -138,12 +138,12 @@ def log_total(factor: Factor, semiring: Semiring) -> float:
 
 
 def is_hybrid(problem: Problem) -> bool:
-    """Whether continuous variables stand among discrete ones."""
+    """Whether the problem has both continuous and discrete variables."""
     return not problem.variables.all_discrete and bool((problem.variables.cards > 0).any())
 
 
 def plan_tree(problem: Problem, plan: Plan, together: Sequence[int] = ()) -> tuple[clusters.CliqueTree, int | None]:
-    """The clique tree of a plan's order, and its strong root where continuous variables stand among discrete ones."""
+    """The clique tree of a plan's order, and its strong root if the problem is hybrid."""
     graph = interaction_graph(problem, plan.relevant, [together])
     tree = clusters.clique_tree(graph, plan.elimination, joined=is_hybrid(problem))
     continuous = {v.name for v in problem.variables if not v.is_discrete} & set(tree.variables)
@@ -156,7 +156,7 @@ def plan_tree(problem: Problem, plan: Plan, together: Sequence[int] = ()) -> tup
 
 
 def tree_factors(problem: Problem, plan: Plan, evidence: Evidence) -> list[Factor]:
-    """The plan's factors at the evidence, with a uniform table for each discrete variable that none mentions."""
+    """The plan's factors at the evidence, with a uniform table for each discrete variable in no scope."""
     factors = reduced_factors(problem, evidence, plan.relevant.factors)
     mentioned = {v for f in factors for v in f.scope}
     hidden = [problem.variables[v] for v in plan.relevant.variables]

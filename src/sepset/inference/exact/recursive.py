@@ -1,9 +1,9 @@
-r"""Recursive conditioning: exact answers in whatever memory there is.
+r"""Recursive conditioning: exact answers within any memory budget.
 
 $$V_X(\mathbf u) = \bigoplus_x \prod_{f \in X} \phi_f(x, \mathbf u) \prod_{Y \in \mathrm{Ch}_X} V_Y(x, \mathbf u)$$
 
 A case analysis over a dtree: each node fixes one variable, and the parts below it become independent. Results are kept
-for as many joint states as the memory holds, where they save most; the rest is computed again whenever it is needed.
+for as many joint states as fit in memory, where they save most; others are computed again when needed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import check_size
 from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod, Portfolio
+from sepset.inference import costs
 from sepset.inference.exact.dtree import (
     ENTRY_BYTES,
     Dtree,
@@ -41,12 +42,10 @@ from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
-SECONDS_PER_STEP = 6e-8
-
 
 @dataclass(frozen=True)
 class ConditioningPlan(Plan):
-    """What a question costs by recursive conditioning: an order with its dtree, and the results it keeps.
+    """The plan of a question by recursive conditioning: an order with its dtree, and the kept results.
 
     Attributes:
         tree: the dtree.
@@ -63,21 +62,21 @@ class ConditioningPlan(Plan):
 
     @lazy
     def full_memory(self) -> int:
-        """Bytes for every result worth keeping: with these, time is that of variable elimination."""
+        """Bytes for all useful results: with these, the time is that of variable elimination."""
         return ENTRY_BYTES * sum(self.tree.sizes[node] for node in useful(self.tree))
 
     @lazy
     def steps(self) -> int:
-        """States visited when no factor is zero; zeros end a branch early."""
+        """The number of states visited if no factor is zero; zeros end a branch early."""
         return self.tree.steps(self.kept)
 
     @property
     def seconds(self) -> float:
-        """About how long that many steps take."""
-        return SECONDS_PER_STEP * min(self.steps, 10**300)
+        """The estimated time of these steps."""
+        return costs.SECONDS_PER_RECURSION_STEP * min(self.steps, 10**300)
 
     def check_steps(self, limit: float) -> None:
-        """Refuse a plan of more than `limit` steps."""
+        """Raise if the plan has more than `limit` steps."""
         if self.steps > limit:
             raise TooLarge(
                 f"Recursive conditioning that keeps {readable(self.memory)} of results would visit "
@@ -87,7 +86,7 @@ class ConditioningPlan(Plan):
             )
 
     def _facts(self) -> Iterator[tuple[str, str]]:
-        tables = ("largest table", "total", "cost")  # no clique becomes a table here
+        tables = ("largest table", "total", "cost")  # there are no clique tables here
         yield from (fact for fact in super()._facts() if fact[0] not in tables)
         useful_results, all_of_them = len(useful(self.tree)), readable(self.full_memory)
         yield "dtree", f"height {self.tree.height}"
@@ -100,7 +99,7 @@ def _power(number: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time for people.
+    """A time in a readable unit.
 
     >>> duration(0.0021), duration(7200)
     ('2.1 ms', '2.0 hours')
@@ -113,15 +112,15 @@ def duration(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RecursiveConditioning:
-    """Exact answers within a memory budget: less of it takes more time, and none still gives the answer.
+    """Exact answers within a memory budget: less memory takes more time, and even none gives the answer.
 
     Args:
-        memory: the most bytes that kept results may take: 0 is pure recursion, and with enough of them the time is
-            that of variable elimination. The factors themselves and the answer come on top.
+        memory: the largest number of bytes of kept results, in addition to the factors and the answer: 0 is pure
+            recursion, and with enough memory the time is that of variable elimination.
         order: how the elimination order behind the dtree is chosen.
-        steps: the most states one recursion may visit; longer ones are refused before they start.
+        steps: the largest number of states of one recursion; above it, `TooLarge` before any work.
 
-    Cost: `plan` tells the steps; each marginal is one recursion with its variable on top.
+    Cost: the steps of `plan`; each marginal is one recursion with its variable at the root.
     Reference: Darwiche (2001), Recursive conditioning. Artificial Intelligence 126.
 
     >>> import sepset as ss
@@ -139,7 +138,7 @@ class RecursiveConditioning:
         check_settings(self.order, self.memory)
 
     def prepare(self, problem: Problem) -> PreparedConditioning:
-        """The method bound to a problem; continuous variables are refused."""
+        """The method bound to a problem; raises if it has continuous variables."""
         check_discrete(problem, "RecursiveConditioning")
         return PreparedConditioning(problem, self)
 
@@ -149,7 +148,7 @@ class RecursiveConditioning:
 
 
 def check_discrete(problem: Problem, method: str) -> None:
-    """Refuse continuous variables, which have no states to enumerate."""
+    """Raise if the problem has continuous variables, which have no states to enumerate."""
     continuous = [v.name for v in problem.variables if not v.is_discrete]
     if continuous:
         raise NotApplicable(
@@ -225,7 +224,7 @@ class PreparedConditioning:
     ) -> tuple[Ints, float]:
         """States of `nodes`, parents first, for each row: modes, or draws where `rng` is given; and the roots' total.
 
-        Rows with equal contexts share one recursion. Without a positive state the codes mean nothing.
+        Rows with equal contexts share one recursion. If no state is positive, the codes are undefined.
         """
         tree = recursion.tree
         codes = np.zeros((num_rows, len(tree)), np.int64)
@@ -242,7 +241,7 @@ class PreparedConditioning:
         return codes, total
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> ConditioningPlan:
-        """What a query would cost; without targets, what one recursion over everything would."""
+        """The plan of a query; without targets, of one recursion over all variables."""
         evidence = Evidence(dict.fromkeys(observed, 0))
         if targets:
             return self._plan(targets, evidence, outside=targets)
@@ -280,13 +279,13 @@ class PreparedConditioning:
     def _with_tree(
         self, plan: Plan, observed: Sequence[int], touched: Sequence[int], outside: Sequence[int], last: Sequence[int]
     ) -> ConditioningPlan:
-        """The plan with the dtree, of the order or balanced, that takes fewer steps in this memory."""
+        """The plan with a dtree, that of the order or a balanced one, whichever takes fewer steps in this memory."""
         variables, seen = self.problem.variables, set(observed)
         numbers = [self.problem.scope(i) for i in plan.relevant.factors] + [(v,) for v in touched]
         scopes = [[variables[v].name for v in scope if v not in seen] for scope in numbers]
         cards = {name: variables[name].num_states for name in plan.order}  # type: ignore[union-attr]
         given = [variables[v].name for v in outside]
-        # Only the order's own dtree keeps the maximized variables above those summed.
+        # Only the order's own dtree has the maximized variables above those summed out.
         mixed = bool(last) and len(last) < len(plan.order)
         shapes = [elimination_parents] if mixed else [elimination_parents, balanced_parents]
         elimination = plan.elimination
@@ -305,7 +304,7 @@ class PreparedConditioning:
 
 
 def _distinct(rows: Ints) -> tuple[Ints, Ints]:
-    """The distinct rows, and for each row which of them it is."""
+    """The distinct rows, and for each row the index of its distinct row."""
     first, group = group_words(rows)
     return rows[first], group
 
@@ -324,6 +323,6 @@ def _picked(logs: Floats, group: Ints, rng: np.random.Generator | None) -> Ints:
     cumulative = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
     marks = rng.random(len(group)) * cumulative[group, -1]
     drawn = (cumulative[group] <= marks[:, None]).sum(axis=1)
-    # A mark rounded up to the total would lie past the last positive state.
+    # A threshold rounded up to the total would lie past the last positive state.
     last = logs.shape[1] - 1 - (logs[:, ::-1] > -np.inf).argmax(axis=1)
     return np.asarray(np.minimum(drawn, last[group]))

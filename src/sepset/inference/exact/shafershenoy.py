@@ -1,4 +1,4 @@
-r"""Shafer-Shenoy message passing: every message is a product and a sum, and nothing is ever divided.
+r"""Shafer-Shenoy message passing: every message is a sum of products, without division.
 
 $$\delta_{i \to j} = \bigoplus_{C_i - S_{ij}} \psi_i \prod_{k \in \mathrm{Nb}_i - \{j\}} \delta_{k \to i}, \qquad
   \beta_i = \psi_i \prod_{k \in \mathrm{Nb}_i} \delta_{k \to i}$$
@@ -25,9 +25,9 @@ from sepset.semiring import SUM, Semiring
 
 
 class Messages:
-    """The messages of a clique tree: those towards the root at once, each way down when it is first read.
+    """The messages of a clique tree: those toward the root at once, each downward message when it is first needed.
 
-    Threads may share it: a message that two of them need at once is computed twice, with one result.
+    Safe to share between threads: a message that two of them need at once is computed twice, with the same result.
 
     Reference: Koller & Friedman, section 10.2, algorithm 10.2; Shenoy and Shafer (1990).
 
@@ -81,7 +81,7 @@ class Messages:
         return tuple(self._up[child] * self._from_parent(child) for child in children)
 
     def marginal(self, names: Sequence[str]) -> Any:
-        """The normalized marginal over names that one clique covers; None where no clique does."""
+        """The normalized marginal over names that one clique covers; None if no clique does."""
         home = smallest_home(self._homes, names, [len(clique) for clique in self.tree.clusters])
         if home is None:
             return None
@@ -92,7 +92,7 @@ class Messages:
         return homes(self.tree)
 
     def _from_parent(self, clique: int) -> Factor:
-        """The message down to a clique, after those on the way from the root that nobody has read yet."""
+        """The message from its parent to a clique, after computing missing ones on the path from the root."""
         path = []
         while clique not in self._down and self._parent[clique] >= 0:
             path.append(clique)
@@ -111,7 +111,7 @@ class Messages:
 
 
 def all_but_one(base: Factor, parts: Sequence[Factor]) -> Iterator[Factor]:
-    """For each part the product of `base` and all the others, by halves: n log n products and log n of them alive."""
+    """For each part the product of `base` and all the others, by halving: n log n products, log n in memory at once."""
     if len(parts) == 1:
         yield base
     elif parts:
@@ -125,13 +125,13 @@ def all_but_one(base: Factor, parts: Sequence[Factor]) -> Iterator[Factor]:
 class ShaferShenoy:
     """Exact answers from messages without division, each computed when it is first read.
 
-    It keeps messages over sepsets instead of beliefs over cliques, so it holds less than `BeliefUpdate` and never
-    divides by zero; each belief read costs a product. For discrete or Gaussian models: collapsing a mixture of
-    Gaussians on the way down needs division.
+    It keeps messages over sepsets instead of beliefs over cliques, so it takes less memory than `BeliefUpdate` and
+    never divides by zero; each belief read costs a product. For discrete or Gaussian models: collapsing a mixture of
+    Gaussians in the downward pass needs division.
 
     Args:
         order: how the elimination order behind the tree is chosen.
-        memory: the most bytes one step may need; larger plans are refused before anything is allocated.
+        memory: the largest number of bytes for one step; a larger plan raises `TooLarge` before anything is allocated.
 
     Reference: Koller & Friedman, section 10.2; Shenoy and Shafer (1990).
 
@@ -148,10 +148,10 @@ class ShaferShenoy:
         check_settings(self.order, self.memory)
 
     def prepare(self, problem: Problem) -> PreparedTree:
-        """The method bound to a problem; hybrid ones are refused."""
+        """The method bound to a problem; raises if it is hybrid."""
         if is_hybrid(problem):
             raise NotApplicable(
-                "ShaferShenoy does not divide, and so cannot collapse mixtures of Gaussians on the way down; this "
+                "ShaferShenoy does not divide, and so cannot collapse mixtures of Gaussians in the downward pass; this "
                 "model has continuous variables among discrete ones. Use CliqueTree or BeliefUpdate."
             )
         return PreparedTree(problem, self, Messages)

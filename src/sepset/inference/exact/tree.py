@@ -33,14 +33,14 @@ def tree_promises(problem: Problem) -> Guarantees:
 
 
 class PreparedTree:
-    """One form of message passing bound to a problem: a tree over everything, or over what one query needs.
+    """One form of message passing bound to a problem: a tree over all variables, or over those relevant to one query.
 
-    Queries with continuous variables, maxima and draws are eliminations: a tree collapses mixtures on its way down, and
-    reading back needs orders with several semirings.
+    Queries with continuous variables, maxima and draws are eliminations: a tree collapses mixtures in its downward
+    pass, and back-substitution needs orders with several semirings.
 
     Args:
         problem: of factors of any family.
-        method: how the order behind a tree is chosen, and the most bytes that one step may need.
+        method: how the order behind a tree is chosen, and the largest number of bytes for one step.
         send: from a tree and its factors to a calibrated tree.
     """
 
@@ -113,7 +113,7 @@ class PreparedTree:
         return self._elimination.sample(num_rows, evidence, rng)
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
-        """What a query would cost; without targets, what the tree over everything does."""
+        """The plan of a query; without targets, of the tree over all variables."""
         return self._elimination.plan(targets, observed)
 
     @lazy
@@ -125,7 +125,7 @@ class PreparedTree:
         return self._joints.answer(targets, evidence, calibration)
 
     def joint_plan(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> MergePlan:
-        """How `joint` answers, and at what cost."""
+        """The plan of `joint`, with its cost."""
         return self._joints.plan(targets, evidence.observed, calibration.tree)
 
     def pairwise_marginals(self, evidence: Evidence) -> PairwiseMarginals:

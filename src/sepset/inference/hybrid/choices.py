@@ -1,10 +1,10 @@
-r"""Rows of evidence with every choice of the discrete contexts that they hide, in parts of bounded size.
+r"""Rows of evidence with every choice of their hidden discrete contexts, in parts of bounded size.
 
 Given its context $\mathbf c$ a row is normal, and so
 
 $$P(\mathbf o) = \sum_{\mathbf c} P(\mathbf c, \mathbf o_d)\, N(\mathbf o_r; \mu_{\mathbf c}, \Sigma_{\mathbf c}).$$
 
-Only variables that a regression depends on are enumerated; all other hidden discrete variables are the business of the
+Only variables that a regression depends on are enumerated; all other hidden discrete variables are handled by the
 discrete part of the problem. Nothing here depends on parameters: one layout serves every step of EM.
 
 Reference: Koller & Friedman, section 14.2.
@@ -20,29 +20,24 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats, Int32s, Ints
 from sepset.base.lazy import lazy
 from sepset.data.missingness import patterns_of
+from sepset.inference import costs
 from sepset.inference.evidencerows import EvidenceRows, distinct_rows
 from sepset.inference.hybrid.conditioning import Groups
 from sepset.inference.hybrid.coordinates import Coordinates
 
-CHUNK = 2**17
-"""About how many choices are held at a time."""
-
-ENTRIES = 2**22
-"""About how many numbers of loadings and gains are held at a time."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """Some rows with every choice of their hidden contexts, the choices of one row next to each other.
+    """Some rows with every choice of their hidden contexts, the choices of one row consecutive.
 
     Attributes:
-        rows: which rows.
+        rows: the indices of the rows.
         owner: for each choice, the place of its row among `rows`.
-        starts: where the choices of each row start.
-        states: for each choice, which row of `Choices.states` says its discrete variables.
-        values: the numbers of each choice's row, NaN where missing.
-        group: of each choice.
-        groups: what they miss, and their contexts.
+        starts: the first choice of each row.
+        states: for each choice, the row of `Choices.states` with its discrete variables.
+        values: the real values of each choice's row, NaN where missing.
+        group: the group of each choice.
+        groups: the observed and missing coordinates of each group, and its context.
     """
 
     rows: Ints
@@ -61,8 +56,8 @@ class Choices:
     Attributes:
         coordinates: the regressions.
         rows: the evidence.
-        is_wanted: whether every real variable counts, or only those found and what these depend on.
-        targets: contexts that are enumerated whatever the numbers found.
+        is_wanted: whether all real variables are needed, or only those observed and their ancestors.
+        targets: contexts that are always enumerated.
     """
 
     coordinates: Coordinates
@@ -72,7 +67,7 @@ class Choices:
 
     @lazy
     def values(self) -> Floats:
-        """The numbers found, one column per coordinate; NaN where missing."""
+        """The observed values, one column per coordinate; NaN where missing."""
         whole = np.full((len(self.rows), len(self.coordinates)), np.nan)
         for column, position in enumerate(self.rows.real_positions):
             whole[:, self.coordinates.families[position].own] = self.rows.reals[:, column, None]
@@ -80,7 +75,7 @@ class Choices:
 
     @lazy
     def _patterns(self) -> tuple[Bools, Bools, Ints]:
-        """What each pattern finds and misses, and the pattern of each row."""
+        """The observed and missing coordinates of each pattern, and the pattern of each row."""
         found = ~np.isnan(self.values)
         first, which = patterns_of(found)
         kinds = found[first]
@@ -97,7 +92,7 @@ class Choices:
 
     @lazy
     def _codes(self) -> Int32s:
-        """The context of each row: -1 where it is hidden, and enumerated; -2 where it is not needed."""
+        """The context of each row: -1 where it is hidden and enumerated, -2 where it is not needed."""
         codes = np.full((len(self.rows), len(self.coordinates.contexts)), -1, np.int32)
         for place, position in enumerate(self.coordinates.contexts):
             if position in self.rows.positions:
@@ -108,18 +103,18 @@ class Choices:
 
     @lazy
     def numbers(self) -> Floats:
-        """How many choices each row has."""
+        """The number of choices of each row."""
         return np.asarray(np.where(self._codes == -1, self.coordinates.cards, 1).prod(axis=1, dtype=np.float64))
 
     @lazy
     def _distinct(self) -> tuple[Ints, Ints, Ints]:
-        """Rows with different discrete variables, which of them each row has, and where the choices of each start."""
+        """Rows with distinct discrete codes, their index for each row, and the first choice of each."""
         first, which = distinct_rows(np.concatenate([self.rows.codes, self._codes], axis=1))
         return first, which, np.concatenate([[0], np.cumsum(self.numbers[first])]).astype(np.int64)
 
     @lazy
     def contexts(self) -> Ints:
-        """The contexts of every state row, none hidden; 0 stands for those that are not needed."""
+        """The contexts of every state row, none hidden; 0 for those that are not needed."""
         first, _, starts = self._distinct
         source = np.repeat(first, np.diff(starts))
         number = np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts))
@@ -132,7 +127,7 @@ class Choices:
 
     @lazy
     def states(self) -> EvidenceRows:
-        """The discrete evidence of every choice, contexts filled in; choices of rows that look alike share one."""
+        """The discrete evidence of every choice with contexts filled in, shared by rows with equal codes."""
         first, _, starts = self._distinct
         source = np.repeat(first, np.diff(starts))
         positions = tuple(dict.fromkeys((*self.rows.positions, *self.coordinates.contexts)))
@@ -153,7 +148,7 @@ class Choices:
         return tuple(self.each())
 
     def each(self) -> Iterator[Part]:
-        """The parts one after the other: rows that miss about as many numbers are together."""
+        """The parts one after another; rows with about as many missing values are in the same part."""
         _, missing, which = self._patterns
         if not len(which):
             return
@@ -162,12 +157,15 @@ class Choices:
         pattern = which[order]
         size = count[pattern] * (count[pattern] + len(self.coordinates))
         is_new = np.diff(pattern, prepend=-1) != 0
-        share = np.cumsum(self.numbers[order] / CHUNK + is_new * (self._joint.max() + 1) * size / ENTRIES)
+        share = np.cumsum(
+            self.numbers[order] / costs.CHOICES_AT_ONCE
+            + is_new * (self._joint.max() + 1) * size / costs.GAIN_ENTRIES_AT_ONCE
+        )
         for rows in np.split(order, np.flatnonzero(np.diff(np.floor(share))) + 1):
             yield self._part(rows)
 
     def _part(self, rows: Ints) -> Part:
-        """Rows in order of what they miss, with their choices and groups."""
+        """Rows in the order of their missing values, with their choices and groups."""
         found, missing, which = self._patterns
         _, state, begin = self._distinct
         number = self.numbers[rows].astype(np.int64)

@@ -1,15 +1,15 @@
-r"""Missing numbers given those found, by one sweep over the coordinates from parents to children.
+r"""Missing values given observed ones, by one sweep over the coordinates from parents to children.
 
-What a row misses of the coordinates so far is $\mathbf z = \hat{\mathbf z} + F \mathbf e$ with independent noise
+The missing coordinates of a row so far are $\mathbf z = \hat{\mathbf z} + F \mathbf e$ with independent noise
 $\mathbf e \sim N(0, \operatorname{diag} D)$. A missing coordinate extends $\mathbf z$ by its mean, by a row of $F$ and
-by its own noise. A coordinate that was found is a measurement: with $f = F^\top b$ its loadings by way of missing
-parents, and $\alpha_j = c + \sum_{k \le j} f_k^2 D_k$,
+by its own noise. An observed coordinate is a measurement: with $f = F^\top b$ its loadings through missing parents, and
+$\alpha_j = c + \sum_{k \le j} f_k^2 D_k$,
 
 $$\hat{\mathbf z} \leftarrow \hat{\mathbf z} + \frac{F D f}{\alpha}\, v, \qquad
 D_j \leftarrow D_j \frac{\alpha_{j-1}}{\alpha_j}, \qquad
 F_{\cdot j} \leftarrow F_{\cdot j} - \frac{f_j}{\alpha_{j-1}} \sum_{k<j} F_{\cdot k} D_k f_k,$$
 
-and its difference $v$ from what was expected is normal with variance $\alpha$, the last of the $\alpha_j$. Nothing is
+and its difference $v$ from its expectation is normal with variance $\alpha$, the last of the $\alpha_j$. Nothing is
 inverted and no two variances are subtracted, so that small noise keeps its digits and zero noise is exact. Loadings and
 noise are the same for all rows that miss the same coordinates in the same discrete context: a group.
 
@@ -34,10 +34,10 @@ FOUND, MISSING = 1, 2
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Kinds of rows: what they miss and find, and their discrete context.
+    """Groups of rows with the same observed and missing coordinates and the same discrete context.
 
     Attributes:
-        kinds: for each group and coordinate 1 where it was found, 2 where it is missing, 0 where nobody asks.
+        kinds: for each group and coordinate 1 if it is observed, 2 if it is missing, 0 if it is not needed.
         entries: for each group and coordinate the row of the coordinate's parameters.
     """
 
@@ -46,7 +46,7 @@ class Groups:
 
     @classmethod
     def of(cls, coordinates: Coordinates, found: Bools, missing: Bools, contexts: Ints) -> Groups:
-        """The groups that find and miss these coordinates in these contexts, one row each."""
+        """The groups with these observed and missing coordinates in these contexts, one row per group."""
         entries = np.empty(found.shape, np.int64)
         known: dict[tuple[int, ...], Ints] = {}
         for i, part in enumerate(coordinates.all):
@@ -57,30 +57,30 @@ class Groups:
 
     @lazy
     def missing(self) -> tuple[Ints, Ints]:
-        """The group and the coordinate of everything that is missing, group by group."""
+        """The group and the coordinate of every missing value, group by group."""
         group, coordinate = np.nonzero(self.kinds == MISSING)
         return np.asarray(group, np.int64), np.asarray(coordinate, np.int64)
 
     @lazy
     def begin(self) -> Ints:
-        """Where the missing coordinates of each group start among those of all groups."""
+        """The start of each group's missing coordinates among those of all groups."""
         return np.concatenate([[0], np.cumsum((self.kinds == MISSING).sum(axis=1))])
 
     @lazy
     def square(self) -> Ints:
-        """Where the loadings of each group start."""
+        """The start of each group's loadings."""
         return np.concatenate([[0], np.cumsum(np.diff(self.begin) ** 2)])
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    r"""What groups of rows leave open, before any number is looked at.
+    r"""The posterior covariance of each group's missing values, which does not depend on the observed values.
 
     Attributes:
         loadings: $F$, row by row and group by group.
         noise: $D$, group by group.
         gains: $F D f / \alpha$ for each group and coordinate.
-        variance: $\alpha$, likewise.
+        variance: $\alpha$ for each group and coordinate.
     """
 
     groups: Groups
@@ -91,9 +91,9 @@ class Spread:
 
     @classmethod
     def of(cls, coordinates: Coordinates, groups: Groups) -> Spread:
-        """The loadings and noise of what each group misses, given what it finds.
+        """The loadings and noise of each group's missing values given the observed ones.
 
-        Cost: for each group and coordinate, the square of what is missing so far.
+        Cost: for each group and coordinate, the square of the number missing so far.
         """
         from sepset.kernels.hybrid.conditioning import spread
 
@@ -109,7 +109,7 @@ class Spread:
 
     @lazy
     def log_peaks(self) -> tuple[Floats, Ints]:
-        """For each group the log density of what it misses at its mean, and how much of that follows without noise."""
+        """For each group the log density of its missing values at their mean, and the number of them without noise."""
         group, _ = self.groups.missing
         num = len(self.groups.kinds)
         free = self.noise > 0
@@ -118,7 +118,7 @@ class Spread:
 
     @lazy
     def variances(self) -> Floats:
-        """The variance of every coordinate in each group, given what was found; zero where it was."""
+        """The variance of every coordinate in each group given the observed ones; zero for those."""
         groups = self.groups
         found = np.zeros(groups.kinds.shape)
         if len(self.noise):
@@ -132,14 +132,14 @@ class Spread:
 
 @dataclass(frozen=True, eq=False)
 class CompletedRows:
-    """Rows with expectations in place of missing numbers.
+    """Rows with expectations in place of missing values.
 
     Attributes:
-        spread: what their groups leave open.
-        group: of each row.
-        values: one row each, one column per coordinate.
-        log_density: of what was found; -inf where it breaks a relation without noise.
-        exact: how many of the numbers found follow without noise from others, and so have probability one.
+        spread: the posterior covariances of their groups.
+        group: the group of each row.
+        values: one column per coordinate.
+        log_density: the log density of the observed values; -inf where a relation without noise is violated.
+        exact: the number of observed values that follow without noise from others, and so have probability one.
     """
 
     spread: Spread
@@ -150,9 +150,9 @@ class CompletedRows:
 
     @classmethod
     def of(cls, coordinates: Coordinates, groups: Groups, values: Floats, group: Ints) -> CompletedRows:
-        """The rows with these numbers, NaN where missing.
+        """The completed rows of these values, NaN where missing.
 
-        Cost: for each row and coordinate, its parents and what is missing so far.
+        Cost: for each row and coordinate, the number of parents and of values missing so far.
         """
         from sepset.kernels.hybrid.conditioning import fill
 
@@ -167,7 +167,7 @@ class CompletedRows:
         return cls(known, group, filled, log, exact)
 
     def drawn(self, rows: Ints, rng: np.random.Generator) -> Floats:
-        """The numbers of some rows, the missing ones drawn together."""
+        """The values of some rows, the missing ones drawn jointly."""
         from sepset.kernels.hybrid.conditioning import disturb
 
         groups, group, values = self.spread.groups, self.group[rows], self.values[rows]
@@ -181,7 +181,7 @@ class CompletedRows:
 
         Args:
             weights: one per row.
-            moments: as `Coordinates.split` reads them.
+            moments: in the layout of `Coordinates.split`.
         """
         from sepset.kernels.hybrid.conditioning import add_moments, add_spreads
 

@@ -29,11 +29,11 @@ NOTHING = np.zeros(0, np.int64)
 
 
 class Coordinate(NamedTuple):
-    """One number given those before it; parameters have one row per joint state of `by`.
+    """A scalar regression on earlier coordinates; parameters have one row per joint state of `by`.
 
     Attributes:
         parents: the coordinates it depends on.
-        by: the discrete variables it depends on, by their place among all contexts.
+        by: the discrete variables it depends on, by their index among all contexts.
         intercept, slopes, variance: $a$, $b$ and $c$.
     """
 
@@ -45,11 +45,10 @@ class Coordinate(NamedTuple):
 
 
 class Flat(NamedTuple):
-    """All coordinates end to end.
+    """All coordinates, concatenated.
 
     Attributes:
-        structure: where the parents of each coordinate start, those parents, and where its parameters and its slopes
-            start.
+        structure: the start of each coordinate's parents, the parents, and the starts of its parameters and its slopes.
         intercept, slopes, variance: the parameters, one context after the other.
     """
 
@@ -60,7 +59,7 @@ class Flat(NamedTuple):
 
 
 class Family(NamedTuple):
-    """Where a real variable and its parents are: coordinates of the real ones, places among the contexts of others."""
+    """A real variable and its parents: coordinates of the real ones, context indices of the discrete ones."""
 
     parents: Ints
     own: Ints
@@ -74,7 +73,7 @@ class Coordinates:
     Attributes:
         contexts: the positions of the discrete variables that any of them depends on.
         cards: the number of states of each context.
-        families: of each real variable, by its position.
+        families: the family of each real variable, by its position.
         all: the scalar regressions.
     """
 
@@ -85,7 +84,7 @@ class Coordinates:
 
     @classmethod
     def of(cls, problem: Problem) -> Coordinates | None:
-        """The real variables of a problem in which each has a regression and no other factor; None for other problems.
+        """The coordinates of a problem in which each real variable has a regression and no other factor, or None.
 
         >>> from sepset.factors.block import Single
         >>> from sepset.problem import ConditionalGroup
@@ -116,10 +115,10 @@ class Coordinates:
 
     @classmethod
     def of_gaussian(cls, joint: Gaussian, positions: tuple[int, ...]) -> Coordinates:
-        """The variables of a joint normal distribution, each given all before it.
+        """The coordinates of a joint normal distribution, each given all before it.
 
         Args:
-            positions: of the variables of the joint, in its order.
+            positions: the positions of the variables of the joint, in its order.
         """
         ends = np.cumsum([v.size for v in joint.scope]).tolist()
         spans = [np.arange(end - v.size, end) for v, end in zip(joint.scope, ends, strict=True)]
@@ -129,7 +128,7 @@ class Coordinates:
         return cls((), NOTHING, families, tuple(parts))
 
     def with_values(self, regressions: Mapping[int, Regression]) -> Coordinates:
-        """The same variables with the parameters of these regressions, one for each."""
+        """The same variables with the parameters of these regressions, one per variable."""
         made = [
             part
             for v, family in self.families.items()
@@ -144,15 +143,15 @@ class Coordinates:
 
     @lazy
     def reals(self) -> tuple[int, ...]:
-        """The positions of the variables that are one number."""
+        """The positions of the scalar variables."""
         return tuple(v for v, family in self.families.items() if len(family.own) == 1)
 
     def column(self, variable: int) -> int:
-        """The coordinate of a variable that is one number."""
+        """The coordinate of a scalar variable."""
         return int(self.families[variable].own[0])
 
     def entry(self, by: tuple[int, ...], contexts: Ints) -> Ints:
-        """The number of the joint state of some contexts, given by their places, in each row of states."""
+        """The index of the joint state of some contexts in each row of states."""
         entry = np.zeros(len(contexts), np.int64)
         for place in by:
             entry = entry * self.cards[place] + contexts[:, place]
@@ -160,7 +159,7 @@ class Coordinates:
 
     @lazy
     def flat(self) -> Flat:
-        """The parameters end to end."""
+        """The parameters, concatenated."""
         parents = [part.parents for part in self.all]
         sizes = [len(part.variance) for part in self.all]
         ends = [np.concatenate([[0], np.cumsum(counts)]).astype(np.int64) for counts in (
@@ -171,7 +170,7 @@ class Coordinates:
 
     @lazy
     def layout(self) -> tuple[Ints, Ints, Ints]:
-        """Where each family starts, the coordinates of all families, and where the matrices of each family start."""
+        """The start of each family, the coordinates of all families, and the start of each family's matrices."""
         members = [np.concatenate([f.parents, f.own]) for f in self.families.values()]
         sizes = [self._contexts_of(f) * (len(m) + 1) ** 2 for f, m in zip(self.families.values(), members, strict=True)]
         ends = [
@@ -183,7 +182,7 @@ class Coordinates:
         return int(self.cards[list(family.by)].prod())
 
     def split(self, moments: Floats) -> dict[int, Floats]:
-        """The matrices of each real variable's family, one per context, from their lower triangles end to end."""
+        """The matrices of each real variable's family, one per context, from their concatenated lower triangles."""
         found = {}
         for (v, family), first in zip(self.families.items(), self.layout[2].tolist(), strict=False):
             num, side = self._contexts_of(family), len(family.parents) + len(family.own) + 1
@@ -193,7 +192,7 @@ class Coordinates:
 
     @lazy
     def is_above(self) -> Bools:
-        """For each coordinate (down) which ones it descends from, itself among them (across)."""
+        """For each coordinate (rows) its ancestors, itself included (columns)."""
         above = np.eye(len(self), dtype=np.bool_)
         for i, part in enumerate(self.all):
             above[i] |= above[part.parents].any(axis=0)
@@ -201,7 +200,7 @@ class Coordinates:
 
     @lazy
     def depends(self) -> Bools:
-        """For each coordinate (down) the contexts it depends on directly (across)."""
+        """For each coordinate (rows) the contexts it depends on directly (columns)."""
         found = np.zeros((len(self), len(self.contexts)), np.bool_)
         for i, part in enumerate(self.all):
             found[i, list(part.by)] = True
@@ -223,9 +222,9 @@ def _scalars(family: Family, a: Floats, B: Floats, C: Floats) -> Iterator[Coordi
 
 
 def _sequential(covariances: Floats) -> tuple[Floats, Floats]:
-    r"""$M = I - L^{-1}$ and $D$ with $C = L D L^\top$, for each covariance; a pivot of rounding's size is zero.
+    r"""$M = I - L^{-1}$ and $D$ with $C = L D L^\top$, for each covariance; pivots at rounding level are zero.
 
-    Entries are known to rounding, $|C| \epsilon$; the bound on their errors grows with each elimination as they do.
+    Entries are known up to rounding, $|C| \epsilon$; the bound on their errors grows with each elimination.
     """
     size = covariances.shape[-1]
     rest, L, D = np.array(covariances), np.zeros_like(covariances), np.zeros(covariances.shape[:2])

@@ -15,9 +15,9 @@ class DiscretePart(NamedTuple):
     """A problem of discrete variables alone.
 
     Attributes:
-        problem: the part; None where no variable is discrete.
-        positions: of its variables in the whole problem.
-        factors: the numbers that its factors have there.
+        problem: the part; None if no variable is discrete.
+        positions: the positions of its variables in the whole problem.
+        factors: the numbers of its factors in the whole problem.
     """
 
     problem: Problem | None
@@ -26,7 +26,7 @@ class DiscretePart(NamedTuple):
 
 
 def discrete_part(problem: Problem) -> DiscretePart:
-    """The factors that mention discrete variables only, with those variables.
+    """The factors over discrete variables only, with those variables.
 
     >>> from sepset.factors.table import Table
     >>> from sepset.variables.variable import Discrete, Real

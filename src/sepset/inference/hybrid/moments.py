@@ -1,14 +1,14 @@
-r"""Moments of real variables in discrete contexts: by listing joint states, or by one sweep from parents to children.
+r"""Moments of real variables in discrete contexts: by enumeration of states, or by one sweep from parents to children.
 
-In every joint state $s$ of the discrete variables above them, real variables are jointly normal, and a context takes
-the moments of the mixture of its joint states:
+In every joint state $s$ of the discrete variables above them, real variables are jointly normal, and the moments in a
+context are those of the mixture of its joint states:
 
 $$\bar\mu = \sum_s w_s \mu_s, \qquad
 \bar\Sigma = \sum_s w_s \left(\Sigma_s + (\mu_s - \bar\mu)(\mu_s - \bar\mu)^\top\right).$$
 
-Where joint states are too many to list, a frontier holds the variables that something still to come depends on: a table
-over the discrete ones with, in each joint state, its probability and the moments of the real ones. A discrete child
-multiplies probabilities, a regression extends the moments, and a variable that leaves takes the moments of the mixture.
+If joint states are too many to enumerate, a frontier holds the variables that later ones depend on: a table over the
+discrete ones with, in each joint state, its probability and the moments of the real ones. A discrete child multiplies
+probabilities, a regression extends the moments, and a discrete variable that leaves mixes them.
 First and second moments stay exact, since regressions are linear. The frontier of a switching chain does not grow with
 its length.
 
@@ -30,26 +30,24 @@ from sepset.errors import TooLarge
 from sepset.factors.algebra import AnyVariable, num_entries
 from sepset.factors.coordinates import entries, places, width
 from sepset.factors.regression import Regression
+from sepset.inference import costs
 from sepset.inference.method import ContextMoments, Prepared, dense
 from sepset.problem import ConditionalGroup, Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete, Vector
 
-LARGEST = 2**26
-"""The most numbers that moments may take at once."""
-
-FEW = 2**18
-"""Up to this many numbers the joint states are listed without asking whether a sweep takes fewer."""
+MOST_MOMENT_ENTRIES = 2**26
+"""The largest number of entries that moments may have at a time; beyond it, `TooLarge`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A variable of a network with its parents, and how it depends on them.
+    """A variable of a network with its parents and its conditional distribution.
 
     Attributes:
         child: the variable.
-        parents: discrete and real ones.
-        problem, group: where its factors are.
+        parents: its discrete and real parents.
+        problem, group: the problem and the conditional of its factors.
     """
 
     child: AnyVariable
@@ -59,7 +57,7 @@ class Node:
 
     @property
     def regression(self) -> Regression:
-        """How a real child depends on its parents."""
+        """The regression of a real child on its parents."""
         return self.problem.regressions[self.group.child]
 
     @lazy
@@ -88,7 +86,7 @@ class RegressionMoments:
 
     Attributes:
         problem: the network.
-        discrete: its discrete part, prepared; None where there is none.
+        discrete: its discrete part, prepared; None if there is none.
         states: the positions of the variables of that part.
     """
 
@@ -98,7 +96,7 @@ class RegressionMoments:
     _listed: Cache[ContextMoments] = field(default_factory=lambda: Cache(8), repr=False)
 
     def of(self, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:
-        """The moments of real variables in each joint state of discrete ones: listed, or by a sweep if that is less.
+        """The moments of real variables in each joint state of discrete ones: enumerated, or by a sweep if smaller.
 
         Args:
             reals: the positions of real variables.
@@ -112,8 +110,10 @@ class RegressionMoments:
         joint = tuple(dict.fromkeys((*contexts, *(d for regression in above for d in regression.by))))
         size = num_entries(joint) * (width(scope) + 1) ** 2
         targets: tuple[AnyVariable, ...] = (*contexts, *wanted)
-        if size > LARGEST or (size > FEW and size > frontier_size(self.problem, targets)):
-            return forward_moments(self.problem, wanted, contexts, largest=LARGEST)
+        if size > MOST_MOMENT_ENTRIES or (
+            size > costs.MOMENT_ENTRIES_LISTED_OUTRIGHT and size > frontier_size(self.problem, targets)
+        ):
+            return forward_moments(self.problem, wanted, contexts, largest=MOST_MOMENT_ENTRIES)
         found = self._listed.get((scope, joint), lambda: self._in_all_states(above, scope, joint))
         at = places(scope, wanted)
         return mixed(found.weights, found.mean[:, at], found.covariance[:, at[:, None], at], num_entries(contexts))
@@ -129,7 +129,7 @@ class RegressionMoments:
         return found
 
     def _above(self, reals: Sequence[AnyVariable]) -> list[Regression]:
-        """The regressions of real variables and of those they depend on, parents first; all where none is discrete."""
+        """The regressions of real variables and of their ancestors, parents first; all if no variable is discrete."""
         if self.discrete is None:
             return self._order
         wanted: set[AnyVariable] = set(reals)
@@ -169,7 +169,7 @@ class RegressionMoments:
 
 
 def forward_moments(
-    problem: Problem, reals: Sequence[Vector], by: Sequence[Discrete], *, largest: int = LARGEST
+    problem: Problem, reals: Sequence[Vector], by: Sequence[Discrete], *, largest: int = MOST_MOMENT_ENTRIES
 ) -> ContextMoments:
     """The moments of real variables in each joint state of discrete ones, by a sweep.
 
@@ -177,7 +177,7 @@ def forward_moments(
         problem: of discrete variables and regressions.
         reals: the real variables.
         by: the contexts, in C order.
-        largest: the most numbers that a frontier may take; more are refused with the figure.
+        largest: the largest number of entries of a frontier; above it, `TooLarge` with their number.
 
     Cost: one pass over the ancestors, each as large as the frontier there.
     """
@@ -194,7 +194,7 @@ def forward_moments(
 
 
 def frontier_size(problem: Problem, targets: Sequence[AnyVariable]) -> int:
-    """How many numbers the largest frontier of a sweep for these variables takes."""
+    """The number of entries of the largest frontier of a sweep for these variables."""
     return _schedule(problem, targets)[1]
 
 
@@ -207,7 +207,7 @@ class Frontier:
     moments: ContextMoments
 
     def extended(self, node: Node) -> Frontier:
-        """With one variable more, whose parents are all here."""
+        """The frontier with one more variable, whose parents are all in it."""
         w, mean, covariance = self.moments
         if isinstance(node.child, Discrete):
             size = node.child.num_states
@@ -226,7 +226,7 @@ class Frontier:
         return Frontier(self.states, (*self.reals, regression.child), ContextMoments(w, center, spread))
 
     def without(self, gone: set[AnyVariable]) -> Frontier:
-        """With some variables summed or integrated out."""
+        """The frontier with some variables summed or integrated out."""
         return self._arranged([v for v in self.states if v not in gone], [v for v in self.reals if v not in gone])
 
     def arranged(self, by: Sequence[Discrete], reals: Sequence[Vector]) -> ContextMoments:
@@ -245,7 +245,7 @@ class Frontier:
 
 
 def mixed(weights: Floats, mean: Floats, covariance: Floats, contexts: int) -> ContextMoments:
-    """The moments of mixtures: all joint states that begin with the same context are taken together.
+    """The moments of mixtures: one mixture of all joint states with the same leading context.
 
     >>> [part.tolist() for part in mixed(np.array([0.5, 0.5]), np.array([[-1.0], [1.0]]), np.zeros((2, 1, 1)), 1)]
     [[1.0], [[0.0]], [[[1.0]]]]
@@ -262,7 +262,7 @@ def mixed(weights: Floats, mean: Floats, covariance: Floats, contexts: int) -> C
 
 
 def _schedule(problem: Problem, targets: Sequence[AnyVariable]) -> tuple[list[tuple[Node, set[AnyVariable]]], int]:
-    """An order of the targets' ancestors that keeps the frontier small, what leaves after each, and the peak."""
+    """An order of the targets' ancestors that keeps the frontier small, the variables leaving after each, the peak."""
     everyone = nodes(problem)
     waiting: dict[AnyVariable, Node] = {}
     stack = list(targets)
@@ -299,14 +299,14 @@ def _leaving(
     needed: dict[AnyVariable, set[AnyVariable]],
     targets: Sequence[AnyVariable],
 ) -> Iterator[AnyVariable]:
-    """The variables that nothing depends on any more once this node is added."""
+    """The variables that no later one depends on after this node is added."""
     for v in (*frontier, node.child):
         if v not in targets and not needed[v] - {node.child}:
             yield v
 
 
 def _size(frontier: set[AnyVariable], gone: set[AnyVariable]) -> tuple[int, int]:
-    """How large a frontier is after a step, and during it; joint states first."""
+    """The sizes of a frontier, after the step and during it; joint states first."""
     left = num_entries([v for v in frontier - gone if isinstance(v, Discrete)])
     return left, _numbers(frontier)
 

@@ -1,10 +1,10 @@
-r"""Rows of evidence about discrete variables and regressions: each row is a mixture over the contexts that it hides.
+r"""Rows of evidence about discrete variables and regressions: each row is a mixture over its hidden contexts.
 
 $$P(\mathbf o) = \sum_{\mathbf c} P(\mathbf c, \mathbf o), \qquad
 P(\mathbf c, \mathbf o) = P(\mathbf c, \mathbf o_d)\, N(\mathbf o_r; \mu_{\mathbf c}, \Sigma_{\mathbf c})$$
 
-The first factor is a question about the discrete part of the problem, which any method may answer; the second one comes
-from a sweep over the regressions. Where a relation has no noise, a context in which numbers found follow from others
+The first factor is a question about the discrete part of the problem, which any method can answer; the second comes
+from a sweep over the regressions. If a relation has no noise, a context in which observed values follow from others
 outweighs every context in which they only have a density.
 
 Reference: Koller & Friedman, sections 14.2 and 14.3; Lauritzen (1992).
@@ -24,6 +24,7 @@ from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.factors.moments import GaussianMixture
 from sepset.factors.regression import Regression
+from sepset.inference import costs
 from sepset.inference.capabilities import answer_rows, summed_marginals
 from sepset.inference.completion import complete_rows, draw_rows
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowValues, Workers
@@ -33,23 +34,20 @@ from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.method import Prepared
 from sepset.variables.variable import Real
 
-HELD = 2**20
-"""Layouts of up to this many choices are kept for the next question about the same rows."""
-
-LARGEST = 2**16
-"""The most joint contexts that one row may hide where they have to be enumerated."""
+MOST_CONTEXTS_PER_ROW = 2**16
+"""The largest number of joint contexts enumerated for one row; a row that hides more raises `TooLarge`."""
 
 NUMBER = Real("x")
 
 
 class Mixture(NamedTuple):
-    """Some rows as mixtures over the contexts that they hide.
+    """Some rows as mixtures over their hidden contexts.
 
     Attributes:
         part: the rows and their choices of contexts.
-        completed: each choice with expectations in place of missing numbers.
-        share: the probability of each choice given its row; zero where the row is impossible.
-        log_density: of each row.
+        completed: each choice with expectations in place of missing values.
+        share: the probability of each choice given its row; zero if the row is impossible.
+        log_density: the log density of each row.
     """
 
     part: Part
@@ -63,12 +61,12 @@ class Mixture(NamedTuple):
         return self.log_density > -np.inf
 
     def mean(self, terms: Floats) -> Floats:
-        """The expectation in each row of something that depends on the choice, one row of terms each."""
+        """The expectation in each row of a quantity given for each choice, one row of terms per choice."""
         weighted = self.share.reshape(-1, *(1,) * (terms.ndim - 1)) * terms
         return np.asarray(np.add.reduceat(weighted, self.part.starts, axis=0))
 
     def drawn(self, uniform: Floats) -> Ints:
-        """A choice of each row, by numbers between zero and one; never one of probability zero."""
+        """A choice for each row, by uniform numbers in [0, 1); never one of probability zero."""
         reached, starts = np.cumsum(self.share), self.part.starts
         before = reached[starts] - self.share[starts]
         ends = np.append(starts[1:], len(reached)) - 1
@@ -98,9 +96,9 @@ class HybridRows:
 
     Attributes:
         coordinates: the regressions.
-        states: the positions of the discrete variables, in the order that the discrete part has them.
-        discrete: the discrete part, prepared; None where there is none.
-        log_total: the logarithm of the total weight, where that is not one.
+        states: the positions of the discrete variables, in the order of the discrete part.
+        discrete: the discrete part, prepared; None if there is none.
+        log_total: the logarithm of the total weight; zero if it is one.
     """
 
     coordinates: Coordinates
@@ -114,11 +112,11 @@ class HybridRows:
         return {v: i for i, v in enumerate(self.states)}
 
     def with_values(self, discrete: Prepared | None, regressions: Mapping[int, Regression]) -> HybridRows:
-        """The same with other numbers: the discrete part with new tables, and all regressions."""
+        """The same structure with new values: the discrete part with new tables, and all regressions."""
         return replace(self, discrete=discrete, coordinates=self.coordinates.with_values(regressions))
 
     def num_choices(self, rows: EvidenceRows, targets: Sequence[int]) -> Floats:
-        """How many joint contexts are enumerated for each row, where these variables are asked for."""
+        """The number of joint contexts enumerated for each row, with these targets."""
         return self._choices(rows, targets).numbers
 
     def _choices(self, rows: EvidenceRows, targets: Sequence[int]) -> Choices:
@@ -134,7 +132,7 @@ class HybridRows:
         if self.discrete is not None:
             logs = answer_rows(self.discrete, self._inside(choices.states), (), _quiet(workers)).log_partition
         done = 0
-        for part in choices.parts if choices.numbers.sum() <= HELD else choices.each():
+        for part in choices.parts if choices.numbers.sum() <= costs.CHOICES_CACHED else choices.each():
             completed = CompletedRows.of(self.coordinates, part.groups, part.values, part.group)
             yield _mixture(part, completed, logs[part.states] + completed.log_density)
             done += len(part.rows)
@@ -163,7 +161,7 @@ class HybridRows:
         return {t: found[self._place[t]] for t in targets}
 
     def _read(self, mixture: Mixture, chances: Mapping[int, Floats], found: RowAnswers) -> None:
-        """Write what some rows say into the answers; impossible ones stay NaN."""
+        """Write the posteriors of some rows into the answers; impossible ones stay NaN."""
         part, possible = mixture.part, mixture.is_possible
         found.log_partition[part.rows] = mixture.log_density
         at = part.rows[possible]
@@ -188,7 +186,7 @@ class HybridRows:
         return modes
 
     def best(self, rows: EvidenceRows, workers: Workers) -> RowValues:
-        """Every variable, missing ones at their most probable values together, and the logarithms of those maxima."""
+        """Every variable, missing cells at their jointly most probable values, and the logarithms of these maxima."""
         made, log_value = self._over(rows), np.empty(len(rows))
         choices = self._choices(rows, self.coordinates.reals)
         filled, logs = choices.states.codes, np.full(len(choices.states), self.log_total)
@@ -208,7 +206,7 @@ class HybridRows:
         return RowValues(made, log_value)
 
     def _over(self, rows: EvidenceRows) -> EvidenceRows:
-        """The rows with a column for every variable: the discrete ones of the model, and all numbers."""
+        """The rows with a column for every variable: the discrete ones of the model, and all scalar real ones."""
         visible = 0 if self.discrete is None else self.discrete.problem.num_visible
         return rows.over(self.states[:visible], self.coordinates.reals)
 
@@ -219,7 +217,7 @@ class HybridRows:
     def draws(
         self, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
     ) -> RowValues:
-        """The targets, missing ones drawn together, and the log partitions."""
+        """The targets, missing cells drawn jointly, and the log partitions."""
         made, log_partition, picked = self._over(rows), np.empty(len(rows)), np.empty(len(rows), np.int64)
         choices = self._choices(rows, (*targets, *self.coordinates.reals))
         for mixture in self._mixtures(choices, workers):
@@ -237,7 +235,7 @@ class HybridRows:
         return RowValues(made.over(discrete, [t for t in targets if t in self.coordinates.reals]), log_partition)
 
     def counts(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> Counted:
-        """The expected statistics of every factor, summed over the rows; impossible rows count nothing."""
+        """The expected statistics of every factor, summed over the rows; impossible rows contribute nothing."""
         choices = self._choices(rows, self.coordinates.reals)
         _check_numbers(choices.numbers)
         log_partition, mass = np.empty(len(rows)), np.zeros(len(choices.states))
@@ -270,7 +268,7 @@ def _mixture(part: Part, completed: CompletedRows, log_joint: Floats) -> Mixture
 
 
 def _dominant(part: Part, log_joint: Floats, exact: Ints) -> Floats:
-    """The log densities of choices, -inf where another choice of the row has more numbers of probability one."""
+    """The log densities of choices, -inf if another choice of the row has more values of probability one."""
     if not exact.any():
         return log_joint
     most = np.maximum.reduceat(np.where(log_joint > -np.inf, exact, -1), part.starts)
@@ -278,7 +276,7 @@ def _dominant(part: Part, log_joint: Floats, exact: Ints) -> Floats:
 
 
 def _mode(share: Floats, mean: Floats, variance: Floats) -> float:
-    """The mode of a mixture of normal distributions; a component without variance has all the density there is."""
+    """The mode of a mixture of normal distributions; a component without variance dominates all others."""
     certain = variance == 0.0
     if certain.any():
         return float(mean[certain][share[certain].argmax()])
@@ -288,8 +286,8 @@ def _mode(share: Floats, mean: Floats, variance: Floats) -> float:
 
 
 def _check_numbers(numbers: Floats) -> None:
-    if len(numbers) and numbers.max() > LARGEST:
+    if len(numbers) and numbers.max() > MOST_CONTEXTS_PER_ROW:
         raise TooLarge(
             f"A row hides discrete variables with {numbers.max():,.0f} joint states that real variables depend on; at "
-            f"most {LARGEST:,} are enumerated. Drop such rows, or discretize the real variables."
+            f"most {MOST_CONTEXTS_PER_ROW:,} are enumerated. Drop such rows, or discretize the real variables."
         )

@@ -1,4 +1,4 @@
-"""The k most probable assignments, by partitioning what is left after each best one."""
+"""The k most probable assignments, by partitioning the remaining ones after each best one."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from sepset.variables.evidence import Evidence
 def k_best(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) -> list[Best]:
     """Up to k assignments of `over`, best first; fewer where fewer have positive value.
 
-    After each solution the rest of its cell is split by the first variable that differs, so that every cell's best is
-    found by one constrained maximization and no assignment twice.
+    After each solution the rest of its cell is split by the first variable that differs, so that the best of each cell
+    is found by one constrained maximization, and no assignment twice.
 
-    Cost: at most k times the number of variables maximizations.
+    Cost: at most k times the number of variables, in maximizations.
     Reference: Lawler (1972); Nilsson (1998).
     """
     first = prepared.best(evidence, over)
@@ -37,7 +37,7 @@ def k_best(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) 
         _, _, best, cell = heapq.heappop(heap)
         found.append(best)
         for smaller in _split(best.values, cell, over, cards.tolist()):
-            # Every variable carries a mask, so that all cells are one question to a method that compiles questions.
+            # Every variable has a mask, so that a method that compiles questions needs only one.
             masks = {v: smaller.get(v, np.ones(cards[v])) for v in over}
             candidate = prepared.best(_masked(evidence, masks), over)
             if candidate.log_value > -np.inf:

@@ -1,3 +1,1 @@
-"""Many rows of evidence at once: rows as codes, equal rows answered once, blocks of rows as the innermost axis of one
-program.
-"""
+"""Batches of evidence rows: equal rows are answered once, and blocks of rows are the innermost axis of a program."""

@@ -1,7 +1,7 @@
-"""Batches: one question asked of many rows of findings, in blocks, on several threads.
+"""Batches: one question for many rows of findings, in blocks, on several threads.
 
-Rows that repeat are answered once. A set of observed variables that covers many rows gets a program of its own, from
-which those variables have left; all other rows run through one program in which findings are masks.
+Equal rows are answered once. A set of observed variables with many rows gets a program of its own, without those
+variables; all other rows use one program in which findings are masks.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.tasks import in_order
 from sepset.base.threads import num_threads
+from sepset.inference import costs
 from sepset.inference.capabilities import row_by_row
-from sepset.inference.compiled import costs
 from sepset.inference.compiled.engine import TableEngine
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, Workers
 from sepset.inference.rows.compiler import RowCompiler
@@ -28,7 +28,7 @@ from sepset.variables.evidence import Evidence
 
 
 class Chunk(NamedTuple):
-    """Rows and what was found in them: of rows that are `wide`, nothing."""
+    """Rows and their answers, except for those that are `wide`."""
 
     rows: Ints
     log_partition: Floats
@@ -38,11 +38,11 @@ class Chunk(NamedTuple):
 
 
 class RowTables:
-    """Many rows of evidence about a discrete problem.
+    """Answers to many rows of evidence about a discrete problem.
 
     Args:
-        tables: the engine of the problem, which also answers, one at a time, rows whose numbers need logarithms.
-        compiler: makes the programs, which serve all numbers of one structure.
+        tables: the engine of the problem, which also answers, one at a time, rows that need log space.
+        compiler: makes the programs, which are valid for all values of one structure.
     """
 
     def __init__(self, tables: TableEngine, compiler: RowCompiler) -> None:
@@ -67,7 +67,7 @@ class RowTables:
         return RowAnswers(log_partition[which], {v: p[which] for v, p in probabilities.items()})
 
     def summed(self, rows: EvidenceRows, weight: Floats, workers: Workers) -> tuple[Floats, Floats]:
-        """The sum of all rows' factor marginals, flat as the store is, and the log partition of every row."""
+        """The sum of all rows' factor marginals, in the layout of the store, and the log partition of every row."""
         log_partition, totals = np.empty(len(rows)), np.zeros(len(self._tables.store.values))
         for chunk in self._chunks(rows, (), weight, workers):
             log_partition[chunk.rows] = chunk.log_partition
@@ -80,8 +80,8 @@ class RowTables:
         return totals, log_partition
 
     def modes(self, rows: EvidenceRows, workers: Workers) -> tuple[Ints, Floats, Ints]:
-        """The most probable codes of all variables in every row, the logarithms of their values, and the rows for which
-        that takes logarithms; impossible rows have -inf, and their codes mean nothing.
+        """The most probable codes of all variables in every row, the logarithms of their values, and the rows that need
+        log space; impossible rows have -inf and undefined codes.
         """
         codes = np.zeros((len(rows), len(self._tables.problem.variables)), np.int64)
         log_value, wide = np.full(len(rows), -np.inf), np.ones(len(rows), np.uint8)
@@ -98,7 +98,7 @@ class RowTables:
     def _chunks(
         self, rows: EvidenceRows, targets: tuple[int, ...], weights: Floats | None, workers: Workers
     ) -> Iterator[Chunk]:
-        """Chunks of rows with what was found in them, in an order that does not depend on the threads."""
+        """Chunks of rows with their answers, in an order that does not depend on the threads."""
         done = 0
         for chunk in in_order(self._tasks(rows, targets, weights), num_threads(workers.threads), is_short=_is_short):
             yield chunk
@@ -122,7 +122,7 @@ class RowTables:
     def _programs(
         self, rows: EvidenceRows, targets: tuple[int, ...], counted: bool
     ) -> Iterator[tuple[RowProgram | None, Ints]]:
-        """A program for each set of observed variables that deserves one, and one for all other rows."""
+        """A program for each set of observed variables worth one, and one for all other rows."""
         first, which = rows.patterns
         counts = np.bincount(which)
         make = partial(self.compiler.program, rows.positions, targets, counted=counted)
@@ -140,7 +140,7 @@ class RowTables:
 
 
 def _span(rows: Ints) -> slice | Ints:
-    """The rows as a slice where they follow each other, which saves copies."""
+    """The rows as a slice if they are consecutive, which saves copies."""
     together = len(rows) > 0 and int(rows[-1]) - int(rows[0]) + 1 == len(rows)
     return slice(int(rows[0]), int(rows[-1]) + 1) if together else rows
 
@@ -161,20 +161,20 @@ def _run(
 
 
 def _marginals_of(tables: TableEngine, evidence: Evidence) -> Floats:
-    """The factor marginals of one row, flat; nothing where it is impossible."""
+    """The factor marginals of one row, flat; zeros if it is impossible."""
     flat = tables.factor_marginals(evidence)
     return np.zeros(len(tables.store.values)) if flat is None else flat
 
 
 def _is_short(task: partial[Chunk]) -> bool:
-    """Whether a task is done before anyone would wait for Ctrl-C to be heard."""
+    """Whether a task is too short to check for Ctrl-C."""
     return (
         task.func is not _run or len(task.args[-1]) * _row_seconds(task.args[0].program) <= costs.LONGEST_TASK_SECONDS
     )
 
 
 def _left(problem: Problem, targets: Sequence[int], part: Ints, cancel: Bytes) -> Chunk:
-    """Rows for which no program runs: each is answered alone."""
+    """Rows without a program: each is answered on its own."""
     nothing = {v: np.full((len(part), int(problem.variables.cards[v])), np.nan) for v in targets}
     return Chunk(part, np.full(len(part), -np.inf), nothing, 0.0, np.ones(len(part), np.uint8))
 
@@ -185,10 +185,10 @@ def _row_seconds(program: RowProgram) -> float:
 
 
 def _chunks_of(program: RowProgram, members: Ints, *, counted: bool) -> Iterator[Ints]:
-    """Rows task by task, fewer and fewer, so that no thread waits long for the last; but enough to be worth a thread,
-    for counts enough that their totals are made few times, and not so many that progress stands still.
+    """The rows in tasks of decreasing size, so that no thread waits long for the last; each large enough for a thread
+    (for counts, large enough that few totals are summed), and small enough to report progress.
 
-    The tasks do not depend on the threads, and so neither does the order in which counts are added.
+    The tasks do not depend on the number of threads, and so neither does the order of summation.
     """
     seconds, start = _row_seconds(program), 0
     least = max(costs.SHORTEST_TASK_SECONDS / seconds, len(members) / costs.MOST_TASKS_OF_COUNTS if counted else 0)
@@ -200,9 +200,9 @@ def _chunks_of(program: RowProgram, members: Ints, *, counted: bool) -> Iterator
 
 
 def _deserving(plan: float, counts: Ints, common: RowProgram, make: Callable[[int], RowProgram | None]) -> Ints:
-    """The patterns whose rows save more in a program of their own than planning it costs.
+    """The patterns whose rows save more with a program of their own than planning it costs.
 
-    The pattern with most rows tells what such programs cost beside the common one.
+    The program of the pattern with the most rows gives the cost relative to the common one.
     """
     usual = _row_seconds(common)
     sample = make(int(counts.argmax())) if counts.max() * usual > plan else None

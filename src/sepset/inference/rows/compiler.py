@@ -1,10 +1,10 @@
-"""Programs over rows, each compiled once and kept: they hold for all numbers of one structure."""
+"""Compiles row programs, with a cache; they are valid for all values of one structure."""
 
 from __future__ import annotations
 
 from sepset.base.cache import Cache
 from sepset.errors import TooLarge
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.planner import Pattern, Planner, Positions
 from sepset.inference.compiled.question import Question, compile_question
 from sepset.inference.plan import make_plan
@@ -13,10 +13,10 @@ from sepset.inference.rows.program import RowProgram, row_program
 
 
 class RowCompiler:
-    """Programs that answer many rows of one problem.
+    """Compiled programs for rows of one problem.
 
     Args:
-        planner: the problem, and how plans are made; rows range over every state, whatever the zeros.
+        planner: the problem and its plans; row programs use all states, whatever the zeros.
     """
 
     def __init__(self, planner: Planner) -> None:
@@ -27,22 +27,22 @@ class RowCompiler:
     def program(
         self, columns: Positions, targets: Positions, *, counted: bool = False, observed: Positions = ()
     ) -> RowProgram | None:
-        """The program for rows of codes; None where it is too large.
+        """The program for rows of codes; None if it is too large.
 
         Args:
             columns: the position of each column.
             targets: positions whose posterior is read in every row.
-            counted: whether factor marginals are added up.
-            observed: the positions that every row observes, which then leave the program unless they are targets;
-                without them findings on any of the columns are masks.
+            counted: whether factor marginals are summed.
+            observed: the positions that every row observes, which are removed from the program unless they are targets;
+                by default, findings on the columns are masks.
         """
         key = columns, targets, counted, observed
         return self._programs.get(key, lambda: self._compiled(columns, targets, counted, observed))
 
     def modes(self, columns: Positions) -> ModeProgram | None:
-        """The program that completes rows of codes, findings on the columns as masks; None where it is too large.
+        """The program that completes rows of codes, findings on the columns as masks; None if it is too large.
 
-        It has the elimination order of all marginals without findings, which decides between equal maxima.
+        It uses the elimination order of all marginals without findings, which breaks ties.
         """
         return self._modes.get(columns, lambda: self._compiled_modes(columns))
 

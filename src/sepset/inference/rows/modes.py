@@ -1,8 +1,8 @@
-r"""The most probable completion of many rows at once: a row program with maxima, and values read back root first.
+r"""The most probable completion of many rows at once: a row program with maxima, then back-substitution from the root.
 
 $$\arg\max_{\mathbf h} \prod_k \phi_k(\mathbf o[m], \mathbf h) \qquad\text{for each row } m$$
 
-Findings are masks, so that rows with any missing cells go through the same program.
+Findings are masks, so that rows with any missing cells use the same program.
 
 Reference: Koller & Friedman, section 13.2.
 """
@@ -22,13 +22,13 @@ from sepset.inference.rows.program import LoadedRows, RowProgram
 
 @dataclass(frozen=True, eq=False)
 class ModeProgram:
-    """A row program with maxima, and what reading back from its tensors takes.
+    """A row program with maxima, and the integers for back-substitution.
 
     Attributes:
         program: the forward sweep.
-        cliques: root first: where the residual variables of each begin and end, and the tensors it multiplies.
+        cliques: root first, the ranges of each clique's residual variables and of its tensors.
         residuals: the ranks that each clique eliminates, the last first.
-        inbox: where each tensor starts, whether it has lanes, and where its axes begin and end.
+        inbox: the start of each tensor, whether it has lanes, and the range of its axes.
         axes: rank and stride.
     """
 
@@ -40,7 +40,7 @@ class ModeProgram:
 
 
 def mode_program(program: RowProgram) -> ModeProgram:
-    """A row program whose question maximizes and keeps nothing, ready to be read back."""
+    """The back-substitution of a row program whose question maximizes and keeps no variables."""
     question = program.question
     residuals = _residuals(question)
     cliques: list[tuple[int, ...]] = []
@@ -83,10 +83,10 @@ def _matrix(rows: Sequence[tuple[int, ...]], width: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class LoadedModes:
-    """A program of modes with the numbers of a store.
+    """A program of modes with the values of a store.
 
     Attributes:
-        is_safe: False where even what all rows share needs logarithms.
+        is_safe: False if even the part shared by all rows needs log space.
     """
 
     modes: ModeProgram
@@ -94,11 +94,11 @@ class LoadedModes:
 
     @classmethod
     def of(cls, modes: ModeProgram, store: FactorStore) -> LoadedModes:
-        """The program with this store's numbers."""
+        """The program with this store's values."""
         return cls(modes, LoadedRows.of(modes.program, store))
 
     def run(self, codes: Int32s, cancel: Bytes) -> tuple[Ints, Floats, Bytes]:
-        """The codes of every variable by position, the logarithm of their value, and which rows need logarithms."""
+        """The codes of every variable by position, the logarithm of their value, and which rows need log space."""
         from sepset.kernels.rows import batches
 
         modes, p, question = self.modes, self.modes.program, self.modes.program.question

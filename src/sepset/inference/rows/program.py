@@ -1,4 +1,4 @@
-"""Programs that run many rows of findings at once: a compiled question with rows as innermost lanes."""
+"""Row programs: a compiled question for many rows of findings at once, with rows as innermost lanes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Bytes, Floats, Int32s, Ints
 from sepset.base.lazy import lazy
 from sepset.base.threads import NEVER
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.compiled.dense import NO_READS, NOTHING
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.store import FactorStore
@@ -21,20 +21,20 @@ from sepset.inference.compiled.store import FactorStore
 class RowProgram:
     """A question laid out for blocks of rows.
 
-    Tensors that no finding reaches are computed once for all rows and hold no lanes.
+    Tensors that do not depend on findings are computed once for all rows and have no lanes.
 
     Attributes:
-        question: what is asked of each row.
+        question: the question for each row.
         lanes: rows per block.
         varies: which tensors differ between rows.
-        offsets: where each tensor starts in a workspace of `size` floats.
+        offsets: the start of each tensor in a workspace of `size` floats.
         ops, groups: the instructions whose results vary.
         likelihoods: column of the codes, offset and number of states of each mask.
-        moving: factors of which each row takes its own part.
-        counted: factors whose marginals are added up.
-        copies, fixed: how the parts of factors lie in the store.
-        roots, reads: tensors that give the partition function, and marginals with their place in the answer.
-        places: from variable position to its part of the answer.
+        moving: factors whose part depends on the row's findings.
+        counted: factors whose marginals are summed.
+        copies, fixed: the layout of the parts of factors in the store.
+        roots, reads: the tensors of the partition function, and the marginals with their place in the answer.
+        places: from variable position to its slice of the answer.
         work: multiplications per row.
     """
 
@@ -57,7 +57,7 @@ class RowProgram:
 
     @lazy
     def width(self) -> int:
-        """How many numbers a row's answer has."""
+        """The length of a row's answer."""
         return int(self.reads[:, 1].sum())
 
 
@@ -106,7 +106,7 @@ def _lanes(entries: int) -> int:
 
 
 def _varying(question: Question) -> Bools:
-    """Which tensors findings reach: masks, factors that each row takes a part of, and what is computed from them."""
+    """Which tensors depend on findings: masks, reduced factors, and what is computed from them."""
     from sepset.kernels.compiled import contraction as kernels
 
     num_factors = len(question.plan.relevant.factors)
@@ -138,7 +138,7 @@ def _instructions(question: Question, varies: Bools, offsets: Ints, lanes: int) 
 
 
 def _parts(question: Question, varies: Bools, offsets: Ints) -> tuple[Ints, Ints]:
-    """The factors that move with findings, and those whose marginals are counted."""
+    """The factors whose part depends on findings, and those whose marginals are counted."""
     tail = list(question.program.rows.T[1:])
     inputs = slice(1, len(question.numbers) + 1)
     moving = np.stack([offsets[inputs], varies[inputs], *tail], axis=1).astype(np.int64)[question.moving]
@@ -150,10 +150,10 @@ def _parts(question: Question, varies: Bools, offsets: Ints) -> tuple[Ints, Ints
 
 @dataclass(frozen=True, eq=False)
 class LoadedRows:
-    """A row program with the numbers of a store: what all rows share is computed.
+    """A row program with the values of a store, and the part shared by all rows computed.
 
     Attributes:
-        is_safe: False where even the shared part needs logarithms.
+        is_safe: False if even the shared part needs log space.
     """
 
     program: RowProgram
@@ -166,7 +166,7 @@ class LoadedRows:
 
     @classmethod
     def of(cls, program: RowProgram, store: FactorStore) -> LoadedRows:
-        """The program with this store's numbers."""
+        """The program with this store's values."""
         from sepset.kernels.rows import batches
 
         plain, exponents, is_wide = _shared_run(program, store)
@@ -178,7 +178,7 @@ class LoadedRows:
         return cls(program, store, plain, exponents, checks, store.is_safe and inside and not is_wide)
 
     def run(self, codes: Int32s, weights: Floats, cancel: Bytes) -> tuple[Floats, Floats, Floats, Bytes]:
-        """Log partitions, marginals end to end, added-up factor marginals, and which rows need logarithms."""
+        """Log partitions, concatenated marginals, summed factor marginals, and which rows need log space."""
         from sepset.kernels.rows import batches
 
         p = self.program
@@ -196,13 +196,13 @@ class LoadedRows:
 
     @contextmanager
     def workspace(self) -> Iterator[tuple[Floats, Ints]]:
-        """A workspace and the powers of two of its tensors, there for the next run afterwards."""
+        """A workspace and the powers of two of its tensors, returned to the pool at the end."""
         space = self._idle.pop() if self._idle else self._fresh()
         yield space
         self._idle.append(space)
 
     def _fresh(self) -> tuple[Floats, Ints]:
-        """A workspace with the shared tensors in place."""
+        """A new workspace with the shared tensors filled in."""
         p = self.program
         old, made = p.question.program.offsets, p.question.contraction
         workspace = np.empty(p.size)
@@ -213,7 +213,7 @@ class LoadedRows:
 
 
 def _shared_run(program: RowProgram, store: FactorStore) -> tuple[Floats, Ints, bool]:
-    """The question's own workspace after the instructions that no finding reaches."""
+    """The question's own workspace after the instructions that do not depend on findings."""
     from sepset.kernels.compiled import contraction as kernels
 
     question, own = program.question, program.question.program
@@ -227,7 +227,7 @@ def _shared_run(program: RowProgram, store: FactorStore) -> tuple[Floats, Ints, 
 
 
 def _bounds(program: RowProgram, store: FactorStore, plain: Floats) -> tuple[Floats, Floats]:
-    """Powers of two between which the nonzero entries of shared tensors and of inputs lie."""
+    """Bounds on the powers of two of the nonzero entries of shared tensors and of inputs."""
     question = program.question
     lows, highs = _powers(plain, question.program.offsets)
     lows[program.varies], highs[program.varies] = 0.0, 0.0

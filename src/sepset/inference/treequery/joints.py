@@ -1,4 +1,4 @@
-"""Joints of any variables from a calibrated tree: inside a clique, across cliques, or by a fresh elimination."""
+"""Joints of any variables from a calibrated tree: within a clique, across cliques, or by elimination."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.table import Table
 from sepset.graphs.clusters import CliqueTree
-from sepset.inference.compiled import costs
+from sepset.inference import costs
 from sepset.inference.conflict import impossible
 from sepset.inference.method import Answer, Calibrated, Calibrates, Prepared
-from sepset.inference.plan import BYTES, Plan, readable
+from sepset.inference.plan import ENTRY_BYTES, Plan, readable
 from sepset.inference.result import Guarantee
 from sepset.inference.treequery.merge import merged
 from sepset.inference.treequery.orders import MergeOrder
@@ -34,13 +34,13 @@ __all__ = ["ManyJoints", "MergePlan", "TreeJoints", "joint_plan"]
 
 @dataclass(frozen=True)
 class MergePlan:
-    """How a joint is read from a calibrated tree: by merging cliques, or by a fresh elimination where that is cheaper.
+    """The plan of a joint from a calibrated tree: by merging cliques, or by an elimination if that is cheaper.
 
     Attributes:
         targets: the query.
         merging: the merge order.
         reading: the entries of the cliques that are read and marginalized.
-        elimination: the plan of an elimination that does without the tree.
+        elimination: the plan of an elimination without the tree.
     """
 
     targets: tuple[str, ...]
@@ -50,24 +50,24 @@ class MergePlan:
 
     @property
     def route(self) -> Literal["clique", "merging", "elimination"]:
-        """The cheapest way: one clique covers the query, cliques merge, or the factors are eliminated again."""
+        """The cheapest way: within one clique, by merging cliques, or by elimination."""
         if self.elimination.cost < self.reading + self.merging.cost:
             return "elimination"
         return "merging" if self.merging.query.edges else "clique"
 
     @property
     def cost(self) -> int:
-        """The operations of the chosen way."""
+        """The number of operations of the chosen way."""
         return self.elimination.cost if self.route == "elimination" else self.reading + self.merging.cost
 
     @property
     def memory(self) -> int:
         """Bytes of the largest table of the chosen way, while it is built."""
         largest = self.elimination.largest if self.route == "elimination" else self.merging.largest
-        return 3 * BYTES * largest
+        return 3 * ENTRY_BYTES * largest
 
     def check(self, limit: int) -> None:
-        """Refuse a plan whose largest step would need more than `limit` bytes."""
+        """Raise if the largest step needs more than `limit` bytes."""
         if self.memory > limit:
             raise TooLarge(
                 f"The joint of {', '.join(self.targets)} needs about {readable(self.memory)} for its largest table; "
@@ -98,11 +98,11 @@ def joint_plan(tree: CliqueTree, targets: Sequence[str], cards: Mapping[str, int
 
 
 class ManyJoints:
-    """Joints given one piece of evidence: by eliminations, until these have cost what calibrating a tree does, and from
-    then on from the tree where that is cheaper. So no question costs much more than twice what it had to.
+    """Joints given one piece of evidence: by eliminations, until these have cost as much as calibrating a tree; after
+    that from the tree where it is cheaper. So all questions together cost at most about twice the minimum.
 
     Args:
-        prepared, trees: a prepared method, and the same as one that calibrates.
+        prepared, trees: a prepared method, and the same method as one that calibrates.
     """
 
     def __init__(self, prepared: Prepared, trees: Calibrates, evidence: Evidence) -> None:
@@ -121,7 +121,7 @@ class ManyJoints:
             return True
         plan = self._prepared.plan(targets, self._evidence.observed)
         self._spent += plan.cost
-        least = costs.TREE_WORK_PER_VARIABLE * plan.num_variables  # what a tree costs before anyone plans it
+        least = costs.TREE_WORK_PER_VARIABLE * plan.num_variables  # the cost of a tree, before it is planned
         return self._spent > least and self._spent > least + costs.TREE_PASSES * self._tree_size
 
     @lazy
@@ -134,11 +134,11 @@ class ManyJoints:
 
 
 class TreeJoints:
-    """Reads joints from calibrations of one problem; plans are made once per question and kept.
+    """Joints from calibrations of one problem; plans are made once per question and cached.
 
     Args:
-        elimination: the alternative.
-        memory: the most bytes that a merge may need.
+        elimination: the elimination to compare with.
+        memory: the largest number of bytes for a merge.
     """
 
     def __init__(self, elimination: Prepared, memory: int) -> None:
@@ -153,7 +153,7 @@ class TreeJoints:
         return len(self._cards) == len(self.problem.variables)
 
     def plan(self, targets: Sequence[int], observed: Sequence[int], tree: CliqueTree) -> MergePlan:
-        """The cheapest way to a joint of discrete variables from a tree calibrated with these observed."""
+        """The plan of a joint of discrete variables from a tree calibrated for this observed set."""
 
         def make() -> MergePlan:
             names = [self.problem.variables[v].name for v in targets]
@@ -162,7 +162,7 @@ class TreeJoints:
         return self._plans.get((tuple(targets), tuple(observed)), make)
 
     def answer(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> Answer:
-        """The joint of `targets` by the cheapest way; models with continuous variables are eliminated."""
+        """The joint of `targets` by the cheapest way; by elimination if the model has continuous variables."""
         possible = calibration.log_partition > -np.inf
         if not possible or not targets or not self._is_discrete or calibration.semiring is not SUM:
             return self._elimination.query(targets, evidence)

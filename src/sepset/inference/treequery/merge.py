@@ -1,7 +1,7 @@
-r"""A merge order carried out on the beliefs of a calibrated tree.
+r"""A merge order applied to the beliefs of a calibrated tree.
 
-Merging neighbors multiplies their beliefs and divides by what they share, $\beta_i \beta_j / \mu_{ij}$, which is the
-marginal of both together; what neither the query nor a remaining sepset needs is summed out at once.
+Merging neighbors multiplies their beliefs and divides by what they share, $\beta_i \beta_j / \mu_{ij}$, which is their
+joint marginal; variables that neither the query nor a remaining sepset needs are summed out at once.
 
 Reference: El-Hay (2001), section 4.1.3.
 """
@@ -21,12 +21,12 @@ __all__ = ["merged"]
 def merged(
     order: MergeOrder, beliefs: Sequence[Factor], sepset_beliefs: Sequence[Factor], semiring: Semiring = SUM
 ) -> Factor:
-    r"""The belief over the query, $\bigoplus \prod_i \beta_i / \prod_{ij} \mu_{ij}$, by merging in the order given.
+    r"""The belief over the query, $\bigoplus \prod_i \beta_i / \prod_{ij} \mu_{ij}$, by merging in the given order.
 
     Args:
         order: an order on the tree query of the calibrated tree.
-        beliefs: one factor a clique of that tree.
-        sepset_beliefs: one factor an edge.
+        beliefs: one factor per clique of that tree.
+        sepset_beliefs: one factor per edge.
         semiring: the one the tree was calibrated with.
 
     Cost: one pass over each clique of the subtree, and `order.cost` multiplications.
@@ -59,7 +59,7 @@ def merged(
 
 
 def _merge(left: Factor, right: Factor, sepset: Factor | None, *, absorb: bool) -> Factor:
-    """Both together: the product over the sepset, which divides the smaller; or the larger where it has all."""
+    """The joint of two neighbors: their product over the sepset's belief; or the larger if it covers the other."""
     if left.size < right.size:
         left, right = right, left
     if absorb:

@@ -1,6 +1,6 @@
-r"""Orders in which the cliques of a tree query merge: what each costs, and the greedy ones.
+r"""Merge orders of a tree query: their costs, and greedy ones.
 
-An order names each edge once. Merging the cliques at its ends costs $|\mathrm{Val}(\mathbf C_i \cup \mathbf C_j)|$
+An order contains each edge once. Merging the cliques at its ends costs $|\mathrm{Val}(\mathbf C_i \cup \mathbf C_j)|$
 multiplications, after which the new clique is marginalized to the query and the sepsets around it.
 
 Reference: El-Hay (2001), sections 4.1.2, 4.1.3 and 4.4.
@@ -40,7 +40,7 @@ _TIE = 2.0**-24
 
 @dataclass(frozen=True, slots=True)
 class MergeStep:
-    """One merge: the scopes that meet over an edge, what is kept of their union, and the multiplications."""
+    """One merge: the scopes at the ends of an edge, the kept part of their union, and the multiplications."""
 
     edge: int
     left: int
@@ -51,13 +51,13 @@ class MergeStep:
 
 @dataclass(frozen=True, eq=False)
 class MergeOrder:
-    """Edges of a tree query, first merged first, and what merging them costs.
+    """Edges of a tree query in merge order, and the cost of merging them.
 
     Attributes:
         query: the tree.
         edges: every edge once.
         name: how the order was found.
-        absorb: whether a clique that equals its sepset merges free of cost.
+        absorb: whether a clique that equals its sepset merges at no cost.
 
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query
@@ -74,11 +74,11 @@ class MergeOrder:
 
     def __post_init__(self) -> None:
         if sorted(self.edges) != list(range(len(self.query.edges))):
-            raise ModelError(f"An order names each of {len(self.query.edges)} edges once; found {self.edges}.")
+            raise ModelError(f"An order contains each of {len(self.query.edges)} edges once; found {self.edges}.")
 
     @lazy
     def steps(self) -> tuple[MergeStep, ...]:
-        """The merges one after another."""
+        """The merges, in order."""
         merging = Merging(self.query, absorb=self.absorb)
         return tuple(merging.merge(edge) for edge in self.edges)
 
@@ -109,12 +109,12 @@ class MergeOrder:
 
 @dataclass(frozen=True, slots=True)
 class LeastFill:
-    r"""Eliminates the variable that adds the fewest fill edges, ties by its table; or just the smallest table.
+    r"""Eliminates the variable that adds the fewest fill edges, ties by its table; or only the smallest table.
 
     Its table is over the variable and its neighbors, $|\mathrm{Val}(X)| \prod_{A \in \mathrm{Nb}} |\mathrm{Val}(A)|$.
 
     Args:
-        fill: False to go by the table alone.
+        fill: False uses only the table.
 
     Reference: El-Hay (2001), section 4.1.2.
 
@@ -150,7 +150,7 @@ class Merging:
         self._around = [set(edges) for edges in query.incident]
 
     def ends(self, edge: int) -> tuple[int, int]:
-        """The present cliques at the ends of an edge."""
+        """The current cliques at the ends of an edge."""
         a, b = self.query.edges[edge]
         return self._find(a), self._find(b)
 
@@ -161,7 +161,7 @@ class Merging:
         return node
 
     def around(self, edge: int) -> list[int]:
-        """The edges left around the clique that an edge merged."""
+        """The remaining edges around the clique that an edge merged."""
         return sorted(self._around[self.ends(edge)[0]])
 
     def price(self, edge: int) -> int:
@@ -170,7 +170,7 @@ class Merging:
         return self.query.price(self._scopes[a], self._scopes[b], edge, absorb=self.absorb)
 
     def growth(self, edge: int) -> int:
-        """By how many entries the tables grow when an edge merges now."""
+        """The number of entries by which tables grow if an edge merges now."""
         a, b = self.ends(edge)
         left, right = self._scopes[a], self._scopes[b]
         size = self.query.size
@@ -195,7 +195,7 @@ class Merging:
 
 
 def cheapest_first(query: TreeQuery, *, by: Literal["price", "growth"] = "price", absorb: bool = True) -> MergeOrder:
-    """The order that always merges where it costs least now, or with `by="growth"` where tables grow least.
+    """The greedy order by the cost of the next merge or, with `by="growth"`, by the growth of tables.
 
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query
@@ -217,7 +217,7 @@ def cheapest_first(query: TreeQuery, *, by: Literal["price", "growth"] = "price"
 
 
 def divided(query: TreeQuery, *, absorb: bool = True) -> MergeOrder:
-    r"""The order GR0: the edge merged last is the one whose two sides are smallest, and so on within each side.
+    r"""The order GR0: the edge merged last is the one whose two sides are smallest, recursively within each side.
 
     $$\arg\min_e |\mathrm{Val}(\mathbf C_{T_1})| + |\mathrm{Val}(\mathbf C_{T_2})|$$
 
@@ -246,9 +246,9 @@ def divided(query: TreeQuery, *, absorb: bool = True) -> MergeOrder:
 
 
 def widest_last(query: TreeQuery, *, absorb: bool = True) -> MergeOrder:
-    """The order by the size of the sepset, smallest first: cheap, and often poor.
+    """The order by the size of the sepset, smallest first: fast to find, and often poor.
 
-    Reference: El-Hay (2001), section 4.4, where it is dropped.
+    Reference: El-Hay (2001), section 4.4, which rejects it.
     """
     edges = sorted(range(len(query.edges)), key=lambda e: (query.size(query.sepsets[e]), e))
     return MergeOrder(query, tuple(edges), "widest last", absorb)
@@ -260,12 +260,12 @@ def random_order(query: TreeQuery, rng: np.random.Generator, *, absorb: bool = T
 
 
 def eliminated(query: TreeQuery, method: OrderingMethod | None = None, *, absorb: bool = True) -> MergeOrder:
-    """The order GR1: variables outside the query leave one after another, each when all cliques with it have merged.
+    """The order GR1: variables outside the query are eliminated one by one, each after all cliques with it have merged.
 
     Args:
         query: the tree.
         method: the elimination order on the graph that joins the variables of each clique; `LeastFill()` by default.
-        absorb: whether a clique that equals its sepset merges free of cost.
+        absorb: whether a clique that equals its sepset merges at no cost.
 
     Reference: El-Hay (2001), sections 4.1.2 and 4.4.
 
@@ -323,11 +323,11 @@ def _co_occurrences(query: TreeQuery, scopes: Iterable[int]) -> tuple[list[str],
 
 
 def greedy_estimate(query: TreeQuery, part: Subtree | None = None, method: OrderingMethod | None = None) -> int:
-    r"""What eliminating all but the part's scope costs, one table a variable: $\sum_i |\mathrm{Val}(\mathbf C_i)|$.
+    r"""The cost of eliminating all but the part's scope, one table per variable: $\sum_i |\mathrm{Val}(\mathbf C_i)|$.
 
-    Neither more nor less than merging: products of three or more tables and the last product are not counted.
+    Not a bound on merging: products of three or more tables and the last product are not counted.
 
-    Reference: El-Hay (2001), section 4.1.2, with section 4.3.3 corrected: it is no upper bound.
+    Reference: El-Hay (2001), section 4.1.2, with section 4.3.3 corrected: it is not an upper bound.
 
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query

@@ -1,12 +1,12 @@
 r"""The joint of every pair of variables from one calibrated tree, in one sweep of matrix products.
 
 Below each sepset $\mathbf S$ collect the rows $D = P(x, \mathbf S)$, one for each state of each variable below it.
-Given the sepset, those variables are independent of the rest, so rows travel by the transition of the clique they meet,
+Given the sepset, those variables are independent of the rest, so rows are multiplied by the transition of each clique,
 
 $$D_{c \to k} = D_c \, P(\mathbf S_k \mid \mathbf S_c), \qquad P(x, y) = D_c \, P(y \mid \mathbf S_c), \qquad
   P(x, x') = D_c \, \frac{P(\mathbf S_c, \mathbf S_{c'})}{P(\mathbf S_c) P(\mathbf S_{c'})} \, D_{c'}^\top$$
 
-for $y$ in the clique and $x, x'$ below different children c, c'. Each pair meets exactly once.
+for $y$ in the clique and $x, x'$ below different children c, c'. Each pair is computed exactly once.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from sepset.base.text import nearest
 from sepset.errors import ScopeError, TooLarge
 from sepset.factors.table import Table
 from sepset.graphs.clusters import CliqueTree
+from sepset.inference import costs
 from sepset.inference.method import dense
-from sepset.inference.plan import BYTES, readable
-from sepset.inference.result import Answers
+from sepset.inference.plan import ENTRY_BYTES, readable
+from sepset.inference.result import Answers, Marginals
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
-__all__ = ["PairSweep", "PairwiseMarginals", "two_names"]
+__all__ = ["PairSweep", "Pairs", "PairwiseMarginals"]
 
 
 class PairwiseMarginals(Answers[tuple[str, str], Table]):
-    """The joint of every pair of variables, each made a table when it is read.
+    """The joint of every pair of variables; tables are made when read.
 
     >>> a, b = Discrete("a"), Discrete("b")
     >>> pairs = PairSweep(CliqueTree(["a", "b"]), [a, b]).run([Table(a, [1, 3]), Table(b, [1, 1])])
@@ -47,9 +48,9 @@ class PairwiseMarginals(Answers[tuple[str, str], Table]):
         self._place = _offsets(self.variables)
 
     def __getitem__(self, pair: tuple[VariableLike, VariableLike]) -> Table:
-        (first, left), (second, right) = map(self._find, two_names(pair))
+        (first, left), (second, right) = map(self._find, _two_names(pair))
         if first == second:
-            raise ScopeError(f"{first.name} is asked for twice. A pair has two variables.")
+            raise ScopeError(f"{first.name} is asked for twice. Name two different variables.")
         return Table((first, second), self.matrix[left, right])
 
     def _find(self, name: str) -> tuple[Discrete, slice]:
@@ -68,10 +69,46 @@ class PairwiseMarginals(Answers[tuple[str, str], Table]):
         return f"PairwiseMarginals({len(self.variables)} variables)"
 
 
-def two_names(pair: object) -> tuple[str, str]:
-    """The names of two variables, each given by itself or by name.
+class Pairs(Answers[tuple[str, str], Table]):
+    """The joint of every pair of a model's variables, observed ones included; tables are made when read.
 
-    >>> two_names((Discrete("a"), "b"))
+    >>> import sepset as ss
+    >>> pairs = ss.prepare(ss.datasets.load("student")).pairwise_marginals(given={"grade": "C"})
+    >>> pairs["intelligence", "difficulty"].values.round(3).tolist()
+    [[0.36, 0.561], [0.01, 0.069]]
+    >>> pairs["grade", "sat"].values.round(3).tolist()
+    [[0.0, 0.0], [0.0, 0.0], [0.891, 0.109]]
+    """
+
+    def __init__(self, free: Answers[tuple[str, str], Table], singles: Marginals, observed: frozenset[str]) -> None:
+        self._free = free
+        self._singles = singles
+        self._observed = observed
+
+    def __getitem__(self, pair: tuple[VariableLike, VariableLike]) -> Table:
+        first, second = _two_names(pair)
+        if first not in self._observed and second not in self._observed:
+            return self._free[first, second]
+        if first == second:
+            raise ScopeError(f"{first} is asked for twice. Name two different variables.")
+        joint: Any = self._singles[first] * self._singles[second]
+        return joint  # type: ignore[no-any-return]  # marginals of discrete variables are tables
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        names = list(self._singles)
+        return ((a, b) for i, a in enumerate(names) for b in names[i + 1 :])
+
+    def __len__(self) -> int:
+        return math.comb(len(self._singles), 2)
+
+    def __repr__(self) -> str:
+        return f"Pairs({len(self._singles)} variables)"
+
+
+def _two_names(pair: object) -> tuple[str, str]:
+    """The names of two variables, each given as a variable or by name.
+
+    >>> _two_names((Discrete("a"), "b"))
     ('a', 'b')
     """
     if isinstance(pair, tuple) and len(pair) == 2:
@@ -82,7 +119,7 @@ def two_names(pair: object) -> tuple[str, str]:
 
 
 def _offsets(variables: Sequence[Discrete]) -> dict[str, tuple[Discrete, slice]]:
-    """Where the states of each variable lie among those of all."""
+    """The slice of each variable's states among those of all."""
     found, start = {}, 0
     for v in variables:
         found[v.name] = (v, slice(start, start + v.num_states))
@@ -91,13 +128,13 @@ def _offsets(variables: Sequence[Discrete]) -> dict[str, tuple[Discrete, slice]]
 
 
 class _Counts:
-    """The marginal of a clique's table over some of its variables, in the order they are named."""
+    """The marginal of a clique's table over some of its variables, in the given order."""
 
     def __init__(self, scope: Sequence[Discrete], names: Sequence[str]) -> None:
         self._scope, self._names = scope, names
         size = {v.name: v.num_states for v in scope}
         self.size = math.prod(size.get(name, 1) for name in names)
-        self._kept = self._codes() if math.prod(size.values()) <= _KEPT else None
+        self._kept = self._codes() if math.prod(size.values()) <= costs.ENTRIES_OF_CACHED_CODES else None
 
     def _codes(self) -> Ints:
         """For each entry of the clique's table its place in the marginal."""
@@ -117,7 +154,7 @@ class _Counts:
 
 
 class _Transition:
-    r"""Carries rows $P(x \mid \mathbf S)$ to $P(x, \mathbf T)$ in a clique: a matrix for each state both share."""
+    r"""Maps rows $P(x \mid \mathbf S)$ to $P(x, \mathbf T)$ in a clique: one matrix per state of shared variables."""
 
     def __init__(self, scope: Sequence[Discrete], source: Sequence[str], target: Sequence[str]) -> None:
         shared = [name for name in source if name in set(target)]
@@ -129,7 +166,7 @@ class _Transition:
         self._target = _columns(scope, target, [*shared, *right])
 
     def send(self, given: Floats, weights: Floats) -> Floats:
-        """The rows over the target, summed over what only the source has."""
+        """The rows over the target, summed over the variables that only the source has."""
         both, left, right = self._shape
         table = self._counts.of(weights).reshape(both, left, right)
         moved = given[:, self._source].reshape(len(given), both, left)
@@ -147,7 +184,7 @@ def _entries(scope: Sequence[Discrete], names: Sequence[str]) -> int:
 
 
 def _columns(scope: Sequence[Discrete], names: Sequence[str], order: Sequence[str]) -> Ints | slice:
-    """Which columns of a table over `names` come in turn when its axes are put in another order."""
+    """The permutation of the columns of a table over `names` when its axes are reordered."""
     size = {v.name: v.num_states for v in scope}
     inside = [name for name in names if name in size]
     wanted = [inside.index(name) for name in order if name in size]
@@ -159,7 +196,7 @@ def _columns(scope: Sequence[Discrete], names: Sequence[str], order: Sequence[st
 
 @dataclass(frozen=True, eq=False)
 class _Child:
-    """Where the rows below a child go: to each of the clique's own variables, to later children, and up."""
+    """The transitions of the rows below a child: to the clique's own variables, to later children, and up."""
 
     position: int
     own: tuple[tuple[slice, _Transition], ...]
@@ -169,16 +206,16 @@ class _Child:
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """A clique in the sweep, with the marginals that are asked of it.
+    """A clique in the sweep, with the marginals it needs.
 
     Attributes:
         clique: its number.
         scope: its variables with several states, in the order of the table's axes.
-        rows: the states of the variables met here first, among those of all.
+        rows: the states of the variables that first occur here, among those of all.
         singles: the marginal of each of these.
-        pairs: that of every two of them.
-        stack: that of each with the sepset towards the root.
-        sepset: that of the sepset alone.
+        pairs: the marginal of every two of them.
+        stack: the marginal of each with the sepset toward the root.
+        sepset: the marginal of the sepset.
         children: the cliques below.
     """
 
@@ -192,7 +229,7 @@ class _Node:
     children: tuple[_Child, ...]
 
     def visit(self, weights: Floats, below: list[tuple[Ints, Floats]], answer: Floats, single: Floats) -> None:
-        """Write the pairs that meet here, and put to `below` the rows of everything under the sepset, given it."""
+        """Write the pairs of this clique, and append to `below` the rows of all variables below its sepset."""
         for place, counts in self.singles:
             single[place] = counts.of(weights)
         for first, second, counts in self.pairs:
@@ -205,11 +242,11 @@ class _Node:
             for place, transition in child.own:
                 answer[under, place] = transition.send(given, weights)
             for later, transition, is_back in child.later:
-                beside, its = below[later]
+                others, its = below[later]
                 if is_back:
-                    answer[np.ix_(beside, under)] = transition.send(its, weights) @ given.T
+                    answer[np.ix_(others, under)] = transition.send(its, weights) @ given.T
                 else:
-                    answer[np.ix_(under, beside)] = transition.send(given, weights) @ its.T
+                    answer[np.ix_(under, others)] = transition.send(given, weights) @ its.T
             rows.append(under)
             stack.append(child.up.send(given, weights))
         for child in self.children:
@@ -218,7 +255,6 @@ class _Node:
         below.append((np.concatenate(rows), np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)))
 
 
-_KEPT = 2**16
 _NOTHING: tuple[Ints, Floats] = (np.zeros(0, np.intp), np.zeros((0, 0)))
 
 
@@ -228,10 +264,10 @@ class PairSweep:
     Args:
         tree: a clique tree or forest.
         variables: its variables, in the order of the answer.
-        memory: the most bytes it may need.
+        memory: the largest number of bytes.
 
-    Cost: for V states in all at most $V \sum_i |\mathrm{Val}(\mathbf C_i)|$ multiplications to carry rows, and
-    $V^2 \max |\mathrm{Val}(\mathbf S)|$ where they meet, both as matrix products.
+    Cost: for V states in all at most $V \sum_i |\mathrm{Val}(\mathbf C_i)|$ multiplications for transitions, and
+    $V^2 \max |\mathrm{Val}(\mathbf S)|$ for pairs, both as matrix products.
 
     >>> a, b = Discrete("a"), Discrete("b")
     >>> sweep = PairSweep(CliqueTree([("a", "b")]), [a, b])
@@ -253,7 +289,7 @@ class PairSweep:
         return math.prod(self._known[name][0].num_states for name in scope)
 
     def _cheapest_root(self) -> int | None:
-        """The root that carries the fewest rows through large cliques, in the part where this saves most."""
+        """The root with the fewest multiplications for transitions, in the part of the forest where this saves most."""
         schedule = self.tree.schedule()
         sizes = [self._size(clique) for clique in self.tree.clusters]
         rows = [sum(self._known[name][0].num_states for name in clique) for clique in self.tree.clusters]
@@ -270,11 +306,11 @@ class PairSweep:
         states = sum(v.num_states for v in self.variables)
         sepset = max((self._size(s) for s in self.tree.sepsets), default=1)
         clique = max((self._size(c) for c in self.tree.clusters), default=1)
-        need = BYTES * (states * states + 4 * states * sepset + 8 * clique)
+        need = ENTRY_BYTES * (states * states + 4 * states * sepset + 8 * clique)
         if need > limit:
             raise TooLarge(
                 f"All pairs of {len(self.variables)} variables need about {readable(need)} at once: {states:,} states "
-                f"beside a sepset of {sepset:,}; the limit is {readable(limit)}. Query the pairs that matter alone."
+                f"with a sepset of {sepset:,}; the limit is {readable(limit)}. Query the pairs that matter alone."
             )
 
     def _plan(self) -> list[_Node]:
@@ -313,7 +349,7 @@ class PairSweep:
         sepset: Sequence[str],
         children: Sequence[tuple[int, Sequence[str]]],
     ) -> _Child:
-        """The first of these children, which meets the later ones over the smaller of both sepsets."""
+        """The first of these children, combined with the later ones over the smaller of both sepsets."""
         (position, mine), *others = children
         later = []
         for other, its in others:

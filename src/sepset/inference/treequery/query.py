@@ -1,11 +1,11 @@
-r"""Queries that no clique covers, as a problem on scopes alone: which cliques are needed, and what merging them costs.
+r"""Queries that no clique covers, as a problem on scopes only: the cliques needed, and the cost of merging them.
 
-In a calibrated tree any connected part holds the marginal of its own variables,
+In a calibrated tree any connected part gives the marginal of its own variables,
 $P(\mathbf x) = \prod_i \beta_i / \prod_{ij} \mu_{ij}$. So a query keeps the smallest part that covers it, marginalizes
-each clique to what the query and the remaining sepsets need, and merges neighbors until one clique is left. Which
-neighbors merge first decides the cost.
+each clique to what the query and the remaining sepsets need, and merges neighbors until one clique is left. The order
+of merges determines the cost.
 
-Sets of variables, cliques and edges are bit masks. Variables with one state have no bit: they cost nothing.
+Sets of variables, cliques and edges are bit masks. Variables with one state have no bit, since they cost nothing.
 
 Reference: El-Hay (2001), chapter 4.
 """
@@ -40,7 +40,7 @@ def bits(mask: int) -> Iterator[int]:
 
 
 class Subtree(NamedTuple):
-    r"""A connected part: its nodes, the edges inside, and the variables $\mathbf C_{T'}$ left when it is one clique."""
+    r"""A connected part: its nodes, its edges, and the variables $\mathbf C_{T'}$ that remain when it is one clique."""
 
     nodes: int
     edges: int
@@ -59,7 +59,7 @@ class TreeQuery:
         cliques: the scope of each node, as a mask, after marginalizing to the query and the sepsets around it.
         edges: pairs of nodes.
         sepsets: the scope of each edge, as a mask.
-        links: for each edge that of the clique tree, or -1 where it joins parts that share nothing.
+        links: for each edge that of the clique tree, or -1 if it joins parts that share no variable.
     """
 
     names: tuple[str, ...]
@@ -85,7 +85,7 @@ class TreeQuery:
 
     @property
     def whole(self) -> Subtree:
-        """The tree itself: merged, it holds the query."""
+        """The whole tree; merged, it contains the query."""
         return Subtree((1 << len(self.cliques)) - 1, (1 << len(self.edges)) - 1, self.targets)
 
     @lazy
@@ -120,7 +120,7 @@ class TreeQuery:
 
         $$\mathbf C_{T_1} = (\mathbf C_{T'} \cup \mathbf S_e) \cap \mathbf X_{T_1}$$
 
-        By running intersection nothing else of $T_1$ is seen from outside.
+        By running intersection, nothing else of $T_1$ is needed outside.
         """
         near, far = self.sides[edge]
         scope = part.scope | self.sepsets[edge]
@@ -156,7 +156,7 @@ class TreeQuery:
         return reached
 
     def contracted(self, parts: Iterable[Subtree], scope: int) -> tuple[TreeQuery, list[int]]:
-        """The query for `scope` on a tree whose nodes are these parts, and the numbers of the edges that are left."""
+        """The query for `scope` on a tree whose nodes are these parts, and the numbers of the remaining edges."""
         pieces = list(parts)
         home = {node: k for k, part in enumerate(pieces) for node in bits(part.nodes)}
         ends = [(home.get(a, -1), home.get(b, -1)) for a, b in self.edges]
@@ -176,8 +176,8 @@ class TreeQuery:
     def with_hubs(self) -> TreeQuery:
         r"""The same query where cliques around a common sepset can merge before the clique they surround.
 
-        Where several edges of a node carry one sepset $\mathbf S$, a node $\mathbf S$ is put between: free to absorb,
-        and from it the small cliques meet each other first.
+        If several edges of a node have the same sepset $\mathbf S$, a node $\mathbf S$ is inserted, which is absorbed
+        at no cost and at which the small cliques can merge first.
         """
         sources, cliques = list(self.sources), list(self.cliques)
         edges, sepsets, links = list(self.edges), list(self.sepsets), list(self.links)
@@ -215,8 +215,8 @@ class TreeQuery:
 def tree_query(tree: CliqueTree, targets: Nodes, *, cards: Mapping[str, int]) -> TreeQuery:
     r"""The smallest part of a clique tree that covers `targets`, each clique marginalized to what is still needed.
 
-    A leaf goes while its targets are all in its sepset, so each leaf that stays holds a target of its own and there
-    are at most $|\mathbf U|$. What stays of clique i is $(\mathbf U \cup \bigcup_j \mathbf S_{ij}) \cap \mathbf C_i$.
+    A leaf is removed while its targets are all in its sepset, so each remaining leaf has a target of its own and there
+    are at most $|\mathbf U|$. Of clique i remains $(\mathbf U \cup \bigcup_j \mathbf S_{ij}) \cap \mathbf C_i$.
     Parts of a forest are joined by empty sepsets.
 
     Args:
@@ -236,7 +236,7 @@ def tree_query(tree: CliqueTree, targets: Nodes, *, cards: Mapping[str, int]) ->
     known = set(tree.variables)
     for name in wanted:
         if name not in known:
-            raise ScopeError(f"No clique holds {name!r}.{nearest(name, tree.variables)}")
+            raise ScopeError(f"No clique contains {name!r}.{nearest(name, tree.variables)}")
     query = frozenset(name for name in wanted if cards[name] > 1)
     sets = [frozenset(name for name in cluster if cards[name] > 1) for cluster in tree.clusters]
     kept, edges = _trimmed(tree, sets, query)
@@ -262,7 +262,7 @@ def _trimmed(
 
 
 def _leafless(tree: CliqueTree, sets: list[frozenset[str]], query: frozenset[str]) -> set[int]:
-    """The cliques that stay when leaves whose targets lie in their sepset are removed one after another."""
+    """The cliques that remain when leaves whose targets are in their sepset are removed one by one."""
     around: list[dict[int, int]] = [{} for _ in sets]
     for e, (a, b) in enumerate(tree.edges):
         around[a][b] = e
@@ -284,7 +284,7 @@ def _leafless(tree: CliqueTree, sets: list[frozenset[str]], query: frozenset[str
 
 
 def _smallest(tree: CliqueTree, sets: list[frozenset[str]], query: frozenset[str], part: list[int]) -> list[int]:
-    """One clique that covers what the lone clique of `part` does of the query: the smallest of all."""
+    """The smallest clique that covers as much of the query as the single clique of `part`."""
     inside = sets[part[0]] & query
     holders = [i for i, clique in enumerate(sets) if inside <= clique]
     return [min(holders, key=lambda i: (len(tree.clusters[i]), i))]

@@ -14,13 +14,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sepset.inference import costs
 from sepset.inference.treequery.orders import MergeOrder, greedy_orders
 from sepset.inference.treequery.query import Subtree, TreeQuery, bits
 
 __all__ = ["best_first_order", "choose_order", "lower_bound", "optimal_order", "refined"]
-
-BUDGET = 20_000
-"""Splits that choosing an order may look at: about a tenth of a second."""
 
 Heuristic = Callable[[TreeQuery, Subtree], int]
 
@@ -90,10 +88,10 @@ def optimal_order(query: TreeQuery, *, absorb: bool = True) -> MergeOrder:
 
 
 def lower_bound(query: TreeQuery, part: Subtree, *, absorb: bool = True) -> int:
-    r"""A cost that no order of the part goes below.
+    r"""A lower bound on the cost of all orders of the part.
 
-    The last merge that is paid for has at least $|\mathrm{Val}(\mathbf C_{T'})|$ entries; where some clique covers
-    $\mathbf C_{T'}$ already and absorption is free, there may be none.
+    The last merge that is not free has at least $|\mathrm{Val}(\mathbf C_{T'})|$ entries; if some clique covers
+    $\mathbf C_{T'}$ already and absorption is free, there may be no such merge.
 
     Reference: El-Hay (2001), section 4.3.3, corrected for absorption.
 
@@ -113,7 +111,7 @@ def lower_bound(query: TreeQuery, part: Subtree, *, absorb: bool = True) -> int:
 
 @dataclass(slots=True)
 class _Goal:
-    """A part under search: the estimate of its cost, and what is known of its splits."""
+    """A part under search: the estimate of its cost, and its splits so far."""
 
     part: Subtree
     estimate: int
@@ -124,7 +122,7 @@ class _Goal:
 
 
 class _BestFirst:
-    """AO*: the graph of parts seen so far, with the best split of each marked."""
+    """AO* search: the graph of parts so far, with the best split of each marked."""
 
     def __init__(self, query: TreeQuery, heuristic: Heuristic, absorb: bool) -> None:
         self.query, self.heuristic, self.absorb = query, heuristic, absorb
@@ -140,7 +138,7 @@ class _BestFirst:
         return goal
 
     def frontier(self) -> _Goal:
-        """A part without splits, reached from the root by marked ones that are not solved."""
+        """A part without splits, reached from the root by marked splits that are not solved."""
         goal = self.root
         while goal.marked is not None:
             sides = (self.goals[goal.marked.left.nodes], self.goals[goal.marked.right.nodes])
@@ -148,7 +146,7 @@ class _BestFirst:
         return goal
 
     def expand(self, goal: _Goal) -> None:
-        """Look at every split of a part, and revise the estimates of the parts above it."""
+        """Examine every split of a part, and revise the estimates of the parts above it."""
         goal.splits = list(connectors(self.query, goal.part, self.absorb))
         self.looked += len(goal.splits)
         for split in goal.splits:
@@ -167,12 +165,12 @@ class _BestFirst:
 
     @property
     def edges(self) -> tuple[int, ...]:
-        """The order that the marked splits amount to."""
+        """The order given by the marked splits."""
         merges = {nodes: goal.marked for nodes, goal in self.goals.items() if goal.marked is not None}
         return _ordered(merges, self.query.whole)
 
     def _revise(self, goal: _Goal) -> bool:
-        """Mark the best split again; True where the estimate changed or the part is now solved."""
+        """Mark the best split again; True if the estimate changed or the part is now solved."""
         before = goal.estimate, goal.solved
         goal.marked = min(goal.splits, key=self._value)
         goal.estimate = self._value(goal.marked)
@@ -191,15 +189,15 @@ def best_first_order(
     below: int | None = None,
     budget: int | None = None,
 ) -> MergeOrder | None:
-    """An order by AO*: the cheapest of all where the heuristic never overestimates; None where there is none in reach.
+    """An order by AO*: the cheapest if the heuristic never overestimates; None if there is none within the limits.
 
     Args:
         query: the tree.
         heuristic: an estimate of a part's cost; `lower_bound` by default, with which the result is optimal. With
-            `greedy_estimate` the search is faster and the result only good.
-        absorb: whether a clique that equals its sepset merges free of cost.
-        below: give up where no order is cheaper than this.
-        budget: the most splits to look at.
+            `greedy_estimate` the search is faster, and the result is not always optimal.
+        absorb: whether a clique that equals its sepset merges at no cost.
+        below: stop if no order is cheaper than this.
+        budget: the largest number of splits examined.
 
     Reference: El-Hay (2001), section 4.3.2.
 
@@ -221,7 +219,7 @@ def best_first_order(
 
 
 def merge_tree(order: MergeOrder) -> Merges:
-    """The splits that an order amounts to, the whole tree's first: the edge merged last splits it, and so on."""
+    """The splits of an order, that of the whole tree first: the edge merged last splits it, and so on recursively."""
     query, rank = order.query, {e: i for i, e in enumerate(order.edges)}
     merges: Merges = {}
     stack = [query.whole]
@@ -236,13 +234,13 @@ def merge_tree(order: MergeOrder) -> Merges:
     return merges
 
 
-def refined(order: MergeOrder, *, window: int = 10, budget: int = BUDGET) -> MergeOrder:
+def refined(order: MergeOrder, *, window: int = 10, budget: int = costs.SPLITS_PER_MERGE_SEARCH) -> MergeOrder:
     """An order at most as costly: parts of its merge tree are replaced by optimal ones until none improves.
 
     Args:
-        order: where to start.
-        window: how many pieces a part is cut into before the pieces are merged optimally.
-        budget: the most splits to look at.
+        order: the initial order.
+        window: the number of pieces into which a part is cut before they are merged optimally.
+        budget: the largest number of splits examined.
 
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query
@@ -265,7 +263,7 @@ def refined(order: MergeOrder, *, window: int = 10, budget: int = BUDGET) -> Mer
 
 
 def _costly(merges: Merges, whole: Subtree) -> list[Subtree]:
-    """The parts of the merge tree, the most expensive merge first; those that hardly matter are left out."""
+    """The parts of the merge tree, the most expensive merge first, without negligible ones."""
     parts, stack = [], [whole]
     while stack:
         part = stack.pop()
@@ -278,7 +276,7 @@ def _costly(merges: Merges, whole: Subtree) -> list[Subtree]:
 
 
 def _improve(order: MergeOrder, merges: Merges, part: Subtree, window: int) -> tuple[int, int]:
-    """Replace the top of a part's merge tree by the optimum over its pieces; the gain, and the splits looked at."""
+    """Replace the top of a part's merge tree by the optimum over its pieces; the gain, and the splits examined."""
     pieces, inner = [part], []
     while len(pieces) < window:
         widest = max((p for p in pieces if p.edges), key=lambda p: merges[p.nodes].price, default=None)
@@ -313,15 +311,15 @@ def _replaced(order: MergeOrder, part: Subtree, edges: list[int]) -> Merges:
     return merges
 
 
-def choose_order(query: TreeQuery, *, budget: int = BUDGET) -> MergeOrder:
-    """A cheap order within a budget, never above the greedy ones: optimal where that can be afforded.
+def choose_order(query: TreeQuery, *, budget: int = costs.SPLITS_PER_MERGE_SEARCH) -> MergeOrder:
+    """A cheap order within a budget: optimal if that is affordable, and never more expensive than the greedy ones.
 
-    Dynamic programming where the parts are few; best-first search where they are not too many; otherwise the best
-    greedy order, refined in windows. Cliques around a common sepset may merge before the clique they surround.
+    Dynamic programming for few parts, best-first search for not too many, otherwise the best greedy order, refined in
+    windows. Cliques around a common sepset may merge before the clique they surround.
 
     Args:
         query: the tree.
-        budget: the most splits to look at.
+        budget: the largest number of splits examined.
 
     Reference: El-Hay (2001), sections 4.2 to 4.4.
 

@@ -1,1 +1,1 @@
-"""From scopes to cliques, contractions, instructions and numbers; in logarithms and over supports too."""
+"""Kernels of exact inference: cliques, contractions, instructions and runs; also in log space and over supports."""

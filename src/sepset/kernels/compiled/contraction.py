@@ -1,4 +1,4 @@
-r"""Binary contractions over one flat workspace: the only numeric operation that exact table programs need.
+r"""Binary contractions over one flat workspace: the only numeric operation of exact table programs.
 
 $$d(\mathbf u) = \bigoplus_{\mathbf v} a(\mathbf u, \mathbf v)\, b(\mathbf u, \mathbf v)$$
 
@@ -21,7 +21,7 @@ KIND, DST, A, B, SIZE, TENSOR_D, TENSOR_A, TENSOR_B, FIRST, COUNT = range(10)
 BATCH, M, N, K, PACK_A, COUNT_A, PACK_B, COUNT_B, UNPACK, COUNT_D, SCRATCH, TRANSPOSED = range(10, 22)
 WIDTH = 22
 
-# Columns of a factor's row: where it goes, the groups that copy it, where it comes from, and its findings.
+# Columns of a factor's row: its target, the groups that copy it, its source, and its findings.
 TO, COPIES, NUM_COPIES, FROM, FIXED, END_FIXED = range(6)
 
 LOOPS, MATRIX = 0, 1
@@ -31,7 +31,7 @@ SIZE_OF, STRIDE_A, STRIDE_B, STRIDE_D = 0, 1, 2, 3
 # The largest entry stays within 2 to plus or minus LIMIT, and a range of more bits than RANGE is flagged: so no entry
 # is below 2**-512, and no product of two below the least normal number.
 LIMIT, RANGE = 60, 450
-# How float64 keeps its exponent.
+# The exponent bits of float64.
 MANTISSA, BIAS = 52, 1023
 
 
@@ -54,7 +54,7 @@ def _sum_block(
     b1: Any,
     d1: Any,
 ) -> None:
-    """Add the products of three innermost groups; the common stride patterns are written so that they vectorize."""
+    """Add the products of three innermost groups; common stride patterns have loops of their own, which vectorize."""
     for _ in range(n3):
         for _ in range(n2):
             if d1 == 0:
@@ -188,7 +188,7 @@ def _unsigned(groups: Any, row: int) -> Any:
 
 @kernel(inline=True)
 def advance(groups: Any, first: int, outer: int, counter: Any, a: int, b: int, d: int) -> Any:
-    """The next position of the first `outer` of nested loops, like that of an odometer; the first is -1 at the end."""
+    """The next position of the first `outer` of nested loops, like an odometer; the first is -1 at the end."""
     g = outer - 1
     while g >= 0:
         row = first + g
@@ -210,7 +210,7 @@ def advance(groups: Any, first: int, outer: int, counter: Any, a: int, b: int, d
 def _loops(w: Any, d: int, a: int, b: int, groups: Any, first: int, count: int, mode: int, counter: Any) -> None:
     """Run groups `first` to `first + count` as nested loops, to sum, maximize, copy a to d, or write products.
 
-    The innermost three run on unsigned numbers, whose indices need no test for being negative, and so vectorize.
+    The innermost three run on unsigned numbers, whose indices need no test for negative values, and so vectorize.
     """
     last = first + count - 1
     n1, a1, b1, d1 = _unsigned(groups, last)
@@ -239,7 +239,7 @@ def _loops(w: Any, d: int, a: int, b: int, groups: Any, first: int, count: int, 
 
 @kernel(inline=True)
 def _product(w: Any, op: Any, groups: Any, maximize: bool, counter: Any) -> None:
-    """One instruction as loops; where nothing is summed the result need not start from zero."""
+    """Run one instruction as loops; if nothing is summed, the result need not start from zero."""
     d, size = op[DST], op[SIZE]
     work = 1
     for g in range(op[FIRST], op[FIRST] + op[COUNT]):
@@ -253,8 +253,8 @@ def _product(w: Any, op: Any, groups: Any, maximize: bool, counter: Any) -> None
 
 @kernel
 def _matrix(w: Any, op: Any, groups: Any, counter: Any) -> None:
-    """A batch of matrix products; operands are packed to (batch, m, k) and (batch, k, n) where they are not so, nor
-    with the last two transposed (1 says that a is, 2 that b is)."""
+    """A batch of matrix products; operands are packed to (batch, m, k) and (batch, k, n) unless they have this layout,
+    or with the last two axes transposed (flag 1 for a, 2 for b)."""
     batch, m, n, k = op[BATCH], op[M], op[N], op[K]
     a, b, d = op[A], op[B], op[DST]
     scratch = op[SCRATCH]
@@ -283,9 +283,9 @@ def _matrix(w: Any, op: Any, groups: Any, counter: Any) -> None:
 
 @kernel(inline=True)
 def _rescale(w: Any, bits: Any, d: int, size: int, exponents: Any, tensor: int, flags: Any) -> None:
-    """Bring the largest entry near one where it has drifted; flag a range that products could not survive.
+    """Scale the largest entry near one if it has drifted; flag a range that is too wide for products.
 
-    Non-negative floats order as their bits do, and integers are compared faster.
+    Non-negative floats have the order of their bits, and integers are compared faster.
     """
     high = np.int64(0)
     low = np.int64(2**62)
@@ -310,8 +310,8 @@ def _rescale(w: Any, bits: Any, d: int, size: int, exponents: Any, tensor: int, 
 def _gather(
     w: Any, store: Any, rows: Any, copies: Any, fixed: Any, codes: Any, old: Any, dirty: Any, counter: Any
 ) -> None:
-    """Copy reduced factors from the store to the workspace, each from where the codes of its findings put it; those
-    that are there already from the old codes stay."""
+    """Copy reduced factors from the store to the workspace, each from the place given by the codes of its findings,
+    unless these have not changed."""
     for r in range(rows.shape[0]):
         d, first, count, s = rows[r, TO], rows[r, COPIES], rows[r, NUM_COPIES], rows[r, FROM]
         for k in range(rows[r, FIXED], rows[r, END_FIXED]):
@@ -335,7 +335,7 @@ def _gather(
 
 @kernel(borrows=True)
 def _read(w: Any, reads: Any, codes: Any, out: Any) -> None:
-    """Distributions end to end, each summing to one where it has any mass; findings are point masses."""
+    """Write concatenated distributions, each normalized if it has any mass; findings are point masses."""
     for i in range(reads.shape[0]):
         source, first, size = reads[i, 0], reads[i, 1], reads[i, 2]
         if source < 0:
@@ -364,7 +364,7 @@ def _execute(
     cancel: Any,
     counter: Any,
 ) -> bool:
-    """Run the instructions whose operands have changed; whether nobody cancelled."""
+    """Run the instructions whose operands have changed; True unless cancelled."""
     for r in range(ops.shape[0]):
         if cancel[0] != 0:
             return False
@@ -414,17 +414,17 @@ def run(
     reads: Any,
     out: Any,
 ) -> float:
-    """Copy factors in, run the instructions in order, and read what is wanted; the logarithm of the total.
+    """Copy factors, run the instructions in order, and read the marginals; the logarithm of the total.
 
-    Only what depends on findings that changed is copied and computed: a workspace keeps the results of its last run.
-    `flags[0]` is raised where a range leaves what linear numbers can carry, `flags[1]` where the run was cancelled.
+    Only what depends on changed findings is copied and computed: a workspace keeps the results of its last run.
+    `flags[0]` is set if a range is too wide for linear arithmetic, `flags[1]` if the run was cancelled.
 
     Args:
-        rows, copies, fixed: how each factor is copied, by which groups, and what the findings `codes` add to its place.
+        rows, copies, fixed: how each factor is copied, its groups, and the strides of the findings `codes`.
         old: the codes of the last run.
-        dirty: by tensor, 1 for inputs that are to be copied or have changed; afterwards, for all that has changed.
-        roots: the tensors (number, place, size) whose sums multiply to the total.
-        reads: from where in the workspace, to where in `out`, and how many; a finding is minus one minus its number.
+        dirty: by tensor, 1 for inputs to be copied or changed; afterward, for all changed tensors.
+        roots: the tensors (number, place, size) whose sums have the total as their product.
+        reads: source in the workspace, target in `out`, and size; the source of finding i is -1 - i.
     """
     counter = np.zeros(64, np.int64)
     _gather(w, store, rows, copies, fixed, codes, old, dirty, counter)

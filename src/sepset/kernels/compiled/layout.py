@@ -45,17 +45,22 @@ from sepset.kernels.compiled.contraction import (
     M,
     N,
 )
+from sepset.kernels.compiled.costs import (
+    CACHED_ENTRIES,
+    INNER_LOOP,
+    LINE_ENTRIES,
+    LOOP_PRODUCT,
+    MATRIX_CALL,
+    MATRIX_PRODUCT,
+    PACKED_ENTRY,
+    STEP_BEYOND_LINE,
+    STEP_IN_LINE,
+    STEP_TO_NEIGHBOR,
+    THREE_LOOPS,
+)
 from sepset.kernels.compiled.steps import ONE
 
 NUM_GROUPS, ROOM = 0, 1
-
-# Nanoseconds, by measurement: a product in an inner loop, more for each operand by its stride there, the start of an
-# inner loop and of the three innermost; one multiplication of a matrix product, one entry packed or unpacked, the start
-# of a matrix product.
-PRODUCT, NEXT, NEAR, FAR, INNER, OUTER = 0.05, 0.08, 0.4, 1.2, 2.5, 10.0
-GEMM, PACKED, CALL = 0.08, 1.2, 350.0
-# Entries of a cache line, and of what stays in cache.
-LINE, CACHE = 8, 16384
 
 
 class Tensors(NamedTuple):
@@ -75,14 +80,14 @@ class Tensors(NamedTuple):
     steps: Ints
 
 
-class Desk(NamedTuple):
-    """What layout works with.
+class Scratch(NamedTuple):
+    """The working arrays of the layout.
 
     Attributes:
         groups: rows (size, strides in a, b and d), all instructions together.
-        tally: how many groups there are, and the scratch space that matrix products need.
+        tally: the number of groups, and the scratch space for matrix products.
         strides: by operand (a, b, d) and rank, zero outside its scope.
-        axes: ranks of the step at hand: its union, then packing orders.
+        axes: ranks of the current step: its union, then packing orders.
     """
 
     groups: Ints
@@ -92,46 +97,46 @@ class Desk(NamedTuple):
 
 
 @kernel(borrows=True)
-def _set_strides(book: Tensors, tensor: int, row: Ints, on: bool) -> None:
+def _set_strides(tensors: Tensors, tensor: int, row: Ints, on: bool) -> None:
     step = 1
-    for k in range(book.start[tensor + 1] - 1, book.start[tensor] - 1, -1):
-        r = book.pool[k]
+    for k in range(tensors.start[tensor + 1] - 1, tensors.start[tensor] - 1, -1):
+        r = tensors.pool[k]
         row[r] = step if on else 0
-        step *= int(book.cards[r])
+        step *= int(tensors.cards[r])
 
 
 @kernel(borrows=True)
-def _add_group(desk: Desk, first: int, size: int, a: int, b: int, d: int) -> None:
-    """Append an axis to the groups from `first` on, or to the last of them where all operands step through as one."""
-    top = desk.tally[NUM_GROUPS]
-    groups = desk.groups
+def _add_group(scratch: Scratch, first: int, size: int, a: int, b: int, d: int) -> None:
+    """Append an axis to the groups from `first` on, merged with the last if all operands step through both as one."""
+    top = scratch.tally[NUM_GROUPS]
+    groups = scratch.groups
     if top > first:
         last = top - 1
         if groups[last, 1] == a * size and groups[last, 2] == b * size and groups[last, 3] == d * size:
             size *= groups[last, 0]
             top = last
     groups[top, 0], groups[top, 1], groups[top, 2], groups[top, 3] = size, a, b, d
-    desk.tally[NUM_GROUPS] = top + 1
+    scratch.tally[NUM_GROUPS] = top + 1
 
 
 @kernel(borrows=True)
-def _pad(desk: Desk, first: int) -> int:
-    """Make the groups from `first` on two at least, by neutral ones in front; how many they are."""
-    while desk.tally[NUM_GROUPS] - first < 2:
-        top = desk.tally[NUM_GROUPS]
+def _pad(scratch: Scratch, first: int) -> int:
+    """Pad the groups from `first` on to at least two, with neutral ones in front; their number."""
+    while scratch.tally[NUM_GROUPS] - first < 2:
+        top = scratch.tally[NUM_GROUPS]
         for c in range(4):
             if top > first:
-                desk.groups[top, c] = desk.groups[first, c]
-            desk.groups[first, c] = 1 if c == 0 else 0
-        desk.tally[NUM_GROUPS] = top + 1
-    return int(desk.tally[NUM_GROUPS] - first)
+                scratch.groups[top, c] = scratch.groups[first, c]
+            scratch.groups[first, c] = 1 if c == 0 else 0
+        scratch.tally[NUM_GROUPS] = top + 1
+    return int(scratch.tally[NUM_GROUPS] - first)
 
 
 @kernel(inline=True)
-def _union(book: Tensors, a: int, b: int, axes: Ints) -> int:
-    """Write the ranks of two scopes that have more than one state, ascending; how many they are."""
-    pool = book.pool
-    i, j, end_i, end_j = book.start[a], book.start[b], book.start[a + 1], book.start[b + 1]
+def _union(tensors: Tensors, a: int, b: int, axes: Ints) -> int:
+    """Write the ranks of two scopes that have more than one state, ascending; their number."""
+    pool = tensors.pool
+    i, j, end_i, end_j = tensors.start[a], tensors.start[b], tensors.start[a + 1], tensors.start[b + 1]
     num = 0
     while i < end_i or j < end_j:
         if j == end_j or (i < end_i and pool[i] <= pool[j]):
@@ -142,7 +147,7 @@ def _union(book: Tensors, a: int, b: int, axes: Ints) -> int:
         else:
             r = pool[j]
             j += 1
-        if book.cards[r] > 1.0:
+        if tensors.cards[r] > 1.0:
             axes[num] = r
             num += 1
     return num
@@ -152,20 +157,20 @@ def _union(book: Tensors, a: int, b: int, axes: Ints) -> int:
 def _reach(stride: int) -> float:
     """Nanoseconds to step an operand by a stride: a neighbor, within a cache line, or further."""
     if stride <= 1:
-        return NEXT * stride
-    return NEAR if stride <= LINE else FAR
+        return STEP_TO_NEIGHBOR * stride
+    return STEP_IN_LINE if stride <= LINE_ENTRIES else STEP_BEYOND_LINE
 
 
 @kernel(borrows=True)
 def _inner_cost(group: Ints) -> float:
-    """Nanoseconds a product where this group runs innermost."""
-    return float(PRODUCT + _reach(group[1]) + _reach(group[2]) + _reach(group[3]) + INNER / group[0])
+    """Nanoseconds per product if this group is innermost."""
+    return float(LOOP_PRODUCT + _reach(group[1]) + _reach(group[2]) + _reach(group[3]) + INNER_LOOP / group[0])
 
 
 @kernel(inline=True)
-def _order_loops(desk: Desk, first: int, count: int) -> float:
-    """Move the group that runs cheapest to the innermost place; nanoseconds a product."""
-    groups = desk.groups
+def _order_loops(scratch: Scratch, first: int, count: int) -> float:
+    """Move the group that is cheapest as the innermost there; nanoseconds per product."""
+    groups = scratch.groups
     last = first + count - 1
     best, cost = last, _inner_cost(groups[last])
     for g in range(first, last):
@@ -178,20 +183,20 @@ def _order_loops(desk: Desk, first: int, count: int) -> float:
             groups[g, c] = groups[g + 1, c]
         groups[last, c] = moved
     third = groups[last - 2, 0] if count > 2 else 1
-    return float(cost + OUTER / (groups[last, 0] * groups[last - 1, 0] * third))
+    return float(cost + THREE_LOOPS / (groups[last, 0] * groups[last - 1, 0] * third))
 
 
 @kernel(inline=True)
-def _stream(desk: Desk, first: int, count: int, big_a: bool, big_b: bool, big_d: bool) -> None:
+def _stream(scratch: Scratch, first: int, count: int, big_a: bool, big_b: bool, big_d: bool) -> None:
     """Move groups that every large operand steps through outward: it is read once, and the rest stays in cache."""
-    groups = desk.groups
+    groups = scratch.groups
     last = first + count - 1
     inner = groups[last, 0]
     for g in range(first, last):
         if (big_a and groups[g, 1] == 0) or (big_b and groups[g, 2] == 0) or (big_d and groups[g, 3] == 0):
             inner *= groups[g, 0]
     front = first
-    for g in range(first, last if inner <= CACHE else first):
+    for g in range(first, last if inner <= CACHED_ENTRIES else first):
         if (big_a and groups[g, 1] == 0) or (big_b and groups[g, 2] == 0) or (big_d and groups[g, 3] == 0):
             continue
         for c in range(4):
@@ -203,15 +208,15 @@ def _stream(desk: Desk, first: int, count: int, big_a: bool, big_b: bool, big_d:
 
 
 @kernel(inline=True)
-def _roles(desk: Desk, num: int, part: Ints, book: Tensors) -> bool:
-    """Sort the union into batch, left, inner and right (rows of `part`, their sizes last); False where a variable of
-    one operand alone is summed, which is no matrix product."""
+def _roles(scratch: Scratch, num: int, part: Ints, tensors: Tensors) -> bool:
+    """Sort the union into batch, left, inner and right (rows of `part`, their sizes last); False if a variable of only
+    one operand is summed, which is not a matrix product."""
     for c in range(4):
         part[c, 0] = 0
         part[c, 1] = 1
     for i in range(num):
-        r = desk.axes[i]
-        in_a, in_b, in_d = desk.strides[0, r] > 0, desk.strides[1, r] > 0, desk.strides[2, r] > 0
+        r = scratch.axes[i]
+        in_a, in_b, in_d = scratch.strides[0, r] > 0, scratch.strides[1, r] > 0, scratch.strides[2, r] > 0
         if in_a and in_b:
             role = 0 if in_d else 2
         elif not in_d:
@@ -220,13 +225,13 @@ def _roles(desk: Desk, num: int, part: Ints, book: Tensors) -> bool:
             role = 1 if in_a else 3
         part[role, 2 + part[role, 0]] = r
         part[role, 0] += 1
-        part[role, 1] *= int(book.cards[r])
+        part[role, 1] *= int(tensors.cards[r])
     return True
 
 
 @kernel(borrows=True)
 def _listed(part: Ints, second: int, third: int, axes: Ints) -> tuple[int, bool]:
-    """Write batch, then two other roles, one after the other; how many axes, and whether they ascend."""
+    """Write the axes of batch, then of two other roles; their number, and whether they ascend."""
     num = 0
     ascends = True
     for role in (0, second, third):
@@ -243,108 +248,119 @@ def _ascends(part: Ints, second: int, third: int, axes: Ints) -> bool:
 
 
 @kernel(borrows=True)
-def _copy_groups(book: Tensors, desk: Desk, part: Ints, second: int, third: int, operand: int) -> tuple[int, int]:
+def _copy_groups(
+    tensors: Tensors, scratch: Scratch, part: Ints, second: int, third: int, operand: int
+) -> tuple[int, int]:
     """Groups that copy operand a or b to a contiguous block (batch, second, third), or such a block to d."""
-    num, _ = _listed(part, second, third, desk.axes)
-    first = desk.tally[NUM_GROUPS]
+    num, _ = _listed(part, second, third, scratch.axes)
+    first = scratch.tally[NUM_GROUPS]
     if operand < 2:
         step = 1
         for i in range(num):
-            step *= int(book.cards[desk.axes[i]])
+            step *= int(tensors.cards[scratch.axes[i]])
         for i in range(num):
-            r = desk.axes[i]
-            step //= int(book.cards[r])
-            _add_group(desk, first, int(book.cards[r]), desk.strides[operand, r], 0, step)
-        return first, _pad(desk, first)
-    return first, _unpack_groups(book, desk, num, first)
+            r = scratch.axes[i]
+            step //= int(tensors.cards[r])
+            _add_group(scratch, first, int(tensors.cards[r]), scratch.strides[operand, r], 0, step)
+        return first, _pad(scratch, first)
+    return first, _unpack_groups(tensors, scratch, num, first)
 
 
 @kernel(inline=True)
-def _unpack_groups(book: Tensors, desk: Desk, num: int, first: int) -> int:
-    """As the result lies: axes by falling stride in d, with their strides in the block."""
+def _unpack_groups(tensors: Tensors, scratch: Scratch, num: int, first: int) -> int:
+    """Groups that copy a block to d: axes by decreasing stride in d, with their strides in the block; their number."""
     step = 1
     for i in range(num - 1, -1, -1):
-        desk.axes[num + i] = step
-        step *= int(book.cards[desk.axes[i]])
+        scratch.axes[num + i] = step
+        step *= int(tensors.cards[scratch.axes[i]])
     done = np.int64(2**62)
     for _ in range(num):
         best = -1
         for i in range(num):
-            stride = desk.strides[2, desk.axes[i]]
-            if stride < done and (best < 0 or stride > desk.strides[2, desk.axes[best]]):
+            stride = scratch.strides[2, scratch.axes[i]]
+            if stride < done and (best < 0 or stride > scratch.strides[2, scratch.axes[best]]):
                 best = i
-        r = desk.axes[best]
-        done = desk.strides[2, r]
-        _add_group(desk, first, int(book.cards[r]), desk.axes[num + best], 0, done)
-    return _pad(desk, first)
+        r = scratch.axes[best]
+        done = scratch.strides[2, r]
+        _add_group(scratch, first, int(tensors.cards[r]), scratch.axes[num + best], 0, done)
+    return _pad(scratch, first)
 
 
 @kernel(borrows=True)
-def _emit_matrix(book: Tensors, desk: Desk, op: Ints, part: Ints, work: float, loops: float) -> None:
-    """Turn an instruction into a batch of matrix products where that is faster than loops, packing what must be."""
+def _emit_matrix(tensors: Tensors, scratch: Scratch, op: Ints, part: Ints, work: float, loops: float) -> None:
+    """Turn an instruction into a batch of matrix products if that is faster than loops, with packing where needed."""
     count, m, k, n = part[0, 1], part[1, 1], part[2, 1], part[3, 1]
-    if GEMM * work + CALL * count >= loops * work:
+    if MATRIX_PRODUCT * work + MATRIX_CALL * count >= loops * work:
         return
-    flip_a, flip_b = _ascends(part, 2, 1, desk.axes), _ascends(part, 3, 2, desk.axes)
-    flip_a = flip_a and not _ascends(part, 1, 2, desk.axes)
-    flip_b = flip_b and not flip_a and not _ascends(part, 2, 3, desk.axes)
-    pack_a = not flip_a and not _ascends(part, 1, 2, desk.axes)
-    pack_b = not flip_b and not _ascends(part, 2, 3, desk.axes)
-    unpack = not _ascends(part, 1, 3, desk.axes)
+    flip_a, flip_b = _ascends(part, 2, 1, scratch.axes), _ascends(part, 3, 2, scratch.axes)
+    flip_a = flip_a and not _ascends(part, 1, 2, scratch.axes)
+    flip_b = flip_b and not flip_a and not _ascends(part, 2, 3, scratch.axes)
+    pack_a = not flip_a and not _ascends(part, 1, 2, scratch.axes)
+    pack_b = not flip_b and not _ascends(part, 2, 3, scratch.axes)
+    unpack = not _ascends(part, 1, 3, scratch.axes)
     room = count * ((m * k if pack_a else 0) + (k * n if pack_b else 0) + (m * n if unpack else 0))
-    if GEMM * work + PACKED * room + CALL * count >= loops * work:
+    if MATRIX_PRODUCT * work + PACKED_ENTRY * room + MATRIX_CALL * count >= loops * work:
         return
     op[KIND], op[BATCH], op[M], op[N], op[K] = MATRIX, count, m, n, k
     if pack_a:
-        op[PACK_A], op[COUNT_A] = _copy_groups(book, desk, part, 1, 2, 0)
+        op[PACK_A], op[COUNT_A] = _copy_groups(tensors, scratch, part, 1, 2, 0)
     if pack_b:
-        op[PACK_B], op[COUNT_B] = _copy_groups(book, desk, part, 2, 3, 1)
+        op[PACK_B], op[COUNT_B] = _copy_groups(tensors, scratch, part, 2, 3, 1)
     if unpack:
-        op[UNPACK], op[COUNT_D] = _copy_groups(book, desk, part, 1, 3, 2)
+        op[UNPACK], op[COUNT_D] = _copy_groups(tensors, scratch, part, 1, 3, 2)
     op[TRANSPOSED] = (1 if flip_a else 0) + (2 if flip_b else 0)
-    desk.tally[ROOM] = max(desk.tally[ROOM], room)
+    scratch.tally[ROOM] = max(scratch.tally[ROOM], room)
 
 
 @kernel(borrows=True)
-def _emit(book: Tensors, desk: Desk, offsets: Ints, s: int, op: Ints, part: Ints) -> float:
+def _emit(tensors: Tensors, scratch: Scratch, offsets: Ints, s: int, op: Ints, part: Ints) -> float:
     """Write one instruction; its multiplications."""
-    d, a, b = book.steps[s, 0], book.steps[s, 1], book.steps[s, 2]
+    d, a, b = tensors.steps[s, 0], tensors.steps[s, 1], tensors.steps[s, 2]
     op[KIND], op[DST], op[A], op[B] = LOOPS, offsets[d], offsets[a], offsets[b]
-    op[SIZE], op[TENSOR_D], op[TENSOR_A], op[TENSOR_B] = int(book.sizes[d]), d, a, b
+    op[SIZE], op[TENSOR_D], op[TENSOR_A], op[TENSOR_B] = int(tensors.sizes[d]), d, a, b
     for row, t in ((0, a), (1, b), (2, d)):
-        _set_strides(book, t, desk.strides[row], True)
-    num = _union(book, a, b, desk.axes)
-    first = desk.tally[NUM_GROUPS]
+        _set_strides(tensors, t, scratch.strides[row], True)
+    num = _union(tensors, a, b, scratch.axes)
+    first = scratch.tally[NUM_GROUPS]
     work = 1.0
     for i in range(num):
-        r = desk.axes[i]
-        work *= book.cards[r]
-        _add_group(desk, first, int(book.cards[r]), desk.strides[0, r], desk.strides[1, r], desk.strides[2, r])
-    op[FIRST], op[COUNT] = first, _pad(desk, first)
-    loops = _order_loops(desk, first, op[COUNT])
-    if max(book.sizes[a], book.sizes[b], book.sizes[d]) > CACHE:
-        _stream(desk, first, op[COUNT], book.sizes[a] > CACHE, book.sizes[b] > CACHE, book.sizes[d] > CACHE)
-    if b != ONE and GEMM * work + CALL < loops * work and _roles(desk, num, part, book):
-        _emit_matrix(book, desk, op, part, work, loops)
+        r = scratch.axes[i]
+        work *= tensors.cards[r]
+        _add_group(
+            scratch, first, int(tensors.cards[r]), scratch.strides[0, r], scratch.strides[1, r], scratch.strides[2, r]
+        )
+    op[FIRST], op[COUNT] = first, _pad(scratch, first)
+    loops = _order_loops(scratch, first, op[COUNT])
+    if max(tensors.sizes[a], tensors.sizes[b], tensors.sizes[d]) > CACHED_ENTRIES:
+        _stream(
+            scratch,
+            first,
+            op[COUNT],
+            tensors.sizes[a] > CACHED_ENTRIES,
+            tensors.sizes[b] > CACHED_ENTRIES,
+            tensors.sizes[d] > CACHED_ENTRIES,
+        )
+    if b != ONE and MATRIX_PRODUCT * work + MATRIX_CALL < loops * work and _roles(scratch, num, part, tensors):
+        _emit_matrix(tensors, scratch, op, part, work, loops)
     for row, t in ((0, a), (1, b), (2, d)):
-        _set_strides(book, t, desk.strides[row], False)
+        _set_strides(tensors, t, scratch.strides[row], False)
     return work
 
 
 @kernel(borrows=True)
-def _emit_all(book: Tensors, desk: Desk, offsets: Ints, size: int, ops: Ints, part: Ints) -> float:
+def _emit_all(tensors: Tensors, scratch: Scratch, offsets: Ints, size: int, ops: Ints, part: Ints) -> float:
     """Write every instruction; their multiplications."""
     work = 0.0
     for s in range(len(ops)):
-        work += _emit(book, desk, offsets, s, ops[s], part)
+        work += _emit(tensors, scratch, offsets, s, ops[s], part)
         ops[s, SCRATCH] = size
     return work
 
 
 @kernel(borrows=True)
 def _gather_rows(
-    book: Tensors,
-    desk: Desk,
+    tensors: Tensors,
+    scratch: Scratch,
     offsets: Ints,
     start: Ints,
     members: Ints,
@@ -356,25 +372,25 @@ def _gather_rows(
     rows: Ints,
     fixed: Ints,
 ) -> None:
-    """Write how factors are copied from the store: a row each, with what findings add to its place in `fixed`."""
+    """Write how factors are copied from the store: one row per factor, with the strides of findings in `fixed`."""
     top = 0
     for i in range(len(numbers)):
-        first, begin = desk.tally[NUM_GROUPS], top
+        first, begin = scratch.tally[NUM_GROUPS], top
         for k in range(start[numbers[i]], start[numbers[i] + 1]):
             v = members[k]
             if rank[v] >= 0:
-                desk.strides[0, rank[v]] = strides[k]
+                scratch.strides[0, rank[v]] = strides[k]
             elif seen[v] >= 0:
                 fixed[0, top], fixed[1, top] = seen[v], strides[k]
                 top += 1
-        _set_strides(book, i + 1, desk.strides[2], True)
-        for k in range(book.start[i + 1], book.start[i + 2]):
-            r = book.pool[k]
-            if book.cards[r] > 1.0:
-                _add_group(desk, first, int(book.cards[r]), desk.strides[0, r], 0, desk.strides[2, r])
-        if desk.tally[NUM_GROUPS] == first:
-            _add_group(desk, first, 1, 0, 0, 0)
-        rows[i, TO], rows[i, COPIES], rows[i, NUM_COPIES] = offsets[i + 1], first, desk.tally[NUM_GROUPS] - first
+        _set_strides(tensors, i + 1, scratch.strides[2], True)
+        for k in range(tensors.start[i + 1], tensors.start[i + 2]):
+            r = tensors.pool[k]
+            if tensors.cards[r] > 1.0:
+                _add_group(scratch, first, int(tensors.cards[r]), scratch.strides[0, r], 0, scratch.strides[2, r])
+        if scratch.tally[NUM_GROUPS] == first:
+            _add_group(scratch, first, 1, 0, 0, 0)
+        rows[i, TO], rows[i, COPIES], rows[i, NUM_COPIES] = offsets[i + 1], first, scratch.tally[NUM_GROUPS] - first
         rows[i, FROM], rows[i, FIXED], rows[i, END_FIXED] = places[numbers[i]], begin, top
 
 
@@ -396,21 +412,20 @@ def assemble(
     wanted: Ints,
     found: Ints,
 ) -> tuple[Ints, Ints, Ints, int, float, Ints, Ints, Ints, Ints, Ints]:
-    """A contraction as instructions, and how its factors come from the store.
+    """The instructions of a contraction, and the copies of its factors from the store.
 
     Args:
-        start, members, strides, places: all factors of the store: variables and strides as compressed rows, and where
-            each begins.
-        numbers: the factors that are the first inputs.
-        rank, seen: of each variable its rank, or its number among the findings, or -1.
-        roots: the tensors whose sums multiply to the total.
-        wanted: the tensors that are read, end to end; after them comes a point mass for each of the findings, over
-            `found` states.
+        start, members, strides, places: all factors of the store: variables and strides as compressed rows, and the
+            start of each factor.
+        numbers: the numbers of the factors, which are the first inputs.
+        rank, seen: for each variable its rank, and its number among the findings; -1 for neither.
+        roots: the tensors whose sums have the total as their product.
+        wanted: the tensors that are read; after them comes a point mass for each finding, over `found` states.
 
-    Returns instructions, groups, where each tensor starts, the size of a workspace, multiplications; for the factors
-    rows, groups, and what findings add; and rows of the roots and of the reads.
+    Returns instructions, groups, the start of each tensor, the size of a workspace, and multiplications; for the
+    factors rows, groups, and strides of findings; and rows of the roots and of the reads.
     """
-    book = Tensors(cards, bounds, pool, sizes, steps)
+    tensors = Tensors(cards, bounds, pool, sizes, steps)
     num_steps, num_tensors = len(steps), len(sizes)
     offsets = np.empty(num_tensors, np.int64)
     size = np.int64(0)
@@ -426,23 +441,23 @@ def assemble(
         widest = max(widest, width)
     for i in numbers:
         total += start[i + 1] - start[i] + 1
-    desk = Desk(
+    scratch = Scratch(
         np.empty((max(room, total) + 8, 4), np.int64),
         np.zeros(2, np.int64),
         np.zeros((3, len(cards)), np.int64),
         np.empty(2 * widest + 2, np.int64),
     )
     rows, fixed = np.empty((len(numbers), 6), np.int64), np.empty((2, total), np.int64)
-    _gather_rows(book, desk, offsets, start, members, strides, places, numbers, rank, seen, rows, fixed)
-    copies = desk.groups[: desk.tally[NUM_GROUPS]].copy()
+    _gather_rows(tensors, scratch, offsets, start, members, strides, places, numbers, rank, seen, rows, fixed)
+    copies = scratch.groups[: scratch.tally[NUM_GROUPS]].copy()
     fixed = fixed[:, : rows[-1, END_FIXED] if len(rows) > 0 else 0].copy()
-    desk.tally[NUM_GROUPS] = 0
+    scratch.tally[NUM_GROUPS] = 0
     for i in range(len(cards)):
-        desk.strides[0, i] = desk.strides[2, i] = 0
+        scratch.strides[0, i] = scratch.strides[2, i] = 0
     part = np.empty((4, widest + 2), np.int64)
     ops = np.zeros((num_steps, WIDTH), np.int64)
-    work = _emit_all(book, desk, offsets, int(size), ops, part)
-    groups = desk.groups[: desk.tally[NUM_GROUPS]].copy()
+    work = _emit_all(tensors, scratch, offsets, int(size), ops, part)
+    groups = scratch.groups[: scratch.tally[NUM_GROUPS]].copy()
     ends = np.empty((len(roots), 3), np.int64)
     for i in range(len(roots)):
         ends[i, 0], ends[i, 1], ends[i, 2] = roots[i], offsets[roots[i]], int(sizes[roots[i]])
@@ -453,4 +468,4 @@ def assemble(
         reads[i, 0], reads[i, 1] = offsets[wanted[i]] if k < 0 else -1 - k, place
         reads[i, 2] = int(sizes[wanted[i]]) if k < 0 else found[k]
         place += reads[i, 2]
-    return ops, groups, offsets, size + desk.tally[ROOM], work, rows, copies, fixed, ends, reads
+    return ops, groups, offsets, size + scratch.tally[ROOM], work, rows, copies, fixed, ends, reads

@@ -1,9 +1,9 @@
-r"""The instructions of table programs over a workspace of logarithms, for numbers that no common scale can hold.
+r"""The instructions of table programs over a workspace of logarithms, for values that no common scale can represent.
 
 $$\log d(\mathbf u) = m(\mathbf u) + \log \sum_{\mathbf v} e^{\log a + \log b - m(\mathbf u)}, \qquad
 m(\mathbf u) = \max_{\mathbf v} (\log a + \log b)$$
 
-Every instruction runs as loops, twice: once for the maxima, and once for the sums below them. Zero is minus infinity.
+Every instruction runs as loops, twice: for the maxima, and for the sums relative to them. Zero is minus infinity.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sepset.kernels.compiled.contraction import COUNT, DST, FIRST, SIZE, A, B, a
 
 @kernel(borrows=True)
 def _fold(w: Floats, sums: Floats, op: Ints, groups: Ints, add: bool, counter: Ints) -> None:
-    """Keep the largest $\\log a + \\log b$ of each result in `w`; or add up what lies below it, in `sums`."""
+    """Keep the largest $\\log a + \\log b$ of each result in `w`; or sum the terms relative to it, in `sums`."""
     a, b, d, base = op[A], op[B], op[DST], op[DST]
     first, outer = op[FIRST], op[COUNT] - 1
     last = first + outer
@@ -39,7 +39,7 @@ def _fold(w: Floats, sums: Floats, op: Ints, groups: Ints, add: bool, counter: I
 
 @kernel
 def execute_log(w: Floats, ops: Ints, groups: Ints, maximize: bool, cancel: Bytes) -> None:
-    """Run the instructions in order, until `cancel` is raised."""
+    """Run the instructions in order, until `cancel` is set."""
     counter = np.zeros(64, np.int64)
     widest = 1
     for r in range(ops.shape[0]):
@@ -65,7 +65,7 @@ def execute_log(w: Floats, ops: Ints, groups: Ints, maximize: bool, cancel: Byte
 
 @kernel
 def normalize_log(w: Floats, places: Ints, starts: Ints) -> tuple[Floats, Floats]:
-    """Distributions end to end, part i from the logarithms at `places[i]`, and the logarithm of each part's total."""
+    """Concatenated distributions, part i from the logarithms at `places[i]`, and the logarithm of each part's total."""
     values, totals = np.empty(starts[-1]), np.empty(len(places))
     for i in range(len(places)):
         shift = places[i] - starts[i]

@@ -1,4 +1,4 @@
-"""Elimination in integers: from the scopes of factors to the cliques of an order.
+"""Symbolic elimination: from the scopes of factors to the cliques of an order.
 
 Lists of lists are compressed rows: row i is `members[start[i] : start[i + 1]]`. Nodes are numbered locally until an
 order is known, and by *rank*, their place in it, from then on.
@@ -14,7 +14,7 @@ from sepset.kernels.compile import kernel
 
 @kernel(inline=True)
 def _local_scopes(start: Ints, members: Ints, rows: Ints, place: Ints, together: Ints) -> tuple[Ints, Ints]:
-    """The chosen rows with each member replaced by its place, ascending, members without one (-1) left out; and one
+    """The chosen rows with each member replaced by its place, ascending, without members that have none (-1); and one
     more row of places."""
     total = len(together)
     for row in rows:
@@ -43,7 +43,7 @@ def _local_scopes(start: Ints, members: Ints, rows: Ints, place: Ints, together:
 
 @kernel
 def transposed(start: Ints, members: Ints, num: int) -> tuple[Ints, Ints]:
-    """For each of `num` members the rows that hold it, ascending."""
+    """For each of `num` members the rows that contain it, ascending."""
     back_start = np.zeros(num + 1, np.int64)
     for k in range(start[-1]):
         back_start[members[k] + 1] += 1
@@ -89,8 +89,8 @@ def scope_graph(
     """The chosen rows by place, as compressed rows, and the graph over `num` places that joins the members of each.
 
     Args:
-        place: of each member its place, or -1 for one that is left out.
-        together: places that are joined too, in ascending order; they come as the last row.
+        place: the place of each member, or -1 for one that is left out.
+        together: places that are also joined, in ascending order; they are the last row.
     """
     found_start, found = _local_scopes(start, members, rows, place, together)
     near_start, near = _adjacency(found_start, found, num)
@@ -104,9 +104,9 @@ def eliminate(
     """Message scopes as ranks (compressed rows), the rank each message goes to, the clique that absorbs each; the
     entries of each clique, the states by rank, and the entries of all maximal cliques.
 
-    A message's scope is the later neighbors with the messages that arrive, without the variable itself; it goes to the
-    first of them, -1 where there is none. A clique is part of another exactly where it equals a message that arrives.
-    Where the order does not have each node once, everything is empty.
+    A message's scope is the later neighbors and the scopes of incoming messages, without the variable itself; it goes
+    to the first of them, -1 if there is none. A clique is contained in another if and only if it equals an incoming
+    message. If the order does not have each node once, everything is empty.
     """
     n = len(start) - 1
     rank = np.full(n, -1, np.int64)
@@ -181,9 +181,9 @@ def _absorbers(start: Ints, parents: Ints) -> Ints:
 
 @kernel
 def maximal_cliques(start: Ints, scopes: Ints, absorbed: Ints, num: int) -> tuple[Ints, Ints, Ints]:
-    """For each rank its clique, -1 from rank `num` on; and the sepset that each clique passes on (compressed rows).
+    """For each rank its clique, -1 from rank `num` on; and the sepset of each clique (compressed rows).
 
-    The variables a clique eliminates are consecutive in its scope, and its sepset is the message of the last of them.
+    The variables eliminated by a clique are consecutive in its scope; its sepset is the message of the last of them.
     Cliques are numbered by that last rank, so that children come before parents.
     """
     n = len(absorbed)

@@ -1,4 +1,4 @@
-"""Zeros as structure: states that no joint state of positive weight has, and tables without them.
+"""Zeros as structure: states that occur in no joint state of positive weight, and tables without them.
 
 Factors are compressed rows: the scope of factor f is `members[start[f] : start[f + 1]]`, with a stride for each in the
 flat values from `offsets[f]` on. The states of variable v are `first[v]` to `first[v + 1]` in `allowed`.
@@ -25,9 +25,9 @@ def forbid_states(
     homes: Ints,
     queue: Ints,
 ) -> bool:
-    """Forbid every state that some factor supports with no allowed states of its others, until there is none.
+    """Forbid every state that has no support in some factor among allowed states, until there is none.
 
-    The factors in `queue` are looked at first, then those of each variable that loses a state (arc consistency on the
+    The factors in `queue` are examined first, then those of each variable that loses a state (arc consistency on the
     factors' zeros). False as soon as a variable has no state left.
     """
     num = len(start) - 1
@@ -86,9 +86,9 @@ def _mark_supported(
     codes: Ints,
     lack: Ints,
 ) -> None:
-    """Mark the states that positive entries with allowed states have, until all allowed ones are marked.
+    """Mark the states of positive entries over allowed states, until all allowed ones are marked.
 
-    The last axis is looked at for the states that are still missing, of which there are few soon; `lack` lists them.
+    The last axis is scanned only for unmarked states, soon few; `lack` lists them.
     """
     last = end - 1
     inner, top = first[members[last]], first[members[last] + 1]
@@ -153,8 +153,8 @@ def _next_allowed(allowed: Bytes, s: int, end: int) -> int:
 def allowed_cells(
     start: Ints, members: Ints, strides: Ints, offsets: Ints, first: Ints, allowed: Bytes
 ) -> tuple[Ints, Ints, Ints]:
-    """Every factor restricted to allowed states: the places of its entries in the whole store, in C order end to end,
-    where each factor begins among them, and the strides of the smaller tables."""
+    """Every factor restricted to allowed states: the places of its entries in the whole store, in C order,
+    concatenated; the start of each factor among them; and the strides of the smaller tables."""
     num = len(start) - 1
     small_offsets, small_strides = np.zeros(num + 1, np.int64), np.empty(len(strides), np.int64)
     for f in range(num):
@@ -171,7 +171,7 @@ def allowed_cells(
         top = small_offsets[f]
         cells[top] = offsets[f]
         filled = 1
-        # Each axis in turn spreads what is there: from the last, so that earlier axes vary slowest.
+        # Each axis in turn repeats the places so far, from the last axis, so that earlier axes vary slowest.
         for k in range(start[f + 1] - 1, start[f] - 1, -1):
             v = members[k]
             block = 0

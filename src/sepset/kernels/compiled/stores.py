@@ -1,4 +1,4 @@
-"""The numbers of all factors in one array: how each is scaled, and how its axes step through it."""
+"""The values of all factors in one array: the scale and the strides of each."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sepset.kernels.compile import kernel
 def settle(
     values: Floats, offsets: Ints, start: Ints, members: Ints, cards: Ints, near: int, safe: int
 ) -> tuple[Ints, Ints, bool]:
-    """For each factor the power of two to take out so that its largest entry is near one, zero where it is near enough;
+    """For each factor the power of two to divide by so that its largest entry is near one, zero if it is near enough;
     the stride of each of its variables; and whether every factor's range is below `safe` powers of two.
 
     Args:
-        offsets: where each factor starts in `values`, and the end.
+        offsets: the start of each factor in `values`, and the end.
         start, members: the factors' variables as compressed rows, in C order.
         cards: the number of states of each variable.
     """

@@ -28,8 +28,8 @@ def input_support(
     rank: Ints,
     number: int,
 ) -> tuple[Ints, Ints]:
-    """The cells of a factor over its ranked variables, ascending by rank, that some value of the others leaves
-    positive; and the place in the store of each, the others' codes zero."""
+    """The cells of a factor over its ranked variables, ascending by rank, that are positive for some values of the
+    others; and the place in the store of each, with the others' codes zero."""
     begin, arity = start[number], start[number + 1] - start[number]
     step = np.zeros(arity, np.int64)
     size = 1
@@ -85,7 +85,7 @@ def _split(cells: Ints, scope: Ints, cards: Ints, weights: Ints) -> Ints:
 def join_step(
     cells_a: Ints, scope_a: Ints, cells_b: Ints, scope_b: Ints, scope_d: Ints, cards: Ints, limit: int
 ) -> tuple[Ints, Ints, Ints, Ints]:
-    """The triples of a step, as numbers of entries, and the cells of its result; empty where there are over `limit`."""
+    """The triples of a step, as indices of entries, and the cells of its result; empty if over `limit` in number."""
     none = np.zeros(0, np.int64)
     key, at_d, own = np.zeros(len(cards), np.int64), np.zeros(len(cards), np.int64), np.zeros(len(cards), np.int64)
     step = 1
@@ -134,7 +134,7 @@ def join_step(
 
 @kernel(inline=True)
 def _rescale(w: Floats, first: int, end: int) -> tuple[int, bool]:
-    """Bring the largest entry near one where it has drifted: by which power of two, and whether the range is wide."""
+    """Scale the largest entry near one if it has drifted; the power of two, and whether the range is too wide."""
     high, low = 0.0, np.inf
     for i in range(first, end):
         high = max(high, w[i])
@@ -169,8 +169,8 @@ def run_triples(
 
     Args:
         steps: rows of result, first, second (0 is the number one), and the first and the end of its triples.
-        tensors: where the entries of each tensor begin, and the end.
-        exponents: by tensor, those of the inputs filled in.
+        tensors: the start of each tensor's entries, and the end.
+        exponents: the power of two of each tensor, filled in for the inputs.
     """
     is_wide = False
     for s in range(steps.shape[0]):

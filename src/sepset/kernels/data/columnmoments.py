@@ -1,9 +1,9 @@
-r"""The mean and centred sum of squares of one column in each context, in two passes: no division by row.
+r"""The mean and centered sum of squares of one column in each context, in two passes: no division by row.
 
 $$\bar x = \tfrac1W \sum_m w_m x_m, \qquad
 S = \sum_m w_m (x_m - \bar x)^2 - \tfrac1W \bigl(\textstyle\sum_m w_m (x_m - \bar x)\bigr)^2$$
 
-The correction, zero but for rounding, also sets the mean right (Chan, Golub & LeVeque 1983).
+The correction, zero except for rounding, also corrects the mean (Chan, Golub & LeVeque 1983).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sepset.kernels.compile import kernel
 def column_moments(
     places: Ints, column: Floats, weights: Floats, counts: Floats, means: Floats, squares: Floats
 ) -> None:
-    """Fill the moments, zero before, of the contexts at `places`; one number as `weights` counts for every row."""
+    """Fill the moments (initially zero) of the contexts at `places`; a single weight applies to every row."""
     same = len(weights) == 1
     for row in range(len(column)):
         weight = weights[0] if same else weights[row]

@@ -1,7 +1,7 @@
-"""Counts of many families in one pass: a short run of rows at a time, every family while its codes are in cache.
+"""Counts of many families in one pass: a short block of rows at a time, all families while the codes are in cache.
 
-A family's cell is `offset + sum(code * stride)`. Rows go to several tables in turn, since two additions to one cell
-wait for each other; the tables are added at the end. Rows with a missing code go to a spare cell.
+A family's cell is `offset + sum(code * stride)`. Rows go to several tables in turn, since consecutive additions to one
+cell wait for each other; the tables are summed at the end. Rows with a missing code go to an extra cell.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from sepset.base.arraytypes import AnyInts, Floats, Ints, UInt32s
 from sepset.kernels.compile import kernel
 
 TILE = 2048
-"""Rows whose cells are found before they are counted: they stay in the first cache."""
+"""Rows whose cells are computed before they are counted: they stay in the first-level cache."""
 
 LANES = 4
-"""Tables that take turns: row `i` goes to table `i % LANES`, wherever the rows were cut."""
+"""Tables that take turns: row `i` goes to table `i % LANES`, however the rows were divided."""
 
 
 @kernel(borrows=True)
@@ -31,7 +31,7 @@ def places(codes: AnyInts, start: int, size: int, columns: Ints, strides: Ints, 
 
 @kernel(borrows=True)
 def spare_missing(codes: AnyInts, start: int, size: int, columns: Ints, spare: int, out: UInt32s) -> None:
-    """Send rows with a missing code to the spare cell."""
+    """Assign rows with a missing code to the extra cell."""
     for c in range(len(columns)):
         part = codes[columns[c], start : start + size]
         for i in range(size):
@@ -50,7 +50,7 @@ def count_rows(
     offsets: Ints,
     counts: Ints,
 ) -> None:
-    """Add the rows `codes[variable, row]` to `counts[lane, cell]`, whose last cell is spare.
+    """Add the rows `codes[variable, row]` to `counts[lane, cell]`, whose last cell is the extra one.
 
     Family `f` has the rows of `codes` and strides at `ptr[f]` to `ptr[f + 1]`, and its first cell at `offsets[f]`.
     """

@@ -1,4 +1,4 @@
-"""Equal rows found by hashing: each row is a few whole numbers, each group a number in order of first appearance."""
+"""Equal rows found by hashing: each row is a few integers, and groups are numbered in order of first appearance."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from sepset.base.arraytypes import AnyInts, Ints
 from sepset.kernels.compile import kernel
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-"""The golden ratio in 64 bits: multiplying by it spreads neighboring words (Knuth, volume 3, section 6.4)."""
+"""The golden ratio in 64 bits: multiplying by it spreads neighboring integers (Knuth, volume 3, section 6.4)."""
 
 
 @kernel(borrows=True)
 def hashed(cells: AnyInts, row: int, only_missing: bool) -> np.uint64:
     """A hash of one row, or of which of its cells are negative.
 
-    Words that fill 64 bits may differ in their highest alone, which multiplying moves out; narrow ones need less.
+    Integers of 64 bits may differ only in their highest bits, which a product loses; narrower ones need less mixing.
     """
     found = np.uint64(0)
     if only_missing:
@@ -43,7 +43,7 @@ def same(cells: AnyInts, one: int, other: int, only_missing: bool) -> bool:
 
 @kernel
 def larger(slots: Ints, cells: AnyInts, only_missing: bool, firsts: Ints, num_groups: int) -> Ints:
-    """A table of four times the size with the groups found so far."""
+    """A table of four times the size with the groups so far."""
     size = 4 * len(slots)
     found = np.full(size, -1, np.int64)
     for group in range(num_groups):
@@ -56,10 +56,10 @@ def larger(slots: Ints, cells: AnyInts, only_missing: bool, firsts: Ints, num_gr
 
 @kernel
 def group_rows(cells: AnyInts, only_missing: bool, slots: Ints, groups: Ints, firsts: Ints) -> int:
-    """The number of different rows; `groups[row]` is each row's group and `firsts[group]` its first row.
+    """The number of distinct rows; `groups[row]` is each row's group and `firsts[group]` its first row.
 
-    With `only_missing` rows are the same where the same of their cells are negative. `slots` is a table of -1 whose
-    size is a power of two; it grows fourfold whenever half of it is taken.
+    With `only_missing`, rows are equal if the same of their cells are negative. `slots` is a table of -1 whose
+    size is a power of two; it grows fourfold whenever it is half full.
     """
     num_groups = 0
     for row in range(len(cells)):

@@ -1,4 +1,4 @@
-r"""Means and centred sums of squares of each context, one row at a time (Welford 1962; West 1979 for weights).
+r"""Means and centered sums of squares of each context, one row at a time (Welford 1962; West 1979 for weights).
 
 $$\bar x \leftarrow \bar x + \tfrac{w}{W} (x - \bar x), \qquad
 S \leftarrow S + w (1 - \tfrac{w}{W}) (x - \bar x)(x - \bar x)^\top$$

@@ -1,1 +1,1 @@
-"""Recursive conditioning: sums over cases, with results kept where memory allows."""
+"""Recursive conditioning: sums over cases, with results kept as memory allows."""

@@ -1,8 +1,8 @@
-r"""Recursive conditioning as a machine that can stop at any step and go on.
+r"""Recursive conditioning as a state machine that can stop at any step and continue.
 
 Every node of the tree instantiates one variable, $V(\mathbf u) = \bigoplus_x \prod_f \phi_f \prod_c V_c$: the factors
-whose other variables stand above it, and its children. A node may keep its values in the cache, one for each joint
-state of its context. Numbers carry exponents of $2^{256}$, nearly always zero, and a zero ends its branch.
+whose other variables are above it, and its children. A node may keep its values in the cache, one for each joint
+state of its context. Values have exponents in units of $2^{256}$, nearly always zero, and a zero ends its branch.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from sepset.kernels.compile import kernel
 Number = tuple[float, int]
 
 CARD, PARENT, CHILD, CHILD_END, FACTOR, FACTOR_END, CONTEXT, CONTEXT_END, CACHE, MAXIMIZE = range(10)
-"""Columns of `nodes`: states, the node above, ranges of children, factors and context, cache offset or -1, semiring."""
+"""Columns of `nodes`: states, the parent, ranges of children, factors and context, cache offset or -1, semiring."""
 
 OFFSET, ARG, ARG_END, OWN = range(4)
-"""Columns of `factors`: where its values start, the range of its arguments, the stride of the node's own variable."""
+"""Columns of `factors`: the start of its values, the range of its arguments, the stride of the node's own variable."""
 
 STATE, NEXT_CHILD, SLOT, WEIGHT, TOTAL = range(5)
 """Columns of `work`: the current state and child, the place in the cache, exponents of the product and of the sum."""
 
 NODE, ROW, STEPS = range(3)
-"""Places of `machine`: the node it stands at or -1 between rows, the row of contexts, states visited so far."""
+"""Places of `machine`: the current node or -1 between rows, the row of contexts, states visited so far."""
 
 EMPTY = -(2**31)
 """The exponent of a cache entry that was never filled."""
 
 UNIT = 256
-"""One step of an exponent, in bits; mantissas stay within a step either way."""
+"""One unit of an exponent, in bits; mantissas stay within one unit of one."""
 
 LOW, HIGH = 2.0**-UNIT, 2.0**UNIT
 
 
 class Tree(NamedTuple):
-    """What does not change: nodes, ranges of children, factors, arguments and contexts, and the factors' entries."""
+    """The constant arrays: nodes, ranges of children, factors, arguments and contexts, and the factors' entries."""
 
     nodes: Ints
     children: Ints
@@ -48,8 +48,8 @@ class Tree(NamedTuple):
     exponents: Int32s
 
 
-class Desk(NamedTuple):
-    """What does: the cache, the states assigned, each factor's place at them, and where every node stands."""
+class Progress(NamedTuple):
+    """The mutable arrays: the cache, the assigned states, each factor's place, and the progress of every node."""
 
     cache: Floats
     cache_exponents: Int32s
@@ -61,7 +61,7 @@ class Desk(NamedTuple):
 
 @kernel(borrows=True)
 def place_of(entries: Ints, start: int, end: int, assigned: Ints) -> int:
-    """The sum of strides at the states assigned to the variables of a range."""
+    """The sum of strides times the states assigned to the variables of a range."""
     place = 0
     for i in range(start, end):
         place += assigned[entries[i, 0]] * entries[i, 1]
@@ -101,20 +101,20 @@ def plus(total: float, above: int, weight: float, exponent: int, maximize: int) 
 
 
 @kernel(borrows=True)
-def locate(node: int, tree: Tree, desk: Desk) -> None:
+def locate(node: int, tree: Tree, progress: Progress) -> None:
     """Each factor's place without the node's own variable."""
     factors = tree.factors
     for f in range(tree.nodes[node, FACTOR], tree.nodes[node, FACTOR_END]):
-        place = place_of(tree.args, factors[f, ARG], factors[f, ARG_END], desk.assigned)
-        desk.places[f] = factors[f, OFFSET] + place
+        place = place_of(tree.args, factors[f, ARG], factors[f, ARG_END], progress.assigned)
+        progress.places[f] = factors[f, OFFSET] + place
 
 
 @kernel(borrows=True)
-def weigh(node: int, state: int, tree: Tree, desk: Desk) -> Number:
+def weigh(node: int, state: int, tree: Tree, progress: Progress) -> Number:
     """The product of a node's own factors at a state."""
     weight, exponent = 1.0, 0
     for f in range(tree.nodes[node, FACTOR], tree.nodes[node, FACTOR_END]):
-        place = desk.places[f] + state * tree.factors[f, OWN]
+        place = progress.places[f] + state * tree.factors[f, OWN]
         weight, exponent = times(weight, exponent, tree.values[place], int(tree.exponents[place]))
         if weight == 0.0:
             break
@@ -122,70 +122,70 @@ def weigh(node: int, state: int, tree: Tree, desk: Desk) -> Number:
 
 
 @kernel(borrows=True)
-def begin(node: int, tree: Tree, desk: Desk) -> None:
-    """Stand before the first state of a node."""
-    locate(node, tree, desk)
-    desk.work[node, STATE] = -1
-    desk.sums[node, 1] = 0.0
+def begin(node: int, tree: Tree, progress: Progress) -> None:
+    """Start before the first state of a node."""
+    locate(node, tree, progress)
+    progress.work[node, STATE] = -1
+    progress.sums[node, 1] = 0.0
 
 
 @kernel(borrows=True)
-def begin_row(top: int, row: Ints, tree: Tree, desk: Desk) -> None:
-    """Assign a row to the context of the top node, and stand before its first state."""
+def begin_row(top: int, row: Ints, tree: Tree, progress: Progress) -> None:
+    """Assign a row to the context of the top node, and start before its first state."""
     start = tree.nodes[top, CONTEXT]
     for i in range(start, tree.nodes[top, CONTEXT_END]):
-        desk.assigned[tree.contexts[i, 0]] = row[i - start]
-    begin(top, tree, desk)
+        progress.assigned[tree.contexts[i, 0]] = row[i - start]
+    begin(top, tree, progress)
 
 
 @kernel(borrows=True)
-def is_known(node: int, tree: Tree, desk: Desk) -> bool:
-    """Whether the cache holds a node's value; its place there is noted."""
+def is_known(node: int, tree: Tree, progress: Progress) -> bool:
+    """Whether the cache has a node's value; its place there is recorded."""
     nodes = tree.nodes
     if nodes[node, CACHE] < 0:
         return False
-    place = place_of(tree.contexts, nodes[node, CONTEXT], nodes[node, CONTEXT_END], desk.assigned)
+    place = place_of(tree.contexts, nodes[node, CONTEXT], nodes[node, CONTEXT_END], progress.assigned)
     slot = nodes[node, CACHE] + place
-    desk.work[node, SLOT] = slot
-    return bool(desk.cache_exponents[slot] != EMPTY)
+    progress.work[node, SLOT] = slot
+    return bool(progress.cache_exponents[slot] != EMPTY)
 
 
 @kernel(borrows=True)
-def keep(node: int, value: float, exponent: int, tree: Tree, desk: Desk) -> None:
-    """Put a node's value into the cache where it has a place there."""
+def keep(node: int, value: float, exponent: int, tree: Tree, progress: Progress) -> None:
+    """Write a node's value to the cache if the node is kept."""
     if tree.nodes[node, CACHE] >= 0:
-        desk.cache[desk.work[node, SLOT]] = value
-        desk.cache_exponents[desk.work[node, SLOT]] = exponent
+        progress.cache[progress.work[node, SLOT]] = value
+        progress.cache_exponents[progress.work[node, SLOT]] = exponent
 
 
 @kernel(borrows=True)
-def sum_leaf(leaf: int, tree: Tree, desk: Desk) -> Number:
+def sum_leaf(leaf: int, tree: Tree, progress: Progress) -> Number:
     """The value of a node without children."""
-    locate(leaf, tree, desk)
+    locate(leaf, tree, progress)
     value, exponent = 0.0, 0
     for state in range(tree.nodes[leaf, CARD]):
-        one, its = weigh(leaf, state, tree, desk)
+        one, its = weigh(leaf, state, tree, progress)
         value, exponent = plus(value, exponent, one, its, tree.nodes[leaf, MAXIMIZE])
-    keep(leaf, value, exponent, tree, desk)
+    keep(leaf, value, exponent, tree, progress)
     return value, exponent
 
 
 @kernel(borrows=True)
 def multiply_children(
-    node: int, child: int, weight: float, exponent: int, tree: Tree, desk: Desk
+    node: int, child: int, weight: float, exponent: int, tree: Tree, progress: Progress
 ) -> tuple[float, int, int, int]:
-    """The product with the values of children, from `child` on, up to one that has to be visited: that one's place
-    among them or the end, and the states that leaves summed over."""
+    """The product with the values of children, from `child` on, up to one that has to be visited: the index of that
+    child or the end, and the number of states that leaves were summed over."""
     steps = 0
     while weight > 0.0 and child < tree.nodes[node, CHILD_END]:
         below = tree.children[child]
-        if is_known(below, tree, desk):
-            slot = desk.work[below, SLOT]
-            weight, exponent = times(weight, exponent, desk.cache[slot], int(desk.cache_exponents[slot]))
+        if is_known(below, tree, progress):
+            slot = progress.work[below, SLOT]
+            weight, exponent = times(weight, exponent, progress.cache[slot], int(progress.cache_exponents[slot]))
         elif tree.nodes[below, CHILD] < tree.nodes[below, CHILD_END]:
             break
         else:
-            value, more = sum_leaf(below, tree, desk)
+            value, more = sum_leaf(below, tree, progress)
             weight, exponent = times(weight, exponent, value, more)
             steps += tree.nodes[below, CARD]
         child += 1
@@ -214,22 +214,22 @@ def run(
     out_exponents: Ints,
     limit: int,
 ) -> bool:
-    """Go on for about `limit` states; True when `out[row, state]` of node `top` is complete for all rows."""
+    """Continue for about `limit` states; True when `out[row, state]` of node `top` is complete for all rows."""
     tree = Tree(nodes, children, factors, args, contexts, values, exponents)
-    desk = Desk(cache, cache_exponents, assigned, places, work, sums)
+    progress = Progress(cache, cache_exponents, assigned, places, work, sums)
     node, row, steps = machine[NODE], machine[ROW], 0
     while steps < limit:
         if node < 0:
             if row == len(rows):
                 break
             node = top
-            begin_row(node, rows[row], tree, desk)
+            begin_row(node, rows[row], tree, progress)
         work[node, STATE] += 1
         state = work[node, STATE]
         if state < nodes[node, CARD]:
             steps += 1
             assigned[node] = state
-            weight, exponent = weigh(node, state, tree, desk)
+            weight, exponent = weigh(node, state, tree, progress)
             child = nodes[node, CHILD]
         elif node == top:
             row += 1
@@ -237,17 +237,17 @@ def run(
             continue
         else:
             value, more = sums[node, 1], work[node, TOTAL]
-            keep(node, value, more, tree, desk)
+            keep(node, value, more, tree, progress)
             node = nodes[node, PARENT]
             state = work[node, STATE]
             weight, exponent = times(sums[node, 0], work[node, WEIGHT], value, more)
             child = work[node, NEXT_CHILD] + 1
-        weight, exponent, child, spent = multiply_children(node, child, weight, exponent, tree, desk)
+        weight, exponent, child, spent = multiply_children(node, child, weight, exponent, tree, progress)
         steps += spent
         if weight > 0.0 and child < nodes[node, CHILD_END]:
             sums[node, 0], work[node, WEIGHT], work[node, NEXT_CHILD] = weight, exponent, child
             node = children[child]
-            begin(node, tree, desk)
+            begin(node, tree, progress)
             continue
         if node == top:
             out[row, state], out_exponents[row, state] = weight, exponent

@@ -1,1 +1,1 @@
-"""Orders, widths and reachability in integers."""
+"""Elimination orders, treewidth and reachability."""

@@ -1,13 +1,13 @@
 """Greedy elimination of a whole graph: one compiled pass over adjacency rows with incremental costs.
 
-The rows live in one `pool`: `pool[0]` holds neighbors, and beside each `pool[1]` says where in the neighbor's row the
-way back is, so that leaving a row needs no search. `rows[0]`, `rows[1]` and `rows[2]` hold each row's start, size and
-capacity, and `rows[0, n]` the first free place. When v is eliminated its row stays behind: it is then the message scope
-of v.
+The rows are in one `pool`: `pool[0]` has neighbors, and for each `pool[1]` has the place of the reverse entry in the
+neighbor's row, so that removing an entry needs no search. `rows[0]`, `rows[1]` and `rows[2]` have each row's start,
+size and capacity, and `rows[0, n]` the first free place. When v is eliminated its row remains: it is then the message
+scope of v.
 
-For each node the pass keeps three sums over its neighbors, in `sums`: the weight $w_a w_b$ of the missing edges
+For each node the pass updates three sums over its neighbors, in `sums`: the weight $w_a w_b$ of the missing edges
 between them (the fill), their weights, and the log2 of their numbers of states. `mark[0]` stamps the members of the
-neighborhood in hand, `mark[1]` the nodes whose sums the elimination of v has changed: `touched[: touched[n]]`;
+current neighborhood, `mark[1]` the nodes whose sums the elimination of v has changed: `touched[: touched[n]]`;
 `touched[n + 1]` counts the work.
 """
 
@@ -34,10 +34,12 @@ def greedy_order(
 ) -> tuple[Ints, float, int]:
     """The greedy order, log2 of the total size of its maximal cliques, and the work done (places read in rows).
 
-    The next node is the one of least group, then of least mix[0] log2(1 + fill) + mix[1] log2(message size) + bias,
-    then of least `tie`. An order whose tables pass 2^`limit` entries, or that is cancelled, is returned unfinished with
-    an infinite total; with a limit of minus infinity it stops before the first fill edge. A node whose neighbors are
-    all linked costs its degree; else rows are read.
+    The next node has the smallest group, then the smallest mix[0] log2(1 + fill) + mix[1] log2(message size) + bias,
+    then the smallest `tie`. An order whose tables exceed 2^`limit` entries, or that is cancelled, is returned
+    unfinished
+    with an infinite total; with a limit of minus infinity it stops before the first fill edge. A node
+    whose neighbors are
+    all adjacent costs its degree; otherwise rows are read.
     """
     n = len(indptr) - 1
     rows = np.empty((3, n + 1), np.int64)
@@ -78,7 +80,7 @@ def greedy_order(
 
 @kernel
 def without_nodes(indptr: Ints, indices: Int32s, gone: Ints) -> tuple[Ints, Ints, Int32s]:
-    """The node numbers that are left, and the induced subgraph on them as compressed rows of new numbers."""
+    """The remaining node numbers, and the induced subgraph on them as compressed rows of new numbers."""
     n = len(indptr) - 1
     number = np.zeros(n, np.int64)
     for v in gone:
@@ -123,7 +125,7 @@ def _copy_rows(indptr: Ints, indices: Int32s, rows: Ints) -> Int32s:
 
 @kernel(borrows=True)
 def _link(pool: Int32s, rows: Ints, a: int, b: int) -> None:
-    """Put a and b at the ends of each other's rows, which have room."""
+    """Append a and b to each other's rows, which have space."""
     i, j = rows[1, a], rows[1, b]
     pool[0, rows[0, a] + i], pool[1, rows[0, a] + i] = b, j
     pool[0, rows[0, b] + j], pool[1, rows[0, b] + j] = a, i
@@ -133,7 +135,7 @@ def _link(pool: Int32s, rows: Ints, a: int, b: int) -> None:
 
 @kernel
 def _make_room(pool: Int32s, rows: Ints, a: int) -> Int32s:
-    """A full row moves to the end of the pool, and a full pool grows."""
+    """Make space in a row: a full row moves to the end of the pool, and a full pool grows."""
     size = rows[1, a]
     if size < rows[2, a]:
         return pool
@@ -156,9 +158,9 @@ def _make_room(pool: Int32s, rows: Ints, a: int) -> Int32s:
 
 @kernel(inline=True)
 def _start_sums(pool: Int32s, rows: Ints, weight: Floats, logs: Floats, sums: Floats, mark: Ints) -> None:
-    """Missing pairs are all pairs, by the square of the sum, less the present ones.
+    """Initialize the sums: missing pairs are all pairs, by the square of the sum, minus the present ones.
 
-    A present pair is a triangle: it is met at its node of largest degree, from that of least degree.
+    A present pair is a triangle: it is counted at its node of largest degree, from that of smallest degree.
     """
     n = mark.shape[1]
     for v in range(n):
@@ -198,7 +200,7 @@ def _is_smaller(rows: Ints, u: int, v: int) -> bool:
 
 @kernel(inline=True)
 def _start_tree(sums: Floats, group: Ints, mix: Floats, bias: Floats, tie: Floats, rank: Floats, tree: Ints) -> None:
-    """A tournament: leaf half + v plays for node v, and tree[1] is the winner."""
+    """Build a tournament tree: leaf half + v is node v, and tree[1] is the winner."""
     n = len(group)
     half = len(tree) // 2
     for v in range(half):
@@ -241,7 +243,7 @@ def _detach(
     stamp: int,
     touched: Ints,
 ) -> int:
-    """Take v out of its neighbors' rows, where the pairs (v, x) are no longer missing."""
+    """Remove v from its neighbors' rows, where the pairs (v, x) are no longer missing."""
     stamp += 1
     n = mark.shape[1]
     first, end = rows[0, v], rows[0, v] + rows[1, v]
@@ -290,8 +292,8 @@ def _connect(
     stamp: int,
     touched: Ints,
 ) -> tuple[Int32s, int]:
-    """Make the neighbors of v a clique. A fill edge a - b serves the common neighbors of a and b, and gives a (and b)
-    the new missing pairs of b with those neighbors of a that b does not have."""
+    """Make the neighbors of v a clique. A fill edge a - b completes a pair for the common neighbors of a and b, and
+    adds to a (and b) the missing pairs of b with those neighbors of a that are not adjacent to b."""
     first, end = rows[0, v], rows[0, v] + rows[1, v]
     n = mark.shape[1]
     for i in range(first, end):
@@ -329,7 +331,7 @@ def _connect(
 
 @kernel(inline=True)
 def _table_total(pool: Int32s, rows: Ints, order: Ints, logs: Floats) -> float:
-    """log2 of the entries of all maximal cliques: that of v is part of another where an earlier message fills it."""
+    """log2 of the entries of all maximal cliques: that of v is contained in another if it equals an earlier message."""
     n = len(order)
     position = np.empty(n, np.int64)
     absorbed = np.zeros(n, np.bool_)

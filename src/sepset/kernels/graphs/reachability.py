@@ -1,4 +1,4 @@
-"""Walks over directed graphs in compressed rows: the Bayes ball."""
+"""Reachability in directed graphs as compressed rows: ancestors, active trails (Bayes ball), components."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sepset.kernels.compile import kernel
 
 @kernel
 def mark_ancestors(parent_indptr: Ints, parent_indices: Int32s, starts: Ints) -> Bytes:
-    """1 for `starts` and all their ancestors, else 0."""
+    """1 for `starts` and all their ancestors, 0 otherwise."""
     marks = np.zeros(parent_indptr.size - 1, dtype=np.uint8)
     stack = np.empty(marks.size, dtype=np.int64)
     height = 0
@@ -41,10 +41,10 @@ def active_states(
     observed: Bytes,
     opened: Bytes,
 ) -> Ints:
-    """The state before each state on a shortest active trail from `starts`; itself at a start, -1 where none leads.
+    """The state before each state on a shortest active trail from `starts`; itself at a start, -1 if there is none.
 
     State `2 i` is node `i` entered from a child (or as a start), `2 i + 1` entered from a parent. A trail passes a
-    collider where `opened` (the observed nodes and their ancestors), and any other node where not `observed`.
+    collider that is `opened` (observed nodes and their ancestors), and any other node that is not `observed`.
     """
     before = np.full(2 * observed.size, -1, dtype=np.int64)
     queue = np.empty(before.size, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Exact search for an elimination order of bounded width, over sets of eliminated nodes held as bit masks."""
+"""Exact search for an elimination order of bounded width, over sets of eliminated nodes as bit masks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sepset.kernels.compile import kernel
 
 @kernel
 def has_width(neighbors: Ints, k: int, seen: Bytes, cancel: Bytes) -> int:
-    """1 where some elimination order has width at most k, 0 where none has, -1 where the search was cancelled.
+    """1 if some elimination order has width at most k, 0 if none has, -1 if the search was cancelled.
 
     The graph that remains depends only on the set eliminated, so every set is tried once; `seen` has a bit for each.
     """
@@ -59,7 +59,7 @@ def _eliminate(before: Ints, after: Ints, bit: int) -> None:
 
 @kernel(borrows=True)
 def _choices(rows: Ints, gone: int, k: int) -> int:
-    """The nodes of degree at most k as a mask; only one where it is simplicial or almost so, for that one is safe."""
+    """The nodes of degree at most k as a mask; only one if it is simplicial or almost simplicial, and so safe."""
     found = 0
     for v in range(len(rows)):
         if (gone >> v) & 1:
@@ -78,8 +78,8 @@ def _choices(rows: Ints, gone: int, k: int) -> int:
 
 @kernel(borrows=True)
 def _almost_simplicial(rows: Ints, v: int) -> bool:
-    """Whether the neighbors of v, but for one at most, are a clique: that one is the first found to miss an edge, or is
-    the only one it misses."""
+    """Whether the neighbors of v, except for at most one, are a clique: that one is the first with a missing edge, or
+    the other end of its only missing edge."""
     first, other = -1, 0
     for u in range(len(rows)):
         if (rows[v] >> u) & 1:

@@ -1,1 +1,1 @@
-"""Compiled functions of `inference/hybrid`."""
+"""Kernels of `inference/hybrid`: missing values of rows given observed ones."""

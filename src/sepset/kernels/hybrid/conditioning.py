@@ -1,9 +1,10 @@
-r"""Missing numbers of rows given those found: loadings and noise of each group of rows, then the rows themselves.
+r"""Missing values of rows given observed ones: loadings and noise of each group of rows, then the rows themselves.
 
-Coordinates stand in an order in which parents come first. Coordinate $i$ has the parents
+Coordinates are in an order in which parents come first. Coordinate $i$ has the parents
 `above[start[i] : start[i + 1]]`; in a context its parameters are row `entry` of those from `first[i]` on (intercept,
-variance) and from `slope_first[i]` on (one slope per parent). A kind is 0 where nobody asks, 1 where the number was
-found, 2 where it is missing. What group `g` misses has the noise `noise[begin[g] : begin[g + 1]]`, and as many rows and
+variance) and from `slope_first[i]` on (one slope per parent). A kind is 0 if the coordinate is not needed, 1 if it is
+observed, 2 if it is missing. The missing coordinates of group `g` have the noise `noise[begin[g] : begin[g + 1]]`, and
+as many rows and
 columns of loadings from `square[g]` on.
 """
 
@@ -16,7 +17,7 @@ from sepset.kernels.compile import kernel
 
 FOUND, MISSING = 1, 2
 ROUNDING = 16.0 * 2.0**-53
-"""A sum this much smaller than its terms, times their number, is zero."""
+"""A sum is zero if it is smaller than its terms by this factor times their number."""
 
 
 @kernel
@@ -36,10 +37,10 @@ def spread(
     gains: Floats,
     total: Floats,
 ) -> None:
-    """Fill the loadings (zero before) and noise of what groups miss given what they found, and what moves it.
+    """Fill the loadings (initially zero) and noise of each group's missing values given the observed ones, and gains.
 
     Args:
-        gains: for each group and coordinate, how what is missing moves with a difference found there; zero before.
+        gains: for each group and coordinate, the change of the missing values per unit of difference; initially zero.
         total: for each group and coordinate, the variance of that difference.
     """
     num_groups, size = entries.shape
@@ -83,7 +84,7 @@ def spread(
 
 @kernel
 def _measure(F: Floats, D: Floats, f: Floats, used: int, width: int, noise: float, pull: Floats) -> float:
-    """Change loadings and noise by a measurement with loadings `f`; its variance, and the covariances in `pull`."""
+    """Update loadings and noise by a measurement with loadings `f`; its variance, and the covariances in `pull`."""
     before = noise
     pull[:used] = 0.0
     for c in range(used):
@@ -122,12 +123,12 @@ def fill(
     log_density: Floats,
     exact: Ints,
 ) -> None:
-    """Put expectations in place of the missing numbers of each row, and find the log density of those found.
+    """Replace the missing values of each row by expectations, and compute the log density of the observed ones.
 
     Args:
         constant: for each group and coordinate the log density of no difference.
-        tolerance: how large a difference without variance may be, relative to the terms it is made of.
-        exact: how many differences have no variance.
+        tolerance: the largest difference that counts as zero without variance, relative to its terms.
+        exact: the number of differences without variance.
     """
     size = entries.shape[1]
     place = np.empty(size, np.int64)
@@ -173,13 +174,13 @@ def add_moments(
     moments: Floats,
     mass: Floats,
 ) -> None:
-    """Add the weighted products of (1, numbers) of each row to those of each family, in the context that the row has.
+    """Add the weighted products of (1, values) of each row to those of each family, in the row's context.
 
-    Of the matrices, one per context, the lower triangle is filled. The weight of each group is added to `mass`.
+    Only the lower triangles of the matrices, one per context, are filled. The weight of each group is added to `mass`.
 
     Args:
         family_start, family: the coordinates of each family, the last of them the child's.
-        moment_first: where the matrices of each family start.
+        moment_first: the start of each family's matrices.
     """
     for row in range(len(values)):
         mass[group[row]] += weights[row]
@@ -214,7 +215,7 @@ def add_spreads(
     mass: Floats,
     moments: Floats,
 ) -> None:
-    """Add to the same matrices the covariances of what each group misses, times its weight."""
+    """Add to the same matrices the covariances of each group's missing values, times its weight."""
     num_groups, size = entries.shape
     slot = np.empty(size, np.int64)
     for g in range(num_groups):
@@ -255,7 +256,7 @@ def disturb(
     normals: Floats,
     values: Floats,
 ) -> None:
-    """Add to the missing numbers of each row a draw of what they leave open; normal numbers are used up in order."""
+    """Add a draw from their posterior noise to the missing values of each row; `normals` are used in order."""
     next_ = 0
     for row in range(len(values)):
         g, used = group[row], 0

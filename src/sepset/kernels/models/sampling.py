@@ -1,6 +1,6 @@
 """Forward sampling of discrete networks: one pass over a tile of rows, one variable at a time.
 
-Every variable keeps the cumulative rows of its table without their last entry (which is one): a uniform number `u`
+Every variable has the cumulative rows of its table without their last entry (which is one): a uniform number `u`
 draws the state `#{j : cumulative[j] <= u}`. Random numbers are xoshiro256++ (Blackman and Vigna, 2018), seeded for
 each chunk of rows, so that results do not depend on threads.
 """
@@ -13,18 +13,18 @@ from sepset.base.arraytypes import AnyInts, Floats, Ints, UInt64s
 from sepset.kernels.compile import kernel
 
 TILE = 2048
-"""Rows handled together: their parent codes and places stay in the first cache."""
+"""Rows sampled together: their parent codes and places stay in the first-level cache."""
 
 SCAN = 12
-"""Up to this many thresholds are counted one after another; more are searched by halves."""
+"""The largest number of thresholds for a linear scan; more are searched by bisection."""
 
 UNIT = 1.0 / 9007199254740992.0
-"""Turns the upper 53 bits of a random word into a number in [0, 1)."""
+"""Scales the upper 53 bits of a random integer to [0, 1)."""
 
 
 @kernel(borrows=True)
 def fill_uniform(state: UInt64s, out: Floats, size: int) -> None:
-    """The next `size` uniform numbers of the generator `state`, which moves on."""
+    """The next `size` uniform numbers of the generator `state`, which is updated."""
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
     for i in range(size):
         mixed = s0 + s3
@@ -42,7 +42,7 @@ def fill_uniform(state: UInt64s, out: Floats, size: int) -> None:
 
 @kernel(borrows=True)
 def search(cumulative: Floats, start: int, size: int, u: float) -> int:
-    """How many of `size` ascending thresholds from `start` on are at most `u`."""
+    """The number of `size` ascending thresholds from `start` on that are at most `u`."""
     low, high = 0, size
     while low < high:
         middle = (low + high) >> 1
@@ -69,8 +69,8 @@ def forward(
 ) -> None:
     """Draw rows `first` to `last` of `codes[variable, row]` for each of `children`, parents before children.
 
-    Child `c` has `thresholds[c]` numbers a row of its table, from `cumulative[offsets[c]]` on; its parents' rows of
-    `codes` and their strides (in numbers) stand at `parent_ptr[c]` to `parent_ptr[c + 1]`.
+    Child `c` has `thresholds[c]` thresholds per row of its table, from `cumulative[offsets[c]]` on; its parents' rows
+    of `codes` and their strides (in thresholds) are at `parent_ptr[c]` to `parent_ptr[c + 1]`.
     """
     uniform = np.empty(TILE, np.float64)
     place = np.empty(TILE, np.int64)

@@ -1,8 +1,8 @@
-r"""Table programs over blocks of rows: every number becomes a short vector with one lane per row of evidence.
+r"""Table programs over blocks of rows: every entry becomes a short vector with one lane per row of evidence.
 
-A tensor that no finding touches is stored once and broadcast; all others hold their lanes innermost, so that the loops
-of a single run become loops over contiguous vectors. Offsets are unsigned here: a signed index may be negative,
-which the compiler must check, and then nothing vectorizes.
+A tensor that does not depend on findings is stored once and broadcast; all others have their lanes innermost, so that
+the loops of a single run become loops over contiguous vectors. Offsets are unsigned: the compiler must check signed
+indices for negative values, and then nothing vectorizes.
 """
 
 from __future__ import annotations
@@ -101,10 +101,10 @@ def _contract(w: Any, op: Any, groups: Any, lanes: int, maximize: bool, counter:
 
 @kernel(borrows=True)
 def bounds(ops: Any, lows: Any, highs: Any, checks: Any) -> None:
-    r"""Which results must be rescaled, from bounds on the powers of two of all nonzero entries.
+    r"""Find which results must be rescaled, from bounds on the powers of two of all nonzero entries.
 
-    Entries of a product lie between the products of the least and of the largest ones, so bounds add; a result that
-    may leave the limit is checked, and is then near one.
+    Entries of a product are between the products of the smallest and of the largest entries, so bounds add; a result
+    that may exceed the limit is checked, and is then near one.
     """
     for r in range(ops.shape[0]):
         d, a, b = ops[r, TENSOR_D], ops[r, TENSOR_A], ops[r, TENSOR_B]
@@ -118,7 +118,7 @@ def bounds(ops: Any, lows: Any, highs: Any, checks: Any) -> None:
 
 @kernel(borrows=True)
 def _rescale(w: Any, d: int, size: int, exponents: Any, flags: Any, high: Any, low: Any) -> None:
-    """Bring each lane's largest entry near one; flag a lane whose range products could not survive."""
+    """Scale each lane's largest entry near one; flag a lane whose range is too wide for products."""
     lanes = len(high)
     high[:] = 0.0
     low[:] = np.inf
@@ -143,7 +143,7 @@ def _rescale(w: Any, d: int, size: int, exponents: Any, flags: Any, high: Any, l
 
 @kernel(borrows=True)
 def _load_findings(w: Any, codes: Any, start: int, likelihoods: Any, found: Any) -> None:
-    """Write the mask of each observed column: one at the state found, or everywhere where the cell is missing."""
+    """Write the mask of each observed column: one at the observed state, or everywhere if the cell is missing."""
     last = codes.shape[1] - 1
     lanes = len(found)
     for r in range(likelihoods.shape[0]):
@@ -158,7 +158,7 @@ def _load_findings(w: Any, codes: Any, start: int, likelihoods: Any, found: Any)
 
 @kernel(borrows=True)
 def _place(codes: Any, row: int, parts: Any, r: int, fixed: Any) -> Any:
-    """Where in the store the part of a factor lies that a row's findings leave."""
+    """The place in the store of a factor's part for a row's findings."""
     s = parts[r, BASE]
     for k in range(parts[r, START], parts[r, STOP]):
         s += codes[fixed[k, 0], row] * fixed[k, 1]
@@ -208,7 +208,7 @@ def _log_partition(w: Any, roots: Any, exponents: Any, lane: int, lanes: int) ->
 
 @kernel(borrows=True)
 def _read(w: Any, reads: Any, lane: int, lanes: int, out: Any) -> None:
-    """Write a row's normalized marginals end to end."""
+    """Write a row's normalized marginals, concatenated."""
     for r in range(reads.shape[0]):
         offset, size, varies, start = reads[r, 0], reads[r, 1], reads[r, 2], reads[r, 3]
         total = _sum_lane(w, offset, size, varies, lane, lanes)
@@ -236,7 +236,7 @@ def _add_lanes(w: Any, at: int, scale: Any) -> float:
 
 @kernel(borrows=True)
 def _scales(w: Any, home: int, size: int, varies: int, weight: Any, scale: Any) -> None:
-    """What each row's entries of a tensor are multiplied with: its weight over their sum."""
+    """The scale of each row's entries of a tensor: its weight divided by their sum."""
     lanes = np.uint64(len(scale))
     if varies == 0:
         total = 0.0
@@ -285,7 +285,7 @@ def _count(
     w: Any, codes: Any, row: int, weight: float, parts: Any, groups: Any, fixed: Any, lane: int, lanes: int,
     counter: Any, totals: Any,
 ) -> None:  # fmt: skip
-    """Add a row's factor marginals, each normalized and weighted, where its findings decide their place."""
+    """Add a row's factor marginals, normalized and weighted, for factors whose place depends on its findings."""
     for r in range(parts.shape[0]):
         if parts[r, STOP] == parts[r, START]:
             continue
@@ -311,7 +311,7 @@ def _sweep(
     w: Any, ops: Any, groups: Any, checks: Any, exponents: Any, maximize: bool, counter: Any, flags: Any, high: Any,
     low: Any,
 ) -> None:  # fmt: skip
-    """Run all instructions for one block; rows whose range products could not survive are flagged."""
+    """Run all instructions for one block; rows whose range is too wide for products are flagged."""
     lanes = len(flags)
     for r in range(ops.shape[0]):
         op = ops[r]
@@ -329,9 +329,9 @@ def run_rows(
     copies: Any, fixed: Any, roots: Any, reads: Any, counted: Any, weights: Any, log_partition: Any, out: Any,
     totals: Any, wide: Any, cancel: Any,
 ) -> None:  # fmt: skip
-    """Answer rows block by block; rows whose numbers need logarithms are marked in `wide` and left alone.
+    """Answer rows block by block; rows that need log space are marked in `wide` and skipped.
 
-    `codes` has one row for each observed column, so that the cells of a block lie together.
+    `codes` has one row for each observed column, so that the cells of a block are contiguous.
     """
     lanes = exponents.shape[1]
     counter = np.zeros(64, np.int64)
@@ -357,9 +357,9 @@ def run_rows(
         _count_block(w, counted, copies, weight, high, counter, totals)
 
 
-# Columns of a clique that is read back: its residual variables, and the tensors it multiplies.
+# Columns of a clique in back-substitution: the ranges of its residual variables, and of its tensors.
 RESIDUAL, END_RESIDUAL, INBOX, END_INBOX = range(4)
-# Columns of a tensor that it multiplies: where it starts, whether it has lanes, and its axes.
+# Columns of a clique's tensor: its start, whether it has lanes, and the range of its axes.
 OFFSET, VARIES, AXIS, END_AXIS = range(4)
 
 
@@ -399,8 +399,8 @@ def _read_back(
     w: Any, cliques: Any, residuals: Any, inbox: Any, axes: Any, cards: Any, lane: int, lanes: int, codes: Any,
     best: Any,
 ) -> None:  # fmt: skip
-    """A code for every rank, cliques root first, each given those that its sepset has; ties go to the first state of
-    the variable eliminated last."""
+    """A code for every rank, cliques root first, each given the codes of its sepset; ties go to the first state of the
+    variable eliminated last."""
     for c in range(cliques.shape[0]):
         first, end = cliques[c, RESIDUAL], cliques[c, END_RESIDUAL]
         for k in range(first, end):
@@ -433,13 +433,13 @@ def run_modes(
 ) -> None:  # fmt: skip
     """The most probable codes by rank of each row, block by block, and the logarithm of their value.
 
-    Rows whose numbers need logarithms are marked in `wide`; of these and of impossible ones nothing is read back.
+    Rows that need log space are marked in `wide`; for these and for impossible ones no codes are written.
 
     Args:
         codes: one row for each observed column; findings are masks.
-        cliques: root first: where the residual variables of each begin and end, and the tensors it multiplies.
-        residuals: ranks, that eliminated last first.
-        inbox: where each tensor starts, whether it has lanes, and where its axes begin and end.
+        cliques: root first, the ranges of each clique's residual variables and of its tensors.
+        residuals: ranks, the one eliminated last first.
+        inbox: the start of each tensor, whether it has lanes, and the range of its axes.
         axes: rank and stride.
     """
     lanes = exponents.shape[1]

@@ -1,0 +1,35 @@
+"""The tuned constants of the search for elimination orders.
+
+Times are nanoseconds, measured on one core of an x86-64 server with the networks of `benchmarks/`, as the slope of time
+against the counted quantity. They determine how long to search, and so which order is found, but never an answer. Those
+of planning and running are in `inference.costs`.
+"""
+
+from __future__ import annotations
+
+NANOSECONDS_PER_READ = 14.0
+"""Time of one array read of a greedy pass, its unit of work."""
+
+NANOSECONDS_PER_TRY = 14_000.0
+"""Time to start a greedy pass."""
+
+NANOSECONDS_PER_ENTRY = 4.0
+"""Time of one table entry in a pass up and down the tree, which a better order saves."""
+
+MOST_TRIES = 128
+"""Orders tried at most, if neither `restarts` nor `seconds` is given."""
+
+MOST_READS = 4_000_000
+"""Array reads of a search at most, if neither is given."""
+
+SMALL_GRAPH = 100
+"""Nodes up to which one order of the whole graph is tried first, including simplicial nodes."""
+
+HOPELESS_BITS = 10.0
+"""Powers of two beyond the limit from which the tables of an order are hopeless."""
+
+LARGE_GRAPH = 2**16
+"""Nodes from which a part of the graph is tried first."""
+
+PART_OF_LARGE_GRAPH = 2**14
+"""Nodes of that part."""

@@ -1,0 +1,164 @@
+"""The tuned constants of inference, in one place: when to search longer, which executor to run, how to split work.
+
+Each docstring gives the decision, the unit, and the origin of the value. Times were measured on one core of an x86-64
+server with the programs of the networks in `benchmarks/`, as the slope of time against the counted quantity; a size is
+where one way becomes faster than the other there. None changes an answer, only how soon it comes. Layers below have
+their own: `kernels.compiled.costs` for single instructions, and `graphs.costs` for the search for elimination orders.
+"""
+
+from __future__ import annotations
+
+# Planning: how long to look for a cheaper plan.
+
+USES_BEFORE_SEARCH = 2
+"""Questions about one observed set before a longer search for a cheaper plan for all its marginals."""
+
+ENTRIES_PLANNED_OUTRIGHT = 4_000
+"""Entries of all factors up to which a single tree is planned first; above, one greedy order gives its size."""
+
+VARIABLES_ALWAYS_PLANNED = 20_000
+"""Variables up to which a plan is always made, so that an error can state its size; above, the search ends once every
+order tried is far beyond the memory."""
+
+ENTRIES_PER_SINK_FOR_GROUPS = 60_000
+"""Entries of the single tree, per variable without children, from which target groups are considered: the search runs
+a greedy order per sink, which takes about as long as running this many entries."""
+
+ENTRIES_PER_SINK_FOR_GROUPS_LATER = 6_000
+"""The same for an observed set with repeated questions."""
+
+ENTRIES_PER_PLANNED_VARIABLE = 150
+"""The cost of one more variable in a plan beyond that of its tables, in table entries."""
+
+MOST_SHARED_ENTRIES = 2**24
+"""Entries of the largest program that several target groups share; beyond it each group runs when it is read."""
+
+# Running: one compiled call.
+
+WORK_ON_ANY_BLAS = 1_000_000
+"""Multiplications up to which a run has no matrix products that BLAS threads could slow down."""
+
+WORK_UNINTERRUPTED = 100_000_000
+"""Multiplications (about a tenth of a second) above which a run checks for interrupts."""
+
+LOG_SLOWDOWN = 30
+"""Time of a multiplication in log space, in multiplications."""
+
+# Zeros: smaller domains, and products over supports.
+
+ENTRIES_FOR_SMALLER_DOMAINS = 10_000
+"""Entries of all factors up to which a scan for zeros takes longer than the tables do."""
+
+MOST_ENTRIES_PER_VARIABLE_FOR_SMALLER_DOMAINS = 800
+"""Entries per variable above which a scan for zeros takes as long as planning."""
+
+BITS_FOR_SMALLER_DOMAINS = 2.0
+"""Powers of two by which factors must shrink on average before all tables leave out impossible states, which adds a
+little time to every question."""
+
+PLAN_NANOSECONDS_PER_VARIABLE = 15_000.0
+"""Time to plan and compile for a new observed set, per variable."""
+
+RUN_NANOSECONDS_PER_ENTRY = 2.0
+"""Time of its first run, per entry of the factors."""
+
+SHRINK_NANOSECONDS_PER_ENTRY = 3.0
+"""Time to lay out smaller factors, per entry of theirs."""
+
+SAVING_FOR_FIRST_DOMAINS = 4.0
+"""Ratio of the time that smaller tables save to the time to make them, from which the first values get their own."""
+
+DENSE_NANOSECONDS = 0.1
+"""Time of a multiplication in a large dense program."""
+
+TRIPLE_NANOSECONDS = 2.0
+"""Time of a product of two entries of supports, in one sweep."""
+
+WORK_FOR_SUPPORTS = 1_000_000
+"""Multiplications of a dense run below which no program over supports is considered."""
+
+ZEROS_FOR_SUPPORTS = 0.25
+"""The fraction of the factors' entries that must be zero before one is considered."""
+
+USES_BEFORE_SUPPORTS = 200
+"""Runs of a question before one is considered: making it takes as long as many runs."""
+
+MOST_TRIPLES = 2**24
+"""The largest number of triples of a program over supports."""
+
+TRIPLES_UNINTERRUPTED = 10**7
+"""Triples above which a run over supports checks for interrupts."""
+
+# Rows: many cases in blocks, on several threads.
+
+ROW_PLAN_SECONDS_PER_VARIABLE = 5e-5
+"""Estimated time to plan a row program for one observed set, per variable."""
+
+ROW_SECONDS_PER_MULTIPLICATION = 4e-10
+"""Time of a multiplication in one row of a block."""
+
+BLOCK_SECONDS_PER_INSTRUCTION = 3e-8
+"""Time to start an instruction, per block of rows."""
+
+LANES = (32, 16, 8)
+"""Rows in a block, the largest number first."""
+
+CACHED_WORKSPACE_BYTES = 2 * 2**20
+"""Bytes of a workspace up to which it stays in a core's cache; larger ones take fewer lanes."""
+
+SHORTEST_TASK_SECONDS, LONGEST_TASK_SECONDS = 2e-4, 0.25
+"""Bounds on the time of one task of a batch: long enough to be worth a thread, short enough that progress is seen."""
+
+TASK_SHARE = 4
+"""Between these bounds, a task takes the remaining rows divided by this number."""
+
+MOST_TASKS_OF_COUNTS = 64
+"""Tasks among which counting is divided, each of which sums its own counts."""
+
+ROWS_SAMPLED_FOR_REPEATS = 1024
+"""Rows of a large batch that are compared first: if no two of them are equal, equal rows are not looked for."""
+
+# Rows of models with real variables.
+
+CONTEXTS_ENUMERATED_PER_ROW = 2**10
+"""Joint contexts of a row up to which they are enumerated; a row with more is queried on its own."""
+
+CHOICES_AT_ONCE = 2**17
+"""About how many choices (a row in one of its joint contexts) are in memory at a time."""
+
+GAIN_ENTRIES_AT_ONCE = 2**22
+"""About how many entries of loadings and gains are in memory at a time."""
+
+CHOICES_CACHED = 2**20
+"""Choices up to which their layout is cached for the next question about the same rows."""
+
+MOMENT_ENTRIES_LISTED_OUTRIGHT = 2**18
+"""Entries of the moments in all joint states up to which they are computed without estimating a sweep's size."""
+
+# Trees: calibration once, or one elimination per question.
+
+TREE_PASSES = 4
+"""Cost of calibrating a tree by the factor protocol, in multiplications of a compiled elimination, per entry."""
+
+TREE_WORK_PER_VARIABLE = 50_000
+"""The same per variable."""
+
+WORK_RETRACTED_OUTRIGHT = 1_000_000
+"""Multiplications up to which one tree retracts all findings without an estimate of the cost of single queries."""
+
+SPLITS_PER_MERGE_SEARCH = 20_000
+"""Splits examined by the search for a merge order: about a tenth of a second."""
+
+ENTRIES_OF_CACHED_CODES = 2**16
+"""Entries of a clique up to which a sweep over all pairs caches the places of a marginal's entries."""
+
+# Recursive conditioning.
+
+SECONDS_PER_RECURSION_STEP = 6e-8
+"""Time to visit one state of one node of a dtree."""
+
+STATES_UNINTERRUPTED = 1_000_000
+"""States visited between two returns to Python, where an interrupt is noticed."""
+
+CONTEXTS_AT_ONCE = 4096
+"""Contexts in one call of the compiled recursion."""
