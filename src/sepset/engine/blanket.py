@@ -27,7 +27,7 @@ from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
 OnImpossible: TypeAlias = Literal["raise", "null"]
-"""What becomes of rows whose findings have probability zero."""
+"""The treatment of rows whose findings have probability zero."""
 
 
 def blanket_log_posterior(model: BayesNet, target: Discrete, rows: Dataset) -> Floats:

@@ -29,7 +29,7 @@ class Bound:
     Attributes:
         model: the model.
         method: the settings of the method; clique trees where none is named.
-        prepared: the method bound to the model's problem, which speaks of positions.
+        prepared: the method bound to the problem of the model, in which variables are positions.
         promises: what its answers about this model guarantee.
     """
 
@@ -105,6 +105,6 @@ class Bound:
 
 
 def remedy(found: Any) -> str:
-    """What to do where a model was expected: a fit has one; any other object is not near one."""
+    """The advice where a model was expected: a fit has one, other objects do not."""
     own = getattr(found, "model", None)
     return "Use its .model." if isinstance(own, NamedModel) else "Build one, fit one, or read a file: ss.read(path)."

@@ -60,7 +60,7 @@ class Engine(RowQuestions):
         evidence: Evidence,
         ask: Callable[[Sequence[int]], Answer],
     ) -> QueryResult:
-        """What `ask` finds for the positions of unobserved targets, with the observed ones as point masses."""
+        """The answer of `ask` for the positions of unobserved targets, with the observed ones as point masses."""
         positions = self.positions(targets)
         observed = set(evidence.observed)
         answer = ask([v for v in positions if v not in observed])

@@ -50,7 +50,7 @@ class ScoresRows(Protocol):
 
 
 class RowQuestions(Bound):
-    """What an engine answers about rows of data; each row is a set of findings."""
+    """Questions about rows of data, each row a set of findings."""
 
     _report: Callable[[int, int], None] | None = None
 
