@@ -54,7 +54,7 @@ def test_it_is_a_result(name):
     assert "\n" not in repr(found)
 
 
-@pytest.mark.parametrize("name", [name for name in RESULTS if name != "predict"])
+@pytest.mark.parametrize("name", RESULTS)
 def test_it_is_shown_in_terminals_and_notebooks(name):
     found = RESULTS[name]()
     assert found.__rich__() is not None
