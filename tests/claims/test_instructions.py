@@ -153,8 +153,8 @@ def tensors_of(cards, scopes, made):
 # matrix product at all.
 COSTS = {
     "as measured": {},
-    "matrix": {"GEMM": 0.0, "PACKED": 0.0, "CALL": 0.0},
-    "streams": {"CACHE": 4, "CALL": math.inf},
+    "matrix": {"MATRIX_PRODUCT": 0.0, "PACKED_ENTRY": 0.0, "MATRIX_CALL": 0.0},
+    "streams": {"CACHED_ENTRIES": 4, "MATRIX_CALL": math.inf},
 }
 
 

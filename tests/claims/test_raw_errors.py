@@ -53,7 +53,7 @@ def test_soft_findings_near_the_border(either):
 
 
 def test_soft_findings_that_cannot_be_met_are_impossible():
-    with pytest.raises(ss.ImpossibleEvidence, match="met together"):
+    with pytest.raises(ss.ImpossibleEvidence, match="satisfied together"):
         ss.query(asia(), "lung", given={"tub": ss.Soft([0.5, 0.5]), "either": ss.Soft([0.4, 0.6])})
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sepset.data.dataset import Dataset
-from sepset.data.duplicates import MANY, group_codes, group_rows, group_words
+from sepset.data.duplicates import ROWS_TO_COMPILE, group_codes, group_rows, group_words
 from sepset.variables.variable import Discrete, Real
 
 
@@ -67,7 +67,7 @@ def test_collapse_of_nothing():
 
 
 @pytest.mark.parametrize("cards", [[3, 1, 4], [2] * 70, []], ids=["packed", "too many states to pack", "no columns"])
-@pytest.mark.parametrize("num_rows", [0, 50, MANY + 10])
+@pytest.mark.parametrize("num_rows", [0, 50, ROWS_TO_COMPILE + 10])
 def test_codes_without_missing_cells(cards, num_rows):
     rng = np.random.default_rng(len(cards) + num_rows)
     codes = rng.integers(0, cards, (9, len(cards)))[rng.integers(0, 9, num_rows)]

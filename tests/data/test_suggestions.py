@@ -60,7 +60,7 @@ def test_texts_are_typed_as_in_memory(tmp_path, cells):
 
 
 def test_columns_of_many_texts_are_judged_where_they_are(tmp_path, monkeypatch):
-    monkeypatch.setattr(suggestions, "MOST", 3)
+    monkeypatch.setattr(suggestions, "MOST_STATES", 3)
     file = tmp_path / "rows.csv"
     rng = np.random.default_rng(0)
     rows = {"real": rng.normal(size=9), "whole": np.arange(9), "word": list("abcdefghi"), "few": [0, 1, 2] * 3}

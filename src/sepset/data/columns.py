@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, Objects
-from sepset.data.duplicates import MANY, group_words
+from sepset.data.duplicates import ROWS_TO_COMPILE, group_words
 from sepset.errors import DataError
 from sepset.variables.variable import plain
 
@@ -92,7 +92,7 @@ def from_array(values: AnyArray) -> Column:
         return Cells(np.asarray(values), missing)
     if values.dtype.kind == "M":
         values = values.astype("datetime64[us]")
-    if values.dtype.kind in "US" and values.dtype.itemsize and len(values) >= MANY:
+    if values.dtype.kind in "US" and values.dtype.itemsize and len(values) >= ROWS_TO_COMPILE:
         levels = _from_text(np.ascontiguousarray(values))
     else:
         levels = from_objects(np.asarray(values) if values.dtype == object else values.tolist())
@@ -105,11 +105,11 @@ def from_objects(cells: Sequence[object] | Objects) -> Levels:
     Where there are many, cells that are one and the same object are found first, by their addresses alone: libraries
     that read files make each distinct text once.
     """
-    if len(cells) < MANY:
+    if len(cells) < ROWS_TO_COMPILE:
         return _from_few(cells.tolist() if isinstance(cells, np.ndarray) else cells)
     array = cells if isinstance(cells, np.ndarray) else _object_array(cells)
     addresses = _addresses(array)
-    if 2 * len(np.unique(addresses[:MANY])) > MANY:
+    if 2 * len(np.unique(addresses[:ROWS_TO_COMPILE])) > ROWS_TO_COMPILE:
         return _from_few(cells.tolist() if isinstance(cells, np.ndarray) else cells)
     firsts, groups = group_words(addresses.reshape(-1, 1))
     few = _from_few(array[firsts].tolist(), firsts)

@@ -28,8 +28,8 @@ Missing = Literal["refuse", "skip"]
 
 _ROUNDING = 1e-12  # a difference this small relative to its minuend is zero up to rounding
 _MOST_CELLS = 1 << 31
-_SCRATCH = 1 << 20  # bytes of codes laid side by side: they stay in the second cache
-_LANED = 1 << 16  # cells for which several tables take turns
+_SCRATCH_BYTES = 1 << 20  # codes gathered at a time: they stay in the second-level cache
+_MOST_LANED_CELLS = 1 << 16  # up to this many, rows go to several tables in turn
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -327,7 +327,7 @@ def tally(
     """
     from sepset.kernels.data.counting import LANES
 
-    lanes = LANES if sum(map(num_entries, scopes)) <= _LANED else 1
+    lanes = LANES if sum(map(num_entries, scopes)) <= _MOST_LANED_CELLS else 1
     workers = min(num_threads(threads), len(scopes))
     if not scopes:
         return []
@@ -367,7 +367,7 @@ def _tally(
 def _scratch(columns: Sequence[AnyInts], tile: int) -> AnyArray:
     """Room for the codes of a run of rows, some whole tiles of them, in the narrower of two types."""
     dtype = np.dtype(np.int8 if all(c.dtype == np.int8 for c in columns) else np.int32)
-    tiles = max(1, _SCRATCH // (dtype.itemsize * max(len(columns), 1) * tile))
+    tiles = max(1, _SCRATCH_BYTES // (dtype.itemsize * max(len(columns), 1) * tile))
     return np.empty((len(columns), tiles * tile), dtype)
 
 

@@ -9,14 +9,17 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints
 
-MANY = 2048
-"""Rows from which on compiled grouping repays loading the compiler."""
+ROWS_TO_COMPILE = 2048
+"""Rows from which compiled grouping saves more time than loading the compiler takes."""
 
-SLOTS = 1024
-"""Slots of a table for few groups."""
+SLOTS_FOR_FEW_GROUPS = 1024
+"""Slots of the hash table if few groups are expected: it stays in the first-level cache."""
 
-_BLOCK = 1 << 14
-_LARGEST = 1 << 62
+_BLOCK_ROWS = 1 << 14
+"""Rows packed at a time: their words stay in cache."""
+
+_LARGEST_WORD = 1 << 62
+"""The bound on a packed row in 64 bits."""
 
 
 def group_rows(columns: Sequence[AnyInts | Floats], cards: Sequence[int], num_rows: int) -> tuple[Ints, Ints]:
@@ -52,7 +55,7 @@ def group_words(words: AnyInts, *, only_missing: bool = False, few: bool = True)
 
     groups = np.empty(len(words), np.int64)
     firsts = np.empty(len(words), np.int64)
-    slots = np.full(SLOTS if few else 1 << (2 * len(words) + 2).bit_length(), -1, np.int64)
+    slots = np.full(SLOTS_FOR_FEW_GROUPS if few else 1 << (2 * len(words) + 2).bit_length(), -1, np.int64)
     count = grouped(np.ascontiguousarray(words), only_missing, slots, groups, firsts)
     return firsts[:count].copy(), groups
 
@@ -64,7 +67,7 @@ def group_numbers(numbers: AnyArray) -> tuple[Ints, Ints]:
     >>> group_numbers(np.array([7, 5, 7]))
     (array([1, 0]), array([1, 0, 1]))
     """
-    if len(numbers) >= MANY:
+    if len(numbers) >= ROWS_TO_COMPILE:
         return group_words(numbers.astype(np.int64).reshape(-1, 1))
     _, firsts, groups = np.unique(numbers, return_index=True, return_inverse=True)
     return firsts, groups
@@ -77,7 +80,7 @@ def group_codes(codes: AnyInts | Bools, cards: Sequence[int]) -> tuple[Ints, Int
     >>> group_codes(np.array([[1, 0], [0, 2], [1, 0]]), [2, 3])[1].tolist() in ([1, 0, 1], [0, 1, 0])
     True
     """
-    if math.prod(cards) < _LARGEST:
+    if math.prod(cards) < _LARGEST_WORD:
         return group_numbers(codes @ np.array([math.prod(cards[k + 1 :]) for k in range(len(cards))], np.int64))
     return group_words(codes.astype(np.int64))
 
@@ -86,10 +89,10 @@ def _packed(columns: Sequence[AnyInts | Floats], cards: Sequence[int], num_rows:
     """The rows as few words: codes side by side in mixed radix, each number in a word of its own."""
     places, radices = _layout(cards)
     words = np.zeros((num_rows, max(places, default=0) + 1), np.int64)
-    for start in range(0, num_rows, _BLOCK):
-        block = words[start : start + _BLOCK]
+    for start in range(0, num_rows, _BLOCK_ROWS):
+        block = words[start : start + _BLOCK_ROWS]
         for column, card, place, radix in zip(columns, cards, places, radices, strict=True):
-            cells = column[start : start + _BLOCK]
+            cells = column[start : start + _BLOCK_ROWS]
             block[:, place] += (cells.astype(np.int64) + 1) * radix if card else _bits(cells)
     return words
 
@@ -100,7 +103,7 @@ def _layout(cards: Sequence[int]) -> tuple[list[int], list[int]]:
     radices: list[int] = []
     word, size = 0, 1
     for card in cards:
-        if not card or size * (card + 1) > _LARGEST:
+        if not card or size * (card + 1) > _LARGEST_WORD:
             word, size = word + (size > 1), 1
         places.append(word)
         radices.append(size)

@@ -23,7 +23,7 @@ from sepset.variables.variable import Discrete, Vector
 
 Scope = tuple[Discrete, ...]
 
-SHARED = 1 << 12
+MOST_SHARED_CELLS = 1 << 12
 """Families share a group-by while their joint table has at most this many cells."""
 
 _ROWS, _SUM, _LEAST, _KNOWN = "rows", "sum", "least", "known"
@@ -163,7 +163,7 @@ def collected(frames: Sequence[Any]) -> list[Frame]:
     return [open_frame(native) for native in natives]
 
 
-def shared_scopes(scopes: Sequence[Scope], limit: int = SHARED) -> list[tuple[Scope, list[int]]]:
+def shared_scopes(scopes: Sequence[Scope], limit: int = MOST_SHARED_CELLS) -> list[tuple[Scope, list[int]]]:
     """Unions of scopes with at most `limit` joint states, each with the places of the scopes it covers.
 
     The largest scopes come first; each next one joins the union that grows least.

@@ -17,7 +17,7 @@ from sepset.variables.variable import Discrete, Real
 
 Suggested: TypeAlias = dict[str, Discrete | Real]
 
-MOST = 1 << 16
+MOST_STATES = 1 << 16
 """The most distinct texts of a column that are looked at one by one."""
 
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf|-inf|nan)"
@@ -73,9 +73,9 @@ def _suggested(lazy: Any, columns: Mapping[str, str], names: Iterable[str]) -> S
 def _of_text(scan: Scan, name: str) -> Discrete | Real:
     column = scan.columns[name]
     cells = scan.relation.project(column)
-    texts = open_frame(cells.distinct().limit(MOST + 1)).read(column)
+    texts = open_frame(cells.distinct().limit(MOST_STATES + 1)).read(column)
     assert isinstance(texts, Levels), "text columns come as levels"
-    if len(texts.values) <= MOST:
+    if len(texts.values) <= MOST_STATES:
         return infer_variable(name, typed(texts))
     is_number = f"regexp_full_match({column}, '{_NUMBER}') AND NOT regexp_full_match({column}, '{_PADDED}')"
     is_whole = f"regexp_full_match({column}, '{_INTEGER}')"
@@ -83,6 +83,6 @@ def _of_text(scan: Scan, name: str) -> Discrete | Real:
     if row == (True, False):
         return Real(name)
     raise DataError(
-        f"Column {name!r} has more than {MOST:,} distinct values, too many for states. Say what it is: "
+        f"Column {name!r} has more than {MOST_STATES:,} distinct values, too many for states. Say what it is: "
         f"variables=[Real({name!r})]."
     )

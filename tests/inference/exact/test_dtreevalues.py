@@ -10,7 +10,7 @@ import pytest
 
 import sepset as ss
 from sepset.inference import costs
-from sepset.inference.exact.dtree import ENTRY_BYTES, make_dtree, useful
+from sepset.inference.exact.dtree import RESULT_BYTES, make_dtree, useful
 from sepset.inference.exact.dtreevalues import Recursion, digits
 
 
@@ -41,7 +41,7 @@ def test_values_are_products_of_matrices_and_steps_are_as_planned(keep):
     np.testing.assert_allclose(values[0], expected, rtol=1e-13)
     assert exponents.tolist() == [[0, 0, 0]]
     assert recursion.num_steps == tree.steps(kept)
-    assert recursion.num_bytes == ENTRY_BYTES * sum(tree.sizes[node] for node in kept)
+    assert recursion.num_bytes == RESULT_BYTES * sum(tree.sizes[node] for node in kept)
     assert recursion._cache.nbytes + recursion._cache_exponents.nbytes == recursion.num_bytes
 
 

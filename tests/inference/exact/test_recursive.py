@@ -10,7 +10,7 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.inference.exact.dtree import ENTRY_BYTES
+from sepset.inference.exact.dtree import RESULT_BYTES
 from sepset.inference.exact.dtreevalues import Recursion
 from sepset.inference.exact.recursive import RecursiveConditioning, duration
 from sepset.inference.method import Method, Prepared
@@ -102,7 +102,7 @@ def test_memory_is_respected_and_more_of_it_never_takes_more_steps(monkeypatch):
     for memory in [0, *(full * 2**i // 64 for i in range(7))]:
         value, allocated, filled, steps = run_counted(monkeypatch, model, memory)
         assert value == pytest.approx(truth, abs=CLOSE)
-        assert ENTRY_BYTES * filled == allocated <= memory
+        assert RESULT_BYTES * filled == allocated <= memory
         planned = RecursiveConditioning(memory=memory).prepare(problem)._plan((), Evidence())
         assert steps == planned.steps
         assert planned.memory == allocated

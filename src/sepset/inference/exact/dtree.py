@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from sepset.base.lazy import lazy
 from sepset.graphs.elimination import EliminationOrder
 
-ENTRY_BYTES = 12
+RESULT_BYTES = 12
 """Bytes of a kept result: a float64 and an int32 exponent."""
 
 Parents = Mapping[str, str | None]

@@ -10,7 +10,7 @@ from sepset.base.arraytypes import Floats, Int32s, Ints
 from sepset.base.logarithms import LN2
 from sepset.factors.table import Table
 from sepset.inference import costs
-from sepset.inference.exact.dtree import ENTRY_BYTES, Dtree
+from sepset.inference.exact.dtree import RESULT_BYTES, Dtree
 
 UNIT = 256
 """One unit of the recursion's exponents, in bits."""
@@ -47,7 +47,7 @@ class Recursion:
     @property
     def num_bytes(self) -> int:
         """Bytes of all kept results."""
-        return ENTRY_BYTES * self.num_entries
+        return RESULT_BYTES * self.num_entries
 
     def profiles(self, node: int, rows: Ints) -> tuple[Floats, Ints]:
         r"""For each row of context states the value of every state of a node's variable, as mantissas and exponents.

@@ -25,7 +25,7 @@ from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference import costs
 from sepset.inference.exact.dtree import (
-    ENTRY_BYTES,
+    RESULT_BYTES,
     Dtree,
     balanced_parents,
     choose_kept,
@@ -58,12 +58,12 @@ class ConditioningPlan(Plan):
     @property
     def memory(self) -> int:
         """Bytes for all kept results."""
-        return ENTRY_BYTES * sum(self.tree.sizes[node] for node in self.kept)
+        return RESULT_BYTES * sum(self.tree.sizes[node] for node in self.kept)
 
     @lazy
     def full_memory(self) -> int:
         """Bytes for all useful results: with these, the time is that of variable elimination."""
-        return ENTRY_BYTES * sum(self.tree.sizes[node] for node in useful(self.tree))
+        return RESULT_BYTES * sum(self.tree.sizes[node] for node in useful(self.tree))
 
     @lazy
     def steps(self) -> int:
@@ -290,7 +290,7 @@ class PreparedConditioning:
         shapes = [elimination_parents] if mixed else [elimination_parents, balanced_parents]
         elimination = plan.elimination
         trees = [make_dtree(shape(elimination, given), scopes, cards, given) for shape in shapes]
-        kept = [choose_kept(tree, self.method.memory // ENTRY_BYTES) for tree in trees]
+        kept = [choose_kept(tree, self.method.memory // RESULT_BYTES) for tree in trees]
         best = min(range(len(trees)), key=lambda i: trees[i].steps(kept[i]))
         parts = {part.name: getattr(plan, part.name) for part in fields(Plan)}
         return ConditioningPlan(**parts, tree=trees[best], kept=kept[best])

@@ -34,8 +34,8 @@ __all__ = [
     "widest_last",
 ]
 
-_SHOWN = 12
-_TIE = 2.0**-24
+_SHOWN_MERGES = 12
+_TIE_WEIGHT = 2.0**-24  # of table sizes relative to fill edges: they only break ties
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,9 @@ class MergeOrder:
         lines = [
             f"{', '.join(query.scope_names(s.left))} + {', '.join(query.scope_names(s.right))} -> "
             f"{', '.join(query.scope_names(s.kept))}: {s.cost:,}"
-            for s in shown[:_SHOWN]
+            for s in shown[:_SHOWN_MERGES]
         ]
-        more = [f"... ({len(shown)} merges in all)"] if len(shown) > _SHOWN else []
+        more = [f"... ({len(shown)} merges in all)"] if len(shown) > _SHOWN_MERGES else []
         return "\n".join([f"{self.name} order: {self.cost:,} multiplications", *lines, *more])
 
     def __repr__(self) -> str:
@@ -133,7 +133,7 @@ class LeastFill:
 
         logs = task.logs
         # The smaller table decides only between equal numbers of fill edges.
-        mix, bias = (np.array([1.0, _TIE]), _TIE * logs) if self.fill else (np.array([0.0, 1.0]), logs)
+        mix, bias = (np.array([1.0, _TIE_WEIGHT]), _TIE_WEIGHT * logs) if self.fill else (np.array([0.0, 1.0]), logs)
         even, numbers = np.ones(len(logs)), np.arange(len(logs), dtype=np.float64)
         order, *_ = greedy_order(task.indptr, task.indices, even, logs, task.group, mix, bias, numbers, np.inf, NEVER)
         return [int(i) for i in order]
