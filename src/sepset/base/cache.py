@@ -1,4 +1,4 @@
-"""Caches: what was made for a key and may be asked for again, bounded, least recently used, locked."""
+"""Caches of computed values: bounded, thread-safe, the least recently used values dropped first."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MISSING: Any = object()
 
 
 class Cache(Generic[V]):
-    """Values under keys; of more than `size` the least recently used go.
+    """Values by key; beyond `size` the least recently used are dropped.
 
-    Two threads that miss a key at once may both make its value; both get the one that was kept first.
+    Two threads that miss a key at the same time may both compute its value; both get the one stored first.
 
     >>> squares = Cache[int](2)
     >>> [squares.get(n, lambda: n * n) for n in (2, 3, 2, 4)], list(squares)
@@ -29,7 +29,7 @@ class Cache(Generic[V]):
         self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], V]) -> V:
-        """The value under `key`, made where there is none."""
+        """The value of `key`, computed by `make` if it is not cached."""
         with self._lock:
             found = self._values.get(key, MISSING)
             if found is not MISSING:
@@ -43,7 +43,7 @@ class Cache(Generic[V]):
         return kept
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all values."""
         with self._lock:
             self._values.clear()
 
@@ -61,8 +61,8 @@ class Slot(Generic[V]):
     """A named place in `Kept` for values of one type.
 
     Attributes:
-        name: what is kept there.
-        size: how many values, each under a key of its own.
+        name: the name of the values.
+        size: the largest number of values, each with a key of its own.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Slot(Generic[V]):
 
 
 class Kept:
-    """What was made for one object and may be asked for again, by slots: no slot takes another's room.
+    """Cached values of one object, by slot; a slot never drops the values of another.
 
     >>> LENGTHS = Slot[int]("lengths", size=2)
     >>> kept = Kept()
@@ -83,7 +83,7 @@ class Kept:
         self._lock = Lock()
 
     def get(self, slot: Slot[V], make: Callable[[], V], key: Hashable = None) -> V:
-        """The value in a slot under `key`, made where there is none."""
+        """The value of `key` in a slot, computed by `make` if it is not cached."""
         cache: Cache[V] | None = self._slots.get(slot)
         if cache is None:
             with self._lock:
@@ -91,7 +91,7 @@ class Kept:
         return cache.get(key, make)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all values."""
         with self._lock:
             self._slots.clear()
 

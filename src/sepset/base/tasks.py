@@ -16,20 +16,20 @@ from sepset.base.threads import NEVER, POOL
 T = TypeVar("T")
 
 LISTEN = 0.1
-"""Seconds between looks for Ctrl-C while waiting: a signal that another thread is given does not wake the caller."""
+"""Seconds between checks for Ctrl-C while waiting: a signal delivered to another thread does not wake the caller."""
 
 
 def in_order(
     tasks: Iterable[Callable[[Bytes], T]], threads: int, *, is_short: Callable[[Any], bool] = lambda task: False
 ) -> Iterator[T]:
-    """The tasks' results in the order of the tasks, a few of them running ahead.
+    """The results of the tasks in their order; a few tasks run ahead.
 
-    An interruption, or an error in one of them, cancels all that run.
+    An interruption, or an error in one of them, cancels all running tasks.
 
     Args:
-        threads: how many tasks run at once.
-        is_short: whether a task takes only moments: the calling thread, which does not see Ctrl-C meanwhile, then does
-            it itself instead of waiting, which saves waking it for every result.
+        threads: the number of tasks that run at the same time.
+        is_short: whether a task is very short: the calling thread, which does not see Ctrl-C meanwhile, then runs it
+            itself instead of waiting, which saves waking it for every result.
 
     >>> list(in_order([lambda cancel: 1, lambda cancel: 2], 2))
     [1, 2]
@@ -43,9 +43,9 @@ def in_order(
 
 
 def interruptible(task: Callable[[Bytes], T]) -> T:
-    """The task's result, from another thread where the main one would not see Ctrl-C until it ends.
+    """The result of the task, which another thread computes if the main thread asks, so that Ctrl-C is seen.
 
-    An interruption cancels the task at its next look at `cancel`, waits for that, and is then passed on.
+    An interruption cancels the task at its next check of `cancel`, waits for that, and is then raised again.
 
     >>> interruptible(lambda cancel: 3)
     3
@@ -56,13 +56,13 @@ def interruptible(task: Callable[[Bytes], T]) -> T:
 
 
 class _Team(Generic[T]):
-    """Threads that take task after task, and a caller that collects the results in order and may help."""
+    """Threads that run one task after another, and a caller that collects the results in order and may help."""
 
     def __init__(self, tasks: Iterator[Callable[[Bytes], T]], threads: int, is_short: Callable[[Any], bool]) -> None:
         self._tasks, self._threads, self._is_short = tasks, threads, is_short
         self._changed = threading.Condition()
         self._cancel = np.zeros(1, dtype=np.uint8)
-        self._waiting: deque[Callable[[Bytes], T]] = deque()  # made, but not begun
+        self._waiting: deque[Callable[[Bytes], T]] = deque()  # created but not started
         self._begun = self._collected = 0
         self._left = True  # whether there may be more tasks
         self._done: dict[int, tuple[T] | BaseException] = {}
@@ -91,7 +91,7 @@ class _Team(Generic[T]):
                 self._do(*task, mine=True)
 
     def end(self) -> None:
-        """Cancel what still runs, and wait for it."""
+        """Cancel the running tasks, and wait for them."""
         with self._changed:
             self._cancel[0], self._left = 1, False
             self._waiting.clear()
@@ -121,14 +121,14 @@ class _Team(Generic[T]):
             self._do(*task)
 
     def _taken(self) -> tuple[int, Callable[[Bytes], T]] | None:
-        """The next task with its number, unless it is too far ahead of what was collected."""
+        """The next task with its number, unless it is too far ahead of the collected results."""
         if self._begun - self._collected > 2 * self._threads or not self._look_ahead():
             return None
         self._begun += 1
         return self._begun - 1, self._waiting.popleft()
 
     def _look_ahead(self, *, mine: bool = False) -> bool:
-        """Whether a task waits; some are made in advance, by whoever looks, where `mine` by the calling thread."""
+        """Whether a task is waiting; a few are created in advance. `mine`: whether the calling thread asks."""
         while self._left and len(self._waiting) < 2:
             try:
                 self._waiting.append(next(self._tasks))

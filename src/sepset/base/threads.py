@@ -1,4 +1,4 @@
-"""Threads of our own for compiled work that releases the lock: how many, and a pool of idle ones."""
+"""Threads for compiled code that releases the interpreter lock: their number, and a pool of idle threads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEVER: Bytes = np.zeros(1, dtype=np.uint8)
 
 
 def num_threads(threads: int | None) -> int:
-    """The number of threads asked for, or one for each processor.
+    """The requested number of threads, or one per processor.
 
     >>> num_threads(3)
     3
@@ -29,13 +29,13 @@ def num_threads(threads: int | None) -> int:
 
 
 class ThreadPool:
-    """Idle threads that wait for work: making one takes longer than many a task.
+    """Idle threads that wait for work: starting a new thread takes longer than many tasks.
 
-    A new one runs without its caller waiting for it, as `threading.Thread` would. They end with the process; a forked
-    process has none.
+    Unlike that of `threading.Thread`, the start of a new one does not wait until it runs. The threads end with the
+    process; a forked process has none.
 
     Args:
-        size: the most idle threads kept.
+        size: the largest number of idle threads.
 
     >>> done = threading.Event()
     >>> POOL.start(done.set)
@@ -48,7 +48,7 @@ class ThreadPool:
         self.reset()
 
     def start(self, work: Callable[[], None]) -> None:
-        """Have an idle or a new thread do this; it must not raise."""
+        """Run `work` on an idle or a new thread; it must not raise."""
         with self._lock:
             inbox = self._idle.pop() if self._idle else None
         if inbox is None:
@@ -57,7 +57,7 @@ class ThreadPool:
         inbox.put(work)
 
     def reset(self) -> None:
-        """Start over without threads."""
+        """Drop all threads."""
         self._lock = threading.Lock()
         self._idle: list[SimpleQueue[Callable[[], None]]] = []
 
