@@ -79,7 +79,7 @@ A, U, V, Y = Discrete("a"), Real("u"), Real("v"), Real("y")
 
 
 def exact_line(u, y, weights=None):
-    """Intercept, slope and mean square of what is left, in fractions."""
+    """Intercept, slope and mean squared residual, in fractions."""
     w = [Fraction(1)] * len(u) if weights is None else [Fraction(float(x)) for x in weights]
     u, y = ([Fraction(float(x)) for x in column] for column in (u, y))
     total = sum(w)

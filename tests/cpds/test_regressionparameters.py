@@ -1,4 +1,4 @@
-"""Regressions from moments about any center, their modes, and what rows that miss numbers add."""
+"""Regressions from moments about any center, their modes, and the expected moments of incomplete rows."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_certain_relations_are_refused():
 
 
 def test_the_engine_sees_numbers_relative_to_the_origin():
-    """The regression of shifted numbers has the same density, and its moments are about the block's center again."""
+    """The regression of shifted values has the same density, and its moments are about the block's center again."""
     rng = np.random.default_rng(1)
     columns = {x: rng.normal(5, 1, 20), y: rng.normal(-3, 1, 20)}
     plain = LINES[1].parameters
