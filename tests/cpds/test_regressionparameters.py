@@ -83,7 +83,7 @@ def test_tied_regressions_count_about_one_center():
 
 def test_certain_relations_are_refused():
     certain = LinearGaussian(y, 0.0, coefficients=1.0, covariance=0.0, given=x)
-    with pytest.raises(NotClosed, match="no bound"):
+    with pytest.raises(NotClosed, match="unbounded"):
         _ = certain.parameters.engine_values
 
 

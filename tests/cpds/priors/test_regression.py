@@ -338,7 +338,7 @@ def test_what_is_no_prior_is_refused():
             LinearNormalInverseWishart(*arguments)
     with pytest.raises(DataError, match="2 parents; found 1"):
         PRIOR.predictive([1.0])
-    with pytest.raises(DataError, match="about 4 coordinates; the data have 2"):
+    with pytest.raises(DataError, match="over 4 coordinates; the data have 2"):
         PRIOR.update(np.zeros((1, 2)))
     with pytest.raises(ModelError, match=r"no mean with 2\.5 degrees"):
         LinearNormalInverseWishart(MEAN, 1.0, 2.5, SCALE).expected_covariance()
