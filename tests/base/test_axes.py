@@ -1,4 +1,4 @@
-"""Axes: which are drawn on, and what is written beside them."""
+"""Axes to draw on, and their tick labels."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_results_drawn_many_times_open_one_figure():
     plt.close("all")
 
 
-def test_steps_are_whole_numbers_and_figures_are_written_out(axes):
+def test_steps_are_integers_and_values_have_no_offset(axes):
     axes.plot(np.arange(1, 6), -1220.8 - np.array([0.085, 0.044, 0.043, 0.042, 0.042]))
     count_steps(axes)
     found = labels(axes.xaxis, axes.figure)

@@ -1,4 +1,4 @@
-"""Matrix products on one thread: from the first that enters until the last leaves, errors included."""
+"""Matrix products on one thread: from the first caller that enters until the last leaves, also after errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Caches: bounded, least recently used, safe between threads; slots that do not take each other's room."""
+"""Caches: bounded, least recently used, thread-safe; slots that do not drop each other's values."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_an_error_while_making_keeps_nothing():
     assert cache.get("key", lambda: 3) == 3
 
 
-def test_slots_do_not_take_each_others_room():
+def test_slots_do_not_drop_each_others_values():
     one, many = Slot[int]("one"), Slot[int]("many", size=3)
     kept = Kept()
     assert kept.get(one, lambda: 1) == 1

@@ -1,4 +1,4 @@
-"""Arguments, settings, row weights and numbers of priors: a mistake has one type and names what was found."""
+"""Checks of arguments, settings, row weights and hyperparameters: one type of error, which names what was found."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sepset.errors import ArgumentError, DataError, ModelError
 
 
 @pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, "3", None, True, [1.0], np.ones(2), 1j])
-def test_a_figure_is_one_finite_number_above_zero(value):
+def test_a_hyperparameter_is_one_finite_number_above_zero(value):
     for make in (BDeu, Normal, Laplace, ContextStrength, lambda v: NormalGamma(0.0, v, 1.0, 1.0)):
         with pytest.raises(ModelError, match=r"needs a finite \w+ > 0; found"):
             make(value)

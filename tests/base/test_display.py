@@ -1,4 +1,4 @@
-"""Tables for terminals and notebooks show what users wrote, whatever it looks like."""
+"""Tables for terminals and notebooks show names and states exactly as users wrote them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STRANGE = ["x[t]", "[/b]", "[bold]y", "<script>", "a & b"]
 
 
 @pytest.mark.parametrize("text", STRANGE)
-def test_names_are_no_markup(text):
+def test_names_are_not_markup(text):
     shown = Shown([text, "second"], [[text, text], ["plain", "1"]], title=text, caption=text)
     assert printed(rich_table(shown)).count(text) == 5
     page = html_table(shown)

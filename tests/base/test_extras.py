@@ -1,4 +1,4 @@
-"""Optional libraries, or how to install them."""
+"""Optional libraries, or an error that says how to install them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values never change: fields are filled once, arrays are read-only, copies and pickles are whole."""
+"""Immutable values: fields are set once, arrays are read-only, copies and pickles are complete."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_refusal_says_what_to_do(kind):
 
 
 @pytest.mark.parametrize("kind", [Slotted, Open, Plain])
-def test_copies_and_pickles_are_whole(kind):
+def test_copies_and_pickles_are_complete(kind):
     for twin in (pickle.loads(pickle.dumps(kind([1, 2]))), copy.copy(kind([1, 2])), copy.deepcopy(kind([1, 2]))):
         assert type(twin) is kind
         assert (twin.numbers.tolist(), twin.size) == ([1, 2], 2)

@@ -15,7 +15,7 @@ class Circle:
 
     @lazy
     def area(self):
-        """Three, about."""
+        """The area, about three."""
         Circle.made += 1
         return 3 * self.radius**2
 
@@ -28,7 +28,7 @@ def test_a_value_is_computed_once_and_kept_with_the_object():
 
 
 def test_the_class_shows_the_property():
-    assert Circle.area.__doc__ == "Three, about."
+    assert Circle.area.__doc__ == "The area, about three."
 
 
 def test_threads_that_come_at_once_share_one_value():

@@ -7,7 +7,7 @@ from sepset.base.leastsquares import least_squares
 
 
 @given(st.integers(1, 20), st.integers(0, 3), st.integers(1, 2), st.integers(0, 2**32 - 1))
-def test_lines_are_least_squares(num_rows, num_parents, size, seed):
+def test_regressions_are_least_squares(num_rows, num_parents, size, seed):
     rng = np.random.default_rng(seed)
     u, y = rng.normal(1.0, 2.0, size=(num_rows, num_parents)), rng.normal(size=(num_rows, size))
     rows = np.concatenate([u, y], axis=1)

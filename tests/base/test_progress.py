@@ -1,4 +1,4 @@
-"""Bars appear in terminals, when the work is long, or when asked for."""
+"""Progress bars appear in terminals if the computation is long, or on request."""
 
 from __future__ import annotations
 

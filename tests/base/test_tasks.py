@@ -1,4 +1,4 @@
-"""Tasks on our own threads: order, errors, interruption."""
+"""Tasks on several threads: order, errors, interruption."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_results_come_in_the_order_of_tasks(threads, is_short, num):
     assert list(in_order(tasks, threads, is_short=is_short)) == [i * i for i in range(num)]
 
 
-def test_the_caller_does_what_is_short_and_nothing_else():
+def test_the_caller_runs_short_tasks_only():
     mine = threading.current_thread()
     alone = in_order([lambda cancel: threading.current_thread()] * 20, 1, is_short=lambda task: True)
     assert set(alone) == {mine}
@@ -64,7 +64,7 @@ def test_an_error_in_making_tasks_comes_after_the_results_before_it(threads, is_
 
 @pytest.mark.parametrize("is_short", SHORT[:2])
 def test_interrupting_the_caller_ends_all(is_short):
-    """Whichever thread the signal is given to."""
+    """Whichever thread the signal is delivered to."""
     begun, ended = [], []
 
     def long(cancel):
@@ -126,7 +126,7 @@ def test_a_forked_process_makes_threads_of_its_own():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_an_interruption_while_tasks_are_made_is_told_at_once():
+def test_an_interruption_while_tasks_are_made_is_raised_at_once():
     ended = []
 
     def long(cancel):

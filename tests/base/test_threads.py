@@ -1,4 +1,4 @@
-"""The number of threads, and a pool of idle ones."""
+"""The number of threads, and a pool of idle threads."""
 
 from __future__ import annotations
 

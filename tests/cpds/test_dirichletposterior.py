@@ -130,7 +130,7 @@ def test_imaginary_rows_may_leave_cells_out():
     with pytest.raises(ModelError, match="improper"):
         post.log_marginal_likelihood()
     silent = posterior([TABLE], ImaginaryData({"a": [0], "x": ["p"]}), np.zeros(6))
-    with pytest.raises(DataError, match=r"say anything of 1 contexts \(first: \(a=1\)\)"):
+    with pytest.raises(DataError, match=r"determine 1 contexts \(first: \(a=1\)\)"):
         _ = silent.mean
 
 

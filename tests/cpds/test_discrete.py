@@ -1,4 +1,4 @@
-"""What all discrete CPDs share: drawing, decoding, large inputs in pieces, checks of rows."""
+"""Shared parts of discrete CPDs: drawing, decoding, large inputs in chunks, checks of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structured CPDs under EM: expected statistics by enumeration, and steps that never fall."""
+"""Structured CPDs under EM: expected statistics by enumeration, and steps that never lower the objective."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_parts_are_shared_by_families_of_different_shape():
 
 
 def test_functions_of_many_states_take_part():
-    """Their factor is sparse; the engine takes it as a dense one."""
+    """Their factor is sparse; the engine gets it as a dense array."""
     u, v, total = Discrete("u", 3), Discrete("v", 3), Discrete("total", 5)
     function = DeterministicCPD(total, lambda p, q: p + q, given=(u, v))
     net = BayesNet(TableCPD(u, [0.2, 0.3, 0.5]), TableCPD(v, [0.2, 0.3, 0.5]), function)

@@ -288,7 +288,7 @@ def test_contexts_share_a_width_and_lonely_rows_do_not_count():
 def test_repeated_rows_are_refused():
     with pytest.raises(DataError, match="rows repeat"):
         best_width(Samples.of([[0.0], [0.0], [1.0], [1.0]]), 0)
-    with pytest.raises(DataError, match="leave none"):
+    with pytest.raises(DataError, match="has none"):
         best_width(Samples.of([[0.0]]), 0)
 
 

@@ -1,4 +1,4 @@
-"""The parameters of every form: arrays and back, free parameters with their slopes, and refusals by name."""
+"""The parameters of every form: arrays and back, free parameters with their gradients, and errors that name the CPD."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def test_kernels_take_any_number_of_rows():
             bare.parameters.with_arrays({**cpd.parameters.arrays, **change})
 
 
-def test_what_a_cpd_does_not_define_is_refused_by_name():
-    """Every question of the base class, asked of the CPD that defines the fewest."""
+def test_operations_that_a_cpd_does_not_define_raise_with_its_name():
+    """Every operation of the base class, on the CPD that defines the fewest."""
     cpd = KernelCPD(Real("r"), {"r": [0.0, 1.0]}, width=1.0)
     own = cpd.parameters
     questions = {
@@ -113,15 +113,15 @@ def test_what_a_cpd_does_not_define_is_refused_by_name():
         "incomplete rows, since": lambda: own.tally({}, np.ones(0)),
         "is not learned": lambda: own.score(np.ones(1)),
         "expected statistics": lambda: own.estimate(np.ones(1)),
-        "parameters without constraints": lambda: own.coordinates,
+        "no unconstrained parameters": lambda: own.coordinates,
         "from coordinates": lambda: own.at(np.ones(1)),
-        "slope of its likelihood": lambda: own.score_slope(np.ones(1)),
-        "curvature": lambda: own.information(np.ones(1)),
+        "gradient of its likelihood": lambda: own.score_slope(np.ones(1)),
+        "no curvature of its likelihood": lambda: own.information(np.ones(1)),
         "free parameters": lambda: own.names,
-        "its free parameters": lambda: own.values,
-        "what its free parameters are": lambda: own.moved(np.ones(1)),
-        "say what its free": lambda: own.table_slope(np.ones(1)),
-        "change places": lambda: own.relabeled(Discrete("d"), np.array([1, 0])),
+        "no free parameters": lambda: own.values,
+        "defines no free parameters": lambda: own.moved(np.ones(1)),
+        "defines no free": lambda: own.table_slope(np.ones(1)),
+        "are permuted": lambda: own.relabeled(Discrete("d"), np.array([1, 0])),
         "has no contexts": lambda: own.describe_context(0),
         "not made of multinomials": lambda: own.sizes,
     }
@@ -139,7 +139,7 @@ def flat(cpd):
 
 
 def overlapping(p=0.2, q=0.3):
-    """Rules that stand in several sums to one: x=0 is shared by two contexts of a whose other states differ."""
+    """Rules in several sum-to-one constraints: x=0 is shared by two contexts of a whose other states differ."""
     x = ss.Discrete("x", 3)
     first = [({x: 0}, p), ({A: 0, x: 1}, q), ({A: 0, x: 2}, 1 - p - q)]
     return ss.RuleCPD(x, [*first, ({A: 1, x: 1}, 0.5 * (1 - p)), ({A: 1, x: 2}, 0.5 * (1 - p))])
@@ -226,7 +226,7 @@ def test_tied_cpds_have_the_parameters_of_the_first():
 
 @pytest.mark.parametrize("name", ["table", "logistic", "line", "noisy-max"])
 def test_states_change_places(name):
-    """Relabeled parents: the same numbers at the relabeled rows."""
+    """Relabeled parents: the same probabilities at the relabeled rows."""
     cpd = all_forms(np.random.default_rng(1))[name]
     assert cpd.parameters.relabels(A)
     made = cpd.parameters.relabeled(A, np.array([1, 0]))

@@ -31,7 +31,7 @@ REFUSED = {
     "checkpoint": ("kernel", "line, a vector"),
     "MLE": ("kernel",),
 }
-"""The parts of the contract that CPDs refuse by name, by how the names of the CPDs begin."""
+"""The parts of the contract that CPDs do not fulfill, by the beginning of the names of the CPDs."""
 
 
 def test_the_list_has_several_cpds_of_every_class():

@@ -79,7 +79,7 @@ A, U, V, Y = Discrete("a"), Real("u"), Real("v"), Real("y")
 
 
 def exact_line(u, y, weights=None):
-    """Intercept, slope and mean square of what is left, in fractions."""
+    """Intercept, slope and mean squared residual, in fractions."""
     w = [Fraction(1)] * len(u) if weights is None else [Fraction(float(x)) for x in weights]
     u, y = ([Fraction(float(x)) for x in column] for column in (u, y))
     total = sum(w)
@@ -154,7 +154,7 @@ def test_rows_elsewhere_say_how_much_is_known(tmp_path):
     y = u + 1e-5 * rng.normal(size=200)
     frame = pl.DataFrame({"u": u, "y": y})
     lazy, eager = (fit(DAG.parse("u -> y"), rows) for rows in (frame.lazy(), frame))
-    assert "known to about" in str(lazy.info["variance of y"])
+    assert "its relative error is about" in str(lazy.info["variance of y"])
     assert "variance of y" not in eager.info
     exact = exact_line(u, y)[2]
     assert eager.model.cpd("y").covariance[0, 0, 0] == pytest.approx(exact, rel=1e-9)

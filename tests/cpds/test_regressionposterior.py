@@ -46,7 +46,7 @@ def rows(rng, num=15):
 
 
 def by_hand(u, z):
-    """The update of the spec's table, written out."""
+    """The update of the table of conjugate priors, written out."""
     design = np.column_stack([np.ones(len(u)), u])
     precision = PRIOR.precision + design.T @ design
     mean = np.linalg.solve(precision, PRIOR.precision @ PRIOR.mean + design.T @ z)
@@ -131,7 +131,7 @@ def test_a_row_that_uses_a_line_twice():
 
 
 def test_rows_that_share_lines_in_some_contexts():
-    """Three tied lines with two contexts each: every row is the ratio of two evidences, whichever contexts meet."""
+    """Three tied regressions with two contexts each: every row is a ratio of two evidences, whatever its contexts."""
     rng = np.random.default_rng(8)
     children, states = [Real(n) for n in "xyz"], [Discrete(n) for n in "abc"]
     cpds = [
@@ -251,7 +251,7 @@ def test_which_priors_fit():
 
 
 def test_imaginary_rows_are_the_textbook_reference_posterior():
-    """Flat in the line and in log variance: Student t with M - p degrees about least squares."""
+    """Flat in the coefficients and in log variance: Student t with M - p degrees about least squares."""
     rng = np.random.default_rng(0)
     u, y = rng.normal(3.0, 2.0, size=12), rng.normal(size=12)
     (found,) = imagined(SINGLE, SINGLE.scatters({U: u, Y: y}))
@@ -293,7 +293,7 @@ def test_rows_that_make_no_prior_are_refused():
         {U: [], Y: []},
     ):
         rows = {v: np.array(column, dtype=np.float64) for v, column in columns.items()}
-        with pytest.raises(ModelError, match=r"make no prior of a regression.*NormalGamma.*MAP"):
+        with pytest.raises(ModelError, match=r"give no prior of a regression.*NormalGamma.*MAP"):
             imagined(SINGLE, SINGLE.scatters(rows))
     by = LinearGaussian(Y, covariance=[1.0, 1.0], by=A)
     with pytest.raises(ModelError, match="0 imaginary rows where a=1"):
@@ -305,7 +305,7 @@ def test_rows_that_make_no_prior_are_refused():
 
 
 def test_a_vector_with_real_parents():
-    """Intervals, predictions, evidence and draws of a plane, by the chain rule and by its coordinates."""
+    """Intervals, predictions, evidence and draws of a vector child, by the chain rule and by its coordinates."""
     rng = np.random.default_rng(2)
     prior = LinearNormalInverseWishart(
         rng.normal(size=(5, 2)), [1.0, 2.0, 0.5, 0.5, 0.5], 5.0, [[2.0, 0.3], [0.3, 1.0]]

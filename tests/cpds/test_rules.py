@@ -25,7 +25,7 @@ from support.cpd_contract import (
 
 A, B, C = Discrete("a", 2), Discrete("b", 2), Discrete("c", 3)
 X = Discrete("x", ("no", "yes"))
-# Some rules ask one parent, some another, and one asks for a set of states.
+# Some rules name one parent, some another, and one names a set of states.
 MIXED = [
     ({X: "no", A: 0, B: 0}, 0.1),
     ({X: "yes", A: 0, B: 0}, 0.9),
@@ -106,7 +106,7 @@ def test_wide_rules_take_gates_and_no_table():
         ([*MIXED, ({C: 0, B: 1}, 0.5)], ModelError, "rules 2, 8 all apply"),
         ([({X: "no"}, 0.5), ({X: "yes"}, 0.4)], ModelError, "sums to 0.9"),
         ([({X: "no"}, 1.5), ({X: "yes"}, -0.5)], ModelError, "the entry -0.5"),
-        ([({"x": "no"}, 0.5), ({"x": "yes"}, 0.5)], ScopeError, "Name variables, or say given="),
+        ([({"x": "no"}, 0.5), ({"x": "yes"}, 0.5)], ScopeError, "Name variables, or give given="),
         ([({A: ()}, 0.5)], ModelError, "allows no state of a"),
         ([({X: "maybe"}, 0.5)], ValueError, "Unknown state 'maybe'"),
     ],

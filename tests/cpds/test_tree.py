@@ -54,7 +54,7 @@ def test_parents_may_be_reordered_and_added():
 
 
 def comb(num_parents):
-    """A tree that asks one parent after another, and its row at a cell."""
+    """A tree that tests one parent after another, and its row at a joint state."""
     tree = [0.5, 0.5]
     for i in range(num_parents):
         tree = Split(Discrete(f"p{i}"), {0: [1 / (i + 2), 1 - 1 / (i + 2)], 1: tree})

@@ -54,7 +54,7 @@ def test_rows_can_be_taken_away():
     back = first.update(data[18:]).downdate(data[18:])
     assert back.num_rows == 18
     assert back.log_marginal_likelihood == pytest.approx(first.log_marginal_likelihood)
-    with pytest.raises(DataError, match=r"more rows are taken away|cannot be taken"):
+    with pytest.raises(DataError, match=r"more rows are removed|cannot be taken"):
         fit(NET, data[:2], Bayes(PRIOR)).posterior.downdate(data[2:])
 
 

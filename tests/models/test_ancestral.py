@@ -18,7 +18,7 @@ from support.tolerances import STANDARD_ERRORS
 
 
 def frequencies(data, variables):
-    """How often each joint state occurs, one axis a variable."""
+    """The number of occurrences of each joint state, one axis per variable."""
     counts = np.zeros([v.num_states for v in variables])
     np.add.at(counts, tuple(data.codes(v).astype(int) for v in variables), 1)
     return counts / len(data)

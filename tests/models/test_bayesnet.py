@@ -493,7 +493,7 @@ def test_hammersley_clifford_needs_positivity():
 @given(strategies.bayes_nets(max_variables=4, min_variables=1))
 @settings(max_examples=30)
 def test_d_separation_means_independence(net):
-    """variational B2: what the graph separates is independent in the numbers."""
+    """variational B2: variables that the graph separates are independent in the joint."""
     plain, cards = families(net)
     assume(len(cards) >= 2)
     joint = oracle.bayes_joint(plain, cards)
@@ -522,7 +522,7 @@ def test_six_node_example_and_its_independences():
 
 
 def test_moral_graph_is_a_minimal_i_map():
-    """temporal-and-learning-goals U11: it loses A and B's independence, and no edge of it can go."""
+    """temporal-and-learning-goals U11: it loses the independence of A and B, and no edge can be removed."""
     net = BayesNet.random(DAG.parse("A -> C <- B; C -> D"), seed=7)
     plain, cards = families(net)
     joint, names = oracle.bayes_joint(plain, cards), list(cards)

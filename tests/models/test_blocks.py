@@ -1,4 +1,4 @@
-"""Factors over arrays: their places, their shapes, and how a model numbers them."""
+"""Factors over arrays: their positions, their shapes, and their numbering in a model."""
 
 from __future__ import annotations
 

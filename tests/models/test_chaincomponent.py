@@ -1,4 +1,4 @@
-"""Chain components: normalizers, draws and refusals against enumeration."""
+"""Chain components: normalizers, draws and errors against enumeration."""
 
 from __future__ import annotations
 

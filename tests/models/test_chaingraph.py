@@ -23,7 +23,7 @@ from support.tolerances import CLOSE, STANDARD_ERRORS
 
 
 def dense(model):
-    """The joint from the raw factors: each component normalized by enumeration, one axis a variable."""
+    """The joint from the raw factors: each component normalized by enumeration, one axis per variable."""
     cards = {v.name: v.num_states for v in model}
     result = np.ones(tuple(cards.values()))
     for part in model.components:
@@ -87,7 +87,7 @@ def test_graph_and_components_agree(model):
 
 
 def example() -> ChainGraph:
-    """A -> C - D <- B, Koller & Friedman, figure 4.15 in small."""
+    """A -> C - D <- B, Koller & Friedman, figure 4.15, smaller."""
     a, b, c, d = (Discrete(n) for n in "ABCD")
     pair = ChainComponent(
         (c, d), Table((a, c), [[3, 1], [1, 2]]), Table((b, d), [[1, 4], [2, 1]]), Table((c, d), [[5, 1], [1, 5]])

@@ -1,4 +1,4 @@
-"""Conversions keep the distribution and tell its structure as promised."""
+"""Conversions keep the distribution and have the promised structure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from support.tolerances import CLOSE
 
 
 def visible_joint(model):
-    """The measure over the model's own variables, hidden ones summed."""
+    """The measure over the model's own variables, hidden ones summed out."""
     factors, cards = strategies.plain_factors(model)
     return oracle.marginal(factors, cards, [v.name for v in model])
 

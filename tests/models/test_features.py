@@ -1,4 +1,4 @@
-"""Features: functions and arrays, their factors, and what they refuse."""
+"""Features: functions and arrays, their factors, and their errors."""
 
 from __future__ import annotations
 

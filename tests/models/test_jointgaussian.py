@@ -1,4 +1,4 @@
-"""The joint distribution of linear Gaussian networks: by hand, and what is refused; by enumeration beside the CPD."""
+"""The joint distribution of linear Gaussian networks: by hand, and errors; enumeration is in the tests of the CPD."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from support.tolerances import CLOSE, EXACT, printed
 
 
 def joint(net):
-    """The normalized joint, one axis a variable."""
+    """The normalized joint, one axis per variable."""
     factors, cards = strategies.plain_factors(net)
     measure = oracle.joint(factors, cards)
     return measure / measure.sum()

@@ -1,4 +1,4 @@
-"""What every model offers, whatever its kind."""
+"""The members of every model, whatever its kind."""
 
 from __future__ import annotations
 

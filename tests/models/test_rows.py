@@ -1,4 +1,4 @@
-"""Whole assignments from frames, datasets, mappings and single ones."""
+"""Complete assignments from frames, datasets, mappings and single ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The common floor, which knows nothing about probability: array types, argument checks, words in messages, displays
-for terminals and notebooks, frames, axes, frozen values, lazy attributes, logarithms, optional libraries, progress,
+"""Utilities that do not depend on probability theory: array types, argument checks, texts of messages, displays for
+terminals and notebooks, frames, axes, immutable values, lazy attributes, logarithms, optional libraries, progress bars,
 threads and numerical optimizers.
 """

@@ -1,4 +1,4 @@
-"""The types of arrays that signatures name: one word for each kind of number."""
+"""Array types for signatures: one name per kind of number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Ints: TypeAlias = NDArray[np.int64]
 """Codes of states, positions, counts of entries."""
 
 Bools: TypeAlias = NDArray[np.bool_]
-"""Masks."""
+"""Masks of selected entries."""
 
 Bytes: TypeAlias = NDArray[np.uint8]
 """Flags that kernels read and write."""
@@ -29,7 +29,7 @@ UInt64s: TypeAlias = NDArray[np.uint64]
 """Bit sets and hashes."""
 
 AnyInts: TypeAlias = NDArray[np.integer[Any]]
-"""Whole numbers of any width."""
+"""Integers of any width."""
 
 Objects: TypeAlias = NDArray[np.object_]
 """Python objects, such as labels of states."""

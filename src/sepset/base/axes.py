@@ -1,4 +1,4 @@
-"""Where results are drawn: matplotlib axes that are given, or the current ones; and how their numbers are written."""
+"""Matplotlib axes to draw results on, given or current, and their tick labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sepset.base.extras import require
 
 
 def axes_of(ax: Any = None) -> Any:
-    """The axes given, or the current ones.
+    """The given axes, or the current ones.
 
     >>> axes_of("these")
     'these'
@@ -18,13 +18,13 @@ def axes_of(ax: Any = None) -> Any:
 
 
 def count_steps(axes: Any) -> None:
-    """Label the horizontal axis with integers, and the vertical one with the numbers themselves, not offsets."""
+    """Label the horizontal axis with integers, and the vertical axis with plain numbers, without an offset."""
     axes.xaxis.set_major_locator(require("matplotlib.ticker", "plot", "Plotting").MaxNLocator(integer=True))
     axes.ticklabel_format(axis="y", style="plain", useOffset=False)
 
 
 def mark_sizes(axes: Any, sizes: Sequence[int]) -> None:
-    """Write these sizes, and no others, below a logarithmic axis."""
+    """Make the horizontal axis logarithmic, with ticks at these sizes only."""
     axes.set_xscale("log")
     axes.set_xticks(list(sizes), [f"{size:,}" for size in sizes])
     axes.minorticks_off()

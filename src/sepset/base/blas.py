@@ -1,4 +1,4 @@
-"""Matrix products on the caller's thread alone, while many of them run."""
+"""Matrix products limited to the calling thread."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 
 class SingleBlas:
-    """While anyone is inside, matrix products run on the caller's thread alone.
+    """A context in which matrix products run on the calling thread only.
 
-    Programs make many products of moderate size, and several callers may run at once: threads of the library below
-    would spend their time waiting for each other. The first to enter sets the limit, the last to leave restores it.
+    Programs compute many products of moderate size, and several callers may run at once: the threads of BLAS would
+    spend their time waiting for each other. The first caller to enter sets the limit, the last to leave restores it.
 
     >>> with SINGLE_BLAS:
     ...     pass
@@ -35,7 +35,7 @@ class SingleBlas:
                 self._limit.restore_original_limits()
 
     def _found(self) -> Any:
-        """The libraries there are, looked for once: compiled programs bring theirs along when they are first run."""
+        """The BLAS libraries of this process, searched for once; that of compiled programs is loaded first."""
         if self._controller is None:
             import scipy.linalg.cython_blas
             from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]

@@ -1,8 +1,7 @@
-"""Checks of arguments and settings, written once: an error names the argument, what it may be, and what was found.
+"""Checks of arguments and settings: an error names the argument, the values it may have, and what was found.
 
-How something is asked or computed is an `ArgumentError`. The numbers that variables, models and priors are made of
-are a `ModelError` (`check_positive`, `check_finite` and `finite_array`, which name their owner); rows and their weights
-are a `DataError`.
+Arguments of functions and methods raise `ArgumentError`. Parameters of variables, models and priors raise `ModelError`
+(`check_positive`, `check_finite` and `finite_array`, which name their owner); rows and their weights raise `DataError`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Seed: TypeAlias = int | np.random.Generator
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is one real number; truth values are none.
+    """Whether a value is a single real number; booleans are not.
 
     >>> is_number(2), is_number(np.float32(0.5)), is_number(True), is_number("2")
     (True, True, False, False)
@@ -40,9 +39,9 @@ def whole(
     """The value as an int, after checking that it is an integer of at least `least`.
 
     Args:
-        name: of the argument.
-        otherwise: what else the argument may be, such as "None for all processors"; only told.
-        error: the exception that is raised otherwise.
+        name: the name of the argument.
+        otherwise: what else the argument may be, such as "None for all processors", for the message only.
+        error: the type of the exception.
 
     >>> whole("folds", 5, least=2)
     5
@@ -65,10 +64,10 @@ def number(
     """The value as a float, after checking that it is a number in this range.
 
     Args:
-        least: the smallest it may be.
-        above: it must be larger than this.
-        finite: whether infinity is refused; NaN always is.
-        otherwise: what else the argument may be; only told.
+        least: the smallest value allowed.
+        above: a bound that the value must exceed.
+        finite: whether infinity raises an error; NaN always does.
+        otherwise: what else the argument may be, for the message only.
 
     >>> number("rate", 0.1, above=0)
     0.1
@@ -104,7 +103,7 @@ def one_of(name: str, value: T, options: Iterable[object], *, otherwise: str = "
     """The value itself, after checking that it is one of the options.
 
     Args:
-        otherwise: what else the argument may be; only told.
+        otherwise: what else the argument may be, for the message only.
 
     >>> one_of("kind", "map", ("map", "mean"))
     'map'
@@ -117,7 +116,7 @@ def one_of(name: str, value: T, options: Iterable[object], *, otherwise: str = "
 
 
 def generator(seed: Seed) -> np.random.Generator:
-    """The generator of a seed, or the one given, which moves on.
+    """A generator with this seed, or the given generator itself, whose state advances.
 
     >>> int(generator(0).integers(100)) == int(generator(np.random.default_rng(0)).integers(100))
     True
@@ -131,10 +130,10 @@ def generator(seed: Seed) -> np.random.Generator:
 
 
 def row_weights(weights: ArrayLike, num_rows: int, owner: object = None) -> Floats:
-    """A read-only copy of row weights: one per row, finite and not negative; the first wrong row is named.
+    """A read-only copy of row weights: one per row, finite and not negative; an error names the first invalid row.
 
     Args:
-        owner: what they were given to, for the message.
+        owner: the object they were given to, for the message.
 
     >>> row_weights([1, 0.5], 2)
     array([1. , 0.5])
@@ -182,7 +181,7 @@ def check_finite(owner: str, **values: Any) -> None:
 
 
 def finite_array(owner: str, name: str, values: ArrayLike) -> Floats:
-    """A new array with these finite numbers, one at least.
+    """A new array of these numbers, after checking that there are some and that all are finite.
 
     >>> finite_array("Dirichlet", "alpha", [1, 2]).tolist()
     [1.0, 2.0]

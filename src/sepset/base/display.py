@@ -1,6 +1,6 @@
-"""Tables for people: described once, drawn in terminals (by Rich), as plain text and in notebooks (as HTML).
+"""Tables for display: described once, shown in terminals (by Rich), as plain text and in notebooks (as HTML).
 
-Names and states of users are text, never markup: `x[t]` is shown as it is written.
+Names and states given by users are text, never markup: `x[t]` is shown as it is written.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from rich.text import Text as RichText
 
 FULL_BAR = 20
-"""The number of characters of a bar that stands for one."""
+"""The number of characters in a bar for the value one."""
 
 
 class Shown(NamedTuple):
     """A table as text.
 
     Attributes:
-        head: the titles of the columns; none for a list of facts, whose names are in the first column.
+        head: the titles of the columns; empty for a list of facts, whose names are in the first column.
         rows: the cells.
-        title: above it.
-        caption: below it.
-        words: how many columns, the first ones, hold words: they begin at the left, and numbers end at the right.
-        bars: a share from 0 to 1 for each row, drawn as a bar behind it; or none.
+        title: the text above it.
+        caption: the text below it.
+        words: the number of leading columns that hold words, which are left-aligned; numbers are right-aligned.
+        bars: a fraction from 0 to 1 for each row, drawn as a bar after it; or empty.
     """
 
     head: Sequence[str]
@@ -40,7 +40,7 @@ class Shown(NamedTuple):
 
 
 class Tabulated(ABC):
-    """Something that says how it is shown, and is shown like that by Rich and by notebooks.
+    """An object that describes its table in `_shown`, which Rich and notebooks then display.
 
     >>> class Answer(Tabulated):
     ...     def _shown(self):
@@ -87,7 +87,7 @@ def _rich_cells(shown: Shown) -> RichTable:
 
 
 def rich_text(text: str, style: str = "") -> RichText:
-    """The text for a terminal as it is written, without markup."""
+    """The text for a terminal, not interpreted as markup."""
     from rich.text import Text
 
     return Text(text, style)
@@ -105,7 +105,7 @@ def html_table(shown: Shown) -> str:
 
 
 def html_text(text: str) -> str:
-    """The text for a notebook as it is written.
+    """The text for a notebook, not interpreted as HTML.
 
     >>> html_text("A -> B")
     '<code>A -&gt; B</code>'
@@ -139,12 +139,12 @@ def _padded(shown: Shown, row: Sequence[str], widths: Sequence[int]) -> list[str
 
 
 def _is_word(shown: Shown, place: int) -> bool:
-    """Whether a column begins at the left: words, facts and bars do."""
+    """Whether a column is left-aligned: words, facts and bars are."""
     return not shown.head or place < shown.words or place >= len(shown.head)
 
 
 def _with_bars(shown: Shown) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """The titles and rows, with one column more where bars are drawn."""
+    """The titles and rows, with one more column if bars are drawn."""
     if not shown.bars:
         return shown.head, shown.rows
     drawn = ("█" * round(FULL_BAR * share) for share in shown.bars)

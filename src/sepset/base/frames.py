@@ -1,4 +1,4 @@
-"""Data frames of the libraries that users have."""
+"""Data frames of optional libraries."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sepset.base.checks import one_of
 from sepset.base.extras import require
 
 FrameKind: TypeAlias = Literal["pandas", "polars", "pyarrow"]
-"""The libraries whose frames can be asked for."""
+"""The libraries with data frames."""
 
 MAKERS = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
 """The name of the frame type in each library."""
 
 
 def frame(columns: Mapping[str, list[Any]], kind: str) -> Any:
-    """A data frame of the asked kind from columns.
+    """A data frame of the given kind, from columns.
 
     >>> frame({"coin": ["head", "tail"]}, "polars").shape
     (2, 1)

@@ -1,8 +1,8 @@
-"""Values that never change: how their fields are filled, once, and what happens to who tries later.
+"""Immutable values: the constructor sets their fields once, and later assignments raise an error.
 
-Most values are frozen dataclasses; those that keep slots or caches of their own are `Frozen`. Either way a constructor
-fills the fields with `fill`, and arrays become read-only. Values that are made by the thousand, variables and tables,
-are filled slot by slot with `setters`.
+Most values are frozen dataclasses; those with slots or caches of their own are `Frozen`. In both cases the constructor
+sets the fields with `fill`, and arrays become read-only. Values that are created by the thousand, such as variables and
+tables, are filled slot by slot with `setters`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Frozen:
 
 
 def fill(value: T, /, **fields: object) -> T:
-    """The value itself with these fields, past its refusal to be changed; arrays become read-only."""
+    """The value itself with these fields set, although it is immutable; arrays become read-only."""
     for name, content in fields.items():
         if isinstance(content, np.ndarray):
             content.setflags(write=False)
@@ -51,12 +51,12 @@ _put = object.__setattr__
 
 
 def setters(kind: type, *names: str) -> tuple[Callable[[Any, Any], None], ...]:
-    """Functions that set these slots, past the refusal to be changed: half a microsecond per value less than `fill`."""
+    """Functions that set these slots of an immutable value: half a microsecond per value faster than `fill`."""
     return tuple(getattr(kind, name).__set__ for name in names)
 
 
 def made(kind: type[T], /, **fields: object) -> T:
-    """A value of this kind with these fields, which fit together already: nothing is checked again."""
+    """A value of this type with these fields, which are not checked."""
     return fill(object.__new__(kind), **fields)
 
 
@@ -64,7 +64,7 @@ Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 
 
 def read_only(array: Array) -> Array:
-    """The array itself, which can no longer be written to.
+    """The array itself, made read-only.
 
     >>> read_only(np.zeros(2)).flags.writeable
     False

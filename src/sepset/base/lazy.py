@@ -1,7 +1,7 @@
-"""Attributes computed when they are first read, and kept: the one mechanism for that in this library.
+"""Attributes computed on first access and then kept; the library has no other mechanism for that.
 
 The standard library's `cached_property` holds, up to Python 3.11, one lock for all objects of a class while it
-computes: two threads that prepare two models would wait for each other, and every first reading would pay for it.
+computes: two threads that prepare two models would wait for each other, and every first access would pay for the lock.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
 
     class lazy:  # noqa: N801  # it is used as a decorator, like property
-        """A property computed once; threads that read it first at the same time may all compute it, and share one.
+        """A property computed on first access; threads that read it at the same time may all compute it, and share one.
 
         >>> class Circle:
         ...     @lazy

@@ -42,9 +42,9 @@ def least_squares(mean: Floats, products: Floats, size: int = 1) -> LinearFit:
     The norm is that of coefficients of standardized parents, so that units do not matter.
 
     Args:
-        mean: of all coordinates, the children last.
+        mean: the mean of all coordinates, the children last.
         products: their covariance, or their centered sums of products.
-        size: how many coordinates are children.
+        size: the number of child coordinates.
     """
     split = len(mean) - size
     inner, cross = products[:split, :split], products[:split, split:]
@@ -52,14 +52,14 @@ def least_squares(mean: Floats, products: Floats, size: int = 1) -> LinearFit:
     scale = np.divide(1.0, deviation, out=np.zeros(split), where=deviation > 0)
     inverse, rank = _pseudo_inverse(inner * scale[:, None] * scale)
     slope = (scale[:, None] * (inverse @ (scale[:, None] * cross))).T
-    # Quadratic in the slope, so that its rounding enters squared.
+    # Quadratic in the slope, so that the rounding error of the slope enters squared.
     away = np.concatenate([-slope, np.eye(size)], axis=1)
     residual = away @ products @ away.T
     return LinearFit(mean[split:] - slope @ mean[:split], slope, _semidefinite(residual), rank)
 
 
 def _semidefinite(residual: Floats) -> Floats:
-    """The nearest sums of squares: rounding may leave those of a perfect fit a little below zero."""
+    """The nearest positive semidefinite matrix: rounding may leave a perfect fit slightly below zero."""
     if len(residual) == 1:
         return np.maximum(residual, 0.0)
     values, vectors = np.linalg.eigh(0.5 * (residual + residual.T))

@@ -1,4 +1,4 @@
-"""Sums of numbers that are known by their logarithms, and the constants that go with them."""
+"""Sums of numbers given by their logarithms, and constants."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 
 LN2 = math.log(2.0)
-r"""$\log 2$: what one unit of a base-2 exponent is worth."""
+r"""$\log 2$: the natural logarithm of one unit of a base-2 exponent."""
 
 LOG_2PI = math.log(2.0 * math.pi)
-r"""$\log 2\pi$, of Gaussian densities."""
+r"""$\log 2\pi$, a constant of Gaussian densities."""
 
 
 def log_sum(values: Floats, axis: int) -> Floats:

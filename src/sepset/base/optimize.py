@@ -1,4 +1,4 @@
-r"""Largest likelihood over rows of probabilities, by L-BFGS with gradients from expected counts.
+r"""Maximum likelihood over rows of probabilities, by L-BFGS with gradients from expected counts.
 
 With $\theta = \operatorname{softmax}(\eta)$ and expected counts $N$ of hidden events, Fisher's identity gives
 $\partial \ell / \partial \eta_z = N_z - \theta_z \sum_y N_y$: one E-step is one gradient.
@@ -14,7 +14,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats
 
 Objective: TypeAlias = Callable[[list[Floats]], tuple[float, list[Floats]]]
-"""The log-likelihood at some tables, and the expected counts of their cells."""
+"""A function of tables that returns their log-likelihood and the expected counts of their cells."""
 
 MAX_STEPS = 2_000
 
@@ -62,12 +62,12 @@ def maximize(expected: Objective, start: list[Floats], free: list[Bools], alphas
 
 
 def minimize(loss: Callable[[Floats], tuple[float, Floats]], start: Floats) -> Floats:
-    """The point where a smooth loss with its gradient is smallest, from `start`."""
+    """The minimum of a smooth loss, which returns its value and gradient; the search begins at `start`."""
     from scipy.optimize import minimize as search
 
     if not start.size:
         return start
-    # A loss of order one makes the stopping rules mean the same for any number of rows.
+    # With a loss of order one the stopping rules do not depend on the number of rows.
     scale = max(abs(loss(start)[0]), 1e-300)
 
     def scaled(point: Floats) -> tuple[float, Floats]:
@@ -85,9 +85,9 @@ def minimize(loss: Callable[[Floats], tuple[float, Floats]], start: Floats) -> F
 
 
 def minimize_sparse(loss: Callable[[Floats], tuple[float, Floats]], start: Floats, penalties: Floats) -> Floats:
-    r"""The point where a smooth loss plus $\sum_i \lambda_i |x_i|$ is smallest, from `start`.
+    r"""The minimum of a smooth loss plus $\sum_i \lambda_i |x_i|$; the search begins at `start`.
 
-    With $x = p - n$ and $p, n \ge 0$ the sum is smooth; L-BFGS keeps the bounds, and puts many at exactly zero.
+    With $x = p - n$ and $p, n \ge 0$ the sum is smooth; L-BFGS respects the bounds, and sets many to exactly zero.
     """
     from scipy.optimize import minimize as search
 

@@ -1,4 +1,4 @@
-"""A bar for long work, in terminals only."""
+"""Progress bars for long computations, in terminals only."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 PATIENCE = 2.0
-"""Seconds after which work counts as long."""
+"""The number of seconds after which a computation counts as long."""
 
 
 class Bar:
-    """Shows how much is done, once the work has lasted a while; nothing outside a terminal.
+    """A progress bar that appears if the computation is long; by default only in a terminal.
 
     Args:
-        wanted: True shows it from the start, False never, None in a terminal when the work is long.
+        wanted: True shows it from the start, False never, None in a terminal if the computation is long.
 
     >>> with Bar(False) as bar:
     ...     bar.report(1, 2)
@@ -31,7 +31,7 @@ class Bar:
         self._shown: tuple[Progress, TaskID] | None = None
 
     def report(self, done: int, total: int | None, what: str | None = None) -> None:
-        """Say how far the work is, and what it is about to do; without a total the bar only moves."""
+        """Show how much is done, and what comes next; without a total the bar only moves."""
         if not self._wanted or (self._shown is None and time.monotonic() < self._after):
             return
         if self._shown is None:

@@ -22,7 +22,7 @@ LISTEN = 0.1
 def in_order(
     tasks: Iterable[Callable[[Bytes], T]], threads: int, *, is_short: Callable[[Any], bool] = lambda task: False
 ) -> Iterator[T]:
-    """The tasks' results in the order of the tasks, a few of them running ahead.
+    """The results of the tasks in their order; a few tasks run ahead.
 
     An interrupt, or an error in one of them, cancels all running tasks.
 

@@ -1,4 +1,4 @@
-"""Words in messages: the nearest valid name, and short lists."""
+"""Parts of messages: the nearest valid name, and short lists."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 
 def nearest(asked: object, valid: Iterable[object], *, cutoff: float = 0.5) -> str:
-    """A clause such as ` Did you mean 'high'?`, or the empty string when nothing is close.
+    """A clause such as ` Did you mean 'high'?`, or the empty string if no name is close.
 
     Args:
-        cutoff: the least share of letters in common, from 0 to 1, that counts as close.
+        cutoff: the smallest similarity, from 0 to 1, that counts as close.
 
     >>> nearest("hgih", ("low", "high"))
     " Did you mean 'high'?"
@@ -37,7 +37,7 @@ def listing(items: Iterable[object], limit: int = 8) -> str:
 
 
 def brief(value: object) -> str:
-    """A value in a message; only its type if it would fill the screen.
+    """The text of a value for a message; only its type if the text is long.
 
     >>> brief([1, 2]), brief(list(range(100)))
     ('[1, 2]', 'a list')
@@ -47,7 +47,7 @@ def brief(value: object) -> str:
 
 
 def alternatives(items: Iterable[object]) -> str:
-    """The items as choices.
+    """The items as a list of choices.
 
     >>> alternatives(["a", "b", "c"])
     "'a', 'b' or 'c'"

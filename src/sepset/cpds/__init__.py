@@ -1,3 +1,3 @@
-"""Conditional probability distributions: they sample, produce factors, and are learned from additive statistics. One
-file per kind, with what estimation, EM, gradients and files need to know about it.
+"""Conditional probability distributions: they sample, produce factors, and are learned from additive statistics. There
+is one file per kind, with all operations that estimation, EM, gradients and files need.
 """

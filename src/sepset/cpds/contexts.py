@@ -1,4 +1,4 @@
-r"""Partitions of the parents' joint states into contexts, as decision trees: the shape of tree and rule CPDs."""
+r"""Partitions of the parents' joint states into contexts, as decision trees: the structure of tree and rule CPDs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sepset.variables.variable import Discrete
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A test of one variable: `route` gives the branch of each state (-1 where it cannot occur); leaves are numbers."""
+    """A test of one variable: `route` is the branch of each state (-1 if it cannot occur); leaves are integers."""
 
     axis: int
     route: tuple[int, ...]
@@ -55,7 +55,7 @@ class Partition:
         return len(self.tested)
 
     def tests(self, variable: Discrete) -> bool:
-        """Whether a variable is tested on the way to some leaf."""
+        """Whether a variable is tested on the path to some leaf."""
         axis = self.variables.index(variable)
         return any(axis in path for path in self.tested)
 
@@ -68,18 +68,18 @@ class Partition:
         return leaves
 
     def size(self, leaf: int) -> int:
-        """How many joint states a leaf holds."""
+        """The number of joint states in a leaf."""
         return math.prod(int(mask[leaf].sum()) for mask in self.masks)
 
     def indicator(self, leaf: int) -> Floats:
-        """One where the tested variables of a leaf lie in its context, zero elsewhere; an axis a tested variable."""
+        """One where the tested variables of a leaf are in its context, zero elsewhere; one axis per tested variable."""
         box: Floats = np.ones(())
         for axis in self.tested[leaf]:
             box = np.multiply.outer(box, self.masks[axis][leaf].astype(np.float64))
         return box
 
     def scope(self, leaf: int) -> tuple[Discrete, ...]:
-        """The variables tested on the way to a leaf."""
+        """The variables tested on the path to a leaf."""
         return tuple(self.variables[axis] for axis in self.tested[leaf])
 
     def describe(self, leaf: int) -> str:
@@ -94,8 +94,8 @@ class Partition:
     def irrelevant(self, distributions: Floats, fixed: Mapping[Discrete, int]) -> tuple[Discrete, ...]:
         r"""The variables outside `fixed` on which the leaf's distribution does not depend once those are fixed.
 
-        A variable matters iff two leaves with different distributions are told apart by it alone: then some two joint
-        states differ in that variable only.
+        A variable matters iff it alone distinguishes two leaves with different distributions: then two joint states
+        differ in that variable only.
 
         Cost: the square of the number of leaves that agree with `fixed`.
         """
@@ -113,12 +113,12 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    r"""A tree as small factors over hidden gates, one a split below the root, that say whether the split is reached.
+    r"""A tree as small factors over hidden gates, one per split below the root: whether the split is reached.
 
     $$g_{\text{child}} = g \wedge [u \text{ takes that branch}], \qquad
     \phi(g, u, x) = P(x \mid \ell) \text{ where } g \wedge [u \text{ takes the branch to leaf } \ell], \text{ else } 1$$
 
-    Their size grows with the number of splits, where a factor a leaf grows with the depth of the tree exponentially.
+    Their size grows with the number of splits, while one factor per leaf grows exponentially with the depth.
 
     >>> a, b, x = Discrete("a"), Discrete("b"), Discrete("x")
     >>> Gates.of(x, (a, b), Node(0, (0, 1), (0, Node(1, (0, 1), (1, 2))))).auxiliaries
@@ -153,7 +153,7 @@ class Gates:
         return cls(tuple(hidden), tuple(scopes), tuple(nodes))
 
     def factors(self, distributions: Floats) -> tuple[Table, ...]:
-        """The factors, for these distributions at the leaves."""
+        """The factors for these distributions at the leaves."""
         pairs = zip(self.scopes, self.nodes, strict=True)
         return tuple(_gate_factor(scope, node, place, distributions) for scope, (node, place) in pairs)
 

@@ -1,4 +1,4 @@
-"""From codes to counts: columns of codes, joint states, and the joint states that occur."""
+"""Counts of codes: checked columns, joint states, and the joint states that occur."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sepset.factors.algebra import AnyVariable, Columns, num_entries
 from sepset.variables.variable import Discrete
 
 SHOWN = 3
-"""How many contexts without rows an error names."""
+"""The number of contexts without rows that an error names."""
 
 
 def column(rows: Columns, variable: Discrete, num_rows: int, owner: object) -> Ints:
@@ -66,19 +66,19 @@ def decode(places: Ints, variables: Iterable[Discrete]) -> Columns:
 
 
 def num_rows_of(rows: Columns, variable: AnyVariable, owner: object) -> int:
-    """How many rows there are, by the column of `variable`."""
+    """The number of rows, by the column of `variable`."""
     if variable not in rows:
         raise DataError(f"{owner!r} needs a column for {variable.name}.")
     return len(rows[variable])
 
 
 def checked_weights(weights: ArrayLike | None, num_rows: int, owner: object) -> Floats | None:
-    """Row weights as floats: one per row, finite and not negative; None where all rows count once."""
+    """Row weights as floats: one per row, finite and not negative; None if every row counts once."""
     return None if weights is None else row_weights(weights, num_rows, owner)
 
 
 def count(places: Ints, num_cells: int, weights: Floats | None = None) -> Floats:
-    """How often (or with what total weight) each cell occurs.
+    """The number of occurrences (or the total weight) of each cell.
 
     >>> count(np.array([0, 2, 2]), 3).tolist()
     [1.0, 0.0, 2.0]
@@ -100,7 +100,7 @@ def checked_counts(stats: ArrayLike, num_cells: int, owner: object) -> Floats:
 class Configurations:
     """The joint states that occur, in lexicographic order, with their (weighted) counts; `+` merges two of them.
 
-    They are the statistics of CPDs whose likelihood does not reduce further.
+    They are the sufficient statistics of CPDs that have no smaller ones.
 
     >>> a, b = Discrete("a"), Discrete("b")
     >>> some = Configurations.of({a: np.array([1, 0, 1]), b: np.array([0, 0, 0])}, (a, b), None, "me")
@@ -125,7 +125,7 @@ class Configurations:
         num_rows = num_rows_of(rows, variables[-1], owner)
         checked = checked_weights(weights, num_rows, owner)
         if num_entries(variables) < 2**62:
-            # Joint states that fit one integer sort much faster than rows do.
+            # Joint states that fit in one integer sort much faster than rows.
             keys, which = np.unique(joint_codes(rows, variables, num_rows, owner), return_inverse=True)
             distinct = np.column_stack([*decode(keys, variables).values()])
         else:
@@ -151,7 +151,7 @@ class Configurations:
         if not isinstance(other, Configurations):
             return NotImplemented
         if other.variables != self.variables:
-            raise DataError("Only configurations of the same variables add up.")
+            raise DataError("Only configurations of the same variables can be added.")
         codes = np.concatenate([self.codes, other.codes])
         rows: Columns = dict(zip(self.variables, codes.T, strict=True))
         return Configurations.of(rows, self.variables, np.concatenate([self.counts, other.counts]), self)
@@ -182,7 +182,7 @@ def checked_configurations(stats: object, scope: tuple[Discrete, ...], owner: ob
 
 
 def states_of(variable: Discrete) -> Callable[[int], str]:
-    """Describes the states of a parent.
+    """A function that describes a state of a parent, given its code.
 
     >>> states_of(Discrete("light", ["red", "green"]))(1)
     "light='green'"
@@ -197,7 +197,7 @@ def unseen_message(
     name: Callable[[int], str],
     remedy: str = "Give a prior such as Dirichlet(1), or unseen='uniform'.",
 ) -> str:
-    """What to say about contexts without rows: how many, the first few, what to do, and where the others are listed.
+    """The message about contexts without rows: their number, the first few, what to do, and where all are listed.
 
     Args:
         unseen: the contexts without rows, of which there are `num_contexts` in all.
@@ -205,7 +205,7 @@ def unseen_message(
     """
     empty = [int(context) for context in unseen]
     if len(empty) == num_contexts:
-        return f"{owner!r}: there are no rows, or all weigh nothing. {remedy}"
+        return f"{owner!r}: there are no rows, or all have weight zero. {remedy}"
     rest = len(empty) - SHOWN
     named = ", ".join(map(name, empty[:SHOWN])) + (f" and {rest} more" if rest > 0 else "")
     where = " fragmentation(structure, data).unseen lists them all." if rest > 0 else ""

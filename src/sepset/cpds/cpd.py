@@ -1,11 +1,11 @@
-r"""The CPD protocol: what a model may ask of any conditional distribution $P(X \mid \mathbf U)$.
+r"""The CPD protocol: the operations of any conditional distribution $P(X \mid \mathbf U)$.
 
 A CPD knows its child and its parents, draws the child given its parents, and *produces* factors:
 
 $$\sum_{\mathbf a} \prod_i \phi_i(x, \mathbf u, \mathbf a) = P(x \mid \mathbf u),$$
 
-where the auxiliaries $\mathbf a$ are hidden variables that a decomposition brings in. It is learned from additive
-statistics, pooled over all CPDs that name the same `ParameterBlock`.
+where the auxiliaries $\mathbf a$ are hidden variables of a decomposition. It is learned from additive
+statistics, pooled over all CPDs with the same `ParameterBlock`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class CPD(Protocol):
 
     @property
     def child(self) -> AnyVariable:
-        """The variable $X$ it is about."""
+        """The variable $X$."""
 
     @property
     def parents(self) -> Scope:
@@ -85,7 +85,7 @@ class CPD(Protocol):
 
     @property
     def block(self) -> ParameterBlock:
-        """The parameters it uses; equal blocks are tied."""
+        """The name of its parameters; CPDs with equal blocks share them."""
 
     @property
     def num_parameters(self) -> int:
@@ -93,11 +93,11 @@ class CPD(Protocol):
 
     @property
     def parameters(self) -> AnyParameters:
-        """The parameters, and everything that learning asks about them."""
+        """The parameters, with all operations that learning needs."""
 
     @property
     def auxiliaries(self) -> tuple[Discrete, ...]:
-        """The hidden variables that `factors` brings in, to be summed away."""
+        """The hidden variables that `factors` introduces, to be summed out."""
 
     def factors(self) -> tuple[Factor, ...]:
         """Factors whose product, summed over `auxiliaries`, is the conditional distribution."""
@@ -115,12 +115,12 @@ class CPD(Protocol):
         """Sufficient statistics of complete rows; those of two sets of rows add up with `+`."""
 
     def from_statistics(self, stats: Any, prior: Any = None) -> Self:
-        """The CPD of this form and block that statistics and prior suggest."""
+        """The CPD of this form and block, estimated from statistics and a prior."""
 
 
 T = TypeVar("T", bound=CPD)
 
 
 def with_block(cpd: T, block: ParameterBlock) -> T:
-    """The same CPD with its parameters under another name."""
+    """The same CPD with another name for its parameters."""
     return fill(copy.copy(cpd), block=block)

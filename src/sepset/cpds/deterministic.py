@@ -73,14 +73,14 @@ class DeterministicCPD(DiscreteCPD):
 
     @property
     def num_parameters(self) -> int:
-        """None are free."""
+        """Zero: there are no free parameters."""
         return 0
 
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         return np.eye(self.child.num_states), self.codes[joint_codes(rows, self.parents, num_rows, self)]
 
     def factors(self) -> tuple[Factor, ...]:
-        """A sparse table of the rows that occur, or a dense one where that stores fewer numbers."""
+        """A sparse table of the rows that occur, or a dense one if that stores fewer values."""
         if self.child.num_states <= len(self.scope) + 1:
             return super().factors()
         columns = decode(np.arange(len(self.codes)), self.parents)
@@ -98,7 +98,7 @@ class DeterministicCPD(DiscreteCPD):
 
     @classmethod
     def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
-        """The CPD that a file states."""
+        """The CPD described by a file."""
         codes, size = fields["codes"].wholes(0, child.num_states - 1), num_entries(parents)
         if codes.size != size:
             raise fields["codes"].error(f"found {codes.size} codes; the parents have {size} joint states")
@@ -107,7 +107,7 @@ class DeterministicCPD(DiscreteCPD):
 
     @property
     def parameters(self) -> FunctionParameters:
-        """None, and what learning asks about a function."""
+        """The parameters of a function, of which none are free."""
         return FunctionParameters(self)
 
 
@@ -158,7 +158,7 @@ class MultiplexerCPD(DiscreteCPD):
 
     @property
     def num_parameters(self) -> int:
-        """None are free."""
+        """Zero: there are no free parameters."""
         return 0
 
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
@@ -166,7 +166,7 @@ class MultiplexerCPD(DiscreteCPD):
         return np.eye(k), self.partition.locate(rows, num_rows, self) % k
 
     def factors(self) -> tuple[Factor, ...]:
-        """One factor (selector, input, child) per state of the selector, where that is smaller than the table."""
+        """One factor (selector, input, child) per state of the selector, if that is smaller than the table."""
         k = self.child.num_states
         if len(self.inputs) ** 2 * k * k >= num_entries(self.scope):
             return super().factors()
@@ -179,30 +179,30 @@ class MultiplexerCPD(DiscreteCPD):
         return Table((self.selector, source, self.child), values)
 
     def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
-        """The parents outside `context` that drop out in it: all inputs but the selected one, and more by chance."""
+        """The parents outside `context` that drop out in it: all inputs but the selected one, perhaps others."""
         distributions = np.tile(np.eye(self.child.num_states), (len(self.inputs), 1))
         return self.partition.irrelevant(distributions, self.fixed(context))
 
     @classmethod
     def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
-        """The CPD that a file states."""
+        """The CPD described by a file."""
         known = Variables(parents)
         selector, *inputs = (known[item.text()] for item in (fields["selector"], *fields["inputs"]))
         return cls(child, cast(Discrete, selector), cast("list[Discrete]", inputs), block=block)
 
     @property
     def parameters(self) -> MultiplexerParameters:
-        """None, and what learning asks about a multiplexer."""
+        """The parameters of a multiplexer, of which none are free."""
         return MultiplexerParameters(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoParameters(DiscreteParameters[D, Floats]):
-    """No parameters: rows obey the CPD, or have probability zero."""
+    """The parameters of a CPD without any: rows satisfy the CPD, or have probability zero."""
 
     @property
     def arrays(self) -> dict[str, Floats]:
-        """None."""
+        """An empty dictionary: there are no parameters."""
         return {}
 
     def from_arrays(self, arrays: Mapping[str, Floats]) -> D:
@@ -214,23 +214,23 @@ class NoParameters(DiscreteParameters[D, Floats]):
         return self.cpd
 
     def statistics(self, columns: Columns, weights: Floats | None = None) -> Floats:
-        """How many rows (or what total weight) obey the CPD, and how many do not; additive."""
+        """The number (or total weight) of rows that satisfy the CPD, and of those that do not; additive."""
         num_rows = num_rows_of(columns, self.cpd.child, self.cpd)
         _, expected = self.cpd._select(columns, num_rows)  # its distributions are point masses, in order of states
         broken = (column(columns, self.cpd.child, num_rows, self.cpd) != expected).astype(np.int64)
         return count(broken, 2, checked_weights(weights, num_rows, self.cpd))
 
     def log_likelihood(self, stats: Floats, *, has_rows: bool = False) -> float:
-        """Zero where all rows obey the CPD."""
+        """Zero if all rows satisfy the CPD, else minus infinity."""
         return -math.inf if stats[1] > 0 else 0.0
 
     @property
     def is_exact(self) -> bool:
-        """Yes: there is nothing to estimate."""
+        """True: there is nothing to estimate."""
         return True
 
     def prior_term(self, prior: object, cpds: Sequence[D], *, is_theta: bool = False) -> PriorTerm:
-        """Nothing to add."""
+        """An empty term: there are no parameters."""
         return PriorTerm()
 
     def maximized(
@@ -240,12 +240,12 @@ class NoParameters(DiscreteParameters[D, Floats]):
         return self.cpd
 
     def for_rows(self, columns: Columns) -> Self:
-        """The same: nothing is counted, however many joint states there are."""
+        """The same parameters: nothing is counted, whatever the number of joint states."""
         return self
 
     @property
     def zero(self) -> Floats:
-        """Empty."""
+        """An empty array: there are no statistics."""
         return np.zeros(0)
 
     @property
@@ -259,15 +259,15 @@ class NoParameters(DiscreteParameters[D, Floats]):
         return dense_values(self.cpd)
 
     def expected(self, marginals: Sequence[Floats]) -> Floats:
-        """Empty."""
+        """An empty array: there are no statistics."""
         return np.zeros(0)
 
     def tally(self, columns: Columns, weights: Floats) -> Floats:
-        """Empty."""
+        """An empty array: there are no statistics."""
         return np.zeros(0)
 
     def score(self, stats: Floats) -> float:
-        """Zero: completed rows obey the CPD."""
+        """Zero: completed rows satisfy the CPD."""
         return 0.0
 
     def estimate(self, stats: Floats, prior: PriorTerm | None = None) -> D:
@@ -276,7 +276,7 @@ class NoParameters(DiscreteParameters[D, Floats]):
 
     @property
     def coordinates(self) -> Floats:
-        """Empty."""
+        """An empty array: there are no coordinates."""
         return np.zeros(0)
 
     def at(self, coordinates: Floats) -> D:
@@ -284,21 +284,21 @@ class NoParameters(DiscreteParameters[D, Floats]):
         return self.cpd
 
     def score_slope(self, stats: Floats) -> Floats:
-        """Empty."""
+        """An empty array: there are no coordinates."""
         return np.zeros(0)
 
     def information(self, stats: Floats) -> Floats:
-        """Empty."""
+        """An empty array: there are no coordinates."""
         return np.zeros(0)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """None."""
+        """An empty tuple: there are no free parameters."""
         return ()
 
     @property
     def values(self) -> Floats:
-        """Empty."""
+        """An empty array: there are no free parameters."""
         return np.zeros(0)
 
     def moved(self, step: Floats) -> D:
@@ -306,12 +306,12 @@ class NoParameters(DiscreteParameters[D, Floats]):
         return self.cpd
 
     def table_slope(self, slope: Floats) -> Floats:
-        """Empty."""
+        """An empty array: there are no free parameters."""
         return np.zeros(0)
 
 
 class FunctionParameters(NoParameters[DeterministicCPD]):
-    """A function of the parents, which files keep by its values."""
+    """The parameters of a function of the parents, which files store by its values."""
 
     @property
     def form(self) -> dict[str, Any]:
@@ -320,7 +320,7 @@ class FunctionParameters(NoParameters[DeterministicCPD]):
 
 
 class MultiplexerParameters(NoParameters[MultiplexerCPD]):
-    """A multiplexer, which files keep by its selector and its inputs."""
+    """The parameters of a multiplexer, which files store by its selector and its inputs."""
 
     @property
     def form(self) -> dict[str, Any]:

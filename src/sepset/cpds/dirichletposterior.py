@@ -4,13 +4,13 @@ $$\theta_{\cdot \mid \mathbf u} \mid \mathcal D \sim
 \sum_i \lambda^i_{\mathbf u}\, \text{Dir}(\alpha^i + M[\mathbf u, \cdot]), \qquad
 \lambda^i_{\mathbf u} \propto \lambda^i\, P(M[\mathbf u, \cdot] \mid \alpha^i)$$
 
-Once parameters are integrated out, rows are not independent: each makes the next one like it more probable (Pólya's
-urn). With counts $a_k$ (pseudo-counts and data), a sequence that shows outcome $k$ just $r_k$ times has
+With the parameters integrated out, rows are not independent: each row makes equal rows more probable (Pólya's urn).
+With counts $a_k$ (pseudo-counts and data), a sequence with $r_k$ occurrences of outcome $k$ has the probability
 
 $$E\Big[\prod_k \theta_k^{r_k}\Big] = \frac{\prod_k a_k^{(r_k)}}{a^{(r)}}, \qquad
 a^{(r)} = a (a + 1) \cdots (a + r - 1),$$
 
-while the posterior-mean network says $\prod_k (a_k / a)^{r_k}$: right for one use of a parameter, wrong for more.
+while the posterior-mean network gives $\prod_k (a_k / a)^{r_k}$: right for one use of a parameter, wrong for more.
 
 Reference: Koller & Friedman, sections 17.3.2, 17.4.2 and 17.5.3, and exercises 17.7 and 17.18.
 """
@@ -59,7 +59,7 @@ class DirichletPosterior:
 
     @lazy
     def cells(self) -> Any:
-        """The block's parameters as its first CPD has them."""
+        """The parameters of the block's first CPD."""
         return self.cpds[0].parameters
 
     @lazy
@@ -70,7 +70,7 @@ class DirichletPosterior:
 
     @property
     def kind(self) -> str:
-        """What it is called."""
+        """The name of the distribution."""
         return "Dirichlet" if len(self.prior) == 1 else "mixture of Dirichlets"
 
     @property
@@ -80,7 +80,7 @@ class DirichletPosterior:
 
     @property
     def is_mean_exact(self) -> bool:
-        """Whether expected parameters give one new row its exact probability: where no row uses one twice."""
+        """Whether expected parameters give one new row its exact probability: if no row uses a parameter twice."""
         return len(self.cpds) == 1
 
     @lazy
@@ -120,13 +120,13 @@ class DirichletPosterior:
         silent = np.flatnonzero((self._sums == 0).any(axis=0))
         if silent.size:
             raise DataError(
-                f"{self.cpds[0]!r}: neither data nor imaginary data say anything of {len(silent)} contexts (first: "
+                f"{self.cpds[0]!r}: neither data nor imaginary data determine {len(silent)} contexts (first: "
                 f"{self.cells.describe_context(int(silent[0]))}). Use a prior with positive pseudo-counts."
             )
         return np.asarray(self.alphas / self._sums[:, self.groups])
 
     def log_marginal_likelihood(self) -> float:
-        """The log probability of the counted rows, the parameters integrated out."""
+        """The log probability of the counted rows, with the parameters integrated out."""
         if not self.is_proper:
             raise ModelError(
                 f"{self.cpds[0]!r}: the prior has cells without pseudo-counts, so it is improper and gives the data no "
@@ -146,7 +146,7 @@ class DirichletPosterior:
         if (left < 0).any():
             where = self.cells.describe_context(int(self.groups[left.argmin()]))
             context = f" in context {where}" if where != "()" else ""
-            raise DataError(f"{self.cpds[0]!r}: more rows are taken away{context} than were seen there.")
+            raise DataError(f"{self.cpds[0]!r}: more rows are removed{context} than were seen there.")
         return replace(self, counts=left)
 
     def log_gain(self, counts: Floats) -> float:
@@ -174,13 +174,13 @@ class DirichletPosterior:
         self._shares()
         alpha = self.alphas[which[self.groups], np.arange(len(self.groups))]
         draws = rng.standard_gamma(alpha)
-        # Tiny pseudo-counts may draw nothing but zeros; then the largest one takes all, as it does in the limit.
+        # Tiny pseudo-counts may draw only zeros; then the largest one takes all the mass, as in the limit.
         sums = np.bincount(self.groups, weights=draws)
         draws[(sums[self.groups] == 0) & (alpha == _group_max(alpha, self.groups)[self.groups])] = 1.0
         return np.asarray(draws / np.bincount(self.groups, weights=draws)[self.groups])
 
     def log_predictive(self, columns: Columns) -> Floats:
-        """The log probability of each row's part, the parameters integrated out."""
+        """The log probability of the block's children in each row, with the parameters integrated out."""
         uses = np.stack([cpd.parameters.cells(columns) for cpd in self.cpds], axis=1)
         self._shares()
         with np.errstate(divide="ignore"):
@@ -206,7 +206,10 @@ class DirichletPosterior:
         from scipy.special import gammaln, xlogy
 
         if not (self.alphas > 0).all():
-            raise ModelError(f"{self.cpds[0]!r}: some cells have neither counts nor pseudo-counts, so no density.")
+            raise ModelError(
+                f"{self.cpds[0]!r}: some cells have neither counts nor pseudo-counts, so there is no "
+                "density. Use positive pseudo-counts."
+            )
         masses = cpd.parameters.probabilities * self.cells.multiplicities
         shift = 1.0 if parameterization == "theta" else 0.0
         logs = np.empty_like(self.log_weights)
@@ -248,7 +251,7 @@ def _group_max(values: Floats, groups: Ints) -> Floats:
 
 
 def _cell(cpd: Any, state: object, given: Mapping[Any, Any]) -> int:
-    """The parameter that a child's state uses where the parents have these states."""
+    """The cell of a child's state, given the states of its parents."""
     for key in given:
         if find(cpd.parents, key) < 0:
             raise ScopeError(f"{cpd!r} has no parent {key!r}. given= takes the states of its parents.")
@@ -268,7 +271,7 @@ def _cdf(betainc: Any, a: float, b: float, point: float) -> float:
 
 
 def _quantile(parts: list[tuple[float, float, float]], share: float) -> float:
-    """Where the mixture of Betas has this much mass below."""
+    """The quantile of a mixture of Betas at probability `share`."""
     from scipy.optimize import brentq
     from scipy.special import betainc, betaincinv
 
@@ -282,13 +285,13 @@ def _quantile(parts: list[tuple[float, float, float]], share: float) -> float:
 
 
 def log_polya(alpha: ArrayLike, counts: ArrayLike) -> float:
-    r"""The log probability of one sequence with these counts, $\theta \sim \text{Dir}(\alpha)$ integrated out.
+    r"""The log probability of one sequence with these counts, with $\theta \sim \text{Dir}(\alpha)$ integrated out.
 
     $$\log \frac{\Gamma(\alpha)}{\Gamma(\alpha + M)} \prod_k \frac{\Gamma(\alpha_k + M_k)}{\Gamma(\alpha_k)}$$
 
     Args:
         alpha: pseudo-counts, all positive (add the counts of data seen before).
-        counts: how often each outcome occurs in the sequence; no binomial coefficient is counted.
+        counts: the number of occurrences of each outcome; the multinomial coefficient is not included.
 
     Reference: Koller & Friedman, sections 17.3.2 and 18.3.4.
 
@@ -326,7 +329,7 @@ def log_evidence(alphas: Floats, counts: Floats, groups: Ints) -> Floats:
 
 
 def log_urn(alphas: Floats, log_weights: Floats, groups: Ints, uses: Ints) -> Floats:
-    r"""The log probability of each row, where row $m$ uses the parameters `uses[m]`, some perhaps twice.
+    r"""The log probability of each row, where row $m$ uses the parameters `uses[m]`, some possibly several times.
 
     Args:
         alphas: counts and pseudo-counts, `[components, cells]`.

@@ -1,4 +1,4 @@
-"""Shared parts of all CPDs over discrete variables: rows of probabilities give sampling, scoring, tables, displays."""
+"""Shared parts of CPDs over discrete variables: sampling, scoring, tables and displays from rows of probabilities."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 
 CHUNK = 65_536
-"""Rows handled at a time, so that scratch memory stays small."""
+"""The number of rows processed at a time, which bounds temporary memory."""
 
 MOST_SHOWN = 20
-"""How many rows a display lists."""
+"""The largest number of rows in a display."""
 
 TOLERANCE = 1e-9
-"""How far a row of probabilities may be from one."""
+"""The largest difference between one and the sum of a row of probabilities."""
 
 Unseen: TypeAlias = Literal["uniform", "raise"]
-"""What to do where neither data nor prior determine a row: the uniform distribution, or an error."""
+"""The result for rows that neither data nor prior determine: the uniform distribution, or an error."""
 
 
 class DiscreteCPD(Frozen, Tabulated):
     r"""A conditional distribution $P(X \mid \mathbf U)$ over discrete variables.
 
-    A subclass says which distributions it has and which of them each row of parents selects (`_select`).
+    A subclass defines `_select`: its distributions, and which of them each row of parents has.
     """
 
     __slots__ = ("__weakref__", "block", "child", "parents")
@@ -56,7 +56,7 @@ class DiscreteCPD(Frozen, Tabulated):
         fill(self, child=child, parents=parents, block=ParameterBlock.of(block, child))
 
     def _with(self, **fields: object) -> Self:
-        """The same CPD with other numbers, which are not checked."""
+        """The same CPD with other values of these fields, which are not checked."""
         return fill(copy.copy(self), **fields)
 
     @abstractmethod
@@ -71,7 +71,7 @@ class DiscreteCPD(Frozen, Tabulated):
     @property
     @abstractmethod
     def parameters(self) -> AnyParameters:
-        """The parameters, and everything that learning asks about them."""
+        """The parameters, with all operations that learning needs."""
 
     @property
     def scope(self) -> tuple[Discrete, ...]:
@@ -80,7 +80,7 @@ class DiscreteCPD(Frozen, Tabulated):
 
     @property
     def auxiliaries(self) -> tuple[Discrete, ...]:
-        """The hidden variables that `factors` brings in, to be summed away."""
+        """The hidden variables that `factors` introduces, to be summed out."""
         return ()
 
     def factors(self) -> tuple[Factor, ...]:
@@ -102,7 +102,7 @@ class DiscreteCPD(Frozen, Tabulated):
         return drawn
 
     def log_probability(self, rows: Columns) -> Floats:
-        """The log probability of the child's code given its parents' codes, one value per row; -inf for a zero."""
+        """The log probability of the child's code given its parents' codes, one per row; -inf for probability zero."""
         num_rows = num_rows_of(rows, self.child, self)
         codes = column(rows, self.child, num_rows, self)
         chosen = np.empty(num_rows)
@@ -116,7 +116,7 @@ class DiscreteCPD(Frozen, Tabulated):
         return {v: rows[v][part] for v in self.parents if v in rows}
 
     def to_table(self) -> TableCPD:
-        """The same distribution as a dense table; refused with its size where it would not fit.
+        """The same distribution as a dense table; one that is too large raises an error with its size.
 
         Cost: one row per joint state of the parents.
         """
@@ -147,7 +147,7 @@ class DiscreteCPD(Frozen, Tabulated):
         return tuple(c for c in found if (set(c.irrelevant) - always if c.context else c.irrelevant))
 
     def statistics(self, codes: Columns, weights: ArrayLike | None = None) -> Any:
-        """The (weighted) counts of complete rows that the CPD is estimated from; those of two sets of rows add up.
+        """The (weighted) counts of complete rows, from which the CPD is estimated; those of two sets of rows add up.
 
         Args:
             codes: a column of codes for each variable of the scope.
@@ -156,12 +156,12 @@ class DiscreteCPD(Frozen, Tabulated):
         return self.parameters.statistics(codes, cast("Floats | None", weights))
 
     def from_statistics(self, stats: Any, prior: object = None, *, unseen: Unseen = "uniform") -> Self:
-        """The CPD of the same form and block that statistics and a prior suggest.
+        """The CPD of the same form and block, estimated from statistics and a prior.
 
         Args:
-            stats: as `statistics` gives them, or sums of such.
-            prior: pseudo-counts such as `Dirichlet(1)`, or a prior on weights such as `Normal(1)` where there are
-                weights; None for maximum likelihood.
+            stats: what `statistics` returns, or sums of those.
+            prior: pseudo-counts such as `Dirichlet(1)`, or for CPDs with weights a prior such as `Normal(1)`; None for
+                maximum likelihood.
             unseen: contexts that neither rows nor prior determine become "uniform", or "raise" an error.
 
         Reference: Koller & Friedman, sections 17.2.3, 17.4.2 and 17.5.2.
@@ -172,7 +172,7 @@ class DiscreteCPD(Frozen, Tabulated):
         return cast(Self, own.maximized(stats, term, unseen=unseen))
 
     def fixed(self, context: Mapping[Any, Any]) -> dict[Discrete, int]:
-        """The codes of the parents that `context` is about."""
+        """The codes of the parents in `context`."""
         codes: dict[Discrete, int] = {}
         for key, state in context.items():
             axis = find(self.parents, key)
@@ -200,7 +200,7 @@ class DiscreteCPD(Frozen, Tabulated):
         return [*(p.name for p in self.parents), *(f"{self.child.name}={state}" for state in self.child.states)]
 
     def _grid(self, limit: int) -> Iterator[tuple[tuple[State, ...], list[float]]]:
-        """The first rows as (parents' states, probabilities); never a whole table."""
+        """The first rows as (parents' states, probabilities); the whole table is not built."""
         num_rows = min(num_entries(self.parents), limit)
         codes = decode(np.arange(num_rows), self.parents)
         values = self.probabilities(codes, num_rows).tolist()
@@ -218,7 +218,7 @@ class DiscreteCPD(Frozen, Tabulated):
 
 
 def is_discrete(cpd: object) -> TypeGuard[DiscreteCPD]:
-    """Whether a CPD is about discrete variables only, so that `to_table` lists it.
+    """Whether a CPD is over discrete variables only, so that it has `to_table`.
 
     >>> from sepset.cpds.table import TableCPD
     >>> is_discrete(TableCPD(Discrete("coin"), [0.5, 0.5]))
@@ -228,7 +228,7 @@ def is_discrete(cpd: object) -> TypeGuard[DiscreteCPD]:
 
 
 def parent_tuple(child: Discrete, given: object) -> tuple[Discrete, ...]:
-    """The parents as a tuple, with repeated or non-discrete variables refused."""
+    """The parents as a tuple; repeated or non-discrete variables raise an error."""
     single = isinstance(given, Discrete | Vector | str)
     parents: tuple[Discrete, ...] = (given,) if single else tuple(given)  # type: ignore[arg-type, assignment]
     for variable in (child, *parents):
@@ -259,7 +259,7 @@ def draw(distributions: Floats, which: Ints, uniform: Floats) -> Ints:
 
 
 def check_rows(rows: Floats, owner: object, where: Any, tolerance: float = TOLERANCE) -> None:
-    """Refuse rows that are not distributions, naming the CPD, the first bad row and its figure."""
+    """Raise unless the rows are distributions; the error names the CPD, the first invalid row, and its entry or sum."""
     with np.errstate(over="ignore", invalid="ignore"):
         sums = rows.sum(axis=1)
     if (rows >= 0).all() and (np.abs(sums - 1.0) <= tolerance).all():

@@ -1,4 +1,4 @@
-r"""Independent causal influences: the child is the largest of what each parent, and a leak, contribute.
+r"""Independent causal influences: the child is the maximum of the contributions of its parents and of a leak.
 
 $$X = \max(Z_0, Z_1, \dots, Z_n), \qquad P(X \le x \mid \mathbf u) = P(Z_0 \le x) \prod_i P(Z_i \le x \mid u_i)$$
 
@@ -6,7 +6,7 @@ Everything runs along the chain $A_i = \max(A_{i-1}, Z_i)$ with
 
 $$P(A_i = a \mid A_{i-1} = b, u_i) = 1[a = b]\,P(Z_i \le a \mid u_i) + 1[a > b]\,P(Z_i = a \mid u_i),$$
 
-which only adds and multiplies non-negative numbers, so that small probabilities keep their digits.
+which only adds and multiplies non-negative numbers, so that small probabilities stay accurate.
 
 Reference: Koller & Friedman, section 5.4; Diez & Galan (2003), Efficient computation for the noisy MAX.
 """
@@ -24,12 +24,12 @@ from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
 
 ROUNDING = 1e-14
-"""Sums of probabilities nearer than this are the same sum in another order."""
+"""Sums of probabilities that differ by less are equal up to rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Influences:
-    """What a leak and each parent contribute, over graded levels 0 (absent), 1, ...
+    """The contributions of a leak and of each parent, over graded levels 0 (absent), 1, ...
 
     Attributes:
         leak: the distribution of $Z_0$.
@@ -69,7 +69,7 @@ class Influences:
     def probabilities(self, codes: list[Ints], num_rows: int) -> Floats:
         """The distribution over the child's codes for each row of parent codes.
 
-        Cost: one pass over levels for each parent; no table.
+        Cost: one pass over the levels per parent; no table is built.
         """
         levels = np.tile(self.leak, (num_rows, 1))
         for effect, column in zip(self.effects, codes, strict=True):
@@ -79,7 +79,7 @@ class Influences:
         return result
 
     def is_decomposed(self, parents: tuple[Discrete, ...]) -> bool:
-        """Whether the chain stores fewer numbers than the table."""
+        """Whether the chain stores fewer values than the table."""
         k = len(self.leak)
         cards = [p.num_states for p in parents]
         return len(parents) > 1 and k * (cards[0] + k * sum(cards[1:])) < k * num_entries(parents)
@@ -102,7 +102,7 @@ class Influences:
         return tuple(factors)
 
     def irrelevant(self, parents: tuple[Discrete, ...], fixed: Mapping[Discrete, int]) -> tuple[Discrete, ...]:
-        r"""The parents outside `fixed` that do not matter once those are fixed.
+        r"""The parents outside `fixed` that have no effect on the child given those.
 
         A parent matters at a level iff $P(Z_i \le x \mid u_i)$ varies there and everything else can be at most $x$.
         """
@@ -137,7 +137,7 @@ class Influences:
             score = float(counts @ np.log(likelihood))
         if score == -np.inf:
             return score, [np.zeros_like(table) for table in tables]
-        # Only a contribution below the child's level, with some other at it, or one at that level itself.
+        # A contribution is at the child's level, or below it with some other contribution at that level.
         graded = np.arange(len(self.leak))
         at = (counts / likelihood)[:, None] * (graded == levels[:, None])
         lower = (counts / likelihood)[:, None] * (graded < levels[:, None])
@@ -155,7 +155,7 @@ class Influences:
     def expected_in_chain(self, marginals: Sequence[Floats]) -> list[Floats]:
         """The expected counts of each contribution, given the counts over the factors of the chain.
 
-        The maximum so far acts as one more, certain, parent.
+        The running maximum acts as one more parent, whose contribution is certain.
         """
         last, k = len(marginals) - 1, len(self.leak)
         found = Influences(self.leak, self.effects[:1], tuple(range(k))).expected_in_table(marginals[0])

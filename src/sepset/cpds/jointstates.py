@@ -1,4 +1,4 @@
-r"""Parameters of discrete CPDs: the table as the form of inference, and counts of joint states as statistics."""
+r"""Parameters of discrete CPDs: a table for the inference engine, and counts of joint states as statistics."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
 
 LARGEST = 2**20
-"""The most joint states of a family that are counted one by one, where the CPD is no table."""
+"""The largest number of joint states of a family that are counted one by one, if the CPD is not a table."""
 
 D = TypeVar("D", bound=DiscreteCPD)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DiscreteParameters(Parameters[D, S]):
-    """The parameters of a CPD over discrete variables, whose table the inference engine takes."""
+    """The parameters of a CPD over discrete variables, whose table the inference engine uses."""
 
     @property
     def stored(self) -> Literal["counts"] | None:
-        """Counts of joint states, where these are few enough to be listed."""
+        """Counts of joint states, if these are few enough to be listed."""
         return "counts" if self.is_table or num_entries(self.cpd.scope) <= LARGEST else None
 
     def from_counts(self, table: Floats) -> S:
@@ -53,7 +53,7 @@ class DiscreteParameters(Parameters[D, S]):
         return parent not in self.cpd.irrelevant({})
 
     def for_rows(self, columns: Columns) -> Self:
-        """The same: counts have no center. Too many joint states are refused."""
+        """The same parameters, since counts have no center; too many joint states raise an error."""
         size = num_entries(self.cpd.scope)
         if size > LARGEST:
             raise TooLarge(
@@ -65,7 +65,7 @@ class DiscreteParameters(Parameters[D, S]):
 
     @property
     def engine_form(self) -> DiscreteCPD:
-        """Its table, whose marginal has all its statistics."""
+        """The table of the CPD, whose marginal contains all statistics."""
         return self.cpd.to_table()
 
     @property
@@ -78,18 +78,18 @@ class DiscreteParameters(Parameters[D, S]):
 class JointStates(DiscreteParameters[D, Configurations]):
     r"""The parameters of a discrete CPD whose statistics are counts of joint states.
 
-    A CPD of this kind says how it is fitted to them (`fitted`), and EM then does no worse than before:
+    A subclass defines the fit to these counts (`fitted`); an EM step then never lowers the objective:
 
     $$\theta' = \arg\max \sum_{x, \mathbf u} \bar M[x, \mathbf u] \log P(x \mid \mathbf u; \theta).$$
     """
 
     def fitted(self, stats: Configurations, prior: PriorTerm | None) -> D:
-        """The CPD of largest likelihood, or posterior; parents' states that never occur get some parameters."""
+        """The CPD of maximum likelihood, or posterior; parents' states that never occur get some parameters."""
         raise self.refusal("is not estimated from counts", "Give it its parameters.")
 
     def keeping(self, made: D, unseen: Sequence[Bools]) -> D:
         """An estimate that keeps the parameters of this CPD for parents' states that never occur."""
-        raise self.refusal("has no parameters for each state of a parent", "There unseen= is 'raise' or 'uniform'.")
+        raise self.refusal("has no parameters per state of a parent", "There unseen= is 'raise' or 'uniform'.")
 
     def unseen_states(self, stats: Configurations) -> list[Bools]:
         """For each parent, which of its states have parameters to be learned and never occur."""
@@ -97,11 +97,11 @@ class JointStates(DiscreteParameters[D, Configurations]):
 
     @property
     def remedy(self) -> str:
-        """What to do where a parent's state never occurs."""
+        """The advice in errors about parents' states that never occur."""
         return "Give a prior such as Dirichlet(1), or unseen='uniform'."
 
     def statistics(self, columns: Columns, weights: Floats | None = None) -> Configurations:
-        """The (weighted) counts of the distinct joint states that occur; `+` merges."""
+        """The (weighted) counts of the distinct joint states that occur; `+` merges them."""
         return Configurations.of(columns, self.cpd.scope, weights, self.cpd)
 
     def aligned(self, stats: Configurations) -> Configurations:
@@ -109,11 +109,11 @@ class JointStates(DiscreteParameters[D, Configurations]):
         return Configurations(self.cpd.scope, stats.codes, stats.counts)
 
     def log_likelihood(self, stats: Configurations, *, has_rows: bool = False) -> float:
-        """The sum over the joint states that occur."""
+        """The log-likelihood, summed over the joint states that occur."""
         return weighted(self.cpd, stats.columns, stats.counts)
 
     def takes(self, prior: object) -> bool:
-        """Whether it is imaginary rows, which join those of the data."""
+        """Whether a prior consists of imaginary rows, which are added to those of the data."""
         return isinstance(prior, RowPrior)
 
     def maximized(
@@ -124,7 +124,7 @@ class JointStates(DiscreteParameters[D, Configurations]):
         unseen: object = "uniform",
         cpds: Sequence[D] = (),
     ) -> D:
-        """The CPD fitted to these counts, with the imaginary rows of a prior among them."""
+        """The CPD fitted to these counts, including the imaginary rows of a prior."""
         known = checked_configurations(stats, self.cpd.scope, self.cpd)
         if prior is not None and prior.rows is not None:
             known = known + self.statistics(prior.rows.of(self.cpd), prior.rows.weights)
@@ -147,7 +147,7 @@ class JointStates(DiscreteParameters[D, Configurations]):
                 raise DataError(unseen_message(self.cpd, where, parent.num_states, states_of(parent), self.remedy))
 
     def contexts(self, stats: Configurations) -> Contexts:
-        """The states of each parent, one by one."""
+        """The counts of each parent's states, one parent after another."""
         counts = [stats.state_counts(axis) for axis in range(len(self.cpd.parents))]
         return Contexts(np.concatenate([np.zeros(0), *counts]))
 
@@ -157,7 +157,7 @@ class JointStates(DiscreteParameters[D, Configurations]):
 
     @property
     def zero(self) -> Floats:
-        """A zero for each joint state."""
+        """Zeros, one per joint state."""
         return np.zeros(num_entries(self.cpd.scope))
 
     def expected(self, marginals: Sequence[Floats]) -> Floats:
@@ -174,7 +174,7 @@ class JointStates(DiscreteParameters[D, Configurations]):
         return expected_log(self.cpd.to_table().values.reshape(-1), stats)
 
     def estimate(self, stats: Floats, prior: PriorTerm | None = None) -> D:
-        """The better of the CPD fitted to expected counts and of this one: a generalized M-step."""
+        """The better of this CPD and the one fitted to expected counts: a generalized M-step."""
         total = self.joined(stats, prior)
         rest = None if prior is None else replace(prior, rows=None)
         made = self.fitted(Configurations.of_table(total, self.cpd.scope), rest)
@@ -182,7 +182,7 @@ class JointStates(DiscreteParameters[D, Configurations]):
         return made if new >= old else self.cpd
 
     def expected_contexts(self, stats: Floats) -> Contexts:
-        """The states of each parent, one by one."""
+        """The counts of each parent's states, one parent after another."""
         counts = stats.reshape([v.num_states for v in self.cpd.scope])
         axes = range(counts.ndim)
         parts = [counts.sum(axis=tuple(a for a in axes if a != axis)) for axis in axes[:-1]]
@@ -190,7 +190,7 @@ class JointStates(DiscreteParameters[D, Configurations]):
 
 
 def _determines(prior: PriorTerm | None) -> bool:
-    """Whether a prior determines the parameters that no row is about."""
+    """Whether a prior determines the parameters of states without rows."""
     if prior is None:
         return False
     return prior.density is not None or (prior.counts is not None and bool(prior.counts.any()))

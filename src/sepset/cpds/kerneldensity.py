@@ -5,7 +5,7 @@ $$p(\mathbf y \mid \mathbf u, d) = \sum_m \pi_m(\mathbf u)\, N(\mathbf y; \mathb
 
 over the rows $m$ with the discrete parents at $d$. The data are the parameters.
 
-All sums are of logarithms: far from all data every kernel underflows, and what is left are their ratios.
+All sums are computed from logarithms: far from all data every kernel underflows, but their ratios do not.
 
 Reference: Koller & Friedman, box 17.B; Hofmann & Tresp (1995).
 """
@@ -39,7 +39,7 @@ from sepset.factors.moments import GaussianMixture
 from sepset.variables.variable import Discrete, Vector
 
 CELLS = 1_000_000
-"""Pairs of rows and kernels held at a time."""
+"""The largest number of pairs of rows and kernels in memory at a time."""
 
 WIDTHS = np.logspace(-4.0, 1.5, 23)
 """The widths tried first, in standard deviations."""
@@ -47,7 +47,7 @@ WIDTHS = np.logspace(-4.0, 1.5, 23)
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Samples:
-    """Weighted rows in each of several contexts: the statistics of a density that is its own data; `+` joins them.
+    """Weighted rows in each context: the statistics of a kernel density; `+` concatenates them.
 
     >>> (Samples.of([[1.0], [2.0]]) + Samples.of([[3.0]])).num_rows
     3
@@ -63,12 +63,12 @@ class Samples:
     def of(
         cls, rows: ArrayLike, weights: ArrayLike | None = None, *, context: Ints | None = None, num_contexts: int = 1
     ) -> Samples:
-        """The rows of each context, those of weight zero left out."""
+        """The rows of each context, without those of weight zero."""
         x = np.asarray(rows, dtype=np.float64)
         share = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
         place = np.zeros(len(x), np.int64) if context is None else context
         if x.ndim != 2 or not np.isfinite(x).all():
-            raise DataError(f"Kernels stand on complete finite rows; found the shape {x.shape} or cells that are not.")
+            raise DataError(f"Kernels need complete finite rows; found the shape {x.shape} or other cells.")
         parts = [(place == c) & (share > 0) for c in range(num_contexts)]
         return cls(tuple(x[at] for at in parts), tuple(share[at] for at in parts))
 
@@ -108,22 +108,22 @@ class Samples:
 @registered("kernel")
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
 class KernelCPD:
-    r"""The density of a real child given its parents, as smooth as its data with a Gaussian kernel on each row.
+    r"""The density of a real child given its parents, with a Gaussian kernel on each row of data.
 
-    It can be drawn from, scored and learned, but has no factor: exact inference needs `to_linear_gaussian`, the
+    It can be sampled, scored and learned, but has no factor: exact inference needs `to_linear_gaussian`, the
     approximation with the same moments.
 
     Args:
         child: a `Real` or `Vector`.
-        rows: columns of the parents and the child, by variable or name; none for a CPD that is still to be learned.
-        width: $\alpha$, one for all coordinates, or one for each of (real parents, child). By default it is chosen so
-            that rows left out one at a time are predicted best.
+        rows: columns of the parents and the child, by variable or name; None for a CPD that is still to be learned.
+        width: $\alpha$, one for all coordinates, or one for each of (real parents, child). By default the width
+            with the largest leave-one-out log-likelihood.
         given: the real parents.
         by: the discrete parents; each of their joint states has rows of its own.
         weights: one per row.
-        block: the parameters' name; equal blocks are tied.
+        block: the name of its parameters; CPDs with equal blocks share them.
 
-    Cost: one kernel for each row asked and each row stored.
+    Cost: one kernel per pair of a row scored and a row stored.
 
     >>> from sepset.variables.variable import Real
     >>> u, x = Real("u"), Real("x")
@@ -186,17 +186,17 @@ class KernelCPD:
 
     @property
     def auxiliaries(self) -> tuple[Discrete, ...]:
-        """None: it has no factors."""
+        """An empty tuple: it has no factors."""
         return ()
 
     @property
     def num_rows(self) -> int:
-        """How many rows it stands on."""
+        """The number of rows, each with a kernel."""
         return self.samples.num_rows
 
     @property
     def num_parameters(self) -> int:
-        """The numbers it stores: those of its rows, and the widths."""
+        """The number of values it stores: the cells of its rows, and the widths."""
         return (self.num_rows + 1) * self.samples.size
 
     @property
@@ -204,14 +204,14 @@ class KernelCPD:
         return coordinates(self.given)
 
     def factors(self) -> NoReturn:
-        """None: a product of kernels has no closed form."""
+        """Raise an error: a product of kernels has no closed form."""
         raise NotApplicable(
             f"{self!r} has no factor, so exact inference cannot use it. Draw samples (forward sampling and likelihood "
             "weighting need only sample and log_probability), or replace it by its to_linear_gaussian()."
         )
 
     def _ready(self, context: int) -> Floats:
-        """The widths, once there are rows in this context to use them on."""
+        """The widths, after checking that this context has rows."""
         if self.width is None or not len(self.samples.points[context]):
             where = states_of(self.by, context)
             raise DataError(f"{self!r} has no rows{' where ' + where if where else ''}. Fit it to data first.")
@@ -269,7 +269,7 @@ class KernelCPD:
         return columns((self.child,), drawn)[self.child]
 
     def distribution(self, assignment: Assignment) -> GaussianMixture:
-        """The mixture that is the child's distribution at one assignment of the parents, states and numbers.
+        """The distribution of the child, a mixture, at one assignment of states and values of its parents.
 
         >>> from sepset.variables.variable import Real
         >>> cpd = KernelCPD(Real("x"), {"u": [0, 1, 2], "x": [0, 2, 1]}, width=0.7, given=Real("u"))
@@ -296,15 +296,15 @@ class KernelCPD:
 
         Kernels add their variance: the joint has the covariance $\hat\Sigma + \text{diag}(\alpha^2)$.
         """
-        lines = []
+        fits = []
         for context in range(num_entries(self.by)):
             noise, seen = np.diag(self._ready(context) ** 2), self.samples.scatter(context)
-            lines.append(least_squares(seen.mean, seen.covariance + noise, self.child.size))
+            fits.append(least_squares(seen.mean, seen.covariance + noise, self.child.size))
         return LinearGaussian(
             self.child,
-            np.stack([line.intercept for line in lines]),
-            coefficients=np.stack([line.slope for line in lines]),
-            covariance=np.stack([line.residual for line in lines]),
+            np.stack([fit.intercept for fit in fits]),
+            coefficients=np.stack([fit.slope for fit in fits]),
+            covariance=np.stack([fit.residual for fit in fits]),
             given=self.given,
             by=self.by,
             block=self.block,
@@ -341,17 +341,17 @@ class KernelCPD:
     def from_statistics(
         self, stats: Samples, prior: None = None, *, unseen: Literal["raise", "keep"] = "raise"
     ) -> KernelCPD:
-        """The CPD on these rows; a width that was not given is chosen by leaving out one row at a time.
+        """The CPD on these rows; a width that was not given is chosen by leave-one-out cross-validation.
 
         Args:
-            stats: what `statistics` returns, or sums of such.
-            prior: only None.
+            stats: what `statistics` returns, or sums of those.
+            prior: must be None.
             unseen: joint states of the discrete parents without rows raise an error, or "keep" the rows they have.
 
         Reference: Koller & Friedman, box 17.B.
         """
         if prior is not None:
-            raise NotApplicable(f"{self!r} takes no prior; found {prior!r}. Its width plays that part.")
+            raise NotApplicable(f"{self!r} takes no prior; found {prior!r}. Its width regularizes instead.")
         if len(stats.points) != num_entries(self.by) or stats.size != self.samples.size:
             raise DataError(f"{self!r} was given {stats!r}, which are not its columns or contexts.")
         silent = [c for c, points in enumerate(stats.points) if not len(points)]
@@ -368,7 +368,7 @@ class KernelCPD:
 
     @classmethod
     def from_form(cls, child: Vector, parents: tuple[AnyVariable, ...], fields: Fields, block: str | None) -> KernelCPD:
-        """The CPD that a file states."""
+        """The CPD described by a file."""
         by, given = discrete_and_real(parents)
         bare = cls(child, given=given, by=by, block=block)
         shapes = {"width": (-1,), "points": (-1, bare.samples.size), "weights": (-1,), "rows": (num_entries(by),)}
@@ -376,7 +376,7 @@ class KernelCPD:
 
     @property
     def parameters(self) -> KernelParameters:
-        """The rows and the widths, and everything that learning asks about them."""
+        """The rows and the widths, with all operations that learning needs."""
         return KernelParameters(self)
 
     def with_width(self, width: ArrayLike) -> KernelCPD:
@@ -389,9 +389,9 @@ class KernelCPD:
         """The same rows with the width that predicts held-out rows best.
 
         Args:
-            folds: how many parts the rows are dealt into at random; by default each row is left out alone.
+            folds: the number of parts of the rows, split at random; by default each row is left out by itself.
             scale: the units of (real parents, child); by default their standard deviations within contexts.
-            seed: a number or a generator, for the parts.
+            seed: an integer or a generator, for the split.
 
         Reference: Koller & Friedman, box 17.B.
         """
@@ -412,11 +412,11 @@ class KernelCPD:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelParameters(Parameters[KernelCPD, Samples]):
-    """The rows and the widths of a kernel density: it is its data, so that only complete rows can teach it."""
+    """The rows and the widths of a kernel density, which is learned from complete rows only."""
 
     @property
     def arrays(self) -> dict[str, Floats]:
-        """The widths (none where they are to be chosen), the rows and their weights, and how many each context has."""
+        """The widths (empty if still to be chosen), the rows, their weights, and the number of rows of each context."""
         samples, width = self.cpd.samples, self.cpd.width
         return {
             "width": np.zeros(0) if width is None else width,
@@ -426,15 +426,15 @@ class KernelParameters(Parameters[KernelCPD, Samples]):
         }
 
     def with_arrays(self, arrays: Mapping[str, Floats], tolerance: float = ROUNDING) -> KernelCPD:
-        """The CPD with these rows, however many they are; what does not fit is refused."""
+        """The CPD with these rows, whatever their number; arrays that do not fit raise an error."""
         size, contexts = self.cpd.samples.size, len(self.cpd.samples.points)
         made = {name: np.array(array, dtype=np.float64, order="C") for name, array in arrays.items()}
         if made.keys() != self.arrays.keys() or not all(np.isfinite(array).all() for array in made.values()):
             raise ModelError(f"{self.cpd!r} takes finite arrays {', '.join(self.arrays)}; found {', '.join(made)}.")
         width, points, weights, rows = (made[name] for name in ("width", "points", "weights", "rows"))
         if points.shape != (len(weights), size) or rows.shape != (contexts,) or rows.sum() != len(weights):
-            found = f"{points.shape} numbers, {weights.shape} weights and contexts of {rows.tolist()} rows"
-            raise ModelError(f"{self.cpd!r} takes {size} numbers and one weight per row; found {found}.")
+            found = f"{points.shape} values, {weights.shape} weights and contexts of {rows.tolist()} rows"
+            raise ModelError(f"{self.cpd!r} takes {size} values and one weight per row; found {found}.")
         if not ((weights > 0).all() and (rows >= 0).all() and (rows == rows.astype(np.int64)).all()):
             raise ModelError(f"{self.cpd!r} takes weights > 0, and whole numbers of rows; found others.")
         if (len(width) == 0 and len(points)) or (len(width) and (width.shape != (size,) or not (width > 0).all())):
@@ -458,7 +458,7 @@ class KernelParameters(Parameters[KernelCPD, Samples]):
     ) -> KernelCPD:
         """The CPD on these rows."""
         if unseen not in ("raise", "keep"):
-            raise NotApplicable(f"{self.cpd!r} is its rows; there unseen= is 'raise' or 'keep', not {unseen!r}.")
+            raise NotApplicable(f"{self.cpd!r} is made of rows; there unseen= is 'raise' or 'keep', not {unseen!r}.")
         return self.cpd.from_statistics(stats, unseen="raise" if unseen == "raise" else "keep")
 
 
@@ -485,9 +485,9 @@ def log_kernels(at: Floats, points: Floats, width: Floats) -> Floats:
 
 
 def log_normalized(logs: Floats) -> Floats:
-    """Each row of log weights less the logarithm of their sum.
+    """Each row of log weights minus the logarithm of their sum.
 
-    The largest is taken off first: far from all data it would swallow the digits of the others.
+    The largest is subtracted first: far from all data it is so large that the others would lose their digits.
 
     >>> np.exp(log_normalized(np.array([[-1e12, -1e12]]))).tolist()
     [[0.5, 0.5]]
@@ -497,22 +497,22 @@ def log_normalized(logs: Floats) -> Floats:
 
 
 def chunks(num_rows: int, num_points: int) -> Iterator[slice]:
-    """Ranges of rows whose kernels fit the memory meant for them."""
+    """Consecutive ranges of rows with at most `CELLS` pairs of rows and kernels each."""
     step = max(CELLS // max(num_points, 1), 1)
     return (slice(start, min(start + step, num_rows)) for start in range(0, num_rows, step))
 
 
 def held_out_log_likelihood(samples: Samples, width: Floats, split: int, folds: list[Ints] | None = None) -> float:
-    r"""The log density of each row's last columns given the first, by the kernels of other rows only.
+    r"""The total log density of each row's last columns given the first, under the kernels of other rows only.
 
     $$\sum_m w_m \log \tilde p_{-m}(\mathbf y[m] \mid \mathbf u[m])$$
 
     Args:
         samples: the rows.
         width: one per column.
-        split: how many columns come before the bar.
-        folds: the part each row belongs to, by context; by default every row is a part of its own (leave one out). A
-            row is scored by the rows of other parts; rows that have none are not scored.
+        split: the number of leading columns, which are conditioned on.
+        folds: the part each row belongs to, by context; by default every row is a part of its own (leave-one-out). A
+            row is scored by the rows of other parts; rows without any are not scored.
 
     >>> samples = Samples.of([[0.0], [1.0], [3.0]])
     >>> round(held_out_log_likelihood(samples, np.array([1.9019]), 0), 4)
@@ -535,18 +535,18 @@ def held_out_log_likelihood(samples: Samples, width: Floats, split: int, folds: 
 def best_width(
     samples: Samples, split: int, *, scale: ArrayLike | None = None, folds: list[Ints] | None = None
 ) -> Floats:
-    """The width of each column that maximizes the held-out log-likelihood: one number times the columns' scales.
+    """The width of each column that maximizes the held-out log-likelihood: one factor times the columns' scales.
 
-    The likelihood of the rows under their own kernels grows without bound as widths shrink, so that rows are scored by
-    others. Where each row has an exact copy even that grows without bound, and is refused.
+    The likelihood of the rows under their own kernels grows without bound as widths shrink, so rows are scored by the
+    others. If each row has an exact copy even that grows without bound, which raises an error.
 
     Args:
         samples: at least two rows in some context.
-        split: how many columns come before the bar.
+        split: the number of leading columns, which are conditioned on.
         scale: the units of the columns; by default their standard deviations within contexts.
         folds: as in `held_out_log_likelihood`.
 
-    Cost: quadratic in the number of rows of a context, some forty times.
+    Cost: about forty evaluations, each quadratic in the number of rows of a context.
     Reference: Koller & Friedman, box 17.B.
 
     >>> best_width(Samples.of([[0.0], [1.0], [3.0]]), 0).round(4).tolist()
@@ -555,7 +555,7 @@ def best_width(
     from scipy.optimize import minimize_scalar
 
     if max(len(p) for p in samples.points) < 2:
-        raise DataError(f"A width is chosen by scoring rows with others; {samples!r} leave none. Give width=.")
+        raise DataError(f"A width is chosen by scoring rows with others; {samples!r} has none. Give width=.")
     units = samples.deviations() if scale is None else np.asarray(scale, dtype=np.float64)
 
     def loss(log_width: float) -> float:

@@ -40,8 +40,8 @@ from sepset.variables.variable import Discrete, Vector
 class LinearGaussian:
     r"""The density of a real child, linear in its real parents: one regression for each state of its discrete ones.
 
-    A zero variance is a deterministic relation: it can be sampled and learned, but has no canonical form, so that
-    products with other factors refuse it.
+    A zero variance is a deterministic relation: it can be sampled and learned, but has no canonical form, so products
+    with other factors raise an error.
 
     Args:
         child: a `Real` or `Vector`; a discrete child of real parents is outside the family.
@@ -49,8 +49,8 @@ class LinearGaussian:
         coefficients: $B_d$, one column per coordinate of `given`; or a mapping from parent to its columns.
         covariance: $C_d$; a variance for a `Real`.
         given: the real parents.
-        by: the discrete parents. Parameters may then be shaped like their states; one value serves all of them.
-        block: the parameters' name; equal blocks are tied.
+        by: the discrete parents. Parameters may then be shaped like their states; one value is used for all of them.
+        block: the name of its parameters; CPDs with equal blocks share them.
 
     >>> from sepset.variables.variable import Real
     >>> d, x, y = Discrete("d", 2), Real("x"), Real("y")
@@ -133,7 +133,7 @@ class LinearGaussian:
 
     @property
     def auxiliaries(self) -> tuple[Discrete, ...]:
-        """None: its factor is the density itself."""
+        """An empty tuple: its factor is the density itself."""
         return ()
 
     @property
@@ -148,11 +148,11 @@ class LinearGaussian:
 
     @property
     def regression(self) -> Regression:
-        """The density of the child given its parents as a factor, whatever its parameters are called."""
+        """The density of the child given its parents, as a factor."""
         return Regression.of(self.child, self.given, self.by, self.intercept, self.coefficients, self.covariance)
 
     def _cholesky(self, complaint: str, needed: Bools | None = None) -> Cholesky:
-        """The factorization of all covariances; a singular one is refused, unless it is not needed."""
+        """The factorization of all covariances; a singular one raises an error, unless it is not needed."""
         chol = Cholesky.of(self.covariance)
         good = chol.definite if needed is None else chol.definite | ~needed
         if not good.all():
@@ -184,20 +184,20 @@ class LinearGaussian:
         return self.regression.log_densities(*parents, matrix((self.child,), rows, num_rows))
 
     def log_likelihood(self, stats: Floats | Scatters) -> float:
-        r"""The log density of all rows with these statistics, which determine it whatever the parameters.
+        r"""The log density of all rows with these statistics, which are sufficient.
 
         $$-\tfrac12 \sum_d \left( M_d \log |2\pi C_d| + \operatorname{tr}(C_d^{-1} R_d) \right), \qquad
         R_d = W_d S_d W_d^\top + M_d\, \mathbf r_d \mathbf r_d^\top$$
 
-        with $W = (-B, I)$ and $\mathbf r$ the residual of the means. A context of no weight adds nothing.
+        with $W = (-B, I)$ and $\mathbf r$ the residual of the means. A context without weight adds nothing.
 
         Args:
-            stats: what `statistics` or `scatters` returns, or sums of such.
+            stats: what `statistics` or `scatters` returns, or sums of those.
         """
         known, size = self.centered(stats), self.child.size
         count = known.counts
         if size == 1 and (self.covariance > 0).all():
-            return self._log_likelihood_of_numbers(known)
+            return self._log_likelihood_of_real(known)
         chol = self._cholesky("has no density", count > 0)
         W = np.concatenate([-self.coefficients, np.broadcast_to(np.eye(size), self.covariance.shape)], axis=2)
         apart = np.einsum("cij,cj->ci", W, known.means) - self.intercept
@@ -206,8 +206,8 @@ class LinearGaussian:
         squares = np.einsum("cij,cij->c", chol.inverse(), residue)
         return float(-(count @ (chol.half_log_det() + 0.5 * size * LOG_2PI)) - 0.5 * squares.sum())
 
-    def _log_likelihood_of_numbers(self, known: Scatters) -> float:
-        """The same for a `Real` with positive variances, for which no matrix is factored."""
+    def _log_likelihood_of_real(self, known: Scatters) -> float:
+        """The same for a `Real` with positive variances, without factorizing a matrix."""
         W = np.concatenate([-self.coefficients[:, 0], np.ones((len(known.counts), 1))], axis=1)
         apart = (W * known.means).sum(axis=1) - self.intercept[:, 0]
         squares = np.einsum("ci,cij,cj->c", W, known.products, W) + known.counts * apart**2
@@ -239,7 +239,7 @@ class LinearGaussian:
         return np.stack([left.T @ right for left, right in parts])
 
     def scatters(self, codes: Columns, weights: Floats | None = None) -> Scatters:
-        """The same statistics, centered: sums of squares lose digits where means are large, these do not."""
+        """The same statistics, centered: sums of squares lose digits if means are large, these do not."""
         rows, entry, share = self._observed(codes, weights)
         return Scatters.of(rows, entry, len(self.intercept), share)
 
@@ -271,9 +271,9 @@ class LinearGaussian:
         with $S$ the centered scatter. Collinear parents share their effect (the least-norm solution).
 
         Args:
-            stats: what `statistics` or `scatters` returns, or sums of such.
-            prior: `Normal` or `Laplace` on the coefficients, which makes it the largest posterior; or None.
-            unseen: for contexts without data, an error or the parameters as they are.
+            stats: what `statistics` or `scatters` returns, or sums of those.
+            prior: `Normal` or `Laplace` on the coefficients, for the maximum a posteriori estimate; or None.
+            unseen: contexts without data "raise" an error, or "keep" their parameters.
 
         Reference: Koller & Friedman, section 17.2.4.
         """
@@ -287,7 +287,7 @@ class LinearGaussian:
         return self._regressed(known, prior)
 
     def _regressed(self, known: Scatters, prior: WeightPrior | None) -> LinearGaussian:
-        """Least squares, or penalized least squares, in each context; those without rows stay."""
+        """Least squares, or penalized least squares, in each context; those without rows keep their parameters."""
         if not self.given and (known.counts > 0).all():
             return self.with_parameters(known.means, self.coefficients, known.products / known.counts[:, None, None])
         a, B, C = self.intercept.copy(), self.coefficients.copy(), self.covariance.copy()
@@ -303,7 +303,7 @@ class LinearGaussian:
         return least_squares(scatter.mean, scatter.products, self.child.size)
 
     def centered(self, stats: Floats | Scatters) -> Scatters:
-        """Statistics of this CPD's shape as centered ones."""
+        """The statistics, centered, after checking their shape."""
         expected = (len(self.intercept), *(1 + width(self.given) + self.child.size,) * 2)
         if isinstance(stats, Scatters):
             found: tuple[int, ...] = (len(stats.counts), 1 + stats.size, 1 + stats.size)
@@ -321,7 +321,7 @@ class LinearGaussian:
 
     @classmethod
     def from_form(cls, child: Vector, parents: tuple[AnyVariable, ...], fields: Fields, block: str | None) -> Self:
-        """The CPD that a file states."""
+        """The CPD described by a file."""
         _check_child(child)
         by, given = discrete_and_real(parents)
         num, size = num_entries(by), child.size
@@ -337,7 +337,7 @@ class LinearGaussian:
 
     @property
     def parameters(self) -> RegressionParameters:
-        """The regressions, and everything that learning asks about them."""
+        """The regressions, with all operations that learning needs."""
         return RegressionParameters(self)
 
     def __repr__(self) -> str:
@@ -356,7 +356,7 @@ def is_linear_gaussian(cpd: object) -> TypeGuard[LinearGaussian]:
 def checked_parents(
     child: Vector, given: Iterable[Vector] | Vector, by: Iterable[Discrete] | Discrete
 ) -> tuple[tuple[Vector, ...], tuple[Discrete, ...]]:
-    """The real and the discrete parents of a real child, each as a tuple; those of the other kind are refused."""
+    """The real and the discrete parents of a real child, each as a tuple; those of the other kind raise an error."""
     reals = (given,) if isinstance(given, Vector | Discrete) else tuple(given)
     states = (by,) if isinstance(by, Vector | Discrete) else tuple(by)
     for real in reals:

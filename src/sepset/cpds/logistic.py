@@ -27,7 +27,7 @@ from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
 
 MAX_SUMS = 2**16
-"""The most distinct partial sums of weights that the chain of factors may have at one place."""
+"""The largest number of distinct partial sums of weights at one place of the chain of factors."""
 
 
 @registered("logistic")
@@ -78,15 +78,15 @@ class LogisticCPD(DiscreteCPD):
 
     @property
     def auxiliaries(self) -> tuple[Discrete, ...]:
-        """The partial sums of weights between the parents; none where the table is smaller."""
+        """The partial sums of weights between the parents; empty if the table is smaller."""
         sums = self._partial_sums()
         return () if sums is None else self._sum_variables(sums)
 
     def factors(self) -> tuple[Factor, ...]:
         r"""The table, or a chain over the distinct partial sums $s_i = s_{i-1} + w_{i,u_i}$ where that is smaller.
 
-        Sums repeat where weights do: $n$ parents of one weight have $n + 1$ of them. Where neither fits, the table's
-        size is refused with its figure.
+        Sums repeat where weights do: $n$ parents of one weight have $n + 1$ of them. If neither fits, an error names
+        the size of the table.
         """
         sums = self._partial_sums()
         if sums is None:
@@ -130,14 +130,14 @@ class LogisticCPD(DiscreteCPD):
 
     @classmethod
     def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
-        """The CPD that a file states."""
+        """The CPD described by a file."""
         k, sizes = child.num_states, [p.num_states for p in parents]
         weights = np.split(fields["weights"].array((sum(sizes), k)), np.cumsum(sizes)[:-1])
         return cls(child, dict(zip(parents, weights, strict=False)), fields["bias"].array((k,)), block=block)
 
     @property
     def parameters(self) -> Weights:
-        """The bias and the weights, and everything that learning asks about them."""
+        """The bias and the weights, with all operations that learning needs."""
         return Weights(self)
 
 
@@ -155,7 +155,7 @@ class Weights(JointStates[LogisticCPD]):
 
     @property
     def arrays(self) -> dict[str, Floats]:
-        """The bias, and the weights of the parents' states one below the other."""
+        """The bias, and the weights of the parents' states, stacked."""
         k = self.cpd.child.num_states
         return {"bias": self.cpd.bias, "weights": np.concatenate([np.zeros((0, k)), *self.cpd.weights])}
 
@@ -174,7 +174,7 @@ class Weights(JointStates[LogisticCPD]):
         return self.from_arrays({"weights": weights, "bias": rng.normal(size=own["bias"].shape)})
 
     def relabels(self, variable: AnyVariable) -> bool:
-        """Yes."""
+        """True: the states of the child and of every parent may be in any order."""
         return True
 
     def relabeled(self, variable: Discrete, order: Ints) -> LogisticCPD:
@@ -188,7 +188,7 @@ class Weights(JointStates[LogisticCPD]):
         return self.from_arrays({"bias": bias.copy(), "weights": np.concatenate(weights)})
 
     def takes(self, prior: object) -> bool:
-        """Whether it is about weights, or is imaginary rows."""
+        """Whether a prior is on weights, or consists of imaginary rows."""
         return isinstance(prior, WeightPrior) or super().takes(prior)
 
     def prior_term(self, prior: object, cpds: Sequence[LogisticCPD], *, is_theta: bool = False) -> PriorTerm:
@@ -198,17 +198,17 @@ class Weights(JointStates[LogisticCPD]):
         if isinstance(prior, WeightPrior):
             return PriorTerm(density=prior)
         raise NotApplicable(
-            f"{self.cpd!r} takes a prior such as Normal, Laplace or ImaginaryData; found {prior!r}. A list of priors "
-            "serves a mixed network."
+            f"{self.cpd!r} takes a prior such as Normal, Laplace or ImaginaryData; found {prior!r}. For a mixed "
+            "network give a list of priors."
         )
 
     @property
     def remedy(self) -> str:
-        """What to do where a parent's state never occurs."""
+        """The advice in errors about parents' states that never occur."""
         return "Give a prior such as Normal(1), or unseen='uniform'."
 
     def fitted(self, stats: Configurations, prior: PriorTerm | None) -> LogisticCPD:
-        r"""The weights of largest likelihood, or posterior, found by L-BFGS; the problem is concave.
+        r"""The weights of maximum likelihood, or posterior, found by L-BFGS; the problem is concave.
 
         Without a prior, weights of perfectly separated data grow until the likelihood stops improving; parents' states
         that never occur get weight zero.
@@ -242,7 +242,7 @@ class Weights(JointStates[LogisticCPD]):
         return self.from_arrays({"bias": rows[0], "weights": np.concatenate([np.zeros((0, k)), *weights])})
 
     def score_slope(self, stats: Floats) -> Floats:
-        """Counts less expected counts, summed by parent's state."""
+        """Counts minus expected counts, summed by parent's state."""
         counts = stats.reshape([v.num_states for v in self.cpd.scope])
         return self._by_state(counts - self.cpd.to_table().values * counts.sum(axis=-1, keepdims=True))
 
@@ -252,7 +252,7 @@ class Weights(JointStates[LogisticCPD]):
         return self._by_state(share * (1.0 - share) * counts.sum(axis=-1, keepdims=True))
 
     def _by_state(self, table: Floats) -> Floats:
-        """The sums of a table over all but the child, then over all but the child and each parent, first states out."""
+        """The sums of a table by the child's state, then by those of child and each parent, without first states."""
         child = table.ndim - 1
         parts = [table.sum(axis=tuple(range(child)))[1:]]
         for axis in range(child):
@@ -268,7 +268,7 @@ class Weights(JointStates[LogisticCPD]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Each as a bias or a weight."""
+        """Each free parameter as a bias or a weight."""
         own, states = self.cpd.child, self.cpd.child.states[1:]
         causes = [f"weight of {p.name}={state!r}" for p in self.cpd.parents for state in p.states[1:]]
         return tuple(f"{what} for {own.name}={state!r}" for what in ("bias", *causes) for state in states)
@@ -279,12 +279,12 @@ class Weights(JointStates[LogisticCPD]):
         return self.coordinates
 
     def moved(self, step: Floats) -> LogisticCPD:
-        """The CPD with its weights moved, those of first states held fixed."""
+        """The CPD with its weights changed by a step, those of first states held fixed."""
         own, more = self.arrays, self.of(self.at(step)).arrays
         return self.from_arrays({name: own[name] + more[name] for name in own})
 
     def table_slope(self, slope: Floats) -> Floats:
-        """The slope by the weights."""
+        """The gradient with respect to the weights."""
         table = self.cpd.to_table().values
         towards = table * slope.reshape(table.shape)
         return self._by_state(towards - table * towards.sum(axis=-1, keepdims=True))

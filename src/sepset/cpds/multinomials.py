@@ -31,11 +31,11 @@ from sepset.errors import DataError, NotApplicable
 from sepset.factors.algebra import Columns, num_entries
 
 LOWEST = -69.0
-"""Logits this far below the largest of their group would be a probability of about 1e-30, and are zero."""
+"""Logits this far below the largest of their group, a probability of about 1e-30, count as probability zero."""
 
 
 def logits(probabilities: Floats) -> Floats:
-    """Logits of probabilities; those of zeros are so low that they stay zero.
+    """Logits of probabilities; those of zeros are low enough to stay zero.
 
     >>> logits(np.array([1.0, 0.0])).tolist()
     [0.0, -138.0]
@@ -58,10 +58,10 @@ def from_logits(rows: Floats) -> Floats:
 class Multinomials(DiscreteParameters[D, Floats]):
     """The probabilities of cells in groups that each sum to one.
 
-    A CPD says which cells it has, which cell a row of codes is in, and how counts become probabilities.
+    A subclass defines its cells, the cell of each row of codes, and the probabilities estimated from counts.
 
     Attributes:
-        cell_of: the cell of each joint state in C order of the scope, where it was asked for before.
+        cell_of: the cell of each joint state in C order of the scope, if it was computed before.
     """
 
     cell_of: Ints | None = None
@@ -79,7 +79,7 @@ class Multinomials(DiscreteParameters[D, Floats]):
     @property
     @abstractmethod
     def sizes(self) -> Floats:
-        """How many joint states of parents and child each cell stands for."""
+        """The number of joint states of parents and child that each cell stands for."""
 
     @property
     @abstractmethod
@@ -92,7 +92,7 @@ class Multinomials(DiscreteParameters[D, Floats]):
 
     @abstractmethod
     def ratios(self, counts: Floats) -> Floats:
-        """The probabilities of largest likelihood, flat; groups without any count are uniform."""
+        """The maximum likelihood probabilities, flat; groups without any count are uniform."""
 
     @abstractmethod
     def from_probabilities(self, probabilities: Floats) -> D:
@@ -100,7 +100,7 @@ class Multinomials(DiscreteParameters[D, Floats]):
 
     @property
     def multiplicities(self) -> Floats:
-        """How many states of the child each cell stands for in its contexts; times its probability it sums to one."""
+        """The number of states of the child that each cell stands for; times its probability it sums to one."""
         return np.ones(len(self.probabilities))
 
     @property
@@ -130,11 +130,11 @@ class Multinomials(DiscreteParameters[D, Floats]):
 
     @property
     def is_exact(self) -> bool:
-        """Yes: ratios of counts."""
+        """True: estimates are ratios of counts."""
         return True
 
     def takes(self, prior: object) -> bool:
-        """Whether it has pseudo-counts for cells."""
+        """Whether a prior gives pseudo-counts of cells."""
         return isinstance(prior, CellPrior | FamilyPrior | DirichletMixture)
 
     def pseudo_counts(self, prior: object, cpds: Sequence[D]) -> Floats:
@@ -146,7 +146,7 @@ class Multinomials(DiscreteParameters[D, Floats]):
         raise NotApplicable(f"{self.cpd!r} takes a Dirichlet prior or None; found {prior!r}.")
 
     def _spread(self, prior: CellPrior) -> Floats:
-        """Pseudo-counts: one number for all cells, one each, or those of the child's states that they stand for."""
+        """Pseudo-counts: one for all cells, one per cell, or those of the child's states that a cell stands for."""
         num_cells, num_states = len(self.probabilities), self.cpd.child.num_states
         if isinstance(prior, Dirichlet) and prior.alpha.size == num_cells != num_states:
             return prior.alpha
@@ -154,13 +154,13 @@ class Multinomials(DiscreteParameters[D, Floats]):
             return prior.pseudo_counts((1, num_cells))
         try:
             groups = self.groups
-        except NotApplicable:  # contexts that overlap have no rows of their own, so one row serves them all
+        except NotApplicable:  # contexts that overlap have no rows of their own, so one row is used for all
             groups = np.zeros(num_cells, np.int64)
         rows = prior.pseudo_counts((int(groups.max()) + 1, num_states))
         return np.asarray((rows[groups] * self.child_states).sum(axis=1))
 
     def prior_term(self, prior: object, cpds: Sequence[D], *, is_theta: bool = False) -> PriorTerm:
-        r"""The pseudo-counts $\alpha$, or $\alpha - 1$ where the mode is taken in the probabilities themselves."""
+        r"""The pseudo-counts $\alpha$, or $\alpha - 1$ if the mode is taken in the probabilities themselves."""
         return PriorTerm(counts=exponents(self.pseudo_counts(prior, cpds), is_theta, self.cpd))
 
     def maximized(
@@ -172,7 +172,7 @@ class Multinomials(DiscreteParameters[D, Floats]):
         return self.from_probabilities(self.ratios(self._filled(total, unseen, cpds or [self.cpd])))
 
     def _filled(self, counts: Floats, unseen: object, cpds: Sequence[D]) -> Floats:
-        """The counts, with something in every context."""
+        """The counts, with contexts without any filled as `unseen` says."""
         empty = np.bincount(self.groups, weights=counts) == 0
         if unseen == "uniform" or not empty.any():
             return counts
@@ -205,14 +205,14 @@ class Multinomials(DiscreteParameters[D, Floats]):
         floor: float | None = None,
         min_variance: float | None = None,
     ) -> D:
-        """This estimate with every probability raised to a floor, if there is one."""
+        """This estimate with every probability raised to at least `floor`, if given."""
         if floor is None:
             return self.cpd
         return self.from_probabilities(self.ratios(np.maximum(self.probabilities, floor) * self.multiplicities))
 
     @property
     def is_conjugate(self) -> bool:
-        """Yes: Dirichlet priors are."""
+        """True: Dirichlet priors are conjugate."""
         return True
 
     def posterior(self, prior: object, cpds: Sequence[D], stats: Floats) -> DirichletPosterior:
@@ -223,7 +223,7 @@ class Multinomials(DiscreteParameters[D, Floats]):
         return DirichletPosterior(tuple(cpds), prior.weights, alphas, stats)
 
     def contexts(self, stats: Floats) -> Contexts | None:
-        """The rows of each group, and the cells without any; None where contexts overlap."""
+        """The number of rows in each group, and of cells without any; None if contexts overlap."""
         try:
             groups = self.groups
         except NotApplicable:
@@ -232,7 +232,7 @@ class Multinomials(DiscreteParameters[D, Floats]):
         return Contexts(sums, int(((stats == 0) & (sums[groups] > 0)).sum()))
 
     def for_rows(self, columns: Columns) -> Self:
-        """The same, with the cell of each joint state at hand."""
+        """The same parameters, with the cell of each joint state computed once."""
         ready = super().for_rows(columns)
         return ready if self.is_table else replace(ready, cell_of=self._cell_of)
 
@@ -244,7 +244,7 @@ class Multinomials(DiscreteParameters[D, Floats]):
 
     @property
     def zero(self) -> Floats:
-        """A zero for each cell."""
+        """Zeros, one per cell."""
         return np.zeros(len(self.probabilities))
 
     @property
@@ -271,13 +271,13 @@ class Multinomials(DiscreteParameters[D, Floats]):
         return self.from_probabilities(self.ratios(self.joined(stats, prior)))
 
     def expected_contexts(self, stats: Floats) -> Contexts | None:
-        """The rows of each group, and the cells without any."""
+        """The expected number of rows in each group, and of cells without any."""
         return self.contexts(stats)
 
     def start(
         self, columns: Columns, weights: Floats | None, rng: np.random.Generator, prior: PriorTerm | None = None
     ) -> D:
-        """The estimate from complete rows, with a pseudo-count of noise in every cell."""
+        """The estimate from complete rows, with a random pseudo-count in every cell."""
         if not self.cpd.num_parameters:
             return self.cpd
         rows, share = complete_rows(columns, weights, self.cpd.scope)
@@ -304,7 +304,7 @@ class Multinomials(DiscreteParameters[D, Floats]):
         return self.from_probabilities(np.asarray(weights / self.group_sums(self.multiplicities * weights)))
 
     def score_slope(self, stats: Floats) -> Floats:
-        """Counts less expected counts."""
+        """Counts minus expected counts."""
         return np.asarray(stats - self.multiplicities * self.probabilities * self.group_sums(stats))
 
     def information(self, stats: Floats) -> Floats:
@@ -319,18 +319,18 @@ class Multinomials(DiscreteParameters[D, Floats]):
 
     @property
     def are_probabilities(self) -> bool:
-        """Yes."""
+        """True: `written` holds the probabilities of the cells."""
         return True
 
     @property
     def _free(self) -> tuple[Ints, Ints, Floats]:
-        """The cells that are free, the cell of each one's group that gives way, and how fast it does."""
+        """The free cells, the cell of each one's group that compensates for a change, and its rate of change."""
         groups, share = self.groups, self.multiplicities
         last = np.zeros(int(groups.max(initial=-1)) + 1, np.int64)
         last[groups] = np.arange(len(groups))
         free = np.flatnonzero(last[groups] != np.arange(len(groups)))
-        way = last[groups[free]]
-        return free, way, np.asarray(share[free] / share[way])
+        other = last[groups[free]]
+        return free, other, np.asarray(share[free] / share[other])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -349,18 +349,18 @@ class Multinomials(DiscreteParameters[D, Floats]):
         return np.asarray(self.probabilities[self._free[0]])
 
     def moved(self, step: Floats) -> D | None:
-        """The CPD with the free cells moved, others giving way; None where a cell would leave [0, 1]."""
-        free, way, rate = self._free
+        """The CPD with the free cells changed by a step, others compensating; None if a cell would leave [0, 1]."""
+        free, other, rate = self._free
         new = self.probabilities.copy()
         new[free] += step
-        np.subtract.at(new, way, rate * step)
+        np.subtract.at(new, other, rate * step)
         return None if (new < 0).any() else self.from_probabilities(new)
 
     def table_slope(self, slope: Floats) -> Floats:
-        """The slope by the free cells, others giving way."""
+        """The gradient with respect to the free cells, others compensating."""
         total = slope if self.is_table else count(self._cell_of, len(self.probabilities), slope)
-        free, way, rate = self._free
-        return np.asarray(total[free] - rate * total[way])
+        free, other, rate = self._free
+        return np.asarray(total[free] - rate * total[other])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -375,7 +375,7 @@ class Rows(Multinomials[D]):
     @property
     @abstractmethod
     def context_sizes(self) -> Floats:
-        """How many joint states of the parents each context stands for."""
+        """The number of joint states of the parents that each context stands for."""
 
     @abstractmethod
     def from_rows(self, rows: Floats) -> D:
@@ -387,7 +387,7 @@ class Rows(Multinomials[D]):
         return {"rows": self.rows}
 
     def check_arrays(self, arrays: Mapping[str, Floats], tolerance: float) -> None:
-        """Refuse rows that are not distributions."""
+        """Raise unless the rows are distributions."""
         check_rows(arrays["rows"], self.cpd, self.describe_context, tolerance)
 
     def from_arrays(self, arrays: Mapping[str, Floats]) -> D:
@@ -406,7 +406,7 @@ class Rows(Multinomials[D]):
 
     @property
     def sizes(self) -> Floats:
-        """How many joint states of parents and child each cell stands for."""
+        """The number of joint states of parents and child that each cell stands for."""
         return np.repeat(self.context_sizes, self.rows.shape[1])
 
     @property
@@ -444,7 +444,7 @@ class Rows(Multinomials[D]):
 
 
 def exponents(alpha: Floats, is_theta: bool, cpd: object) -> Floats:
-    """The exponents of the probabilities in the density whose mode is wanted, for pseudo-counts `alpha`."""
+    """The exponents of the probabilities in the density whose mode is sought, for pseudo-counts `alpha`."""
     if is_theta and (alpha < 1).any():
         raise NotApplicable(
             f"{cpd!r}: with pseudo-counts below one ({float(alpha.min()):g}) the density is unbounded at the border, "

@@ -29,7 +29,7 @@ Effect: TypeAlias = float | Sequence[float] | Mapping[State, float] | Floats
 
 
 class NoisyCPD(DiscreteCPD):
-    """A child that is the largest of independent contributions; `NoisyOr` and `NoisyMax` say what they are called."""
+    """A child that is the maximum of independent contributions: shared parts of `NoisyOr` and `NoisyMax`."""
 
     __slots__ = ("influences",)
     influences: Influences
@@ -53,11 +53,11 @@ class NoisyCPD(DiscreteCPD):
 
     @property
     def auxiliaries(self) -> tuple[Discrete, ...]:
-        """The running maxima of the chain; none where the table is smaller."""
+        """The running maxima of the chain; empty if the table is smaller."""
         return self.influences.auxiliaries(self.child, self.parents) if self._is_chain else ()
 
     def factors(self) -> tuple[Factor, ...]:
-        """A chain of factors, one per parent, or the table where that is smaller."""
+        """A chain of factors, one per parent, or the table if that is smaller."""
         return self.influences.chain(self.child, self.parents) if self._is_chain else super().factors()
 
     def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
@@ -66,13 +66,13 @@ class NoisyCPD(DiscreteCPD):
 
     @property
     def parameters(self) -> Contributions[Self]:
-        """The contributions, and everything that learning asks about them."""
+        """The contributions, with all operations that learning needs."""
         return Contributions(self, self._free())
 
 
 @registered("noisy_or")
 class NoisyOr(NoisyCPD):
-    r"""A binary child that each parent turns on by itself.
+    r"""A binary child that each parent can turn on independently of the others.
 
     $$P(\text{off} \mid \mathbf u) = (1 - \lambda_0) \prod_i (1 - \lambda_{i, u_i})$$
 
@@ -81,10 +81,10 @@ class NoisyOr(NoisyCPD):
         given: for each parent, the probability that it alone turns the child on: one number for all states but the
             parent's *off* state (its first, or False), or one number per state, in order or by state.
         leak: the probability that the child is on by itself.
-        on: the child's state that means on, where the default is wrong.
+        on: the child's state that means on, if it is not the default.
         block: the parameters it uses; by default its own, named after the child.
 
-    Factors form a chain of small tables where that is smaller than the full table: 30 parents take 30 factors.
+    Factors form a chain of small tables if that is smaller than the full table: 30 parents take 30 factors.
 
     Reference: Koller & Friedman, section 5.4.1.
 
@@ -131,7 +131,7 @@ class NoisyOr(NoisyCPD):
 
     @classmethod
     def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
-        """The CPD that a file states."""
+        """The CPD described by a file."""
         top = fields["top"].whole(0, 1) if "top" in fields else 1
         bare = cls(
             child, dict.fromkeys(parents, 0.0), on=child.states[top] if top < child.num_states else None, block=block
@@ -148,7 +148,7 @@ class NoisyOr(NoisyCPD):
 
 @registered("noisy_max")
 class NoisyMax(NoisyCPD):
-    r"""A graded child that is the largest of its parents' independent contributions.
+    r"""A graded child that is the maximum of its parents' independent contributions.
 
     $$P(X \le x \mid \mathbf u) = P(Z_0 \le x) \prod_i P(Z_i \le x \mid u_i)$$
 
@@ -196,12 +196,12 @@ class NoisyMax(NoisyCPD):
 
     @classmethod
     def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
-        """The CPD that a file states."""
+        """The CPD described by a file."""
         absent = {parent: np.tile(np.eye(child.num_states)[0], (parent.num_states, 1)) for parent in parents}
         return cls(child, absent, block=block).parameters.with_arrays(_arrays(child, parents, fields), TOLERANCE)
 
     def _free(self) -> Bools:
-        """All rows but those of certain absence."""
+        """All rows except those in which the child is absent with certainty."""
         return np.asarray(self.influences.rows[:, 0] < 1.0)
 
 
@@ -216,7 +216,7 @@ class Contributions(JointStates[N]):
     are fitted by L-BFGS, whose gradient is one such count (Fisher's identity).
 
     Attributes:
-        free: which rows can be learned; others stay as they are, whatever the rows do on the way.
+        free: which rows can be learned; the others never change.
 
     Reference: Koller & Friedman, sections 17.4.4 and 19.2.2.
     """
@@ -247,11 +247,11 @@ class Contributions(JointStates[N]):
 
     @property
     def arrays(self) -> dict[str, Floats]:
-        """The contribution of the leak, and those of the parents' states one below the other."""
+        """The contribution of the leak, and those of the parents' states, stacked."""
         return {"leak": self.rows[0], "effects": self.rows[1:]}
 
     def check_arrays(self, arrays: Mapping[str, Floats], tolerance: float) -> None:
-        """Refuse rows that are not distributions."""
+        """Raise unless the rows are distributions."""
         check_rows(np.concatenate([arrays["leak"][None], arrays["effects"]]), self.cpd, self._describe, tolerance)
 
     def _describe(self, row: int) -> str:
@@ -273,7 +273,7 @@ class Contributions(JointStates[N]):
         return 1 + sum(p.num_states for p in before) + np.arange(parent.num_states)
 
     def relabels(self, variable: AnyVariable) -> bool:
-        """For a parent whose states all contribute; levels of the child are ordered."""
+        """Whether a variable is a parent whose states can all be learned; levels of the child are ordered."""
         return any(p == variable and bool(self.free[self._rows_of(p)].all()) for p in self.cpd.parents)
 
     def relabeled(self, variable: Discrete, order: Ints) -> N:
@@ -285,7 +285,7 @@ class Contributions(JointStates[N]):
         return self.from_rows(rows)
 
     def takes(self, prior: object) -> bool:
-        """Whether it has pseudo-counts for any row, or is imaginary rows."""
+        """Whether a prior gives pseudo-counts of any row, or consists of imaginary rows."""
         return isinstance(prior, RowPrior | CellPrior)
 
     def prior_term(self, prior: object, cpds: Sequence[N], *, is_theta: bool = False) -> PriorTerm:
@@ -309,7 +309,7 @@ class Contributions(JointStates[N]):
         return [own & unseen for own, unseen in zip(free, super().unseen_states(stats), strict=True)]
 
     def fitted(self, stats: Configurations, prior: PriorTerm | None) -> N:
-        """The contributions of largest likelihood; parents' states that never occur get uniform ones."""
+        """The contributions of maximum likelihood; parents' states that never occur get uniform ones."""
         known, shape = self.cpd.influences, self.rows.shape
         alpha = np.zeros(shape) if prior is None or prior.counts is None else prior.counts.reshape(shape)
         codes, levels = np.asfortranarray(stats.codes[:, :-1]), known.level_of[stats.codes[:, -1]]
@@ -331,17 +331,17 @@ class Contributions(JointStates[N]):
         return self.from_rows(np.where(silent, self.rows, made.influences.rows))
 
     def for_rows(self, columns: Columns) -> Self:
-        """The same: contributions are few, however many joint states there are."""
+        """The same parameters: contributions are few, whatever the number of joint states."""
         return self
 
     @property
     def zero(self) -> Floats:
-        """A zero for each contribution."""
+        """Zeros, one per contribution."""
         return np.zeros(self.rows.size)
 
     @property
     def engine_form(self) -> DiscreteCPD:
-        """The chain, where that is smaller, or the table."""
+        """The CPD itself, as a chain, if that is smaller; else its table."""
         return self.cpd if self.cpd._is_chain else self.cpd.to_table()
 
     @property
@@ -365,14 +365,14 @@ class Contributions(JointStates[N]):
         return expected_log(self.rows.reshape(-1), stats)
 
     def estimate(self, stats: Floats, prior: PriorTerm | None = None) -> N:
-        """Ratios of counts in the rows that can be learned; rows without any stay."""
+        """Ratios of counts in the rows that can be learned; rows without counts are unchanged."""
         rows = self.rows
         counts = self.joined(stats, prior).reshape(rows.shape)
         sums = counts.sum(axis=1, keepdims=True)
         return self.from_rows(np.divide(counts, sums, out=rows, where=(sums > 0) & self.free[:, None]))
 
     def expected_contexts(self, stats: Floats) -> Contexts:
-        """The states of each parent, one by one."""
+        """The counts of each parent's states, one parent after another."""
         return Contexts(stats.reshape(self.rows.shape)[1:].sum(axis=1))
 
     @property
@@ -385,7 +385,7 @@ class Contributions(JointStates[N]):
         return self._with_free(from_logits(coordinates.reshape(-1, self.rows.shape[1])))
 
     def score_slope(self, stats: Floats) -> Floats:
-        """Counts less expected counts."""
+        """Counts minus expected counts."""
         counts, share = stats.reshape(self.rows.shape)[self.free], self.rows[self.free]
         return np.asarray(counts - share * counts.sum(axis=1, keepdims=True)).reshape(-1)
 
@@ -401,12 +401,12 @@ class Contributions(JointStates[N]):
 
     @property
     def are_probabilities(self) -> bool:
-        """Yes."""
+        """True: `written` holds the probabilities of the contributions."""
         return True
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Each as the probability of a level that something brings about by itself; the lowest level gives way."""
+        """Each free parameter as the probability of a level from one cause; the lowest level compensates."""
         child, order = self.cpd.child, self.cpd.influences.order
         causes = ["itself", *(f"{p.name}={state!r}" for p in self.cpd.parents for state in p.states)]
         return tuple(
@@ -421,21 +421,21 @@ class Contributions(JointStates[N]):
         return self.rows[self.free, 1:].reshape(-1)
 
     def moved(self, step: Floats) -> N | None:
-        """The CPD with its contributions moved; None where one would leave [0, 1]."""
+        """The CPD with its contributions changed by a step; None if one would leave [0, 1]."""
         rows = self.rows[self.free]
         rows[:, 1:] += step.reshape(len(rows), -1)
         rows[:, 0] -= step.reshape(len(rows), -1).sum(axis=1)
         return None if (rows < 0).any() else self._with_free(rows)
 
     def table_slope(self, slope: Floats) -> Floats:
-        r"""The slope by the contributions: $\theta(\text{row} = \delta_z) - \theta(\text{row} = \delta_0)$ for each.
+        r"""The gradient by contributions: $\theta(\text{row} = \delta_z) - \theta(\text{row} = \delta_0)$ for each.
 
         The table is linear in each row of contributions.
         """
         return np.array([(table - lowest) @ slope for lowest, *above in self._vertices() for table in above])
 
     def _vertices(self) -> Iterator[list[Floats]]:
-        """For each row that can be learned, the tables with that row certain of each level."""
+        """For each row that can be learned, the tables with all mass of that row at each level."""
         count, levels = num_entries(self.cpd.parents), np.eye(self.rows.shape[1])
         codes = [*decode(np.arange(count), self.cpd.parents).values()]
         for row in np.flatnonzero(self.free):
@@ -448,7 +448,7 @@ class Contributions(JointStates[N]):
 
 
 def _arrays(child: Discrete, parents: tuple[Discrete, ...], fields: Fields) -> dict[str, Floats]:
-    """The contributions that a file states."""
+    """The contributions in a file."""
     leak = fields["leak"].array((child.num_states,))
     return {"leak": leak, "effects": fields["effects"].array((sum(p.num_states for p in parents), child.num_states))}
 

@@ -1,11 +1,11 @@
-r"""What learning asks about the parameters of one CPD. Every CPD answers in its own file, as `cpd.parameters`.
+r"""The operations on the parameters of one CPD that learning needs. Every CPD defines its own, as `cpd.parameters`.
 
-The questions come in five groups; what a CPD does not define is refused by name.
+They come in five groups; an operation that a CPD does not define raises an error with its name.
 
-- *values*: the arrays and back, to the bit; random draws; the parameters of a tied CPD; the form that files keep.
-- *complete rows*: statistics that add up, their likelihood, the estimate with what a prior adds, the posterior.
-- *incomplete rows*: the form that the inference engine takes, expected statistics, their score and their estimate.
-- *coordinates*: a vector without constraints and back, the slope and the curvature of the score.
+- *values*: arrays and back, exactly; random draws; the parameters of a tied CPD; the form that files store.
+- *complete rows*: additive statistics, their likelihood, the estimate with the term of a prior, the posterior.
+- *incomplete rows*: the form for the inference engine, expected statistics, their score and the estimate from them.
+- *coordinates*: an unconstrained vector and back, the gradient and the curvature of the score.
 - *free parameters*: names, values, and the derivative of the conditional distribution by each.
 
 Statistics of incomplete rows are flat arrays $\bar s$ that add up over rows, with a score that is linear in them,
@@ -32,11 +32,10 @@ from sepset.factors.regression import Regression
 from sepset.variables.variable import Discrete
 
 Parameterization: TypeAlias = Literal["softmax", "theta"]
-"""Where a mode is taken: of unconstrained parameters (logits, logarithms of variances), or of the parameters
-themselves."""
+"""The coordinates in which a mode is taken: unconstrained (logits, log variances), or the parameters themselves."""
 
 ROUNDING = 1e-6
-"""How far from one the rows of probabilities that were computed may sum."""
+"""The largest difference between one and the sum of a computed row of probabilities."""
 
 
 class Parametrized(Protocol):
@@ -44,7 +43,7 @@ class Parametrized(Protocol):
 
     @property
     def child(self) -> AnyVariable:
-        """The variable it is about."""
+        """The child variable."""
 
     @property
     def scope(self) -> Scope:
@@ -70,7 +69,7 @@ class ImaginaryRows:
     """Rows that a prior adds to those of the data.
 
     Attributes:
-        columns: of the variables of a block's first CPD.
+        columns: the columns of the variables of a block's first CPD.
         weights: one per row.
     """
 
@@ -78,18 +77,18 @@ class ImaginaryRows:
     weights: Floats
 
     def of(self, cpd: Parametrized) -> Columns:
-        """The columns under the names of a tied CPD."""
+        """The columns by the variables of a tied CPD."""
         return {v: self.columns[u] for v, u in zip(cpd.scope, self.columns, strict=True)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PriorTerm:
-    r"""What a prior adds to the objective of one block: $\sum_c \alpha_c \log \theta_c$, rows, or a log density.
+    r"""The term of a prior in the objective of one block: $\sum_c \alpha_c \log \theta_c$, rows, or a log density.
 
     Attributes:
         counts: pseudo-counts, shaped like the flat statistics.
-        rows: imaginary rows, which count beside the data at any parameters.
-        density: a density of the parameters themselves, as the CPD understands it.
+        rows: imaginary rows, which are added to those of the data.
+        density: a density of the parameters, of a type that the CPD knows.
     """
 
     counts: Floats | None = None
@@ -99,11 +98,11 @@ class PriorTerm:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contexts:
-    """How rows spread over the contexts of a CPD.
+    """The counts of rows in the contexts of a CPD.
 
     Attributes:
-        counts: how many rows (or what total weight) each context has.
-        zero_cells: cells without a row, in contexts that have some.
+        counts: the number (or total weight) of rows in each context.
+        zero_cells: the number of cells without a row, in contexts that have some.
     """
 
     counts: Floats
@@ -112,34 +111,34 @@ class Contexts:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Values(Generic[C]):
-    """The values of the parameters of one CPD: arrays and back, draws, and what tied CPDs share."""
+    """The values of the parameters of one CPD: arrays and back, random draws, and tied CPDs."""
 
     cpd: C
 
     def of(self, cpd: C) -> Self:
-        """The same questions about another CPD of the same form; what was learned about the form is kept."""
+        """The same operations on another CPD of the same form; values computed for the form are kept."""
         return replace(self, cpd=cpd)
 
     def refusal(self, what: str, instead: str) -> NotApplicable:
-        """The error that refuses an operation: which CPD, which operation, what to use instead."""
+        """The error for an operation that is not defined: which CPD, which operation, what to use instead."""
         return NotApplicable(f"{self.cpd!r} {what}. {instead}")
 
     @property
     def form(self) -> dict[str, Any]:
-        """What a file keeps beside the kind, the variables, the block and the arrays: plain values."""
+        """The plain values that a file stores in addition to the kind, the variables, the block and the arrays."""
         return {}
 
     @property
     def arrays(self) -> dict[str, Floats]:
-        """The numbers by name."""
-        raise self.refusal("does not say which arrays hold its parameters", "Turn it into a CPD that does.")
+        """The parameters as arrays, by name."""
+        raise self.refusal("defines no arrays of parameters", "Convert it to a CPD that does.")
 
     def with_arrays(self, arrays: Mapping[str, Floats], tolerance: float = ROUNDING) -> C:
-        """The CPD of the same form and block with these numbers, to the bit; what does not fit is refused.
+        """The CPD of the same form and block with exactly these parameters; raises unless they fit.
 
         Args:
             arrays: names and shapes as in `arrays`.
-            tolerance: how far from one rows of probabilities may sum.
+            tolerance: the largest difference between one and the sum of a row of probabilities.
         """
         shapes = {name: array.shape for name, array in self.arrays.items()}
         found = {name: np.shape(array) for name, array in arrays.items()}
@@ -147,12 +146,12 @@ class Values(Generic[C]):
             raise ModelError(f"{self.cpd!r} takes arrays of the shapes {shapes}; found {found}.")
         made = {name: np.array(array, dtype=np.float64, order="C") for name, array in arrays.items()}
         if not all(np.isfinite(array).all() for array in made.values()):
-            raise ModelError(f"{self.cpd!r} takes finite numbers; found others.")
+            raise ModelError(f"{self.cpd!r} takes finite parameters; found others.")
         self.check_arrays(made, tolerance)
         return self.from_arrays(made)
 
     def check_arrays(self, arrays: Mapping[str, Floats], tolerance: float) -> None:
-        """Refuse finite arrays of the right shapes that are no parameters of this form."""
+        """Raise unless the arrays, which are finite and of the right shapes, are parameters of this form."""
 
     def from_arrays(self, arrays: Mapping[str, Floats]) -> C:
         """The CPD of the same form and block with these arrays, which are not checked."""
@@ -164,12 +163,12 @@ class Values(Generic[C]):
 
     @property
     def key(self) -> Hashable:
-        """What CPDs that share a block agree about."""
+        """The properties that CPDs of one block have in common."""
         return type(self.cpd), tuple(v.domain if isinstance(v, Discrete) else v.size for v in self.cpd.scope)
 
     @property
     def is_default(self) -> bool:
-        """Whether these are the parameters that a bare graph gives."""
+        """Whether these are the default parameters of a network built from a graph."""
         return False
 
     @property
@@ -181,7 +180,7 @@ class Values(Generic[C]):
         """The CPD with random parameters.
 
         Args:
-            interior: whether probabilities keep away from zero and one.
+            interior: whether probabilities are bounded away from zero and one.
         """
         raise self.refusal("has no random start", "Give start='model' and its parameters.")
 
@@ -190,16 +189,16 @@ class Values(Generic[C]):
         return True
 
     def relabels(self, variable: AnyVariable) -> bool:
-        """Whether the CPD keeps its form when the states of a variable change places."""
+        """Whether the CPD keeps its form if the states of a variable are permuted."""
         return False
 
     def relabeled(self, variable: Discrete, order: Ints) -> C:
-        """The CPD after the states of a variable change places: state `order[i]` is now state `i`."""
-        raise self.refusal(f"is not of its form when the states of {variable.name!r} change places", "Use a TableCPD.")
+        """The CPD after the states of a variable are permuted: state `order[i]` is now state `i`."""
+        raise self.refusal(f"does not keep its form if the states of {variable.name!r} are permuted", "Use a TableCPD.")
 
 
 class CompleteRows(Values[C], Generic[C, S]):
-    """The parameters and complete rows: statistics `S` that add up, and what they suggest."""
+    """The parameters and complete rows: additive statistics `S`, and estimates from them."""
 
     def statistics(self, columns: Columns, weights: Floats | None = None) -> S:
         """The statistics of complete rows; those of two sets of rows add up with `+`."""
@@ -208,7 +207,7 @@ class CompleteRows(Values[C], Generic[C, S]):
 
     @property
     def stored(self) -> Literal["counts", "moments"] | None:
-        """What a group-by over rows that stay where they are must find: counts of joint states, moments, or neither."""
+        """The group-by that gives the statistics of rows not in memory: counts of joint states, moments, or None."""
         return None
 
     def from_counts(self, table: Floats) -> S:
@@ -224,10 +223,10 @@ class CompleteRows(Values[C], Generic[C, S]):
         return stats
 
     def log_likelihood(self, stats: S, *, has_rows: bool = False) -> float | None:
-        """The log-likelihood of the rows with these statistics; None where only the rows tell.
+        """The log-likelihood of the rows with these statistics; None if only the rows determine it.
 
         Args:
-            has_rows: whether the rows can be asked instead, where they keep more digits.
+            has_rows: whether the rows can be used instead, if they are more accurate.
         """
         return None
 
@@ -237,34 +236,34 @@ class CompleteRows(Values[C], Generic[C, S]):
         return False
 
     def takes(self, prior: object) -> bool:
-        """Whether a prior is about parameters of this kind."""
+        """Whether a prior is for parameters of this kind."""
         return False
 
     @property
     def sizes(self) -> Floats:
-        """How many joint states of parents and child each cell stands for, where the CPD is made of multinomials."""
-        raise self.refusal("is not made of multinomials, which such a prior is about", "Use MAP with Dirichlet.")
+        """The number of joint states of parents and child per cell, if the CPD is made of multinomials."""
+        raise self.refusal("is not made of multinomials, which such a prior needs", "Use MAP with Dirichlet.")
 
     def prior_term(self, prior: object, cpds: Sequence[C], *, is_theta: bool = False) -> PriorTerm:
-        """What a prior adds to the objective; one that does not apply is refused.
+        """The term of a prior in the objective; a prior that does not apply raises an error.
 
         Args:
             prior: one prior.
             cpds: the CPDs of the block, this one first.
-            is_theta: whether the mode is taken in the parameters themselves.
+            is_theta: whether the mode is that of the parameters themselves.
         """
         raise self.refusal(f"takes no prior; found {prior!r}", "Use MLE.")
 
     def maximized(
         self, stats: S, prior: PriorTerm | None = None, *, unseen: object = "uniform", cpds: Sequence[C] = ()
     ) -> C:
-        """The CPD of largest likelihood, or of largest posterior with a prior.
+        """The CPD of maximum likelihood, or with a prior of maximum posterior.
 
         Args:
-            stats: as `statistics` gives them.
+            stats: what `statistics` returns.
             unseen: for contexts that neither rows nor prior determine: "raise" an error, "uniform", the child's
                 "marginal", "keep" the parameters as they are, or a prior to fill them with.
-            cpds: the CPDs of the block, where there are others.
+            cpds: the CPDs of the block, if there are others.
         """
         raise self.refusal("is not estimated from statistics", "Give it its parameters.")
 
@@ -278,19 +277,19 @@ class CompleteRows(Values[C], Generic[C, S]):
         floor: float | None = None,
         min_variance: float | None = None,
     ) -> C:
-        """This estimate with all its digits and within limits; one at which the likelihood has no bound is refused.
+        """This estimate at full accuracy and within limits; raises if the likelihood is unbounded there.
 
         Args:
-            stats: what it was estimated from.
-            cpds: the CPDs of the block, where there are others.
-            rows: the columns and weights of the rows, where they are at hand.
-            floor: the smallest probability.
-            min_variance: the smallest variance.
+            stats: the statistics it was estimated from.
+            cpds: the CPDs of the block, if there are others.
+            rows: the columns and weights of the rows, if available.
+            floor: the smallest probability allowed.
+            min_variance: the smallest variance allowed.
         """
         return self.cpd
 
     def facts(self, stats: S, *, has_rows: bool) -> dict[str, object]:
-        """What a reader of this estimate should know about how well the rows determine it."""
+        """Facts for reports about how well the rows determine this estimate."""
         return {}
 
     @property
@@ -305,41 +304,41 @@ class CompleteRows(Values[C], Generic[C, S]):
         )
 
     def contexts(self, stats: S) -> Contexts | None:
-        """How rows with these statistics spread over contexts; None where there are no contexts."""
+        """The counts of rows in each context, from statistics; None if there are no contexts."""
         return None
 
     def describe_context(self, context: int) -> str:
-        """The context, for messages."""
-        raise self.refusal("has no contexts", "Ask about a CPD that has.")
+        """The text of a context, for messages."""
+        raise self.refusal("has no contexts", "Use a CPD that has.")
 
 
 class IncompleteRows(Values[C]):
     """The parameters and incomplete rows: flat expected statistics, from the marginals of an inference engine."""
 
     def for_rows(self, columns: Columns) -> Self:
-        """The same questions, ready for statistics of incomplete rows: their centers, the cell of each joint state.
+        """The same operations, prepared for incomplete rows: the center of moments, the cell of each joint state.
 
         Args:
-            columns: the rows, missing codes -1 and missing numbers NaN; none where all variables are discrete.
+            columns: the rows, with missing codes -1 and missing values NaN; empty if all variables are discrete.
         """
         raise self._no_expectations()
 
     def about(self, first: Self) -> Self:
-        """The same, with statistics taken about the center of a tied CPD, so that they add up."""
+        """The same operations, with moments about the center of a tied CPD, so that they add up."""
         return self
 
     @property
     def center(self) -> Floats:
-        """What moments are taken about; empty for counts."""
+        """The center of moments; empty for counts."""
         return np.zeros(0)
 
     def recentered(self, stats: Floats, center: Floats) -> Floats:
-        """Statistics that were taken about another center."""
+        """The statistics, converted from moments about another center."""
         return stats
 
     @property
     def is_counted(self) -> bool:
-        """Whether the flat statistics are counts of events, of which the smallest mean nothing."""
+        """Whether the flat statistics are counts of events, so that the smallest are negligible."""
         return True
 
     @property
@@ -349,7 +348,7 @@ class IncompleteRows(Values[C]):
 
     @property
     def engine_form(self) -> Any:
-        """The CPD as the inference engine takes it: the marginals of its factors determine the statistics."""
+        """The CPD for the inference engine: the marginals of its factors determine the statistics."""
         raise self._no_expectations()
 
     @property
@@ -358,7 +357,7 @@ class IncompleteRows(Values[C]):
         raise self._no_expectations()
 
     def expected(self, marginals: Sequence[Floats]) -> Floats:
-        """The flat statistics that the summed marginals over the factors of `engine_form` tell."""
+        """The flat statistics, from the summed marginals over the factors of `engine_form`."""
         raise self._no_expectations()
 
     def tally(self, columns: Columns, weights: Floats) -> Floats:
@@ -370,22 +369,22 @@ class IncompleteRows(Values[C]):
         raise self._no_expectations()
 
     def estimate(self, stats: Floats, prior: PriorTerm | None = None) -> C:
-        """The CPD that flat statistics and a prior suggest: no worse than this one."""
+        """The CPD estimated from flat statistics and a prior: its objective is at least that of this one."""
         raise self._no_expectations()
 
     def expected_contexts(self, stats: Floats) -> Contexts | None:
-        """How rows with these flat statistics spread over contexts; None where there are no contexts."""
+        """The counts of rows in each context, from flat statistics; None if there are no contexts."""
         return None
 
     def start(
         self, columns: Columns, weights: Floats | None, rng: np.random.Generator, prior: PriorTerm | None = None
     ) -> C:
-        """A rough estimate from the rows that are complete for this family, to begin an iteration at.
+        """A rough estimate from the rows that are complete for this family, as the start of an iteration.
 
         Args:
-            columns: missing codes -1 and missing numbers NaN.
+            columns: the rows, with missing codes -1 and missing values NaN.
             weights: one per row, or None.
-            rng: breaks ties.
+            rng: for random perturbations that break ties.
         """
         return self.random(rng)
 
@@ -394,7 +393,7 @@ class IncompleteRows(Values[C]):
         return self.refusal(what, "Fit it to complete rows.")
 
     def joined(self, stats: Floats, prior: PriorTerm | None) -> Floats:
-        """The flat statistics with the pseudo-counts and imaginary rows of a prior."""
+        """The flat statistics plus the pseudo-counts and imaginary rows of a prior."""
         if prior is None:
             return stats
         total = stats if prior.counts is None else stats + prior.counts
@@ -402,24 +401,24 @@ class IncompleteRows(Values[C]):
 
 
 class Coordinates(IncompleteRows[C]):
-    """The parameters as a vector without constraints, and slopes of the expected log-likelihood along it."""
+    """The parameters as an unconstrained vector, and gradients of the expected log-likelihood."""
 
     @property
     def coordinates(self) -> Floats:
-        """The parameters as a vector without constraints, of the same length for every CPD of the form."""
-        raise self.refusal("does not say what its parameters without constraints are", "Use EM().")
+        """The parameters as an unconstrained vector, of the same length for every CPD of the form."""
+        raise self.refusal("defines no unconstrained parameters", "Use EM().")
 
     def at(self, coordinates: Floats) -> C:
         """The CPD of the same form with these coordinates."""
         raise self.refusal("cannot be rebuilt from coordinates", "Use EM().")
 
     def score_slope(self, stats: Floats) -> Floats:
-        """The gradient of `score` by the coordinates."""
-        raise self.refusal("does not know the slope of its likelihood", "Use EM().")
+        """The gradient of `score` with respect to the coordinates."""
+        raise self.refusal("defines no gradient of its likelihood", "Use EM().")
 
     def information(self, stats: Floats) -> Floats:
-        """About how fast `score_slope` falls along each coordinate: the information of completed rows."""
-        raise self.refusal("does not know the curvature of its likelihood", "Use EM().")
+        """The approximate negative derivative of `score_slope` along each coordinate: the complete-data information."""
+        raise self.refusal("defines no curvature of its likelihood", "Use EM().")
 
     @property
     def penalized(self) -> Floats:
@@ -450,60 +449,60 @@ class Coordinates(IncompleteRows[C]):
         return np.asarray(-density.precision * self.penalized * self.coordinates)
 
     def curvature(self, stats: Floats, prior: PriorTerm | None = None) -> Floats:
-        """About how fast `slope` falls along each coordinate."""
+        """The approximate negative derivative of `slope` along each coordinate."""
         return self.information(self.joined(stats, prior))
 
     def kinks(self, prior: PriorTerm | None) -> Floats:
-        r"""How sharp the log prior's kink at zero is along each coordinate: $1 / s$ for weights under `Laplace`."""
+        r"""The size of the log prior's kink at zero along each coordinate: $1 / s$ for weights under `Laplace`."""
         sharp = prior is not None and isinstance(prior.density, WeightPrior) and prior.density.rate > 0
         return self.penalized * prior.density.rate if sharp and prior is not None else np.zeros(len(self.coordinates))
 
     @property
     def written(self) -> Floats:
-        """The parameters as the CPD is written with them, in the shape that reports give them."""
+        """The parameters as the CPD states them, in the shape of reports."""
         return self.coordinates
 
     @property
     def are_probabilities(self) -> bool:
-        """Whether `written` holds probabilities, which end at zero and one."""
+        """Whether `written` holds probabilities, which lie between zero and one."""
         return False
 
 
 class FreeParameters(Values[C]):
-    """The parameters that can change by themselves, and the derivative of the conditional distribution by each."""
+    """The free parameters, and the derivative of the conditional distribution with respect to each."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each free parameter is called."""
+        """The name of each free parameter."""
         raise self._no_free_parameters()
 
     @property
     def values(self) -> Floats:
-        """The free parameters."""
+        """The values of the free parameters."""
         raise self._no_free_parameters()
 
     def moved(self, step: Floats) -> C | None:
-        """The CPD with its free parameters moved; None where a probability would leave [0, 1]."""
+        """The CPD with its free parameters changed by a step; None if a probability would leave [0, 1]."""
         raise self._no_free_parameters()
 
     def table_slope(self, slope: Floats) -> Floats:
-        r"""The slope by the free parameters: $(\partial\theta / \partial\varphi)^\top g$, with $\theta$ the table.
+        r"""The gradient by free parameters: $(\partial\theta / \partial\varphi)^\top g$, with $\theta$ the table.
 
         Args:
-            slope: $g$, flat in C order over the scope.
+            slope: the gradient $g$ by the entries of the table, flat in C order over the scope.
         """
         raise self._no_free_parameters()
 
     def _no_free_parameters(self) -> NotApplicable:
         return self.refusal(
-            "does not say what its free parameters are",
+            "defines no free parameters",
             "Give tables, trees, rules, noisy-or, noisy-max or logistic CPDs; to_table() turns a discrete CPD into a "
             "table, which has parameters of its own.",
         )
 
 
 class Parameters(CompleteRows[C, S], Coordinates[C], FreeParameters[C]):
-    """The parameters of one CPD: everything that learning asks about them.
+    """The parameters of one CPD, with all operations that learning needs.
 
     >>> from sepset.cpds.table import TableCPD
     >>> coin = TableCPD(Discrete("coin"), [0.25, 0.75])
@@ -530,7 +529,7 @@ def complete_rows(columns: Columns, weights: Floats | None, scope: Scope) -> tup
 
 
 def is_observed(column: AnyArray) -> Bools:
-    """Which cells are observed: missing codes are -1, missing numbers NaN."""
+    """Which cells are observed: missing codes are -1, missing values NaN."""
     return np.asarray(~np.isnan(column) if column.dtype.kind == "f" else column >= 0)
 
 
@@ -550,7 +549,7 @@ def weighted(cpd: Parametrized, columns: Columns, weights: Floats | None) -> flo
 
 
 def expected_log(probabilities: Floats, counts: Floats) -> float:
-    r"""The expected log-likelihood $\sum_c M[c] \log \theta_c$ of counts; cells without any say nothing.
+    r"""The expected log-likelihood $\sum_c M[c] \log \theta_c$ of counts; cells without any add nothing.
 
     >>> expected_log(np.array([0.0, 1.0]), np.array([0.0, 3.0]))
     0.0

@@ -1,4 +1,4 @@
-r"""Partition CPDs: contexts in parts, and one multinomial for each part."""
+r"""Partition CPDs: contexts grouped into parts, with one multinomial per part."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class PartitionCPD(DiscreteCPD):
     r"""A CPD in which contexts of one part share one distribution: $P(x \mid \mathbf u) = \theta^{k(\mathbf u)}_x$.
 
     Several CPDs with the same block share their parts too, whatever their parents: part $k$ of one is part $k$ of the
-    other. Where every context is a part of its own this is a table.
+    other. If every context is a part of its own, this is a table.
 
     Args:
         child: the variable $X$.
-        parts: the number of each context's part, shaped like the parents' states (or flat); or a mapping from the
-            parents' states (a tuple, or one bare state for one parent) to numbers.
+        parts: the index of each context's part, shaped like the parents' states (or flat); or a mapping from the
+            parents' states (a tuple, or one bare state for one parent) to indices.
         distributions: $\theta$, one row per part.
         given: the parents, a variable or a sequence of them.
         block: the parameters it uses; by default its own, named after the child.
@@ -79,13 +79,13 @@ class PartitionCPD(DiscreteCPD):
 
     @classmethod
     def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
-        """The CPD that a file states."""
+        """The CPD described by a file."""
         rows = fields["rows"].array((-1, child.num_states))
         return cls(child, fields["parts"].wholes(), rows, parents, block=block)
 
     @property
     def parameters(self) -> PartitionRows:
-        """The rows of the parts, and everything that learning asks about them."""
+        """The rows of the parts, with all operations that learning needs."""
         return PartitionRows(self)
 
 
@@ -108,7 +108,7 @@ class PartitionRows(Rows[PartitionCPD]):
 
     @property
     def context_sizes(self) -> Floats:
-        """How many joint states of the parents each part has."""
+        """The number of joint states of the parents in each part."""
         return np.bincount(self.cpd.parts, minlength=len(self.cpd.distributions)).astype(np.float64)
 
     @property
@@ -121,7 +121,7 @@ class PartitionRows(Rows[PartitionCPD]):
         return self.cpd._with(distributions=rows)
 
     def describe_context(self, context: int) -> str:
-        """The first context of a part."""
+        """The text of a part: its index and its first context."""
         inside = np.flatnonzero(self.cpd.parts == context)
         return f"(part {context}: {self.cpd.describe(int(inside[0]))})" if inside.size else f"(part {context})"
 

@@ -1,4 +1,4 @@
-"""The kinds of CPDs, each under the tag that files and checkpoints know it by."""
+"""The classes of CPDs, by the tags that files and checkpoints use."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ KINDS: dict[str, type[Restorable]] = {}
 
 
 class Fields(Protocol):
-    """What a file says about one CPD, part by part; a part that is not what is asked for is refused with its place."""
+    """The entries of a file about one CPD; one that is not of the requested type raises an error with its place."""
 
     def __contains__(self, key: str) -> bool: ...
     def __getitem__(self, key: str) -> Self: ...
     def __iter__(self) -> Iterator[Self]: ...
 
     def keys(self, *allowed: str) -> None:
-        """Refuse keys that are not among the allowed ones."""
+        """Raise if there are keys other than the allowed ones."""
 
     def items(self) -> list[tuple[str, Self]]:
         """The entries of an object."""
 
     def text(self) -> str:
-        """The value as a text."""
+        """The value as a string."""
 
     def whole(self, least: int = 0, most: int = ...) -> int:
         """The value as a whole number between two limits."""
@@ -46,17 +46,17 @@ class Fields(Protocol):
 
 
 class Restorable(Protocol):
-    """A CPD that files keep: its form and arrays are in `parameters`, and this is the way back."""
+    """A CPD that files can store: `parameters` gives its form and arrays, and `from_form` builds it from them."""
 
     @classmethod
     def from_form(cls, child: Any, parents: Any, fields: Fields, block: str | None) -> Self:
-        """The CPD that a file states.
+        """The CPD described by a file.
 
         Args:
-            child: the variable it is about.
+            child: the child variable.
             parents: in the order of the CPD.
             fields: the entries of `parameters.form` and of `parameters.arrays`.
-            block: the name of its parameters, where it is not the child's.
+            block: the name of its parameters, if it is not the child's.
         """
 
 
@@ -64,10 +64,10 @@ R = TypeVar("R", bound=type[Restorable])
 
 
 def registered(tag: str) -> Callable[[R], R]:
-    """Let files and checkpoints keep the CPDs of a class.
+    """A decorator that lets files and checkpoints store the CPDs of a class.
 
     Args:
-        tag: what they call it, wherever its module is. A class that is defined again takes the place of the first.
+        tag: the name of the class in files, whatever its module. A class that is defined again replaces the first.
     """
 
     def register(kind: R) -> R:
@@ -80,7 +80,7 @@ def registered(tag: str) -> Callable[[R], R]:
 
 
 def tag_of(cpd: object) -> str:
-    """The tag of a CPD's class; one that has none is refused.
+    """The tag of a CPD's class; raises if it has none.
 
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.variables.variable import Discrete
@@ -94,7 +94,7 @@ def tag_of(cpd: object) -> str:
 
 
 def kinds() -> dict[str, type[Restorable]]:
-    """The classes of all CPDs by tag, those of this package among them.
+    """The classes of all CPDs by tag, including those of this package.
 
     >>> kinds()["table"].__name__
     'TableCPD'

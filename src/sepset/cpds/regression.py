@@ -1,4 +1,4 @@
-r"""Regressions beyond least squares: of largest posterior under priors on their coefficients, and with all digits.
+r"""Regressions beyond least squares: maximum posterior under priors on coefficients, and accurate residuals.
 
 A prior that is not conjugate penalizes coefficients,
 
@@ -6,10 +6,10 @@ $$\max_{\beta, \sigma^2}\; -\tfrac M2 \log \sigma^2 - \frac{\text{RSS}(\beta)}{2
 - \tfrac12 p\, \lVert\beta\rVert_2^2 - r\, \lVert\beta\rVert_1.$$
 
 For given $\sigma^2$ the coefficients are a ridge or lasso regression, for given coefficients
-$\sigma^2 = \text{RSS} / M$; the two take turns, and neither lowers the objective.
+$\sigma^2 = \text{RSS} / M$; the two steps alternate, and neither lowers the objective.
 
-Where a regression explains all but a share $\epsilon$ of its child's variance, its residual is a difference of sums of
-squares and keeps about $16 + \log_{10} \epsilon$ digits; the residuals of the rows are small numbers of their own.
+If a regression explains all but a fraction $\epsilon$ of its child's variance, its residual is a difference of sums of
+squares and keeps about $16 + \log_{10} \epsilon$ digits; residuals computed row by row keep more.
 
 Reference: Koller & Friedman, sections 17.4.4 and 20.4.1; Golub & Van Loan, *Matrix Computations*, section 5.3.8.
 """
@@ -29,22 +29,22 @@ from sepset.errors import NotApplicable
 MAX_TURNS = 10_000
 
 TIGHT = 1e-6
-"""The share of a child's squares below which differences of sums of squares are not trusted."""
+"""The fraction of a child's sum of squares below which differences of sums of squares are too inaccurate."""
 
 PERFECT = 1e-13
-"""The share of a child's variance below which, from sums of squares alone, a residual is zero."""
+"""The fraction of a child's variance below which a residual computed from sums of squares counts as zero."""
 
 COLLAPSE = (
-    "the likelihood has no bound there (a variance reached zero). Give a prior such as NormalGamma, use fewer states "
+    "the likelihood is unbounded there (a variance reached zero). Give a prior such as NormalGamma, use fewer states "
     "or parents, tie the variances, or start elsewhere (another seed, more restarts)."
 )
-"""What to do where a variance reached zero."""
+"""The advice in errors about a variance that reached zero."""
 
 EPSILON = float(np.finfo(np.float64).eps)
 
 
 def penalized(scatter: Scatter, prior: WeightPrior, size: int = 1) -> LinearFit:
-    """The regression of largest posterior of the last coordinate on the others, from their scatter.
+    """The maximum posterior regression of the last coordinate on the others, from their scatter.
 
     >>> from sepset.cpds.priors.weights import Normal
     >>> flat = penalized(Scatter.of([[0, 1], [1, 3], [2, 2], [3, 5]]), Normal(0.01))
@@ -56,7 +56,7 @@ def penalized(scatter: Scatter, prior: WeightPrior, size: int = 1) -> LinearFit:
     plain = least_squares(scatter.mean, scatter.products)
     total = float(scatter.products[-1, -1])
     starts = [(plain.slope[0], float(plain.residual[0, 0])), (np.zeros(scatter.size - 1), total)]
-    found = [_in_turns(scatter, prior, beta, rss) for beta, rss in starts]
+    found = [_alternating(scatter, prior, beta, rss) for beta, rss in starts]
     beta, rss = min(found, key=lambda end: _loss(scatter.count, prior, *end))
     intercept = scatter.mean[-1:] - beta @ scatter.mean[:-1]
     return LinearFit(intercept, beta[None, :], np.array([[rss]]), plain.rank)
@@ -66,8 +66,8 @@ def _loss(count: float, prior: WeightPrior, beta: Floats, rss: float) -> float:
     return 0.5 * count * math.log(max(rss, 1e-300) / count) - prior.log_density(beta)
 
 
-def _in_turns(scatter: Scatter, prior: WeightPrior, beta: Floats, rss: float) -> tuple[Floats, float]:
-    """Coefficients and variance, each the best given the other, until neither changes."""
+def _alternating(scatter: Scatter, prior: WeightPrior, beta: Floats, rss: float) -> tuple[Floats, float]:
+    """Coefficients and variance, each optimal given the other, at convergence."""
     inner, cross, total = scatter.products[:-1, :-1], scatter.products[:-1, -1], float(scatter.products[-1, -1])
     for _ in range(MAX_TURNS):
         variance = rss / scatter.count
@@ -103,13 +103,13 @@ def _lasso(inner: Floats, cross: Floats, penalty: float, start: Floats) -> Float
 
 
 def residual_shares(covariance: Floats, stats: Scatters) -> Floats:
-    """The smallest share of its squares that the residual of a coordinate of the child is, in each context.
+    """The smallest ratio of residual to total sum of squares of the child's coordinates, in each context.
 
-    Contexts without rows, or in which the child is constant, have a share of one.
+    Contexts without rows, or in which the child is constant, have the ratio one.
 
     Args:
-        covariance: of the residuals, `[contexts, size, size]`.
-        stats: of the rows (real parents, child).
+        covariance: the covariance of the residuals, `[contexts, size, size]`.
+        stats: the statistics of the rows (real parents, child).
 
     >>> residual_shares(np.array([[[0.25]]]), Scatters.of(np.array([[0.0], [2.0]]), np.zeros(2, np.int64), 1)).tolist()
     [0.25]
@@ -120,11 +120,11 @@ def residual_shares(covariance: Floats, stats: Scatters) -> Floats:
 
 
 def smallest_variances(coefficients: Floats, stats: Scatters) -> Floats:
-    """The variance that the rounding of rows alone may leave, in each context.
+    """The residual variance that rounding of the rows alone may cause, in each context.
 
     Args:
         coefficients: `[contexts, size, parents]`.
-        stats: of the rows (real parents, child).
+        stats: the statistics of the rows (real parents, child).
     """
     size, split = coefficients.shape[1:]
     counts = np.where(stats.counts > 0, stats.counts, 1.0)
@@ -135,7 +135,7 @@ def smallest_variances(coefficients: Floats, stats: Scatters) -> Floats:
 
 
 def rounding_variances(stats: Scatters, size: int) -> Floats:
-    """The variance that the rounding of sums of squares may leave of the last `size` columns, in each context."""
+    """The variance of the last `size` columns that rounding of sums of squares may cause, in each context."""
     squares = np.einsum("cii->ci", stats.products)[:, -size:]
     spread = squares / np.where(stats.counts > 0, stats.counts, 1.0)[:, None]
     digits = 4.0 * EPSILON * np.abs(stats.means[:, -size:])
@@ -143,7 +143,7 @@ def rounding_variances(stats: Scatters, size: int) -> Floats:
 
 
 def determines_regression(scatter: Scatter, size: int) -> bool:
-    """Whether rows determine every coefficient, with a residual in every direction of the last `size` columns.
+    """Whether rows determine every coefficient, with residual variance in all directions of the last `size` columns.
 
     >>> determines_regression(Scatter.of([[0.0, 1.0], [1.0, 3.0], [2.0, 2.0]]), 1)
     True

@@ -54,19 +54,19 @@ if TYPE_CHECKING:
     from sepset.cpds.lineargaussian import LinearGaussian
 
 COLLAPSED = 1e-12
-"""A variance this much smaller than that of the whole column is zero."""
+"""The fraction of the variance of the whole column at or below which a variance counts as zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegressionDensity:
-    """A conjugate prior of a regression, and whether its mode is taken in variances or in their logarithms."""
+    """A conjugate prior of a regression, and whether its mode is that of variances or of their logarithms."""
 
     prior: RegressionPrior
     is_theta: bool
 
     @property
     def is_flat(self) -> bool:
-        """Whether it is flat in lines and logarithms of variances: no distribution by itself."""
+        """Whether it is flat in coefficients and log variances, and so improper."""
         return self.prior.degrees <= 0
 
 
@@ -78,9 +78,9 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
     (1, \mathbf u - c_u, y - c_y)$. The center $c$ keeps the digits of squares where means are large.
 
     Attributes:
-        origin: where the numbers of (real parents, child) in the inference engine start; zero by default.
-        shared: the center, where it is that of a tied CPD.
-        smallest: a variance below this is a collapse, at which the likelihood has no bound.
+        origin: the origin of the values of (real parents, child) in the inference engine; zero by default.
+        shared: the center of a tied CPD, if moments are taken about that.
+        smallest: the variance at or below which the likelihood counts as unbounded.
     """
 
     origin: Floats | None = None
@@ -93,7 +93,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         return {name: getattr(self.cpd, name) for name in ("intercept", "coefficients", "covariance")}
 
     def check_arrays(self, arrays: Mapping[str, Floats], tolerance: float) -> None:
-        """Refuse covariances that are none."""
+        """Raise unless the covariances are symmetric and positive semidefinite."""
         what = f"covariances of {self.cpd.child.name}"
         check_covariances(arrays["intercept"], arrays["covariance"], what, self.cpd.by)
 
@@ -107,7 +107,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         return np.concatenate([self.cpd.intercept[:, None, :], np.swapaxes(self.cpd.coefficients, 1, 2)], axis=1)
 
     def from_lines(self, parameters: Sequence[tuple[Floats, Floats]]) -> LinearGaussian:
-        """The CPD with these lines and covariances, one pair per context."""
+        """The CPD with these coefficients, intercepts first, and covariances, one pair per context."""
         lines = np.stack([lines for lines, _ in parameters])
         slope = np.ascontiguousarray(np.swapaxes(lines[:, 1:], 1, 2))
         return self.cpd.with_parameters(
@@ -131,7 +131,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         return parent not in self.cpd.irrelevant({})
 
     def relabels(self, variable: AnyVariable) -> bool:
-        """For every discrete parent."""
+        """Whether a variable is a discrete parent."""
         return variable in self.cpd.by
 
     def relabeled(self, variable: Discrete, order: Ints) -> LinearGaussian:
@@ -146,7 +146,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
 
     @property
     def stored(self) -> Literal["moments"] | None:
-        """Moments, where every variable is a number."""
+        """Moments, if every variable is a single number."""
         return "moments" if all(v.size == 1 for v in (*self.cpd.given, self.cpd.child)) else None
 
     def from_moments(self, moments: Moments) -> Scatters:
@@ -159,7 +159,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         )
 
     def log_likelihood(self, stats: Scatters, *, has_rows: bool = False) -> float | None:
-        """From the statistics; None where sums of squares have lost the residuals' digits and rows are at hand."""
+        """The value from the statistics; None if these have lost the residuals' digits and rows are available."""
         return None if has_rows and self.is_tight(self.cpd.centered(stats)) else self.cpd.log_likelihood(stats)
 
     def is_tight(self, stats: Scatters) -> bool:
@@ -168,36 +168,36 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
 
     @property
     def is_exact(self) -> bool:
-        """Yes: least squares."""
+        """True: estimates are least squares."""
         return True
 
     def _conjugate(self, prior: object) -> RegressionPrior | None:
-        """A conjugate prior over the coefficients and coordinates of this CPD; None where it is none."""
+        """The prior over the coefficients and coordinates of this CPD; None if it is not conjugate to it."""
         if not isinstance(prior, RegressionPrior):
             return None
         return prior.over(1 + width(self.cpd.given), self.cpd.child.size)
 
     def conjugate(self, prior: object) -> RegressionPrior:
-        """The conjugate prior of each context: one that is about means only gets coefficients of mean zero."""
+        """The conjugate prior of each context: one over means only gets coefficients of mean zero."""
         found = self._conjugate(prior)
         if found is None:
             raise NotApplicable(
-                f"{self.cpd!r} takes {self._fitting}, or ImaginaryData; found {prior!r}. A list of priors serves a "
-                "mixed network."
+                f"{self.cpd!r} takes {self._fitting}, or ImaginaryData; found {prior!r}. For a mixed network give "
+                "a list of priors."
             )
         return found
 
     @property
     def _fitting(self) -> str:
-        """The conjugate priors it takes."""
+        """The conjugate priors it takes, for messages."""
         num, size = 1 + width(self.cpd.given), self.cpd.child.size
         if size == 1:
             return f"NormalGamma, or LinearNormalGamma over {num} coefficients"
-        lines = f", or LinearNormalInverseWishart over {num} coefficients of them" if num > 1 else ""
-        return f"NormalInverseWishart over {size} coordinates{lines}"
+        linear = f", or LinearNormalInverseWishart over {num} coefficients of them" if num > 1 else ""
+        return f"NormalInverseWishart over {size} coordinates{linear}"
 
     def takes(self, prior: object) -> bool:
-        """Whether it is about coefficients, conjugate, or imaginary rows."""
+        """Whether a prior is on coefficients, is conjugate, or consists of imaginary rows."""
         return isinstance(prior, WeightPrior | RowPrior) or self._conjugate(prior) is not None
 
     def prior_term(self, prior: object, cpds: Sequence[LinearGaussian], *, is_theta: bool = False) -> PriorTerm:
@@ -212,7 +212,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
             return PriorTerm(density=prior)
         raise NotApplicable(
             f"{self.cpd!r} takes a prior such as NormalGamma, LinearNormalGamma, Normal, Laplace or ImaginaryData; "
-            f"found {prior!r}. A list of priors serves a mixed network."
+            f"found {prior!r}. For a mixed network give a list of priors."
         )
 
     def maximized(
@@ -240,17 +240,17 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         return self.from_lines([(post.lines, post.mode_covariance(is_theta=density.is_theta)) for post in posts])
 
     def _at_variances(self, made: LinearGaussian, counts: Floats) -> LinearGaussian:
-        r"""From the mode in logarithms of variances to that in variances, where the prior is flat in the former.
+        r"""The mode in variances, from that in log variances, if the prior is flat in the latter.
 
         $$C_d \leftarrow \frac{M_d}{M_d + k + 1} C_d$$
 
-        with $k$ coordinates; contexts of no weight stay.
+        with $k$ coordinates; contexts without weight are unchanged.
         """
         share = np.where(counts > 0, counts / (counts + made.child.size + 1.0), 1.0)
         return made.with_parameters(made.intercept, made.coefficients, made.covariance * share[:, None, None])
 
     def _filled(self, known: Scatters, prior: WeightPrior | None, unseen: object) -> LinearGaussian:
-        """Least squares, with something in every context."""
+        """Least squares, with contexts without rows filled as `unseen` says."""
         empty = known.counts == 0
         if not empty.any():
             return self.cpd.from_statistics(known, prior, unseen="keep")
@@ -284,7 +284,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         floor: float | None = None,
         min_variance: float | None = None,
     ) -> LinearGaussian:
-        """This estimate with the digits of its residuals, and with positive variances."""
+        """This estimate with accurate residuals and positive variances."""
         density = None if prior is None else prior.density
         if isinstance(density, RegressionDensity) and not density.is_flat:
             return self.cpd
@@ -302,14 +302,14 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
 
         $$r[m] = (y[m] - \bar y) - B\,(\mathbf u[m] - \bar{\mathbf u})$$
 
-        are small numbers of their own: the regression through them corrects the first, and its residual keeps its
-        digits.
+        are computed row by row, so they keep their digits: the regression of these residuals on the parents corrects
+        the first regression, and its own residual is accurate.
 
         Args:
             cpds: the CPDs of the block.
             stats: the pooled statistics of the rows.
             columns: the rows.
-            weights: of each, or None.
+            weights: one per row, or None.
 
         >>> from sepset.cpds.lineargaussian import LinearGaussian
         >>> from sepset.variables.variable import Real
@@ -339,7 +339,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         return Scatters.of(np.concatenate([rows[:, :split], residuals], axis=1), entry, len(stats.counts), weights)
 
     def _with_variance(self, stats: Scatters, limit: Floats, least: float | None) -> LinearGaussian:
-        """The CPD with variances raised to the smallest one asked for; without one, those of rounding are refused."""
+        """The CPD with variances of at least `least`; without it, variances of the size of rounding raise an error."""
         seen = stats.counts > 0
         if least is not None:
             raised = np.where(seen[:, None, None], floored(self.cpd.covariance, least), self.cpd.covariance)
@@ -356,7 +356,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         return self.cpd
 
     def facts(self, stats: Scatters, *, has_rows: bool) -> dict[str, object]:
-        """Whether parents are collinear, and whether the residual is known to few digits."""
+        """Whether parents are collinear, and whether the residual variance has only a few digits."""
         known, name = self.cpd.centered(stats), self.cpd.block.name
         found: dict[str, object] = {}
         full, size = width(self.cpd.given), self.cpd.child.size
@@ -367,14 +367,14 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         share = float(residual_shares(self.cpd.covariance, known).min(initial=1.0))
         if not has_rows and share < TIGHT:
             found[f"variance of {name}"] = (
-                f"a share of {share:.1e} of the child's: from sums of squares known to about "
-                f"{min(100 * EPSILON / share, 1.0):.1g} of itself; rows in memory tell all digits"
+                f"{share:.1e} of the child's; from sums of squares its relative error is about "
+                f"{min(100 * EPSILON / share, 1.0):.1g}; rows in memory give it accurately"
             )
         return found
 
     @property
     def is_conjugate(self) -> bool:
-        """Yes: matrix-normal inverse-Wishart priors are."""
+        """True: matrix-normal inverse-Wishart priors are conjugate."""
         return True
 
     def posterior(self, prior: object, cpds: Sequence[LinearGaussian], stats: Scatters) -> RegressionPosterior:
@@ -386,15 +386,15 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         return RegressionPosterior(tuple(cpds), priors, known)
 
     def contexts(self, stats: Scatters) -> Contexts:
-        """The joint states of the discrete parents."""
+        """The counts of rows in each joint state of the discrete parents."""
         return Contexts(stats.counts)
 
     def describe_context(self, context: int) -> str:
-        """The states of the discrete parents."""
+        """The states of the discrete parents, for messages."""
         return f"({states_of(self.cpd.by, context)})"
 
     def for_rows(self, columns: Columns) -> Self:
-        """The same about the means of the observed numbers."""
+        """The same operations, with moments about the means of the observed values."""
         scope = (*self.cpd.given, self.cpd.child)
         if any(v.size > 1 for v in scope):
             what = "is not learned from incomplete rows, since it has vectors, which columns of data do not hold"
@@ -405,12 +405,12 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         return replace(self, origin=center, shared=None, smallest=COLLAPSED * spread)
 
     def about(self, first: Self) -> Self:
-        """The same about the center of a tied CPD."""
+        """The same operations, with moments about the center of a tied CPD."""
         return replace(self, shared=first.center, smallest=first.smallest)
 
     @property
     def center(self) -> Floats:
-        """What moments of (real parents, child) are taken about."""
+        """The center of the moments of (real parents, child)."""
         return self._origin if self.shared is None else self.shared
 
     @property
@@ -424,7 +424,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
 
     @property
     def engine_values(self) -> Sequence[Regression]:
-        """The regression of the engine's numbers; one that fits some rows exactly is refused."""
+        """The regression in the engine's coordinates; raises if it fits some rows exactly."""
         cpd, start = self.cpd, self._origin
         if not (cpd.covariance > 0).all():
             raise NotClosed(f"{cpd!r} fits some rows exactly; {COLLAPSE}")
@@ -432,18 +432,18 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         return [Regression.of(cpd.child, cpd.given, cpd.by, moved, cpd.coefficients, cpd.covariance)]
 
     def expected(self, marginals: Sequence[Floats]) -> Floats:
-        """The moments, one matrix per context, from those of the engine's numbers."""
+        """The moments, one matrix per context, from those in the engine's coordinates."""
         return marginals[0] if self.shared is None else self.recentered(marginals[0], self._origin)
 
     def recentered(self, stats: Floats, center: Floats) -> Floats:
-        r"""Moments that were taken about another center: $T S T^\top$, where $T$ moves $(1, \mathbf z)$."""
+        r"""Moments converted from another center: $T S T^\top$, where $T$ moves $(1, \mathbf z)$."""
         T = np.eye(len(center) + 1)
         T[1:, 0] = center - self.center
         return np.asarray(T @ stats @ T.T)
 
     @property
     def is_counted(self) -> bool:
-        """No: moments may be small and still matter."""
+        """False: moments may be small and still matter."""
         return False
 
     @property
@@ -477,18 +477,18 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
 
     @property
     def _residual_weights(self) -> Floats:
-        r"""What $\mathbf z$ is multiplied with to give the residual, one row per context."""
-        lines = self._centered_lines
-        return np.concatenate([-lines, np.ones((len(lines), 1))], axis=1)
+        r"""The weights of $\mathbf z$ whose product with it is the residual, one row per context."""
+        coefficients = self._centered_coefficients
+        return np.concatenate([-coefficients, np.ones((len(coefficients), 1))], axis=1)
 
     @property
-    def _centered_lines(self) -> Floats:
+    def _centered_coefficients(self) -> Floats:
         """Intercept and coefficients about the center, one row per context."""
         a, B, center = self.cpd.intercept[:, 0], self.cpd.coefficients[:, 0], self.center
         return np.column_stack([a + B @ center[:-1] - center[-1], B])
 
     def estimate(self, stats: Floats, prior: PriorTerm | None = None) -> LinearGaussian:
-        """Least squares on expected moments, or the mode under a prior; contexts without mass keep their parameters."""
+        """Least squares on expected moments, or the mode under a prior; contexts without rows are unchanged."""
         rest = prior if prior is None else replace(prior, rows=None)
         made = self.maximized(self.scatters(self.joined(stats, prior)), rest, unseen="keep")
         density = None if rest is None else rest.density
@@ -498,13 +498,13 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         return made
 
     def expected_contexts(self, stats: Floats) -> Contexts:
-        """The joint states of the discrete parents."""
+        """The counts of rows in each joint state of the discrete parents."""
         return Contexts(stats[:, 0, 0])
 
     def start(
         self, columns: Columns, weights: Floats | None, rng: np.random.Generator, prior: PriorTerm | None = None
     ) -> LinearGaussian:
-        """A regression in each context, with a few rows of all contexts together added so that none is degenerate."""
+        """A regression in each context, with pooled moments of small weight added so that none is degenerate."""
         rows, share = complete_rows(columns, weights, self.cpd.scope)
         size = len(self.center)
         if len(share) <= size or not share.sum() > 0:
@@ -514,7 +514,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         return self.estimate(stats + pooled * ((size + 1.0) / pooled[0, 0]), prior)
 
     def _constant(self, column: AnyArray) -> LinearGaussian:
-        """The mean of the child whatever its parents, and its variance."""
+        """The CPD with the mean and the variance of the child's column, whatever its parents."""
         seen = column[is_observed(column)]
         spread = (float(seen.var()) if len(seen) else 1.0) or 1.0
         intercept = np.full((len(self.cpd.intercept), 1), self.center[-1])
@@ -523,8 +523,8 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
 
     @property
     def coordinates(self) -> Floats:
-        """For each context intercept and coefficients about the center, and the logarithm of the deviation."""
-        return np.column_stack([self._centered_lines, 0.5 * np.log(self.cpd.covariance[:, 0, 0])]).reshape(-1)
+        """For each context intercept and coefficients about the center, and the log standard deviation."""
+        return np.column_stack([self._centered_coefficients, 0.5 * np.log(self.cpd.covariance[:, 0, 0])]).reshape(-1)
 
     def at(self, coordinates: Floats) -> LinearGaussian:
         """The CPD with these coordinates."""
@@ -535,7 +535,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         return self.cpd.with_parameters(intercept[:, None], slopes[:, None, :].copy(), variance[:, None, None])
 
     def score_slope(self, stats: Floats) -> Floats:
-        """Residuals times parents, and their spread beyond the variance."""
+        """Residuals times parents, and squared residuals minus the variance, each over the variance."""
         away, variance = self._residual_weights, self.cpd.covariance[:, 0, 0]
         pulls = np.einsum("cij,cj->ci", stats, away) / variance[:, None]
         beyond = np.einsum("ci,ci->c", away, pulls) - stats[:, 0, 0]
@@ -548,7 +548,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
 
     @property
     def penalized(self) -> Floats:
-        """One for each coefficient, zero for intercepts and deviations."""
+        """One for each coefficient, zero for intercepts and standard deviations."""
         found = np.zeros((len(self.cpd.intercept), self.cpd.coefficients.shape[2] + 2))
         found[:, 1:-1] = 1.0
         return found.reshape(-1)
@@ -561,14 +561,14 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         return sum(density.prior.log_kernel(B, C, is_theta=density.is_theta) for B, C in pairs)
 
     def density_slope(self, density: Any) -> Floats:
-        """The gradient of the log density by the coordinates."""
+        """The gradient of the log density with respect to the coordinates."""
         if not isinstance(density, RegressionDensity):
             return super().density_slope(density)
-        prior, lines, variance = density.prior, self.lines[:, :, 0], self.cpd.covariance[:, 0, 0]
-        apart = lines - prior.lines[:, 0]
+        prior, rows, variance = density.prior, self.lines[:, :, 0], self.cpd.covariance[:, 0, 0]
+        apart = rows - prior.lines[:, 0]
         pulls = -(apart @ prior.precision) / variance[:, None]
         squares = float(prior.scale[0, 0]) - (apart * pulls).sum(axis=1) * variance
-        power = prior.degrees + lines.shape[1] + (2.0 if density.is_theta else 0.0)
+        power = prior.degrees + rows.shape[1] + (2.0 if density.is_theta else 0.0)
         slopes = pulls[:, 1:] - self.center[:-1] * pulls[:, :1]
         return np.column_stack([pulls[:, 0], slopes, squares / variance - power]).reshape(-1)
 
@@ -579,5 +579,5 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
 
 
 def _over(contexts: Bools, array: Floats) -> Bools:
-    """Contexts with as many axes as an array over them."""
+    """The mask of contexts, shaped to broadcast with an array over them."""
     return contexts.reshape(-1, *(1,) * (array.ndim - 1))

@@ -61,7 +61,7 @@ class RegressionPosterior:
 
     @property
     def kind(self) -> str:
-        """What it is called."""
+        """The name of the distribution."""
         return "normal-gamma" if self.cpds[0].child.size == 1 else "normal-inverse-Wishart"
 
     @property
@@ -71,16 +71,16 @@ class RegressionPosterior:
 
     @property
     def is_mean_exact(self) -> bool:
-        """No: rows are predicted by Student t distributions, not by normal ones."""
+        """False: rows are predicted by Student t distributions, not by normal ones."""
         return False
 
     @property
     def is_proper(self) -> bool:
-        """Always: its prior is a distribution."""
+        """True: its prior is always proper."""
         return True
 
     def log_marginal_likelihood(self) -> float:
-        """The log density of the rows, the parameters integrated out."""
+        """The log density of the rows, with the parameters integrated out."""
         pairs = zip(self.priors, self.stats.contexts, strict=True)
         return float(sum(prior.log_marginal_likelihood(scatter) for prior, scatter in pairs))
 
@@ -119,7 +119,7 @@ class RegressionPosterior:
         return tuple(cpd.parameters.from_lines(parameters) for cpd in self.cpds)
 
     def log_predictive(self, columns: Columns) -> Floats:
-        """The log density of each row's part, the parameters integrated out; tied lines are used several times."""
+        """The log density of the block's children in each row, with the parameters integrated out."""
         num_rows = len(columns[self.cpds[0].child])
         entry = np.stack([joint_codes(columns, cpd.by, num_rows, cpd) for cpd in self.cpds], axis=1)
         u = np.stack([matrix(cpd.given, columns, num_rows) for cpd in self.cpds], axis=1)
@@ -139,9 +139,9 @@ class RegressionPosterior:
         return float(self._marginal(parameter, given).sf(above))
 
     def log_density(self, cpd: LinearGaussian, parameterization: str) -> float:
-        """The log density of a CPD's lines and (co)variances, or of lines and logarithms of (co)variances."""
-        lines = zip(self.contexts, cpd.parameters.lines, cpd.covariance, strict=True)
-        return float(sum(post.log_density(B, C, is_theta=parameterization == "theta") for post, B, C in lines))
+        """The log density of a CPD's coefficients and (co)variances, or of coefficients and log (co)variances."""
+        parts = zip(self.contexts, cpd.parameters.lines, cpd.covariance, strict=True)
+        return float(sum(post.log_density(B, C, is_theta=parameterization == "theta") for post, B, C in parts))
 
     def names(self) -> Iterator[tuple[Vector, Any, dict[str, Any]]]:
         """Every parameter as the child, its name and the states of the discrete parents."""
@@ -173,8 +173,8 @@ class RegressionPosterior:
         if row is None:
             shape, scale = post.variance(coordinate)
             return stats.invgamma(shape, scale=scale)
-        line = post.coefficient(row, coordinate)
-        return stats.t(line.degrees, loc=float(line.location[0]), scale=float(line.scale[0]))
+        found = post.coefficient(row, coordinate)
+        return stats.t(found.degrees, loc=float(found.location[0]), scale=float(found.scale[0]))
 
     def __repr__(self) -> str:
         contexts = f"{self.num_contexts} {'context' if self.num_contexts == 1 else 'contexts'}"
@@ -182,12 +182,12 @@ class RegressionPosterior:
 
 
 def imagined(cpd: LinearGaussian, stats: Scatters) -> tuple[RegressionPrior, ...]:
-    r"""The prior that imaginary rows alone make of each context, from one flat in lines and log variances.
+    r"""The prior of each context from imaginary rows alone, starting flat in coefficients and log variances.
 
     $$p(B, \Sigma) \propto |\Sigma|^{-(d + 1) / 2} \prod_m N(\mathbf y[m]; B^\top \mathbf z[m]; \Sigma)$$
 
     With $M'$ rows and $p$ coefficients that is a shape of $(M' - p) / 2$ and a rate of half the residual squares.
-    Too few rows, collinear parents or a perfect fit make no distribution, and are refused.
+    Too few rows, collinear parents or a perfect fit give no proper distribution, and raise an error.
 
     Reference: Koller & Friedman, sections 17.4.3 and 17.4.4.
 
@@ -202,18 +202,19 @@ def imagined(cpd: LinearGaussian, stats: Scatters) -> tuple[RegressionPrior, ...
     if bad:
         where = f" where {states_of(cpd.by, bad[0])}" if cpd.by else ""
         raise ModelError(
-            f"{cpd!r}: {stats.counts[bad[0]]:g} imaginary rows{where} make no prior of a regression. It takes "
-            f"more than {num + size - 1} of them, parents that are not collinear, and a child that is no function "
-            "of them. Add rows, or use NormalGamma(...); or MAP, which takes any rows."
+            f"{cpd!r}: {stats.counts[bad[0]]:g} imaginary rows{where} give no prior of a regression. It takes "
+            f"more than {num + size - 1} rows, parents that are not collinear, and a child that they do not fit "
+            "exactly. Add rows, or use NormalGamma(...); or MAP, which takes any rows."
         )
     kind = LinearNormalGamma if size == 1 else LinearNormalInverseWishart
     return tuple(kind.flat(num, size).update(scatter) for scatter in stats.contexts)
 
 
 def parameter_places(cpd: LinearGaussian) -> dict[str, tuple[int | None, int]]:
-    """The name of each parameter, the row of the lines it stands in (None for variances), and the child's coordinate.
+    """The row of the coefficients (None for variances) and the child's coordinate of each parameter, by name.
 
-    Coordinates of vectors are in brackets, the child's first: "u[1, 0]" is what coordinate 0 of u does to coordinate 1.
+    Coordinates of vectors are in brackets, the child's first: "u[1, 0]" is the coefficient of coordinate 0 of u for
+    coordinate 1 of the child.
 
     >>> from sepset.cpds.lineargaussian import LinearGaussian
     >>> from sepset.variables.variable import Real
@@ -223,18 +224,18 @@ def parameter_places(cpd: LinearGaussian) -> dict[str, tuple[int | None, int]]:
     rows: list[tuple[str, int | None, list[str]]] = [("intercept", 0, [])]
     for parent in cpd.given:
         own = [[str(k)] if parent.size > 1 else [] for k in range(parent.size)]
-        rows += [(parent.name, len(rows) + k, mark) for k, mark in enumerate(own)]
+        rows += [(parent.name, len(rows) + k, index) for k, index in enumerate(own)]
     rows.append(("variance", None, []))
     size = cpd.child.size
     return {
-        name + (f"[{', '.join(marks)}]" if (marks := [*([str(j)] if size > 1 else []), *mark]) else ""): (row, j)
-        for name, row, mark in rows
+        name + (f"[{', '.join(both)}]" if (both := [*([str(j)] if size > 1 else []), *index]) else ""): (row, j)
+        for name, row, index in rows
         for j in range(size)
     }
 
 
 def _alike(keys: Ints) -> list[Ints]:
-    """The places of equal rows of keys, together."""
+    """The positions of equal rows of keys, one array per distinct row."""
     order = np.lexsort(keys.T[::-1])
     changes = np.flatnonzero((keys[order][1:] != keys[order][:-1]).any(axis=1)) + 1
     return np.split(order, changes) if len(order) else []

@@ -25,7 +25,7 @@ from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State
 
 MAX_LEAVES = 2**18
-"""The most contexts that the rules may induce over the parents."""
+"""The largest number of contexts that the rules may induce over the parents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Rule:
 
     Args:
         context: variables (parents or child), each with a state or a set of states.
-        probability: the number $p$.
+        probability: the probability $p$.
 
     >>> Rule({Discrete("a"): 0}, 0.3).probability
     0.3
@@ -54,7 +54,7 @@ class RuleCPD(DiscreteCPD):
         given: the parents in order; by default those of the rules, as they first appear.
         block: the parameters it uses; by default its own, named after the child.
 
-    Overlapping rules, gaps between rules and rows that do not sum to one are refused by name.
+    Overlapping rules, gaps between rules and rows that do not sum to one raise an error that names them.
 
     Reference: Koller & Friedman, section 5.3.1.
 
@@ -112,7 +112,7 @@ class RuleCPD(DiscreteCPD):
 
     @property
     def num_parameters(self) -> int:
-        """The number of rules less the number of independent sums to one."""
+        """The number of rules minus the number of independent sum-to-one constraints."""
         constraints = occurrences(self.rule_of, len(self.probability))
         return len(self.probability) - int(np.linalg.matrix_rank(constraints))
 
@@ -121,7 +121,7 @@ class RuleCPD(DiscreteCPD):
 
     @property
     def auxiliaries(self) -> tuple[Discrete, ...]:
-        """The gates of the contexts, where rules are too wide for one factor each; else none."""
+        """The gates of the contexts, if rules have too many variables for one factor each; else empty."""
         return self._gates().auxiliaries if self._form() == "gates" else ()
 
     def factors(self) -> tuple[Factor, ...]:
@@ -139,10 +139,10 @@ class RuleCPD(DiscreteCPD):
     def _form(self) -> Literal["table", "leaves", "gates"]:
         table = num_entries(self.scope)
         scopes = [self._rule_scope(rule) for rule in range(len(self.probability))]
-        speaks = any(self.child in scope for scope in scopes)  # else the child would be in no factor
+        mentioned = any(self.child in scope for scope in scopes)  # else the child would be in no factor
         return smallest_form(
             table=table,
-            leaves=sum(map(num_entries, scopes)) if speaks else table,
+            leaves=sum(map(num_entries, scopes)) if mentioned else table,
             gates=sum(map(num_entries, self._gates().scopes)),
         )
 
@@ -161,14 +161,14 @@ class RuleCPD(DiscreteCPD):
 
     @classmethod
     def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
-        """The CPD that a file states."""
+        """The CPD described by a file."""
         contexts = [_read(context, Variables((*parents, child))) for context in fields["contexts"]]
-        numbers = fields["probability"].array((len(contexts),)).tolist()
-        return cls(child, map(Rule, contexts, numbers), given=parents, block=block)
+        probabilities = fields["probability"].array((len(contexts),)).tolist()
+        return cls(child, map(Rule, contexts, probabilities), given=parents, block=block)
 
     @property
     def parameters(self) -> RuleCells:
-        """The probabilities of the rules, and everything that learning asks about them."""
+        """The probabilities of the rules, with all operations that learning needs."""
         return RuleCells(self)
 
 
@@ -176,9 +176,9 @@ class RuleCPD(DiscreteCPD):
 class RuleCells(Multinomials[RuleCPD]):
     r"""The probabilities of rules: $p_r$, with counts $M[r]$ of the rows that agree with each.
 
-    Rule $r$ stands $n_{cr}$ times in context $c$ of the parents. The estimate maximizes $\sum_r M[r] \log p_r$ subject
-    to $\sum_r n_{cr} p_r = 1$ for every $c$: ratios of counts where contexts do not share rules, a small concave
-    program elsewhere.
+    Rule $r$ occurs $n_{cr}$ times in context $c$ of the parents. The estimate maximizes $\sum_r M[r] \log p_r$ subject
+    to $\sum_r n_{cr} p_r = 1$ for every $c$: ratios of counts if contexts do not share rules, else a small concave
+    program.
 
     Reference: Koller & Friedman, section 17.5.2.
     """
@@ -196,7 +196,7 @@ class RuleCells(Multinomials[RuleCPD]):
         return {"probability": self.cpd.probability}
 
     def check_arrays(self, arrays: Mapping[str, Floats], tolerance: float) -> None:
-        """Refuse probabilities with which some context does not sum to one."""
+        """Raise unless the probabilities sum to one in every context."""
         check_rows(arrays["probability"][self.cpd.rule_of], self.cpd, self.cpd.partition.describe, tolerance)
 
     def from_arrays(self, arrays: Mapping[str, Floats]) -> RuleCPD:
@@ -218,12 +218,12 @@ class RuleCells(Multinomials[RuleCPD]):
 
     @property
     def overlaps(self) -> bool:
-        """Whether contexts share rules, so that a rule stands in several sums to one."""
+        """Whether contexts share rules, so that a rule is in several sum-to-one constraints."""
         return bool(((self._occurrences > 0).sum(axis=0) > 1).any())
 
     @property
     def groups(self) -> Ints:
-        """The context of each rule; refused where contexts share rules."""
+        """The context of each rule; raises if contexts share rules."""
         table = self._occurrences
         if ((table > 0).sum(axis=0) > 1).any():
             raise self.refusal("has rules that several contexts share, so no Dirichlet is conjugate", "Use MAP.")
@@ -231,17 +231,17 @@ class RuleCells(Multinomials[RuleCPD]):
 
     @property
     def multiplicities(self) -> Floats:
-        """How many of the child's states each rule stands for."""
+        """The number of the child's states that each rule stands for."""
         return np.asarray(self._occurrences.max(axis=0))
 
     @property
     def sizes(self) -> Floats:
-        """How many joint states of parents and child each rule stands for."""
+        """The number of joint states of parents and child that each rule stands for."""
         return np.asarray(np.prod([mask.sum(axis=1) for mask in self.cpd.masks], axis=0), dtype=np.float64)
 
     @property
     def child_states(self) -> Bools:
-        """Which of the child's states each rule is about, `[rules, states]`: rules stand in any order."""
+        """Which of the child's states each rule is for, `[rules, states]`: rules are in any order."""
         return self.cpd.masks[-1]
 
     def cells(self, codes: Columns) -> Ints:
@@ -261,13 +261,13 @@ class RuleCells(Multinomials[RuleCPD]):
         return self.cpd.partition.tests(parent)
 
     def ratios(self, counts: Floats) -> Floats:
-        """The probabilities of largest likelihood; contexts without any count are uniform."""
+        """The maximum likelihood probabilities; contexts without any count are uniform."""
         return shared_probabilities(self.cpd.rule_of, counts)
 
     def maximized(
         self, stats: Floats, prior: PriorTerm | None = None, *, unseen: object = "uniform", cpds: Sequence[RuleCPD] = ()
     ) -> RuleCPD:
-        """Ratios of counts, or the optimum of a concave program where contexts share rules."""
+        """Ratios of counts, or the optimum of a concave program if contexts share rules."""
         if not self.overlaps:
             return super().maximized(stats, prior, unseen=unseen, cpds=cpds)
         total = self.joined(checked_counts(stats, len(self.probabilities), self.cpd), prior)
@@ -280,22 +280,22 @@ class RuleCells(Multinomials[RuleCPD]):
         return self.from_probabilities(self.ratios(total))
 
     def estimate(self, stats: Floats, prior: PriorTerm | None = None) -> RuleCPD:
-        """Ratios of counts; where contexts share rules, those that a search does not improve stay."""
+        """Ratios of counts; if contexts share rules, this CPD unless the search for an optimum improves it."""
         total = self.joined(stats, prior)
         made = self.from_probabilities(self.ratios(total))
         return made if expected_log(made.probability, total) >= self.score(total) else self.cpd
 
     @property
     def coordinates(self) -> Floats:
-        """The logits of the rules, where each stands in one sum to one."""
+        """The logits of the rules, if each is in only one sum-to-one constraint."""
         if self.overlaps:
-            what = "has rules that several contexts share, so its parameters have no coordinates without constraints"
+            what = "has rules that several contexts share, so its parameters have no unconstrained coordinates"
             raise self.refusal(what, "Use EM(), plain or with acceleration='squarem' or 'aitken'.")
         return super().coordinates
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Each free rule as a conditional probability, or by its context where contexts share rules."""
+        """Each free rule as a conditional probability, or by its context if contexts share rules."""
         if not self.overlaps:
             return super().names
         contexts = [self.cpd.rules[rule].context for rule in null_space(self._occurrences)[0].tolist()]
@@ -308,14 +308,14 @@ class RuleCells(Multinomials[RuleCPD]):
         return self.probabilities[null_space(self._occurrences)[0]] if self.overlaps else super().values
 
     def moved(self, step: Floats) -> RuleCPD | None:
-        """The CPD with the free rules moved, others giving way; None where one would leave [0, 1]."""
+        """The CPD with the free rules changed by a step, others compensating; None if one would leave [0, 1]."""
         if not self.overlaps:
             return super().moved(step)
         new = self.probabilities + step @ null_space(self._occurrences)[1]
         return None if (new < 0).any() else self.from_probabilities(new)
 
     def table_slope(self, slope: Floats) -> Floats:
-        """The slope by the free rules, others giving way."""
+        """The gradient with respect to the free rules, others compensating."""
         if not self.overlaps:
             return super().table_slope(slope)
         total = count(self._cell_of, len(self.probabilities), slope)
@@ -323,7 +323,7 @@ class RuleCells(Multinomials[RuleCPD]):
 
 
 def _read(fields: Fields, known: Variables) -> dict[Discrete, tuple[State, ...]]:
-    """The context that a file states for one rule."""
+    """The context of one rule in a file."""
     context: dict[Discrete, tuple[State, ...]] = {}
     for name, codes in fields.items():
         variable = known[name]
@@ -342,7 +342,7 @@ def _parents(child: Discrete, rules: list[Rule]) -> tuple[Discrete, ...]:
     found = dict.fromkeys(variable for rule in rules for variable in rule.context)
     for variable in found:
         if not isinstance(variable, Discrete):
-            raise ScopeError(f"A rule for {child.name} names {variable!r}. Name variables, or say given=.")
+            raise ScopeError(f"A rule for {child.name} names {variable!r}. Name variables, or give given=.")
     return tuple(v for v in found if v != child)
 
 
@@ -360,7 +360,7 @@ def _masks(cpd: RuleCPD, rules: list[Rule]) -> tuple[Bools, ...]:
 
 
 def _grow(cpd: RuleCPD, masks: tuple[Bools, ...], root: Ints, leaves: list[Ints]) -> Node | int:
-    """A decision tree over the parents at whose leaves the rules speak of the child alone."""
+    """A decision tree over the parents; the rules at a leaf depend on the child only."""
     everything = tuple(np.ones(v.num_states, np.bool_) for v in cpd.parents)
 
     def grow(active: Ints, possible: tuple[Bools, ...]) -> Node | int:
@@ -409,7 +409,7 @@ def _leaf(cpd: RuleCPD, allowed: Bools, active: Ints, possible: tuple[Bools, ...
 
 
 def occurrences(rule_of: Ints, num_rules: int) -> Floats:
-    """How often each rule stands in each distinct row of rules.
+    """The number of occurrences of each rule in each distinct row of rules.
 
     >>> occurrences(np.array([[0, 1], [2, 2]]), 3).tolist()
     [[0.0, 0.0, 2.0], [1.0, 1.0, 0.0]]
@@ -420,7 +420,7 @@ def occurrences(rule_of: Ints, num_rules: int) -> Floats:
 
 
 def shared_probabilities(rule_of: Ints, counts: Floats) -> Floats:
-    """The probabilities of largest likelihood of rules that rows share; groups of rows without any count are uniform.
+    """The maximum likelihood probabilities of rules that rows share; groups of rows without any count are uniform.
 
     Args:
         rule_of: the rule of each state of the child in each context, `[contexts, states]`.
@@ -430,7 +430,7 @@ def shared_probabilities(rule_of: Ints, counts: Floats) -> Floats:
     [0.75, 0.25, 0.5]
     """
     table = occurrences(rule_of, len(counts))
-    # The uniform distribution meets every sum to one, so it starts the search and fills groups without counts.
+    # The uniform distribution satisfies all constraints, so it starts the search and fills groups without counts.
     result = np.full(len(counts), 1.0 / rule_of.shape[1])
     for rows, rules in _connected(table):
         if counts[rules].sum() > 0:
@@ -461,7 +461,7 @@ def _solve(table: Floats, counts: Floats, start: Floats) -> Floats:
         slope[seen] = -counts[seen] / p[seen] / scale
         return float(-(counts[seen] * np.log(p[seen])).sum() / scale), slope
 
-    found = minimize(  # type: ignore[call-overload]  # the stubs know no linear constraint with a constant Jacobian
+    found = minimize(  # type: ignore[call-overload]  # the stubs lack linear constraints with a constant Jacobian
         loss,
         start,
         jac=True,
@@ -474,7 +474,7 @@ def _solve(table: Floats, counts: Floats, start: Floats) -> Floats:
 
 
 def _feasible(table: Floats, p: Floats) -> Floats:
-    """The nearest point that meets the sums to one, within the parameters that are not zero."""
+    """The nearest point that satisfies the sum-to-one constraints; zeros stay zero."""
     inside = p > 1e-12
     p = np.where(inside, p, 0.0)
     for _ in range(3):

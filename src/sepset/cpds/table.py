@@ -33,9 +33,9 @@ class TableCPD(DiscreteCPD):
             from the parents' states to rows, each a sequence or a mapping from the child's states.
         given: the parents $\mathbf U$, a variable or a sequence of them, in axis order.
         block: the parameters it uses; by default its own, named after the child.
-        tolerance: how far from one a row may sum; only numbers kept as a file has them need more than the default.
+        tolerance: the largest difference between one and the sum of a row; only rows read from files need more.
 
-    Every row must sum to one within 1e-9: nothing is repaired. `TableCPD.normalized` divides on purpose.
+    Every row must sum to one within 1e-9, and is not rescaled; `TableCPD.normalized` divides rows by their sums.
 
     Reference: Koller & Friedman, section 5.1.
 
@@ -71,7 +71,7 @@ class TableCPD(DiscreteCPD):
         *,
         block: ParameterBlock | str | None = None,
     ) -> Self:
-        """The CPD whose rows are `weights` divided by their sums; a row without weight is refused.
+        """The CPD whose rows are `weights` divided by their sums; a row of zeros raises an error.
 
         >>> TableCPD.normalized(Discrete("coin"), [3, 1]).values
         array([0.75, 0.25])
@@ -115,13 +115,13 @@ class TableCPD(DiscreteCPD):
         return (self.table,)
 
     def to_table(self) -> TableCPD:
-        """Itself."""
+        """The CPD itself."""
         return self
 
     def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
         r"""The parents outside `context` on which the child does not depend in that context.
 
-        Exact: the rows are equal, number by number, across all states of such a parent.
+        Exact: the rows are equal, entry by entry, across all states of such a parent.
 
         >>> a, b, x = Discrete("a"), Discrete("b"), Discrete("x")
         >>> cpd = TableCPD(x, [[[0.5, 0.5], [0.5, 0.5]], [[0.1, 0.9], [0.2, 0.8]]], (a, b))
@@ -134,13 +134,13 @@ class TableCPD(DiscreteCPD):
 
     @classmethod
     def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
-        """The CPD that a file states."""
+        """The CPD described by a file."""
         rows = fields["rows"].array((num_entries(parents), child.num_states))
         return cls(child, rows.reshape(-1), parents, block=block, tolerance=ROUNDING)
 
     @property
     def parameters(self) -> TableRows:
-        """The entries, and everything that learning asks about them."""
+        """The entries, with all operations that learning needs."""
         return TableRows(self)
 
 
@@ -155,12 +155,12 @@ class TableRows(Rows[TableCPD]):
 
     @property
     def context_sizes(self) -> Floats:
-        """One."""
+        """Ones: each context is one joint state of the parents."""
         return np.ones(num_entries(self.cpd.parents))
 
     @property
     def is_table(self) -> bool:
-        """Yes."""
+        """True: the parameters are the entries of the table."""
         return True
 
     def from_rows(self, rows: Floats) -> TableCPD:
@@ -181,7 +181,7 @@ class TableRows(Rows[TableCPD]):
         return self.cpd.values
 
     def relabels(self, variable: AnyVariable) -> bool:
-        """Yes."""
+        """True: the states of the child and of every parent may be in any order."""
         return True
 
     def relabeled(self, variable: Discrete, order: Ints) -> TableCPD:
@@ -191,7 +191,7 @@ class TableRows(Rows[TableCPD]):
 
 
 def _flat(cpd: TableCPD, table: ArrayLike | Table | Mapping[Any, Any]) -> Floats:
-    """The entries in C order over `(*parents, child)`; the shape is checked, the numbers are not."""
+    """The entries in C order over `(*parents, child)`; the shape is checked, the values are not."""
     check_size(cpd.scope)
     if isinstance(table, Table):
         return np.asarray(table.align(cpd.scope).values.reshape(-1))
@@ -248,7 +248,7 @@ def row_of(child: Discrete, row: object, owner: object) -> Floats:
             values[child.code(state)] = value
         if np.isnan(values).any():
             absent = child.states[int(np.flatnonzero(np.isnan(values))[0])]
-            raise StateError(f"{owner!r}: a row names no probability for {child.name}={absent!r}.")
+            raise StateError(f"{owner!r}: a row has no probability for {child.name}={absent!r}.")
         return values
     try:
         values = np.array(row, dtype=np.float64)

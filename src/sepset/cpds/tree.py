@@ -29,13 +29,13 @@ Subtree: TypeAlias = "Split | Sequence[float] | Mapping[State, float] | Floats"
 """A split, or a leaf: the child's probabilities as a sequence or by state."""
 
 GATE_PRICE = 4
-"""How many times fewer numbers gates must store to be chosen."""
+"""The factor by which gates must be smaller than other forms to be chosen."""
 
 MAX_DEPTH = 300
-"""How deep the tree of a file may be."""
+"""The largest depth of a tree in a file."""
 
 MAX_LISTED = 64
-"""The most contexts one leaf is listed under."""
+"""The largest number of contexts listed for one leaf."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +107,11 @@ class TreeCPD(DiscreteCPD):
 
     @property
     def auxiliaries(self) -> tuple[Discrete, ...]:
-        """The gates of the splits, where the tree is too deep for one factor per leaf; else none."""
+        """The gates of the splits, if the tree is too deep for one factor per leaf; else empty."""
         return self._gates().auxiliaries if self._form() == "gates" else ()
 
     def factors(self) -> tuple[Factor, ...]:
-        """The table; or one factor per leaf (its row in its context, one elsewhere); or gates: whichever is small."""
+        """The table; or one factor per leaf (its row in its context, one elsewhere); or gates: the smallest form."""
         form = self._form()
         if form == "table":
             return super().factors()
@@ -148,7 +148,7 @@ class TreeCPD(DiscreteCPD):
 
     @classmethod
     def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
-        """The CPD that a file states."""
+        """The CPD described by a file."""
         rows = iter(fields["rows"].array((-1, child.num_states)))
         tree = _read(fields["tree"], Variables(parents), rows) if "tree" in fields else _next(fields, rows)
         if next(rows, None) is not None:
@@ -157,7 +157,7 @@ class TreeCPD(DiscreteCPD):
 
     @property
     def parameters(self) -> TreeLeaves:
-        """The rows at the leaves, and everything that learning asks about them."""
+        """The rows at the leaves, with all operations that learning needs."""
         return TreeLeaves(self)
 
 
@@ -167,7 +167,7 @@ class TreeLeaves(Rows[TreeCPD]):
 
     @property
     def form(self) -> dict[str, Any]:
-        """The tests of the tree; its leaves are in order of depth first."""
+        """The tests of the tree; its leaves are in depth-first order."""
         root = self.cpd.partition.root
         return {} if isinstance(root, int) else {"tree": _document(self.cpd, root)}
 
@@ -178,7 +178,7 @@ class TreeLeaves(Rows[TreeCPD]):
 
     @property
     def context_sizes(self) -> Floats:
-        """How many joint states of the parents reach each leaf."""
+        """The number of joint states of the parents that reach each leaf."""
         partition = self.cpd.partition
         return np.array([float(partition.size(leaf)) for leaf in range(partition.num_leaves)])
 
@@ -196,7 +196,7 @@ class TreeLeaves(Rows[TreeCPD]):
 
 
 def smallest_form(*, table: int, leaves: int, gates: int) -> Literal["table", "leaves", "gates"]:
-    """The form with the fewest numbers, where gates must be `GATE_PRICE` times smaller to be worth hidden variables.
+    """The form with the fewest values; gates add hidden variables, so they must be `GATE_PRICE` times smaller.
 
     >>> smallest_form(table=16, leaves=12, gates=10), smallest_form(table=10**9, leaves=10**9, gates=100)
     ('leaves', 'gates')
@@ -230,7 +230,7 @@ def _document(cpd: TreeCPD, node: Node, depth: int = 0) -> dict[str, Any]:
 
 
 def _read(fields: Fields, known: Variables, rows: Iterator[Floats], depth: int = 0) -> Subtree:
-    """The test that a file states, with the next rows at its leaves."""
+    """The test in a file, with the next rows at its leaves."""
     if depth > MAX_DEPTH:
         raise fields.error(f"trees are read up to {MAX_DEPTH} tests deep")
     fields.keys("test", "branches")
@@ -264,7 +264,7 @@ def _variables(tree: Subtree) -> Iterator[Discrete]:
 
 
 def _grow(cpd: TreeCPD, tree: Subtree, possible: Mapping[Discrete, frozenset[int]], rows: list[Floats]) -> Node | int:
-    """The node of a subtree; leaves are appended to `rows`. `possible` are the codes left by tests above."""
+    """The node of a subtree; leaves are appended to `rows`. `possible` are the codes that the tests above leave."""
     if not isinstance(tree, Split):
         rows.append(row_of(cpd.child, tree, cpd))
         return len(rows) - 1

@@ -1,4 +1,4 @@
-"""Priors are checked values, and say how many pseudo-counts a block's cells have."""
+"""Priors are checked, and give the pseudo-counts of a block's cells."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_cells_of_several_states():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_rules_stand_in_any_order(seed):
-    """Pseudo-counts belong to states, wherever the rule of a state is written."""
+    """Pseudo-counts belong to states, whatever the order of the rules."""
     rules = [({B: b, X: x}, 1 / 3) for b in range(3) for x in range(3)]
     order = np.random.default_rng(seed).permutation(9)
     cpd = RuleCPD(X, [rules[i] for i in order], given=B)

@@ -1,4 +1,4 @@
-"""Matrix-normal inverse-Wishart priors and their cases, against printed formulas, scipy, quadrature and fractions."""
+"""Matrix-normal inverse-Wishart priors and special cases, against printed formulas, scipy, quadrature and fractions."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ def test_every_other_prior_is_a_case():
 
 
 def test_one_coordinate_of_several_has_its_own_posterior():
-    """Marginals of a Wishart: what other coordinates did says nothing of this one's line and variance."""
+    """Marginals of a Wishart: other coordinates have no effect on this one's regression and variance."""
     data = four_columns(7, 4)
     after = PRIOR.update(data)
     for j in range(2):
@@ -338,14 +338,14 @@ def test_what_is_no_prior_is_refused():
             LinearNormalInverseWishart(*arguments)
     with pytest.raises(DataError, match="2 parents; found 1"):
         PRIOR.predictive([1.0])
-    with pytest.raises(DataError, match="about 4 coordinates; the data have 2"):
+    with pytest.raises(DataError, match="over 4 coordinates; the data have 2"):
         PRIOR.update(np.zeros((1, 2)))
     with pytest.raises(ModelError, match=r"no mean with 2\.5 degrees"):
         LinearNormalInverseWishart(MEAN, 1.0, 2.5, SCALE).expected_covariance()
 
 
 def exact_update(u, y, precisions):
-    """Precision, mean and added squares of a line with prior mean zero, in fractions."""
+    """Precision, mean and added squares of a regression with prior mean zero, in fractions."""
     s, t = (Fraction(float(v)) for v in precisions)
     u, y = [Fraction(float(v)) for v in u], [Fraction(float(v)) for v in y]
     a, b, c = s + len(u), sum(u), t + sum(v * v for v in u)

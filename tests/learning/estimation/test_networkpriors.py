@@ -211,7 +211,7 @@ def test_too_few_imaginary_rows_make_no_prior_of_a_line():
     net = BayesNet(LinearGaussian(X, covariance=1.0), MIXED.cpd("y"))
     data = {"x": [1.0, 2.0, 4.0], "y": [1.0, 0.0, 2.0]}
     prior = ImaginaryData({"x": [0.0, 1.0], "y": [1.0, 2.0]})
-    with pytest.raises(ModelError, match=r"2 imaginary rows make no prior of a regression.*NormalGamma"):
+    with pytest.raises(ModelError, match=r"2 imaginary rows give no prior of a regression.*NormalGamma"):
         fit(net, data, Bayes(prior))
     assert fit(net, data, MAP(prior)).model.cpd("x").intercept[0, 0] == pytest.approx(8.0 / 5.0)
     priors = {"x": prior, "y": NormalGamma(0.0, 1.0, 2.0, 1.0)}

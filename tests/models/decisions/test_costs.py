@@ -1,4 +1,4 @@
-"""Decisions of least expected cost."""
+"""Decisions of smallest expected cost."""
 
 from __future__ import annotations
 

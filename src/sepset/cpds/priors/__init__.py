@@ -1,3 +1,3 @@
-"""Prior distributions over the parameters of CPDs: Dirichlet and its kin for multinomials, normal-gamma and Wishart
+"""Prior distributions over the parameters of CPDs: Dirichlet families for multinomials, normal-gamma and Wishart
 families for regressions, penalties for weights.
 """

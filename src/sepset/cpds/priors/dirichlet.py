@@ -1,4 +1,4 @@
-r"""Priors over the probabilities of CPDs, as values that are checked when they are made.
+r"""Priors over the probabilities of CPDs, checked on construction.
 
 Three quantities have three names and cannot be confused: a *pseudo-count* for every cell (`Dirichlet`, `K2`), a
 *strength* for every context (`ContextStrength`), and one *equivalent sample size* for the whole network (`BDeu`).
@@ -24,7 +24,7 @@ from sepset.factors.algebra import Columns, num_entries
 
 @runtime_checkable
 class CellPrior(Protocol):
-    """A prior that says how many pseudo-counts each cell has, whatever the CPD.
+    """A prior that gives each cell its pseudo-counts, whatever the CPD.
 
     >>> isinstance(Dirichlet(1.0), CellPrior), isinstance(BDeu(10), CellPrior)
     (True, False)
@@ -36,19 +36,19 @@ class CellPrior(Protocol):
 
 @runtime_checkable
 class FamilyPrior(Protocol):
-    """A prior that needs to know the families: the CPDs of one block, which share their parameters.
+    """A prior that depends on the families: the CPDs of one block, which share their parameters.
 
     >>> isinstance(BDeu(10), FamilyPrior)
     True
     """
 
     def hyperparameters(self, cpds: Sequence[Any]) -> Any:
-        """What to add to the block's statistics."""
+        """The pseudo-counts to add to the block's statistics."""
 
 
 @runtime_checkable
 class RowPrior(FamilyPrior, Protocol):
-    """A prior in the form of rows, which join those of the data whatever the CPD.
+    """A prior in the form of rows, which are added to those of the data whatever the CPD.
 
     >>> isinstance(BDeu(10), RowPrior)
     False
@@ -63,7 +63,7 @@ class Dirichlet:
     r"""Pseudo-counts added to the counts of each cell: $\theta_k = (M_k + \alpha_k) / \sum_j (M_j + \alpha_j)$.
 
     That is the posterior mean under a Dirichlet with these hyperparameters. They are positive: with a zero the prior
-    would be improper, which only maximum likelihood is, as a limit.
+    would be improper; maximum likelihood is the limit of zeros.
 
     Args:
         alpha: one number for every cell, or an array that broadcasts to the counts (contexts by states).
@@ -86,7 +86,7 @@ class Dirichlet:
 
     @classmethod
     def improper(cls, alpha: Floats) -> Dirichlet:
-        """Pseudo-counts that may be zero: what imaginary data are silent about, and what a mode leaves of them."""
+        """Pseudo-counts that may be zero: those of cells without imaginary rows, and those minus one at a mode."""
         return made(cls, alpha=np.array(alpha, dtype=np.float64))
 
     def pseudo_counts(self, shape: tuple[int, int]) -> Floats:

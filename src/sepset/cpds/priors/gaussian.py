@@ -1,10 +1,10 @@
-r"""Conjugate priors of a mean or a precision where the other is known; precision is $\tau = 1 / \sigma^2$.
+r"""Conjugate priors of a mean or a precision, the other being known; precision is $\tau = 1 / \sigma^2$.
 
-Each prior is a value with three questions. `update` returns the posterior, which is a prior of the same family:
-data in one batch, in any chunks or in any order lead to the same. `predictive` is the distribution of the next
-observation with the parameters integrated out. `log_marginal_likelihood` is $\log P(\mathcal D)$ under the prior.
+Each prior has three methods. `update` returns the posterior, which is a prior of the same family: data in one batch, in
+any chunks or in any order give the same posterior. `predictive` is the distribution of the next
+observation, with the parameters integrated out. `log_marginal_likelihood` is $\log P(\mathcal D)$ under the prior.
 
-Data are rows, or their `Scatter`. Where neither is known, see `sepset.cpds.priors.regression`.
+Data are rows, or their `Scatter`. If neither is known, see `sepset.cpds.priors.regression`.
 
 Reference: Koller & Friedman, exercises 17.8 to 17.10 (the gamma density as corrected: $y^{\alpha - 1} e^{-\beta y}$).
 """
@@ -30,7 +30,7 @@ Data: TypeAlias = Scatter | ArrayLike
 
 @runtime_checkable
 class ConjugatePrior(Protocol):
-    """What every conjugate prior of Gaussian parameters answers.
+    """The methods of every conjugate prior of Gaussian parameters.
 
     >>> isinstance(NormalMean(0.0, 1.0, noise=1.0), ConjugatePrior)
     True
@@ -40,22 +40,22 @@ class ConjugatePrior(Protocol):
         """The posterior after these rows."""
 
     def log_marginal_likelihood(self, data: Data) -> float:
-        """The log probability density of these rows, the parameters integrated out."""
+        """The log density of these rows, with the parameters integrated out."""
 
 
 def summary(data: Data, size: int = 1) -> Scatter:
-    """The statistics of rows over `size` columns, or those given."""
+    """The statistics of rows with `size` columns, computed unless they are given."""
     if not isinstance(data, Scatter):
         flat = np.ndim(data) < 2 and np.size(data) % size == 0
         data = Scatter.of(np.reshape(data, (-1, size)) if flat else data)
     if data.size != size:
-        raise DataError(f"This prior is about {size} coordinates; the data have {data.size}.")
+        raise DataError(f"This prior is over {size} coordinates; the data have {data.size}.")
     return data
 
 
 @dataclass(frozen=True, slots=True)
 class NormalMean:
-    r"""A normal prior of the mean, the precision of an observation being known.
+    r"""A normal prior of the mean of observations with known precision.
 
     $$\tau' = M \tau_X + \tau, \qquad \mu' = (M \tau_X \bar x + \tau \mu_0) / \tau'$$
 
@@ -92,7 +92,7 @@ class NormalMean:
         return StudentT(math.inf, self.mean, 1.0 / self.noise + 1.0 / self.precision)
 
     def log_marginal_likelihood(self, data: Data) -> float:
-        """The log density of these rows, the mean integrated out."""
+        """The log density of these rows, with the mean integrated out."""
         seen = summary(data)
         after = self.precision + seen.count * self.noise
         apart = (float(seen.mean[0]) - self.mean) ** 2 * seen.count * self.precision / after
@@ -109,7 +109,7 @@ class NormalMean:
 
 @dataclass(frozen=True, slots=True)
 class GammaPrecision:
-    r"""A gamma prior of the precision, the mean being known.
+    r"""A gamma prior of the precision of observations with known mean.
 
     $$\alpha' = \alpha + M / 2, \qquad \beta' = \beta + \tfrac12 \sum_m (x[m] - \mu)^2$$
 
@@ -153,7 +153,7 @@ class GammaPrecision:
         return StudentT(2.0 * self.shape, self.mean, self.rate / self.shape)
 
     def log_marginal_likelihood(self, data: Data) -> float:
-        """The log density of these rows, the precision integrated out."""
+        """The log density of these rows, with the precision integrated out."""
         seen, after = summary(data), self.update(data)
         ratio = math.lgamma(after.shape) - math.lgamma(self.shape)
         rates = self.shape * math.log(self.rate) - after.shape * math.log(after.rate)

@@ -1,11 +1,11 @@
-r"""Conjugate priors of regressions: matrix-normal inverse-Wishart, and its cases under their own names.
+r"""Conjugate priors of regressions: matrix-normal inverse-Wishart, and its special cases.
 
 | | one coordinate of the child | several |
 |---|---|---|
 | no parents | `NormalGamma` | `NormalInverseWishart` |
 | real parents | `LinearNormalGamma` | `LinearNormalInverseWishart` |
 
-They answer what every `ConjugatePrior` does. Data are rows $(\mathbf u, \mathbf y)$, the child last, or a `Scatter`.
+They have the methods of every `ConjugatePrior`. Data are rows $(\mathbf u, \mathbf y)$, the child last, or a `Scatter`.
 
 Reference: Koller & Friedman, section 17.4.4 and exercise 17.11; Geisser (1965) for vectors.
 """
@@ -30,7 +30,7 @@ from sepset.errors import DataError, ModelError
 from sepset.factors.studentt import StudentT
 
 LARGEST = 1e153
-"""Numbers whose squares, summed over many rows, are still floats."""
+"""The size of numbers below which their squares, summed over many rows, do not overflow."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
@@ -41,13 +41,14 @@ class RegressionPrior:
     \Lambda = \Lambda_0 + Z^\top Z, \quad B' = \Lambda^{-1}(\Lambda_0 B_0 + Z^\top Y)$$
 
     where a row of $Z$ is $(1, \mathbf u)$; $\nu' = \nu + M$ and $\Psi' = \Psi + (Y - Z B')^\top (Y - Z B') +
-    (B' - B_0)^\top \Lambda_0 (B' - B_0)$. The named priors are its cases; `lines` is their `mean`.
+    (B' - B_0)^\top \Lambda_0 (B' - B_0)$. The named priors are special cases; `lines` is their `mean`.
 
     Attributes:
-        lines: $B_0$, one row for the intercept and for each parent, one column for each coordinate of the child.
+        lines: $B_0$, the mean of the coefficients: one row for the intercept and for each parent, one column for each
+            coordinate of the child.
         precision: $\Lambda_0$.
         root: $R$ with $\Lambda_0 = R^\top R$. The precision squares the means of the parents: with parents near $10^9$
-            no float holds it. Its root does, and data join it by one QR decomposition.
+            floats lose its digits. Its root keeps them, and is updated by one QR decomposition.
         degrees: $\nu$.
         scale: $\Psi$, a sum of squares: $E[\Sigma] = \Psi / (\nu - d - 1)$.
 
@@ -67,10 +68,10 @@ class RegressionPrior:
 
     @classmethod
     def flat(cls, num_coefficients: int, size: int = 1) -> Self:
-        r"""The improper prior $p(B, \Sigma) \propto |\Sigma|^{-(d + 1)/2}$: flat in lines and logarithms of variances.
+        r"""The improper prior $p(B, \Sigma) \propto |\Sigma|^{-(d + 1)/2}$: flat in coefficients and log variances.
 
-        It is no distribution until enough rows have joined it; its mode in logarithms of variances is then the
-        maximum likelihood estimate. To start from, for imaginary rows.
+        It is not a distribution until it is updated with enough rows; its mode in log variances is then the maximum
+        likelihood estimate. Priors of imaginary rows start from it.
         """
         zeros = np.zeros((num_coefficients, num_coefficients))
         lines, scale = np.zeros((num_coefficients, size)), np.zeros((size, size))
@@ -82,7 +83,7 @@ class RegressionPrior:
         return int(self.lines.shape[1])
 
     def over(self, num_coefficients: int, size: int) -> RegressionPrior | None:
-        """The prior of a regression with so many coefficients and coordinates; None where it is about others."""
+        """The prior of a regression with these numbers of coefficients and coordinates; None if it is of another."""
         return self if self.lines.shape == (num_coefficients, size) else None
 
     def _seen(self, data: Data) -> Scatter:
@@ -107,14 +108,14 @@ class RegressionPrior:
         return self.lines + seen.count / precision * apart, precision, np.sqrt(precision), seen.products + between
 
     def _joined(self, seen: Scatter) -> tuple[Floats, Floats, Floats, Floats]:
-        r"""Lines, precision, root and added squares, counted from the least-squares line: nothing large is subtracted.
+        r"""Coefficients, precision, root and added squares, relative to least squares: nothing large is subtracted.
 
         $$R'^\top R' = R^\top R + Z^\top Z, \quad B' = \hat B + \delta, \quad
         \text{RSS} + (B' - \hat B)^\top Z^\top Z (B' - \hat B) + (B' - B_0)^\top R^\top R\, (B' - B_0)$$
         """
         num, size = self.lines.shape
-        line = least_squares(seen.mean, seen.products, size)
-        fitted = np.concatenate([line.intercept[None], line.slope.T])
+        fit = least_squares(seen.mean, seen.products, size)
+        fitted = np.concatenate([fit.intercept[None], fit.slope.T])
         inner = np.zeros((num - 1, num + size))
         inner[:, 1:num] = semidefinite_root(seen.products[: num - 1, : num - 1])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -125,7 +126,7 @@ class RegressionPrior:
         made = whole[:num] * np.where(np.diagonal(whole)[:num] < 0, -1.0, 1.0)[:, None]
         root, away = made[:, :num], whole[num:, num:]
         step = np.linalg.solve(root, made[:, num:])
-        return fitted + step, root.T @ root, root.copy(), line.residual + away.T @ away
+        return fitted + step, root.T @ root, root.copy(), fit.residual + away.T @ away
 
     def expected_covariance(self) -> Floats:
         r"""$\Psi / (\nu - d - 1)$, for $\nu > d + 1$."""
@@ -135,7 +136,7 @@ class RegressionPrior:
         return np.asarray(self.scale / spare)
 
     def mode_covariance(self, *, is_theta: bool) -> Floats:
-        r"""The covariance at the mode of (lines, logarithms of variances), or of (lines, variances) themselves.
+        r"""The covariance at the mode of (coefficients, log variances), or of (coefficients, variances).
 
         With $p$ coefficients, $\Psi / (\nu + p)$ and $\Psi / (\nu + p + d + 1)$.
         """
@@ -152,7 +153,7 @@ class RegressionPrior:
         return StudentT(degrees, z @ self.lines, self.scale * (spread / degrees))
 
     def coefficient(self, row: int, coordinate: int = 0) -> StudentT:
-        r"""One entry of $B$ alone: Student t with $k = \nu - d + 1$ degrees.
+        r"""The marginal of one entry of $B$: Student t with $k = \nu - d + 1$ degrees.
 
         Its squared scale is $(\Lambda^{-1})_{ii}\,\Psi_{jj} / k$.
         """
@@ -161,18 +162,18 @@ class RegressionPrior:
         return StudentT(degrees, self.lines[row, coordinate], self.scale[coordinate, coordinate] * spread / degrees)
 
     def variance(self, coordinate: int = 0) -> tuple[float, float]:
-        r"""The shape and the scale of $\Sigma_{jj}$ alone, inverse gamma: $(\nu - d + 1) / 2$ and $\Psi_{jj} / 2$."""
+        r"""The shape and the scale of the inverse gamma of $\Sigma_{jj}$: $(\nu - d + 1) / 2$ and $\Psi_{jj} / 2$."""
         return 0.5 * (self.degrees - self.size + 1.0), 0.5 * float(self.scale[coordinate, coordinate])
 
     def log_marginal_likelihood(self, data: Data) -> float:
-        """The log density of the child's values given the parents', lines and covariance integrated out."""
+        """The log density of the child's values given the parents', with coefficients and covariance integrated out."""
         from scipy.special import multigammaln
 
         size, after, count = self.size, self.update(data), self._seen(data).count
         gamma = multigammaln(0.5 * after.degrees, size) - multigammaln(0.5 * self.degrees, size)
         squares = self.degrees * _log_det(self.scale) - after.degrees * _log_det(after.scale)
-        lines = log_det(self.root) - log_det(after.root) - count * math.log(math.pi)
-        return float(gamma + 0.5 * (squares + size * lines))
+        normal = log_det(self.root) - log_det(after.root) - count * math.log(math.pi)
+        return float(gamma + 0.5 * (squares + size * normal))
 
     def log_predictives(self, u: Floats, y: Floats) -> Floats:
         r"""The log density of several uses of one regression, `[rows, uses, ...]`: one matrix Student t per row.
@@ -195,14 +196,14 @@ class RegressionPrior:
         return np.asarray(constant - 0.5 * dets)
 
     def log_kernel(self, lines: Floats, covariance: Floats, *, is_theta: bool) -> float:
-        """The log density of lines and (logarithms of) covariance, up to a constant that does not depend on them."""
+        """The log density of coefficients and (log) covariance, up to a constant that does not depend on them."""
         apart = self.root @ (lines - self.lines)
         squares = float(np.trace(np.linalg.solve(covariance, apart.T @ apart + self.scale)))
         power = self.degrees + len(lines) + (self.size + 1.0 if is_theta else 0.0)
         return -0.5 * (power * _log_det(covariance) + squares)
 
     def log_density(self, lines: Floats, covariance: Floats, *, is_theta: bool) -> float:
-        """The log density of lines and covariance, or of lines and logarithms of the covariance."""
+        """The log density of coefficients and covariance, or of coefficients and log covariance."""
         from scipy.special import multigammaln
 
         normal = self.size * log_det(self.root) - lines.size * LOG_2PI
@@ -211,7 +212,7 @@ class RegressionPrior:
         return float(constant + self.log_kernel(lines, covariance, is_theta=is_theta))
 
     def draws(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
-        """Independent draws of the lines `[n, 1 + parents, d]` and of the covariance `[n, d, d]`."""
+        """Independent draws of the coefficients `[n, 1 + parents, d]` and of the covariance `[n, d, d]`."""
         rng, num_rows = generator(seed), whole("num_rows", num_rows)
         factor = wishart_roots(self.scale, self.degrees, num_rows, rng)
         noise = rng.standard_normal((num_rows, *self.lines.shape))
@@ -229,7 +230,7 @@ class RegressionPrior:
 
 
 class _GammaPrior(RegressionPrior):
-    """The cases of one coordinate, whose precision has a gamma distribution."""
+    """Shared parts of the priors for one coordinate, whose precision has a gamma distribution."""
 
     __slots__ = ()
 
@@ -294,14 +295,14 @@ class NormalGamma(_GammaPrior):
         return float(self.precision[0, 0])
 
     def over(self, num_coefficients: int, size: int) -> LinearNormalGamma | None:
-        """With coefficients of mean zero, each worth as much as the mean."""
+        """The prior with coefficients of mean zero, each as strong as the mean."""
         if size != 1:
             return None
         mean = np.append(self.mean, np.zeros(num_coefficients - 1))
         return LinearNormalGamma(mean, self.strength, self.shape, self.rate)
 
     def mean_marginal(self) -> StudentT:
-        r"""The mean alone: Student t, $2\alpha$ degrees, squared scale $\beta / (\alpha\lambda)$."""
+        r"""The marginal of the mean: Student t, $2\alpha$ degrees, squared scale $\beta / (\alpha\lambda)$."""
         return self.coefficient(0)
 
     def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
@@ -350,7 +351,7 @@ class LinearNormalGamma(_GammaPrior):
         return np.asarray(self.lines[:, 0])
 
     def coefficients(self) -> StudentT:
-        r"""The coefficients together: Student t, $2a$ degrees, dispersion $(b/a)\Lambda^{-1}$."""
+        r"""The marginal of all coefficients: Student t, $2a$ degrees, dispersion $(b/a)\Lambda^{-1}$."""
         inverse = spreads(self.root, np.eye(len(self.mean)))
         return StudentT(2.0 * self.shape, self.mean, self.rate / self.shape * inverse)
 
@@ -404,7 +405,7 @@ class NormalInverseWishart(RegressionPrior):
         return float(self.precision[0, 0])
 
     def over(self, num_coefficients: int, size: int) -> RegressionPrior | None:
-        """With coefficients of mean zero, each worth as much as the mean."""
+        """The prior with coefficients of mean zero, each as strong as the mean."""
         if size != self.size or num_coefficients == 1:
             return self if size == self.size else None
         lines = np.concatenate([self.lines, np.zeros((num_coefficients - 1, size))])
@@ -466,7 +467,7 @@ class LinearNormalInverseWishart(RegressionPrior):
 
 
 def wishart_scale(owner: str, scale: ArrayLike, degrees: float, size: int) -> Floats:
-    """The sums of squares of an inverse Wishart over `size` coordinates; what is none is refused."""
+    """The sums of squares of an inverse Wishart over `size` coordinates, after checking scale and degrees."""
     squares = finite_array(owner, "scale", scale)
     if squares.size != size**2:
         raise ModelError(
@@ -480,13 +481,13 @@ def wishart_scale(owner: str, scale: ArrayLike, degrees: float, size: int) -> Fl
 
 
 def check_near(apart: Floats) -> None:
-    """Refuse rows whose distance from what a prior expects has no square."""
+    """Raise if the squared distance of rows from the prior mean would overflow."""
     if not np.abs(apart).max(initial=0.0) < LARGEST:
-        raise DataError("The rows lie so far from what the prior expects that squares are no floats. Rescale a column.")
+        raise DataError("The rows lie so far from the prior mean that squares overflow. Rescale a column.")
 
 
 def precisions_of(owner: str, precision: ArrayLike, num: int) -> Floats:
-    """The matrix of precisions of `num` coefficients, given in full, as one number each, or as one for all.
+    """The matrix of precisions of `num` coefficients, given in full, as one number per coefficient, or as one for all.
 
     >>> precisions_of("A prior", 2.0, 2).tolist()
     [[2.0, 0.0], [0.0, 2.0]]
@@ -498,7 +499,7 @@ def precisions_of(owner: str, precision: ArrayLike, num: int) -> Floats:
 
 
 def root_of(owner: str, matrix: Floats) -> Floats:
-    """The upper triangular root of a positive definite matrix; any other is refused.
+    """The upper triangular root of a matrix; raises unless it is positive definite.
 
     >>> root_of("A prior", np.array([[4.0, 2.0], [2.0, 10.0]])).tolist()
     [[2.0, 1.0], [0.0, 3.0]]
@@ -548,7 +549,7 @@ def spreads(root: Floats, z: Floats) -> Floats:
 
 
 def with_one(parents: ArrayLike, number: int) -> Floats:
-    r"""$(1, \mathbf u)$ of the values of so many real parents.
+    r"""$(1, \mathbf u)$ for the values of `number` real parents.
 
     >>> with_one([2, 3], 2).tolist()
     [1.0, 2.0, 3.0]
@@ -556,11 +557,11 @@ def with_one(parents: ArrayLike, number: int) -> Floats:
     try:
         values = np.asarray(parents, dtype=np.float64).reshape(-1)
     except (TypeError, ValueError):
-        raise DataError(f"The parents of a regression have numbers; found {parents!r}.") from None
+        raise DataError(f"The parents of a regression are numbers; found {parents!r}.") from None
     if len(values) != number:
         raise DataError(f"The regression has {number} parents; found {len(values)} values.")
     if not np.isfinite(values).all():
-        raise DataError(f"The parents of a regression have finite numbers; found {values.tolist()}.")
+        raise DataError(f"The parents of a regression are finite numbers; found {values.tolist()}.")
     return np.concatenate([[1.0], values])
 
 

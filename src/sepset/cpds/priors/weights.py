@@ -1,8 +1,8 @@
-r"""Priors on weights: of the parents of logistic CPDs and on the coefficients of linear Gaussians.
+r"""Priors on weights: those of logistic CPDs and the coefficients of linear Gaussians.
 
 $$\log p(w) = -\tfrac12 p\, \lVert w \rVert_2^2 - r\, \lVert w \rVert_1 + \text{const}$$
 
-Biases and intercepts have none.
+Biases and intercepts have no prior.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class WeightPrior(ABC):
     @property
     @abstractmethod
     def precision(self) -> float:
-        """How fast the slope falls along each weight: $p$."""
+        """The factor $p$ of the quadratic penalty."""
 
     @property
     @abstractmethod
     def rate(self) -> float:
-        """How sharp the kink at zero is, which makes zeros: $r$."""
+        """The factor $r$ of the absolute penalty, whose kink at zero makes some weights exactly zero."""
 
     def log_density(self, weights: Floats) -> float:
         """The log density of weights, up to a constant.
@@ -45,7 +45,7 @@ class WeightPrior(ABC):
 class Normal(WeightPrior):
     r"""Independent normal priors with mean zero on weights: the penalty $\lVert w \rVert^2 / 2 s^2$.
 
-    They are about the weights of logistic CPDs and the coefficients of linear Gaussians, not their biases.
+    They apply to the weights of logistic CPDs and the coefficients of linear Gaussians, not their biases.
 
     Args:
         scale: $s$, the standard deviation.
@@ -74,9 +74,9 @@ class Normal(WeightPrior):
 
 @dataclass(frozen=True, slots=True)
 class Laplace(WeightPrior):
-    r"""Independent Laplace priors with mean zero on weights: the penalty $\lVert w \rVert_1 / s$, which makes zeros.
+    r"""Independent Laplace priors with mean zero on weights: the L1 penalty $\lVert w \rVert_1 / s$.
 
-    They are about the weights of logistic CPDs and the coefficients of linear Gaussians, not their biases.
+    They apply to the weights of logistic CPDs and the coefficients of linear Gaussians, not their biases.
 
     Args:
         scale: $s$, the mean of $|w|$.
@@ -94,7 +94,7 @@ class Laplace(WeightPrior):
 
     @property
     def precision(self) -> float:
-        """Zero: its density is a cone."""
+        """Zero: its log density is linear on each side of zero."""
         return 0.0
 
     @property
