@@ -8,10 +8,12 @@ import pytest
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
+from sepset.data.sources import bind
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.graphs.graph import DAG
-from sepset.learning.task import Task, bind, template_of
+from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
+from sepset.models.defaults import template_of
 from sepset.variables.variable import Discrete, Real, Vector
 
 COIN = Discrete("coin", ("head", "tail"))

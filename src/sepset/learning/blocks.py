@@ -156,7 +156,7 @@ class Blocks:
 
     def network(self, cpds: Iterable[CPD]) -> BayesNet:
         """The network of this form with these CPDs."""
-        return BayesNet(*cpds, name=self.template.name, notes=self.template.notes)
+        return self.template.with_parameters(cpds)
 
     def pooled(self, per_cpd: Sequence[Any], total: float) -> FlatStatistics:
         """The statistics of each block from those of its CPDs; what is negligible among `total` rows is zero."""
@@ -197,4 +197,4 @@ class Blocks:
             first = own[block[0]].estimate(stats, term)
             for i, cpd in zip(block, with_shared([model.cpds[i] for i in block], first), strict=True):
                 made[i] = cpd
-        return BayesNet(*made, name=model.name, notes=model.notes)
+        return model.with_parameters(made)

@@ -20,8 +20,9 @@ from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
 from sepset.learning.blocks import Blocks
 from sepset.learning.statistics import Statistics
-from sepset.learning.task import Task, template_of
+from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
+from sepset.models.defaults import template_of
 
 FEW = 5.0
 """Contexts with fewer rows than this are listed as thin."""

@@ -49,7 +49,7 @@ class Posterior(Tabulated):
 
     >>> from sepset.cpds.priors.dirichlet import Dirichlet
     >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> from sepset.learning.estimation.estimators import Bayes
     >>> found = fit(DAG.parse("coin"), {"coin": list("HTTHH")}, Bayes(Dirichlet(1))).posterior
     >>> round(found.tail("coin", "H", above=0.6), 5), round(float(np.exp(found.log_marginal_likelihood)), 7)

@@ -63,11 +63,11 @@ class Statistics:
         determine the statistics.
         """
         template = task.template
-        if isinstance(task.source, Counts):
-            found = counted_families(template.cpds, task.source)
-            return cls(template, _blocks(template, found.__getitem__), task.source.total, {}, None)
+        if isinstance(task.data, Counts):
+            found = counted_families(template.cpds, task.data)
+            return cls(template, _blocks(template, found.__getitem__), task.data.total, {}, None)
         if task.is_stored and all(cpd.parameters.stored for cpd in template.cpds):
-            found, total = stored_statistics(template.cpds, task.source, task.weights)
+            found, total = stored_statistics(template.cpds, task.data, task.weights)
             return cls(template, _blocks(template, found.__getitem__), total, {}, None)
         tables = [cpd for cpd in template.cpds if cpd.parameters.is_table]
         rows = task.complete(method)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
+from sepset.api.learning import fit
 from sepset.inference.iterate import Until
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.acceleration import ACCELERATIONS, Extrapolation, accelerated, aitken, squarem
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.run import Ascent

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sepset import learning
+from sepset.api.learning import fit
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
 from sepset.cpds.table import TableCPD
@@ -21,13 +22,13 @@ from sepset.inference import checkpoint
 from sepset.inference.iterate import Until
 from sepset.inference.result import Status
 from sepset.learning.classify.latentclass import latent_class
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.checkpoint import KIND, PointCodec, about, fingerprint
 from sepset.learning.incomplete.em import EM, HardEM, IncrementalEM
 from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.learning.incomplete.run import Ascent, Climbing
-from sepset.learning.task import Task, template_of
+from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
+from sepset.models.defaults import template_of
 from sepset.variables.variable import Discrete, Real
 from support.every_form import all_forms, discrete_forms, network
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
+from sepset.api.learning import fit
 from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
@@ -17,11 +18,11 @@ from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.estimation.estimators import MLE
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM, HardEM, IncrementalEM
 from sepset.learning.incomplete.run import SHORT_RUN, Ascent
-from sepset.learning.task import Task, template_of
+from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
+from sepset.models.defaults import template_of
 from sepset.variables.variable import Discrete
 from support.random_incomplete import completions, expected_counts, incomplete, log_likelihood
 

@@ -8,13 +8,13 @@ import math
 import numpy as np
 import pytest
 
+from sepset.api.learning import fit
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.counts import Counts
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.factors.table import Table
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.expectedcounts import expected_counts
 from sepset.models.bayesnet import BayesNet

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sepset.api.learning import fit
 from sepset.cpds.table import TableCPD
 from sepset.errors import ImpossibleEvidence
 from sepset.graphs.graph import DAG
 from sepset.inference.result import Guarantee, Status
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.run import SHORT_RUN, Ascent
-from sepset.learning.task import Task, template_of
+from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
+from sepset.models.defaults import template_of
 from sepset.variables.variable import Discrete
 
 ROWS = {"a": [0, 0, 1, 1, 1, 0], "b": [0, 1, 1, 1, 0, 0]}

@@ -40,7 +40,7 @@ class MLE:
     Reference: Koller & Friedman, sections 17.1 and 17.2.
 
     >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> fit(DAG.parse("coin"), {"coin": list("HHHTTTTTTT")}, MLE()).model.cpd("coin").values.tolist()
     [0.3, 0.7]
     """
@@ -89,7 +89,7 @@ class Bayes:
 
     >>> from sepset.cpds.priors.dirichlet import Dirichlet
     >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> found = fit(DAG.parse("coin"), {"coin": list("HHHTTTTTTT")}, Bayes(Dirichlet(10)))
     >>> found.model.cpd("coin").values.round(4).tolist()
     [0.4333, 0.5667]
@@ -128,7 +128,7 @@ class MAP:
 
     >>> from sepset.cpds.priors.dirichlet import Dirichlet
     >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> rows = {"coin": list("HHT")}
     >>> fit(DAG.parse("coin"), rows, MAP(Dirichlet(2), parameterization="theta")).model.cpd("coin").values.tolist()
     [0.6, 0.4]

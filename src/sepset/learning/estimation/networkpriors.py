@@ -13,11 +13,11 @@ from sepset.base.checks import check_positive
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest
 from sepset.cpds.counts import decode
+from sepset.data.sources import bind, refuse_missing
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, num_entries
 from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.method import Prepared
-from sepset.learning.task import bind, refuse_missing
 from sepset.models.model import Model
 from sepset.models.rows import complete
 from sepset.variables.evidence import Evidence

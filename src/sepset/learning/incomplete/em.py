@@ -49,7 +49,7 @@ class EM(Climbing):
     Reference: Koller & Friedman, section 19.2.2; Varadhan & Roland (2008), Laird, Lange & Stram (1987), Jamshidian &
     Jennrich (1993) for the accelerations.
 
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> from sepset.graphs.graph import DAG
     >>> rows = {"x": ["a", "a", "b", None], "y": ["c", "d", "d", "d"]}
     >>> found = fit(DAG.parse("x -> y"), rows, EM())
@@ -100,7 +100,7 @@ class HardEM(Climbing):
     Cost: one max-product pass for each different row that misses anything, a step.
     Reference: Koller & Friedman, section 19.2.2.6.
 
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> from sepset.graphs.graph import DAG
     >>> fit(DAG.parse("x"), {"x": ["a", "a", "b", None]}, HardEM()).model.cpd("x").values.tolist()
     [0.75, 0.25]
@@ -138,7 +138,7 @@ class IncrementalEM(Climbing):
 
     Reference: Neal & Hinton (1998), A view of the EM algorithm that justifies incremental variants.
 
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> from sepset.graphs.graph import DAG
     >>> found = fit(DAG.parse("x"), {"x": ["a", "a", "b", None]}, IncrementalEM(parts=2))
     >>> found.model.cpd("x").values.round(2).tolist()

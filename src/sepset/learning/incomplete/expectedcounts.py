@@ -14,14 +14,13 @@ import numpy as np
 
 from sepset.data.counts import Counts
 from sepset.data.families import Family, Scope, discrete_scope, members
-from sepset.data.sources import Weights
+from sepset.data.sources import Weights, bind
 from sepset.errors import NotApplicable
 from sepset.factors.block import Single
 from sepset.factors.table import Table
 from sepset.inference import capabilities
 from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.method import Prepared
-from sepset.learning.task import bind
 from sepset.models.model import Model
 
 

@@ -52,7 +52,7 @@ class GradientAscent(Climbing):
     Reference: Koller & Friedman, section 19.2.1; Nocedal & Wright, chapters 3, 5 and 7; Andrew & Gao (2007) for
     Laplace priors; Kingma & Ba (2015).
 
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> from sepset.graphs.graph import DAG
     >>> found = fit(DAG.parse("x"), {"x": ["a", "a", "b", None]}, GradientAscent())
     >>> found.model.cpd("x").values.round(3).tolist()

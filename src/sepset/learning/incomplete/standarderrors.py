@@ -99,7 +99,7 @@ def standard_errors(
     Reference: Oakes (1999), Direct calculation of the information matrix via the EM algorithm.
 
     >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> rows = {"coin": ["head", "tail", "tail", "tail"]}
     >>> standard_errors(fit(DAG.parse("coin"), rows).model, rows)["coin"].round(4).tolist()
     [0.2165, 0.2165]

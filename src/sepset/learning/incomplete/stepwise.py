@@ -46,7 +46,7 @@ class StepwiseEM(Climbing):
     Cost: one pass of exact inference over the rows a step, and an M-step for each batch.
     Reference: Cappe & Moulines (2009); Liang & Klein (2009), Online EM for unsupervised models.
 
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> from sepset.graphs.graph import DAG
     >>> rows = {"x": ["a", "a", "b", None] * 50}
     >>> found = fit(DAG.parse("x"), rows, StepwiseEM(batch=20), until=20)
@@ -114,7 +114,7 @@ class StepwiseEM(Climbing):
             seed: decides the order of the rows.
             progress: True shows a bar, False never, None in a terminal when the work is long.
 
-        >>> from sepset.learning.fit import fit
+        >>> from sepset.api.learning import fit
         >>> from sepset.graphs.graph import DAG
         >>> method = StepwiseEM(batch=10)
         >>> found = fit(DAG.parse("x"), {"x": ["a", "b", None] * 30}, method, until=5)
