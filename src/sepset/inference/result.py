@@ -69,13 +69,26 @@ class Result:
         method: the settings that produced it.
         guarantees: what is guaranteed, by part.
         status: how the run ended.
-        info: figures for a human: widths, steps, times.
+        info: facts for a human reader: widths, steps, times.
     """
 
     method: object = field(kw_only=True, repr=False)
     guarantees: Guarantees = field(kw_only=True, repr=False)
     status: Status = field(default=Status.COMPLETED, kw_only=True, repr=False)
     info: Mapping[str, object] = field(default_factory=dict, kw_only=True, repr=False)
+
+
+@dataclass(frozen=True)
+class IterativeResult(Result):
+    """What every answer of an iterative method carries.
+
+    Attributes:
+        trace: the objective after each step.
+        state: where the method stopped, to resume from.
+    """
+
+    trace: Floats = field(default_factory=lambda: np.zeros(0), kw_only=True, repr=False)
+    state: object = field(default=None, kw_only=True, repr=False)
 
 
 @dataclass(frozen=True)

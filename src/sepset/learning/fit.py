@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
 from sepset.base.axes import axes_of, count_steps
 from sepset.base.checks import generator
 from sepset.base.display import Shown, Tabulated
@@ -21,7 +20,7 @@ from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import was_interrupted
-from sepset.inference.result import Guarantee, Guarantees, Result
+from sepset.inference.result import Guarantee, Guarantees, IterativeResult
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.models.defaults import Template
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit(Tabulated, Result):
+class Fit(Tabulated, IterativeResult):
     r"""A fitted network, how well it fits, and how it was found.
 
     Attributes:
@@ -53,10 +52,8 @@ class Fit(Tabulated, Result):
 
     model: BayesNet
     log_likelihood: float
-    trace: Floats = field(default_factory=lambda: np.zeros(0), kw_only=True)
     posterior: Posterior | None = field(default=None, kw_only=True)
     fragmentation: Fragmentation | None = field(default=None, kw_only=True)
-    state: object = field(default=None, kw_only=True)
     num_rows: float = field(default=0.0, kw_only=True)
     guarantees: Guarantees = field(default_factory=lambda: {"parameters": Guarantee.EXACT}, kw_only=True)
 

@@ -19,7 +19,7 @@ from sepset.inference.iterate import Until
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.estimation.estimators import MLE
 from sepset.learning.incomplete.em import EM, HardEM, IncrementalEM
-from sepset.learning.incomplete.run import SHORT_RUN, Ascent
+from sepset.learning.incomplete.run import SHORT_RUN, EMTask
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.models.defaults import template_of
@@ -68,12 +68,12 @@ METHODS = [EM(start="model"), *(replace(m, start="model") for m in ACCELERATED),
 def test_no_step_lowers_the_objective(case, method, prior):
     net, rows = case
     chosen = replace(method, prior=prior)
-    ascent = Ascent.of(Task(net, rows), prior, "softmax", 1)
+    em_task = EMTask.of(Task(net, rows), prior, threads=1)
     rng = np.random.default_rng(0)
-    point = chosen.init(ascent, rng)
+    point = chosen.init(em_task, rng)
     for _ in range(8):
         before = point.objective
-        point, info = chosen.step(ascent, point, rng)
+        point, info = chosen.step(em_task, point, rng)
         assert info.objective == point.objective
         if before > -np.inf:
             never_falls([point.objective], before)
@@ -133,12 +133,12 @@ def test_complete_rows_take_one_step_to_maximum_likelihood(case):
 @settings(max_examples=25)
 def test_free_energy_is_a_lower_bound_that_is_met(case, parts):
     net, rows = case
-    ascent = Ascent.of(Task(net, rows), None, "softmax", 1)
+    em_task = EMTask.of(Task(net, rows), threads=1)
     method = IncrementalEM(parts, start="model")
-    point = method.init(ascent, np.random.default_rng(0))
+    point = method.init(em_task, np.random.default_rng(0))
     assert_allclose(point.objective, log_likelihood(net, rows), rtol=1e-10, atol=1e-10)
     for _ in range(4):
-        point, _ = method.step(ascent, point, np.random.default_rng(0))
+        point, _ = method.step(em_task, point, np.random.default_rng(0))
         assert point.objective <= log_likelihood(point.model, rows) + 1e-9
 
 
@@ -192,11 +192,11 @@ def test_acceleration_saves_steps_and_ends_at_the_same_optimum(method):
 def test_more_restarts_never_begin_lower():
     """The starting points of n + 1 restarts are those of n and one more, of which the best goes on."""
     dag, _, rows = latent_rows(300)
-    ascent = Ascent.of(Task(template_of(dag, rows, [Discrete("h", 3)]), rows), None, "softmax", 1)
-    best = [EM(restarts=n).init(ascent, np.random.default_rng(4)).objective for n in range(2, 9)]
+    em_task = EMTask.of(Task(template_of(dag, rows, [Discrete("h", 3)]), rows), threads=1)
+    best = [EM(restarts=n).init(em_task, np.random.default_rng(4)).objective for n in range(2, 9)]
     assert best == sorted(best)
     assert best[-1] > best[0]
-    alone = [ascent._short_run(EM(), own, i, SHORT_RUN) for i, own in enumerate(np.random.default_rng(4).spawn(8))]
+    alone = [EM()._short_run(em_task, own, i, SHORT_RUN) for i, own in enumerate(np.random.default_rng(4).spawn(8))]
     assert best == [max(p.objective for p in alone[:n]) for n in range(2, 9)]
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.learning.blocks import FlatStatistics
-from sepset.learning.incomplete.run import Ascent, Point
+from sepset.learning.incomplete.run import EMTask, Iterate
 from sepset.learning.optimize.directions import conjugate, within
 from sepset.learning.optimize.objective import FAILURES
 from sepset.models.bayesnet import BayesNet
@@ -38,21 +38,21 @@ FLATTENING = 0.3
 class Acceleration(Protocol):
     """A way to go further than EM does."""
 
-    def proposed(self, task: Ascent, state: Point, made: BayesNet) -> Point | None:
+    def proposed(self, task: EMTask, state: Iterate, made: BayesNet) -> Iterate | None:
         """A point further on than the network that the M-step made; None where the past does not tell."""
 
-    def remembered(self, task: Ascent, state: Point, made: BayesNet) -> tuple[Any, ...]:
+    def remembered(self, task: EMTask, state: Iterate, made: BayesNet) -> tuple[Any, ...]:
         """What to remember of a plain step from a point to the network that the M-step made."""
 
 
-def accelerated(acceleration: Acceleration, task: Ascent, state: Point, made: BayesNet) -> Point:
+def accelerated(acceleration: Acceleration, task: EMTask, state: Iterate, made: BayesNet) -> Iterate:
     """The proposed point, where it rises at least as much as EM is known to; else that of the M-step."""
     blocks = task.expectation.blocks
     score = [blocks.score(m, state.statistics) + blocks.log_prior(m, task.terms) for m in (state.model, made)]
     found = acceleration.proposed(task, state, made)
     if found is not None and found.objective >= state.objective + max(score[1] - score[0], 0.0):
         return found
-    return task.point(made, memory=acceleration.remembered(task, state, made))
+    return task.evaluate(made, memory=acceleration.remembered(task, state, made))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Extrapolation:
 
     path: Callable[[FlatStatistics, FlatStatistics, FlatStatistics], FlatStatistics | None]
 
-    def proposed(self, task: Ascent, state: Point, made: BayesNet) -> Point | None:
+    def proposed(self, task: EMTask, state: Iterate, made: BayesNet) -> Iterate | None:
         """The point that the M-step makes of extrapolated statistics."""
         if len(state.memory) < 2:
             return None
@@ -74,16 +74,16 @@ class Extrapolation:
         if target is None:
             return None
         try:
-            return task.point(task.expectation.blocks.maximize(state.model, _positive(target, state), task.terms))
+            return task.evaluate(task.expectation.blocks.maximize(state.model, _positive(target, state), task.terms))
         except FAILURES:
             return None
 
-    def remembered(self, task: Ascent, state: Point, made: BayesNet) -> tuple[FlatStatistics, ...]:
+    def remembered(self, task: EMTask, state: Iterate, made: BayesNet) -> tuple[FlatStatistics, ...]:
         """The statistics of the last two points."""
         return (*(state.memory if len(state.memory) < 2 else ()), state.statistics)
 
 
-def _positive(target: FlatStatistics, state: Point) -> FlatStatistics:
+def _positive(target: FlatStatistics, state: Iterate) -> FlatStatistics:
     """Counts stay positive where they are; matrices of moments are checked where they are used."""
     pairs = zip(target, state.statistics, strict=True)
     return tuple(np.maximum(t, SMALLEST_SHARE * s) if s.ndim == 1 else t for t, s in pairs)
@@ -96,23 +96,23 @@ class ConjugateSteps:
     Reference: Jamshidian & Jennrich (1993), Conjugate gradient acceleration of the EM algorithm.
     """
 
-    def proposed(self, task: Ascent, state: Point, made: BayesNet) -> Point | None:
+    def proposed(self, task: EMTask, state: Iterate, made: BayesNet) -> Iterate | None:
         """The end of a line search along the conjugate direction, or along the step itself where that does not rise."""
-        surface = task.surface
-        slope, ahead = surface.steepest(state), surface.vector.pack(made) - surface.vector.pack(state.model)
+        objective = task.objective
+        slope, ahead = objective.steepest(state), objective.vector.pack(made) - objective.vector.pack(state.model)
         direction = ahead
         if state.memory:
             step, before = state.memory
-            direction = within(conjugate(ahead, step, before - surface.slope(state)), slope, surface.kinks)
+            direction = within(conjugate(ahead, step, before - objective.slope(state)), slope, objective.kinks)
         if not slope @ direction > 0:
             direction = ahead
-        found = surface.search(state, slope, direction, FLATTENING)
+        found = objective.search(state, slope, direction, FLATTENING)
         return None if found is None else replace(found, memory=self.remembered(task, state, found.model))
 
-    def remembered(self, task: Ascent, state: Point, made: BayesNet) -> tuple[Floats, Floats]:
+    def remembered(self, task: EMTask, state: Iterate, made: BayesNet) -> tuple[Floats, Floats]:
         """The step, and the slope before it."""
-        surface = task.surface
-        return surface.vector.pack(made) - surface.vector.pack(state.model), surface.slope(state)
+        objective = task.objective
+        return objective.vector.pack(made) - objective.vector.pack(state.model), objective.slope(state)
 
 
 def squarem(before: FlatStatistics, between: FlatStatistics, now: FlatStatistics) -> FlatStatistics | None:

@@ -147,40 +147,40 @@ KIND = "is"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PointCodec:
-    """Points of an iteration as plain values: of networks only tags and arrays, which must fit the one at hand.
+class IterateCodec:
+    """Iterates as plain values: a network is stored as the tags and arrays of its CPDs, which must fit the template.
 
     Args:
         blocks: the network that is being fitted, and the statistics of its blocks.
 
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.variables.variable import Discrete
-    >>> from sepset.learning.incomplete.run import Ascent
+    >>> from sepset.learning.incomplete.run import EMTask
     >>> from sepset.learning.task import Task
     >>> net = BayesNet(TableCPD(Discrete("coin"), [0.3, 0.7]))
-    >>> task = Ascent.of(Task(net, {"coin": [0, None]}), None, "softmax")
-    >>> codec = PointCodec(task.expectation.blocks)
-    >>> codec.unpack(codec.pack(task.point(net))).model.cpd("coin").values.tolist()
+    >>> task = EMTask.of(Task(net, {"coin": [0, None]}))
+    >>> codec = IterateCodec(task.expectation.blocks)
+    >>> codec.unpack(codec.pack(task.evaluate(net))).model.cpd("coin").values.tolist()
     [0.3, 0.7]
     """
 
     blocks: Blocks = field(repr=False)
 
     def pack(self, state: Any) -> object:
-        """The point as nests of dictionaries and arrays."""
+        """The iterate as nested dictionaries and arrays."""
         return self._packed(state)
 
     def unpack(self, content: Any) -> Any:
-        """The point that was packed; networks and statistics of another shape are refused."""
-        is_point = isinstance(content, dict) and content.get(KIND) == "point"
-        point = self._unpacked(content)
-        if not is_point or not isinstance(point.model, BayesNet):
-            raise DataError("It holds no point of an iteration.")
-        shapes = [np.shape(s) for s in point.statistics]
+        """The iterate that was packed; raises if its network or statistics have another shape."""
+        is_iterate = isinstance(content, dict) and content.get(KIND) == "iterate"
+        state = self._unpacked(content)
+        if not is_iterate or not isinstance(state.model, BayesNet):
+            raise DataError("It does not hold the state of an iteration.")
+        shapes = [np.shape(s) for s in state.statistics]
         expected = [self.blocks.forms[block[0]].zero.shape for block in self.blocks.members]
         if shapes != expected:
             raise DataError(f"Its statistics have the shapes {shapes}; expected {expected}.")
-        return point
+        return state
 
     def _packed(self, value: Any) -> object:
         if isinstance(value, BayesNet):

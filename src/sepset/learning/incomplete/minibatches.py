@@ -9,7 +9,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.learning.incomplete.expectation import Expected
-from sepset.learning.incomplete.run import Ascent
+from sepset.learning.incomplete.run import EMTask
 from sepset.models.bayesnet import BayesNet
 
 
@@ -26,7 +26,7 @@ class MiniBatch(NamedTuple):
     weights: Floats | None
     scale: float
 
-    def expect(self, task: Ascent, model: BayesNet) -> Expected:
+    def expect(self, task: EMTask, model: BayesNet) -> Expected:
         """The expected statistics, raised to stand for all rows, and the log-likelihood of these."""
         found = task.expectation.expect(model, *(() if self.rows is None else (self.rows, self.weights)))
         if self.rows is None:
@@ -34,7 +34,7 @@ class MiniBatch(NamedTuple):
         return Expected(tuple(s * self.scale for s in found.statistics), found.log_likelihood)
 
 
-def mini_batches(task: Ascent, size: int, rng: np.random.Generator) -> Iterator[MiniBatch]:
+def mini_batches(task: EMTask, size: int, rng: np.random.Generator) -> Iterator[MiniBatch]:
     """The rows once, in a random order, about `size` at a time.
 
     Rows that repeat are dealt one by one, as they lie in the data; sums over a batch, scaled, have the sums over all
@@ -44,7 +44,7 @@ def mini_batches(task: Ascent, size: int, rng: np.random.Generator) -> Iterator[
     >>> from sepset.learning.task import Task
     >>> from sepset.variables.variable import Discrete
     >>> net = BayesNet(TableCPD(Discrete("coin"), [0.5, 0.5]))
-    >>> task = Ascent.of(Task(net, {"coin": [0, 1, 1, None]}), None, "softmax")
+    >>> task = EMTask.of(Task(net, {"coin": [0, 1, 1, None]}))
     >>> [float(b.weights.sum() * b.scale) for b in mini_batches(task, 2, np.random.default_rng(0))]
     [4.0, 4.0]
     """
@@ -64,7 +64,7 @@ def _dealt(weights: Floats, num_rows: int) -> tuple[Ints, Floats]:
     return np.repeat(np.arange(len(weights)), times), weights / times
 
 
-def num_counted(task: Ascent) -> int:
+def num_counted(task: EMTask) -> int:
     """How many rows of the data have a positive weight."""
     weights = task.task.row_weights
     return task.task.dataset.num_rows if weights is None else int((weights > 0).sum())

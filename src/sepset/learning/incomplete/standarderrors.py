@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.text import nearest
 from sepset.errors import ScopeError, TooLarge
-from sepset.inference.result import Answers
+from sepset.inference.method import Method
+from sepset.inference.result import Answers, Guarantee, Result
 from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.optimize.vector import ParameterVector
 from sepset.learning.task import Task
@@ -41,7 +42,7 @@ LARGEST = 2_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StandardErrors(Answers[str, Floats]):
+class StandardErrors(Result, Answers[str, Floats]):
     """The standard error of every parameter, by child; infinite where the rows do not determine it.
 
     Tables have the shape of their CPD; linear Gaussians have one row per context: intercept, coefficients, variance.
@@ -83,7 +84,12 @@ class StandardErrors(Answers[str, Floats]):
 
 
 def standard_errors(
-    model: BayesNet, data: object, *, weights: ArrayLike | None = None, threads: int | None = None
+    model: BayesNet,
+    data: object,
+    *,
+    weights: ArrayLike | None = None,
+    method: Method | None = None,
+    threads: int | None = None,
 ) -> StandardErrors:
     """The standard errors of a network's parameters at a maximum of the likelihood, by observed information.
 
@@ -93,7 +99,8 @@ def standard_errors(
         model: the fitted network.
         data: the rows it was fitted to; cells may be missing.
         weights: one per row.
-        threads: how many; one per processor by default.
+        method: the method of inference; clique trees by default. Errors by an approximate one are heuristic.
+        threads: their number; one per processor by default.
 
     Cost: two E-steps per parameter.
     Reference: Oakes (1999), Direct calculation of the information matrix via the EM algorithm.
@@ -105,7 +112,7 @@ def standard_errors(
     [0.2165, 0.2165]
     """
     share = None if weights is None else np.asarray(weights, dtype=np.float64)
-    expectation = Expectation.of(Task(model, data, share), threads=threads)
+    expectation = Expectation.of(Task(model, data, share), inference=method, threads=threads)
     vector = ParameterVector.of(expectation.blocks)
     x = vector.pack(model)
     if len(x) > LARGEST:
@@ -117,7 +124,15 @@ def standard_errors(
     natural = _derivative(lambda at: _flat(vector.written(vector.unpack(at))), x)
     errors, unknown = _errors(observed, complete, natural)
     errors[_on_border(vector, model)] = np.nan
-    return StandardErrors(model, _by_child(vector, model, errors), observed, _missing(observed, complete), unknown)
+    return StandardErrors(
+        model,
+        _by_child(vector, model, errors),
+        observed,
+        _missing(observed, complete),
+        unknown,
+        method=expectation.engine.method,
+        guarantees={"errors": Guarantee.ESTIMATE if expectation.is_exact else Guarantee.HEURISTIC},
+    )
 
 
 def _slope(expectation: Expectation, vector: ParameterVector, x: Floats) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sepset.api.learning import fit
+from sepset.api.questions import expected_counts
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.counts import Counts
@@ -16,7 +17,6 @@ from sepset.data.dataset import Dataset
 from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.factors.table import Table
 from sepset.learning.incomplete.em import EM
-from sepset.learning.incomplete.expectedcounts import expected_counts
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.variables.variable import Discrete, Real
