@@ -195,7 +195,7 @@ def test_what_does_not_fit_the_network_is_refused():
     ):
         with pytest.raises((DataError, NotApplicable, ValueError, TypeError)):
             codec.unpack({**packed, **change})
-    with pytest.raises(DataError, match="no point"):
+    with pytest.raises(DataError, match="not hold the state"):
         codec.unpack(3)
 
 
