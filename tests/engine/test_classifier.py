@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -13,7 +11,6 @@ from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.engine.blanket import class_scores
 from sepset.engine.classifier import Classifier
 from sepset.errors import DataError, ImpossibleEvidence, ModelError, ScopeError
 from sepset.graphs.graph import DAG
@@ -213,11 +210,11 @@ def test_what_is_refused():
         Classifier(fit(DAG.parse("c"), {"c": [0, 1]}), "c")
 
 
-def test_scores_of_other_cpds_use_their_own_log_probability():
-    c, x = Discrete("c"), ss.Vector("p", 2)
-    cpd = LinearGaussian(x, [[0.0, 0.0], [1.0, 1.0]], covariance=np.eye(2), by=c)
-    points = np.array([[0.5, 0.2]])
-    found = class_scores(cpd, c, {x: points}, 1)
-    expected = [stats.multivariate_normal([m, m], np.eye(2)).logpdf(points[0]) for m in (0.0, 1.0)]
-    np.testing.assert_allclose(found[:, 0], expected, atol=EXACT)
-    assert math.isfinite(found.sum())
+def test_what_comes_back_is_a_result():
+    model = BayesNet.random(DAG.parse("c -> x; z -> x"), seed=0)
+    easy, hard = (Classifier(model, "c").predict(rows) for rows in ({"x": [0], "z": [1]}, {"x": [0]}))
+    assert easy.guarantees == hard.guarantees == {"marginals": ss.Guarantee.EXACT}
+    assert easy.method == ss.CliqueTree()
+    assert Classifier(model, "c", method=ss.BruteForce()).predict({"x": [0]}).method == ss.BruteForce()
+    assert len(easy) == 1
+    assert repr(easy) == "Classification(1 rows; c)"

@@ -45,7 +45,7 @@ def test_any_chunks_in_any_order_are_the_whole():
     assert parts.num_rows == whole.num_rows == 30
     assert parts.log_marginal_likelihood == pytest.approx(whole.log_marginal_likelihood)
     for mine, other in zip(parts.mean_model().cpds, whole.mean_model().cpds, strict=True):
-        np.testing.assert_allclose(mine.log_probabilities(columns(data)), other.log_probability(columns(data)))
+        np.testing.assert_allclose(mine.log_probability(columns(data)), other.log_probability(columns(data)))
 
 
 def test_rows_can_be_taken_away():

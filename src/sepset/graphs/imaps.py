@@ -75,7 +75,7 @@ def minimal_imap(order: Iterable[Node], independent: Oracle) -> DAG:
     Cost: $n (n - 1) / 2$ calls of the oracle. Reference: Koller & Friedman, algorithm 3.2.
 
     >>> truth = DAG.parse("A -> B -> C")
-    >>> minimal_imap("CBA", lambda x, ys, given: d_separated(truth, x, ys, given))
+    >>> minimal_imap("CBA", lambda x, ys, given: d_separated(truth, x, ys, given=given))
     DAG(C -> B; B -> A)
     """
     nodes = unique_names(map(name_of, order))
@@ -99,7 +99,7 @@ def minimal_imap_undirected(
     Cost: about $n^2$ calls of the oracle. Reference: Koller & Friedman, section 4.3.3.
 
     >>> truth = UndirectedGraph.parse("A - B - C")
-    >>> minimal_imap_undirected("ABC", lambda x, ys, given: separated(truth, x, ys, given))
+    >>> minimal_imap_undirected("ABC", lambda x, ys, given: separated(truth, x, ys, given=given))
     UndirectedGraph(A - B; B - C)
     """
     names = unique_names(map(name_of, nodes))
@@ -119,7 +119,7 @@ def is_imap(graph: Graph, independent: Oracle) -> bool:
     graphs, every separated pair and set. Reference: Koller & Friedman, section 3.2.3.
 
     >>> truth = DAG.parse("A -> B; C")
-    >>> is_imap(DAG.parse("A -> B -> C"), lambda x, ys, given: d_separated(truth, x, ys, given))
+    >>> is_imap(DAG.parse("A -> B -> C"), lambda x, ys, given: d_separated(truth, x, ys, given=given))
     True
     """
     if not isinstance(graph, DAG):
@@ -139,7 +139,7 @@ def is_perfect_map(graph: Graph, independent: Oracle) -> bool:
     Cost: every pair and set of nodes, so for small graphs only. Reference: Koller & Friedman, section 3.4.2.
 
     >>> diamond = UndirectedGraph.parse("A - B - C - D - A")
-    >>> is_perfect_map(DAG.parse("A -> B -> C <- D <- A"), lambda x, ys, given: separated(diamond, x, ys, given))
+    >>> is_perfect_map(DAG.parse("A -> B -> C <- D <- A"), lambda x, ys, given: separated(diamond, x, ys, given=given))
     False
     """
     return all(

@@ -192,7 +192,7 @@ def csi_separated(
     Reference: Koller & Friedman, algorithm 5.2.
 
     >>> dag = DAG.parse("A -> C <- S -> D; B -> C; A -> B")
-    >>> csi_separated(dag, "C", "A", "B", context={"S": 0}, irrelevant={"C": ["A"]})
+    >>> csi_separated(dag, "C", "A", given="B", context={"S": 0}, irrelevant={"C": ["A"]})
     True
     """
     values = {dag.nodes[dag.id(node)]: value for node, value in context.items()}

@@ -51,12 +51,14 @@ def test_it_agrees_with_elimination_on_published_networks(name, memory):
     mine = ss.prepare(net, method=CutsetConditioning(memory=memory))
     other = ss.prepare(net, method=ss.VariableElimination())
     assert 1 < mine.plan(given=given).num_cases < 1000
-    assert float(mine.log_probability(given=given)) == pytest.approx(float(other.log_probability(given)), abs=CLOSE)
+    assert float(mine.log_probability(given=given)) == pytest.approx(
+        float(other.log_probability(given=given)), abs=CLOSE
+    )
     answers = mine.marginals(given=given)
     for v in net.variables:
-        np.testing.assert_allclose(answers[v.name].values, other.query(v, given).values, atol=EXACT)
+        np.testing.assert_allclose(answers[v.name].values, other.query(v, given=given).values, atol=EXACT)
     best = mine.map_assignment(given=given)
-    assert best.log_value == pytest.approx(other.map_assignment(given).log_value, abs=CLOSE)
+    assert best.log_value == pytest.approx(other.map_assignment(given=given).log_value, abs=CLOSE)
 
 
 def grid(side):

@@ -52,19 +52,21 @@ def test_it_agrees_with_elimination_on_published_networks(name, memory):
     given = {net.variables[i].name: row[net.variables[i].name] for i in rng.permutation(len(net.variables))[:4]}
     mine = ss.prepare(net, method=RecursiveConditioning(memory=memory))
     other = ss.prepare(net, method=ss.VariableElimination())
-    assert float(mine.log_probability(given=given)) == pytest.approx(float(other.log_probability(given)), abs=CLOSE)
+    assert float(mine.log_probability(given=given)) == pytest.approx(
+        float(other.log_probability(given=given)), abs=CLOSE
+    )
     answers = mine.marginals(given=given)
     for v in list(net.variables)[::3]:
-        np.testing.assert_allclose(answers[v.name].values, other.query(v, given).values, atol=EXACT)
+        np.testing.assert_allclose(answers[v.name].values, other.query(v, given=given).values, atol=EXACT)
     pair = [net.variables[0].name, net.variables[5].name]
-    np.testing.assert_allclose(mine.query(pair, given=given).values, other.query(pair, given).values, atol=EXACT)
+    np.testing.assert_allclose(mine.query(pair, given=given).values, other.query(pair, given=given).values, atol=EXACT)
     best = mine.map_assignment(given=given)
-    assert best.log_value == pytest.approx(other.map_assignment(given).log_value, abs=CLOSE)
-    reached = float(other.log_probability({**given, **best.assignment}))
+    assert best.log_value == pytest.approx(other.map_assignment(given=given).log_value, abs=CLOSE)
+    reached = float(other.log_probability(given={**given, **best.assignment}))
     assert reached == pytest.approx(best.log_value, abs=CLOSE)
     some = [v.name for v in list(net.variables)[:3]]
     mixed = mine.map_assignment(given=given, over=some)
-    assert mixed.log_value == pytest.approx(other.map_assignment(given, over=some).log_value, abs=CLOSE)
+    assert mixed.log_value == pytest.approx(other.map_assignment(given=given, over=some).log_value, abs=CLOSE)
 
 
 def grid(side, field=True):

@@ -152,7 +152,7 @@ def calibrate_net(net, values):
 
 
 def check_gaussian_answers(engine, values, place, mu, sigma, log_density, rng):
-    assert float(engine.log_probabilities(values)) == pytest.approx(log_density, abs=CLOSE)
+    assert float(engine.log_probability(given=values)) == pytest.approx(log_density, abs=CLOSE)
     names = list(place)
     answers = engine.marginals(given=values)
     for name in names:

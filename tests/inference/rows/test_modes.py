@@ -94,7 +94,7 @@ def test_ties_go_to_the_first_state_of_the_variable_eliminated_last(seed):
         shape = [variables[v].num_states if v in scope else 1 for v in range(5)]
         joint = joint * table.transpose(order).reshape(shape)
     engine = engine_of(net)
-    last_first = engine.plan((), given=()).positions.tolist()[::-1]
+    last_first = engine.plan((), ()).positions.tolist()[::-1]
     codes = holes(rng, net, 12)
     filled, _ = row_modes(engine, codes)
     for row, full in zip(codes, filled, strict=True):

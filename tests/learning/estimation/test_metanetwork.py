@@ -34,7 +34,7 @@ def test_contexts_are_separated_only_by_the_context():
     dag = meta_network(PAIR, 2, "contexts")
     rows = {"x[0]": 0, "y[0]": 1, "x[1]": 1, "y[1]": 0}
     pair = "theta[y|0]", "theta[y|1]"
-    assert not d_separated(dag, *pair, list(rows))
+    assert not d_separated(dag, *pair, given=list(rows))
     assert csi_separated(dag, *pair, context=rows, irrelevant=irrelevant_parameters(PAIR))
     only = {"y[0]": 1, "y[1]": 0}
     assert not csi_separated(dag, *pair, context=only, irrelevant=irrelevant_parameters(PAIR))

@@ -148,7 +148,7 @@ def test_a_suite_is_the_weighted_mean_of_its_queries():
     parts = [losses_of(small_net(), rows, loss) for loss in suite.losses]
     np.testing.assert_allclose(losses_of(small_net(), rows, suite), (3 * parts[0] + parts[1]) / 4)
     table = evaluate(small_net(), rows, *suite.losses)
-    assert list(table) == [
+    assert [loss.name for loss in table] == [
         "conditional log-loss of b given a",
         "conditional log-loss of a, c given nothing",
         "conditional log-loss of c given a",

@@ -376,7 +376,7 @@ def test_frames_without_rows_or_of_other_kinds():
         with pytest.raises(ss.DataError, match=r"Use \.datasets"):
             found.frame
     for strange in ("rows.csv", None):
-        with pytest.raises((ss.DataError, OSError)):
+        with pytest.raises((ss.DataError, ss.FileFormatError)):
             impute(COLORED, strange)
     with pytest.raises(ss.DataError, match="No column is a variable"):
         impute(COLORED, pd.DataFrame({"other": [1]})).frame

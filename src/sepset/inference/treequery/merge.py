@@ -39,7 +39,7 @@ def merged(
     >>> a, b, c = Discrete("a"), Discrete("b"), Discrete("c")
     >>> tree = CliqueTree([("a", "b"), ("b", "c")], [(0, 1)])
     >>> result = calibrate(tree, [Table((a, b), [[1, 0], [0, 1]]), Table((b, c), [[1, 0], [0, 3]])])
-    >>> order = MergeOrder(tree_query(tree, ["a", "c"], dict(a=2, b=2, c=2)), (0,))
+    >>> order = MergeOrder(tree_query(tree, ["a", "c"], cards=dict(a=2, b=2, c=2)), (0,))
     >>> merged(order, result.beliefs, result.sepset_beliefs).values.tolist()
     [[1.0, 0.0], [0.0, 3.0]]
     """

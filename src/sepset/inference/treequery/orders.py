@@ -62,7 +62,7 @@ class MergeOrder:
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query
     >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
-    >>> order = MergeOrder(tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2)), (1, 0))
+    >>> order = MergeOrder(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2)), (1, 0))
     >>> order.cost, order.largest
     (44, 36)
     """
@@ -200,7 +200,7 @@ def cheapest_first(query: TreeQuery, *, by: Literal["price", "growth"] = "price"
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query
     >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
-    >>> cheapest_first(tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2))).edges
+    >>> cheapest_first(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2))).edges
     (1, 0)
     """
     merging = Merging(query, absorb=absorb)
@@ -226,7 +226,7 @@ def divided(query: TreeQuery, *, absorb: bool = True) -> MergeOrder:
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query
     >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
-    >>> divided(tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2))).edges
+    >>> divided(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2))).edges
     (1, 0)
     """
     backwards: list[int] = []
@@ -272,7 +272,7 @@ def eliminated(query: TreeQuery, method: OrderingMethod | None = None, *, absorb
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query
     >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
-    >>> eliminated(tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2))).cost
+    >>> eliminated(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2))).cost
     44
     """
     merging = Merging(query, absorb=absorb)
@@ -332,7 +332,7 @@ def greedy_estimate(query: TreeQuery, part: Subtree | None = None, method: Order
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query
     >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
-    >>> greedy_estimate(tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2)))
+    >>> greedy_estimate(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2)))
     44
     """
     return _eliminate(query, query.whole if part is None else part, method)[0]

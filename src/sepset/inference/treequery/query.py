@@ -228,7 +228,7 @@ def tree_query(tree: CliqueTree, targets: Nodes, *, cards: Mapping[str, int]) ->
     Reference: El-Hay (2001), section 4.1.1.
 
     >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D"), ("D", "E")], [(0, 1), (1, 2), (2, 3)])
-    >>> query = tree_query(tree, ["A", "D"], {name: 2 for name in "ABCDE"})
+    >>> query = tree_query(tree, ["A", "D"], cards={name: 2 for name in "ABCDE"})
     >>> query.sources, [query.scope_names(c) for c in query.cliques]
     ((0, 1, 2), [('A', 'B'), ('B', 'C'), ('C', 'D')])
     """

@@ -67,7 +67,7 @@ def optimal_order(query: TreeQuery, *, absorb: bool = True) -> MergeOrder:
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query
     >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
-    >>> optimal_order(tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2))).cost
+    >>> optimal_order(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2))).cost
     44
     """
     splits: dict[int, list[Connector]] = {}
@@ -100,7 +100,7 @@ def lower_bound(query: TreeQuery, part: Subtree, *, absorb: bool = True) -> int:
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query
     >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
-    >>> query = tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2))
+    >>> query = tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2))
     >>> lower_bound(query, query.whole)
     18
     """
@@ -206,7 +206,7 @@ def best_first_order(
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query
     >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
-    >>> best_first_order(tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2)))
+    >>> best_first_order(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2)))
     MergeOrder(best-first, 2 edges, cost 44)
     """
     chosen = heuristic or (lambda query, part: lower_bound(query, part, absorb=absorb))
@@ -247,7 +247,7 @@ def refined(order: MergeOrder, *, window: int = 10, budget: int = BUDGET) -> Mer
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query
     >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
-    >>> refined(MergeOrder(tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2)), (0, 1)))
+    >>> refined(MergeOrder(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2)), (0, 1)))
     MergeOrder(refined given, 2 edges, cost 44)
     """
     merges, left, changed = merge_tree(order), budget, True
@@ -328,7 +328,7 @@ def choose_order(query: TreeQuery, *, budget: int = BUDGET) -> MergeOrder:
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query
     >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
-    >>> print(choose_order(tree_query(tree, ["A", "D"], dict(A=9, B=2, C=2, D=2))))
+    >>> print(choose_order(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2))))
     optimal order: 44 multiplications
     B, C + C, D -> B, D: 8
     A, B + B, D -> A, D: 36

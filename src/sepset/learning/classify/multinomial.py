@@ -128,7 +128,7 @@ def multinomial_naive_bayes(
     >>> sports, economy = [[2, 0, 1], [1, 0, 0]], [[0, 1, 1], [0, 2, 1]]
     >>> labels = ["sports", "sports", "economy", "economy"]
     >>> model = multinomial_naive_bayes(sports + economy, labels, words=["ball", "bank", "dollar"])
-    >>> model.target.states, model.probabilities([[1, 0, 2]]).round(6).tolist()
+    >>> model.target.states, model.predict([[1, 0, 2]]).probabilities.round(6).tolist()
     (('economy', 'sports'), [[0.273694, 0.726306]])
     """
     number("pseudo_count", pseudo_count, least=0)

@@ -1,0 +1,63 @@
+"""Rows of data as a model sees them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sepset as ss
+from sepset.engine.rows import (
+    column_names,
+    default_targets,
+    discrete_targets,
+    findings_of,
+    is_observed,
+    most_probable,
+    rows_over,
+)
+from sepset.variables.universe import Variables
+
+A, B, X = ss.Discrete("a"), ss.Discrete("b", 3), ss.Real("x")
+
+
+def test_rows_over_variables_miss_what_has_no_column():
+    rows = rows_over({"a": [0, None], "other": [1, 2]}, [A, B])
+    assert rows.num_missing == {"a": 1, "b": 2}
+    assert not is_observed(rows, [A])
+    assert rows_over(rows, [B]) is rows
+    with pytest.raises(ss.DataError, match=r"columns are 'A', variables 'a', 'b'"):
+        rows_over({"A": [0]}, [A, B])
+
+
+def test_findings_leave_out_other_columns_and_targets():
+    variables = Variables([A, B, X])
+    found = findings_of({"b": [2, None], "x": [0.5, 1.5], "other": ["p", "q"]}, variables)
+    assert (found.positions, found.real_positions) == ((1,), (2,))
+    assert found.codes.tolist() == [[2], [-1]]
+    assert findings_of({"b": [2, None], "x": [0.5, 1.5]}, variables, without=[1]).positions == ()
+    with pytest.raises(ss.DataError, match="No column is a variable of the model"):
+        findings_of({"A": [0]}, variables)
+
+
+def test_names_of_columns_and_default_targets():
+    for data in ({"a": [0]}, pd.DataFrame({"a": [0]}), ss.Dataset({"a": [0]})):
+        assert column_names(data) == ("a",)
+        assert default_targets(Variables([A, B]), data) == [1]
+    with pytest.raises(ss.ScopeError, match="nothing to predict by default"):
+        default_targets(Variables([A]), {"a": [0]})
+    with pytest.raises(ss.DataError, match="A frame of findings was expected; found int"):
+        column_names(3)
+
+
+def test_targets_have_states():
+    assert discrete_targets(Variables([A, B, X]), [1, 0]) == (B, A)
+    with pytest.raises(ss.NotApplicable, match="'x' are continuous"):
+        discrete_targets(Variables([A, B, X]), [2])
+
+
+def test_the_most_probable_state_of_logarithms_too():
+    probabilities = np.array([[0.5, 0.5], [0.2, 0.8], [np.nan, np.nan], [0.0, 1.0]])
+    assert most_probable(probabilities).tolist() == [0, 1, -1, 1]
+    with np.errstate(divide="ignore"):
+        assert most_probable(np.log(probabilities)).tolist() == [0, 1, -1, 1]
