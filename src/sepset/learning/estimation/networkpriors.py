@@ -10,17 +10,14 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.checks import check_positive
-from sepset.base.lazy import lazy
 from sepset.base.text import nearest
 from sepset.cpds.counts import decode
 from sepset.data.sources import bind, refuse_missing
+from sepset.engine.kept import engine_for
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, num_entries
-from sepset.inference.cliquetree.method import CliqueTree
-from sepset.inference.method import Prepared
 from sepset.models.model import Model
 from sepset.models.rows import complete
-from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
 
@@ -59,10 +56,6 @@ class BDe:
         """The pseudo-counts of a block's cells, flat."""
         return np.asarray(np.sum([self._family(cpd) for cpd in cpds], axis=0), dtype=np.float64)
 
-    @lazy
-    def _prepared(self) -> Prepared:
-        return CliqueTree().prepare(self.network.problem())
-
     def _family(self, cpd: Any) -> Floats:
         known = self.network.variables
         for variable in cpd.scope:
@@ -71,7 +64,7 @@ class BDe:
                     f"The prior network of BDe has no {variable!r}.{nearest(variable.name, known.names)} It needs "
                     "every variable, with the same states."
                 )
-        joint = self._prepared.query([known.id(v.name) for v in cpd.scope], Evidence({})).distribution
+        joint = engine_for(self.network).query(cpd.scope).distribution
         mass = np.asarray(joint.normalize().align(cpd.scope).values, dtype=np.float64).reshape(-1)
         if not (mass > 0).all():
             where = decode(np.array([int(mass.argmin())]), cpd.scope)
