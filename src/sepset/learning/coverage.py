@@ -1,4 +1,4 @@
-r"""How data spread over contexts: rows for each joint state of the parents shrink exponentially with their number."""
+r"""How data spread over contexts: the more parents, the fewer rows for each of their joint states."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BlockFragmentation:
     Attributes:
         name: the block.
         cpds: the CPDs that share it.
-        context_counts: how many rows each context has.
+        context_counts: the number of rows of each context.
         zero_cells: cells without a row, in contexts that have some.
     """
 
@@ -51,12 +51,12 @@ class BlockFragmentation:
 
     @property
     def num_unseen(self) -> int:
-        """Contexts without a row."""
+        """The number of contexts without a row."""
         return int((self.context_counts == 0).sum())
 
     @property
     def num_thin(self) -> int:
-        """Contexts with a few rows only."""
+        """The number of contexts with only a few rows."""
         return int(((self.context_counts > 0) & (self.context_counts < FEW)).sum())
 
     @property
@@ -66,7 +66,7 @@ class BlockFragmentation:
 
     @property
     def thin(self) -> tuple[str, ...]:
-        """The contexts with a few rows only, as text."""
+        """The contexts with only a few rows, as text."""
         few = (self.context_counts > 0) & (self.context_counts < FEW)
         return tuple(self._describe(int(c)) for c in np.flatnonzero(few))
 

@@ -1,4 +1,4 @@
-"""Fitting the parameters of a network to data: the verb, and what comes back."""
+"""Fitting the parameters of a network to data, and the result."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Fit(Tabulated, IterativeResult):
         posterior: the distribution over parameters, from Bayesian methods.
         fragmentation: how the data spread over contexts, where they were counted.
         state: where an iterative method stopped, to resume from.
-        num_rows: how many rows (or what total weight) were used.
-        guarantees: what is known of the parameters.
+        num_rows: the number of rows used, or their total weight.
+        guarantees: what is known about the parameters.
 
     >>> from sepset.learning.estimation.estimators import MLE
     >>> found = fit(DAG.parse("coin"), {"coin": ["head", "tail", "tail", "tail"]}, MLE())
@@ -62,7 +62,7 @@ class Fit(Tabulated, IterativeResult):
 
     @property
     def num_iterations(self) -> int:
-        """How many iterations the trace holds."""
+        """The number of iterations in the trace."""
         return len(self.trace)
 
     def plot(self, ax: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""What a learning method is given: a network to fit, rows, weights, randomness and when to stop."""
+"""The task of a learning method: a network to fit, rows, weights, randomness and when to stop."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Task:
 
     @lazy
     def is_stored(self) -> bool:
-        """Whether the rows stay where they are (a lazy frame, a file) until somebody asks for the dataset."""
+        """Whether the rows stay where they are (a lazy frame, a file) until the dataset is asked for."""
         if isinstance(self.data, str | os.PathLike):
             return True
         return not isinstance(self.data, Dataset) and is_lazy(self.data)

@@ -33,7 +33,7 @@ class BDe:
         network: $P'$, any model over (at least) the same variables.
         sample_size: $\alpha$, the number of imaginary rows for the whole network.
 
-    Cost: one query a family.
+    Cost: one query per family.
     Reference: Koller & Friedman, section 17.4.3; Heckerman, Geiger & Chickering (1995).
 
     >>> from sepset.cpds.table import TableCPD
@@ -79,19 +79,19 @@ class ImaginaryData:
     r"""Imaginary rows, added to the data: $\alpha_{x \mid \mathbf u} = M'[x, \mathbf u]$.
 
     For every kind of CPD the estimate of `MAP` and `EM` is that of the joined rows: the prior is flat in unconstrained
-    parameters (logits, weights, lines and logarithms of variances) before the imaginary rows are seen.
+    parameters (logits, weights, coefficients and logarithms of variances) before the imaginary rows are seen.
 
     - Multinomials: cells that no imaginary row has get no pseudo-count; there the prior is improper, and the evidence
       undefined.
     - Linear Gaussians: `Bayes` starts from normal-gamma with shape $(M' - p) / 2$ and rate $\text{RSS}' / 2$ about the
-      imaginary least-squares line of $p$ coefficients, in each context. It needs more imaginary rows than
-      coefficients, parents that are not collinear and no perfect fit; else it is improper, and refused.
+      imaginary least-squares regression with $p$ coefficients, in each context. It needs more imaginary rows than
+      coefficients, parents that are not collinear and no perfect fit; otherwise it is improper, and raises an error.
     - Noisy-or, noisy-max and logistic CPDs: the rows join the likelihood, for `MAP` and `EM`; `Bayes` has no closed
       form.
 
     Args:
         data: the rows, as `fit` takes them, complete.
-        weight: what one of them is worth.
+        weight: the weight of each row.
 
     Reference: Koller & Friedman, section 17.4.3.
 

@@ -38,7 +38,7 @@ from sepset.variables.variable import Discrete, Vector
 
 
 class Expected(NamedTuple):
-    """What an E-step finds.
+    """The result of an E-step.
 
     Attributes:
         statistics: one array per parameter block.
@@ -56,8 +56,8 @@ class Expectation:
     Attributes:
         blocks: the parameter blocks, and what their statistics suggest.
         rows: the different rows; numbers are relative to `origin`.
-        weights: of each of them.
-        places: the index of its first occurrence in the data.
+        weights: the weight of each of them.
+        places: the index of the first occurrence of each in the data.
         engine: the network with a method of inference, whose plans serve all parameters.
         origin: the mean of each real column, which keeps the digits of squares, by position.
         threads: their number; one per processor by default.
@@ -167,7 +167,7 @@ def _weighted(rows: EvidenceRows, weights: Floats | None) -> tuple[EvidenceRows,
 
 
 def _mean(column: Floats) -> float:
-    """The mean of the numbers found; zero without any."""
+    """The mean of the observed numbers; zero without any."""
     found = column[~np.isnan(column)]
     return float(found.mean()) if len(found) else 0.0
 

@@ -3,7 +3,8 @@ r"""Gradient ascent on the likelihood of incomplete rows, in parameters without 
 $$\frac{\partial \log P(\mathcal D)}{\partial \lambda_{x \mid \mathbf u}}
 = \bar M[x, \mathbf u] - \theta_{x \mid \mathbf u}\, \bar M[\mathbf u]$$
 
-so that one E-step is one gradient. Near the optimum it is faster than EM, whose rate is the share of what is missing.
+so that one E-step gives one gradient. Near the optimum it is faster than EM, whose rate of convergence is the share
+of missing information.
 
 Reference: Koller & Friedman, section 19.2.1.
 """
@@ -29,7 +30,7 @@ from sepset.learning.optimize.vector import ParameterVector
 from sepset.models.bayesnet import BayesNet
 
 Optimizer: TypeAlias = Literal["lbfgs", "conjugate", "steepest", "stochastic"]
-"""How the slope becomes a step."""
+"""How the gradient becomes a step."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -40,15 +41,15 @@ class GradientAscent(IterativeEstimator):
         prior, parameterization, restarts, start, holdout, threads, inference: as in `EM`; a `Laplace` prior makes exact
             zeros.
         optimizer: "lbfgs", "conjugate" or "steepest" directions with a line search, each scaled by the information of
-            completed rows; or "stochastic" steps after each mini-batch, for many rows and a rough answer soon.
-        memory: how many recent steps tell "lbfgs" of the curvature.
-        batch: how many rows each "stochastic" step looks at; a step of the trace is a pass over all.
-        rate: how far the first "stochastic" steps go in each coordinate.
+            completed rows; or "stochastic" steps after each mini-batch, for many rows and a rough answer early.
+        memory: the number of recent steps from which "lbfgs" estimates the curvature.
+        batch: the number of rows per "stochastic" step; a step of the trace is a pass over all rows.
+        rate: the length of the first "stochastic" steps in each coordinate.
 
-    With a line search every step raises the objective, and the run ends where none does. The trace of "stochastic"
-    adds up what each mini-batch was worth when it was met, and may fall; the seed decides the order of the rows.
-    `Fit.info["gradient norm"]` is the length of the slope at the end, for each row. Zeros of the start stay (nearly)
-    zero. CPDs with rules that several contexts share have no such parameters, and are left to `EM`.
+    With a line search every step raises the objective, and the run ends when no step does. The trace of "stochastic"
+    adds up the log-likelihood of each mini-batch when it was visited, and may fall; the seed decides the order of the
+    rows. `Fit.info["gradient norm"]` is the length of the gradient at the end, per row. Zeros of the start stay
+    (nearly) zero. CPDs with rules that several contexts share have no such parameters, and are left to `EM`.
 
     Cost: one E-step for each trial of a step, most often one; of "stochastic" one for each pass.
     Reference: Koller & Friedman, section 19.2.1; Nocedal & Wright, chapters 3, 5 and 7; Andrew & Gao (2007) for
@@ -119,22 +120,22 @@ class GradientAscent(IterativeEstimator):
 
 
 def stochastic_pass(task: EMTask, state: Iterate, size: int, rate: float, rng: np.random.Generator) -> Iterate:
-    """The point after one pass over the rows; its objective adds up what each batch was worth when it was met.
+    """The iterate after one pass over the rows; its objective adds up the log-likelihood of each batch when visited.
 
     Args:
-        size: how many rows a batch has.
-        rate: how far the first steps may go along each coordinate.
+        size: the number of rows per batch.
+        rate: the largest length of the first steps along each coordinate.
     """
     vector = ParameterVector.of(task.expectation.blocks)
     kinks, share = vector.kinks(task.terms), 1.0 / task.expectation.weights.sum()
-    x, model, statistics, worth = vector.pack(state.model), state.model, state.statistics, 0.0
+    x, model, statistics, total = vector.pack(state.model), state.model, state.statistics, 0.0
     moments = SlopeMoments(*state.memory) if state.memory else SlopeMoments.none(len(x))
     batches = list(mini_batches(task, size, rng))
     for batch in batches:
         statistics, log_likelihood = batch.expect(task, model)
-        worth += log_likelihood
+        total += log_likelihood
         moments = moments.updated(share * vector.slope(model, statistics, task.terms))
         lengths = moments.lengths(rate * (1.0 + moments.steps / len(batches)) ** -COOLING)
         x = shrunk(x + lengths * moments.slope, share * lengths * kinks)
         model = vector.unpack(x)
-    return task.iterate(model, statistics, worth, memory=tuple(moments))
+    return task.iterate(model, statistics, total, memory=tuple(moments))

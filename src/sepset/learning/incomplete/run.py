@@ -188,7 +188,7 @@ class IterativeEstimator:
         return True
 
     def info(self, task: EMTask, state: Iterate, before: Iterate) -> Info:
-        """What a step achieved; where steps may fall, a fall is a change, too."""
+        """The objective and its relative change; where steps may fall, a fall is a change, too."""
         change = (state.objective - before.objective) / max(abs(state.objective), 1e-300)
         rises = self.is_monotone and task.expectation.is_exact
         return Info(state.objective, change if rises else abs(change))

@@ -1,4 +1,4 @@
-r"""Stepwise EM: estimates again after each mini-batch, from statistics in which old batches fade.
+r"""Stepwise EM: new estimates after each mini-batch, from statistics in which old batches fade.
 
 $$\bar s \leftarrow (1 - \eta_k)\,\bar s + \eta_k\, \bar s_{\text{batch}}, \qquad \eta_k = (k + 2)^{-a}$$
 
@@ -30,21 +30,21 @@ from sepset.models.bayesnet import BayesNet
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StepwiseEM(IterativeEstimator):
-    r"""EM that estimates again after each mini-batch, for many rows: a good answer after few passes.
+    r"""EM with new estimates after each mini-batch, for many rows: a good answer after few passes.
 
     $$\bar s \leftarrow (1 - \eta_k)\,\bar s + \eta_k\, \bar s_{\text{batch}}, \qquad \eta_k = (k + 2)^{-a}$$
 
     The expected statistics $\bar s$ of a batch stand for those of all rows. A step of the trace is one pass; it adds up
-    the log-likelihood of each batch at the parameters it was met with, and may fall. To settle on a stationary point,
+    the log-likelihood of each batch at the parameters of its visit, and may fall. To settle on a stationary point,
     go on with `EM(start=found.model)`; to go on with rows that arrive later, see `update`.
 
     Args:
-        batch: how many rows a mini-batch has; their order is drawn anew for each pass.
+        batch: the number of rows per mini-batch; their order is drawn again for each pass.
         forgetting: $a$, above 0.5 and at most 1: less forgets the start sooner, more averages more. Zero forgets
             everything at each batch; with all rows in one batch that is EM.
         prior, parameterization, restarts, start, holdout, threads, inference: as in `EM`.
 
-    Cost: one pass of exact inference over the rows a step, and an M-step for each batch.
+    Cost: one pass of inference over the rows per step, and an M-step for each batch.
     Reference: Cappe & Moulines (2009); Liang & Klein (2009), Online EM for unsupervised models.
 
     >>> from sepset.api.learning import fit
@@ -75,7 +75,7 @@ class StepwiseEM(IterativeEstimator):
 
     @property
     def is_monotone(self) -> bool:
-        """No: batches differ."""
+        """False: steps may lower the objective, since batches differ."""
         return False
 
     def first(self, task: EMTask, model: BayesNet) -> Iterate:
@@ -107,12 +107,12 @@ class StepwiseEM(IterativeEstimator):
         """The fit after one pass over further rows, going on from one by this method; the old rows are not needed.
 
         Its log-likelihood and trace are about the further rows alone. Probabilities that the first rows put at zero
-        stay there, and rows that need them are refused: where rows keep coming, give a prior.
+        stay there, and rows that need them raise an error: where rows keep coming, give a prior.
 
         Args:
-            found: what `fit` or another update gave.
+            found: the result of `fit` or of another update.
             data: rows over the same variables, as `fit` takes them.
-            weights: one a row, or the name of a column.
+            weights: one per row, or the name of a column.
             seed: decides the order of the rows.
             progress: True shows a bar, False never, None in a terminal when the work is long.
 
@@ -138,20 +138,20 @@ class StepwiseEM(IterativeEstimator):
 
 
 def _faded(old: FlatStatistics, new: FlatStatistics, share: float, stands_for: float) -> FlatStatistics:
-    """Old statistics with a share of new ones, which are raised to stand for as many rows."""
+    """Old statistics with a share of new ones, which are scaled to represent as many rows."""
     if share == 1.0 and stands_for == 1.0:
         return new
     return tuple((1.0 - share) * s + (share * stands_for) * b for s, b in zip(old, new, strict=True))
 
 
 def centers(task: EMTask) -> tuple[Floats, ...]:
-    """What the moments of each block are about; empty for counts."""
+    """The centers that the moments of each block refer to; empty for counts."""
     blocks = task.expectation.blocks
     return tuple(blocks.forms[block[0]].center for block in blocks.members)
 
 
 def _carried(found: Fit, task: EMTask) -> Iterate:
-    """The last iterate of a fit, its statistics raised to stand for the further rows, too, and about their centers."""
+    """The last iterate of a fit, its statistics scaled to represent the further rows, too, and about their centers."""
     state = found.state.state if isinstance(found.state, Run) else None
     if not isinstance(found.method, StepwiseEM) or not isinstance(state, Iterate):
         raise NotApplicable(f"update goes on from a fit by StepwiseEM; found one by {found.method!r}.")
