@@ -120,6 +120,15 @@ def test_em_finds_about_the_same_and_says_that_it_is_heuristic():
     assert "inference=UniformDraws" in repr(found.method)
 
 
+def test_standard_errors_by_draws_are_heuristic():
+    rows = {"coin": ["head", "tail", "tail", "tail"]}
+    coin = ss.fit(ss.DAG.parse("coin"), rows).model
+    plain, found = (ss.standard_errors(coin, rows, method=method) for method in (None, draws(100)))
+    np.testing.assert_allclose(found["coin"], plain["coin"], rtol=1e-4)
+    assert plain.guarantees == {"errors": ss.Guarantee.ESTIMATE}
+    assert found.guarantees == {"errors": ss.Guarantee.HEURISTIC}
+
+
 def test_impossible_findings_are_found():
     a, b = ss.Discrete("a"), ss.Discrete("b")
     copy = ss.BayesNet(ss.TableCPD(a, [0.5, 0.5]), ss.TableCPD(b, [[1.0, 0.0], [0.0, 1.0]], given=a))

@@ -15,11 +15,14 @@ from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ArgumentError, ImpossibleEvidence, NotApplicable
 from sepset.graphs.graph import DAG
+from sepset.inference.exact.elimination import VariableElimination
 from sepset.inference.iterate import Until
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.estimation.estimators import MLE
 from sepset.learning.incomplete.em import EM, HardEM, IncrementalEM
+from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.learning.incomplete.run import SHORT_RUN, EMTask
+from sepset.learning.incomplete.stepwise import StepwiseEM
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.models.defaults import template_of
@@ -357,3 +360,32 @@ def test_rows_of_weight_zero_may_be_impossible():
     a = Discrete("a")
     found = fit(BayesNet(TableCPD(a, [1.0, 0.0])), {"a": [0, 1]}, HardEM(start="model"), weights=[1.0, 0.0])
     assert found.model.cpd("a").values.tolist() == [1.0, 0.0]
+
+
+EVERY = (
+    EM(start="model"),
+    EM(start="model", acceleration="squarem"),
+    HardEM(start="model"),
+    IncrementalEM(start="model", parts=2),
+    StepwiseEM(start="model", batch=3),
+    GradientAscent(start="model"),
+)
+
+
+@pytest.mark.parametrize("method", EVERY, ids=repr)
+def test_any_exact_method_of_inference_gives_the_same_fit(method):
+    """Variable elimination has no batches of rows: it is asked one question after the other."""
+    net = BayesNet.random(DAG.parse("h -> a; h -> b"), seed=3)
+    rows = {"a": [0, 1, 1, None, 0, 1], "b": [0, 1, None, 1, 0, 0]}
+    rule = Until(steps=4, tolerance=None)
+    plain = fit(net, rows, method, until=rule)
+    found = fit(net, rows, replace(method, inference=VariableElimination()), until=rule)
+    assert_allclose(found.trace, plain.trace, rtol=1e-9)
+    for cpd, other in zip(found.model.cpds, plain.model.cpds, strict=True):
+        assert_allclose(cpd.values, other.values, rtol=1e-7, atol=1e-12)
+    assert found.guarantees == plain.guarantees
+
+
+def test_inference_is_a_method():
+    with pytest.raises(ArgumentError, match=r"inference= takes a method such as CliqueTree\(\); found 3"):
+        fit(DAG.parse("x"), {"x": [0, 1, None]}, EM(inference=3))

@@ -4,7 +4,7 @@ Rows are independent given the parameters, and dependent without them. In comple
 blocks are d-separated, and so their posterior is a product; parameters of different contexts are separated only in
 the context that each row is in, which drops an edge.
 
-Reference: Koller & Friedman, sections 17.3.1, 17.4.1 and 17.4.2; figure 17.3, figure 17.7 and figure 17.10.
+Reference: Koller & Friedman, sections 17.3.1, 17.4.1 and 17.4.2.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Objective(Generic[P]):
         return np.asarray(1.0 / (self.vector.curvature(point.model, point.statistics, self.terms) + 1.0))
 
     def expected_rise(self, point: P) -> float:
-        """The approximate gain of a step along the slope, relative to the objective; a small step alone is not the end."""
+        """The approximate gain of a step along the slope, relative to the objective; small steps are not the end."""
         rise = 0.5 * float(self.scale(point) @ self.steepest(point) ** 2)
         return rise / max(abs(point.objective), 1e-300)
 
