@@ -21,6 +21,7 @@ from sepset.base.text import brief
 from sepset.data.dataset import Dataset
 from sepset.engine.blanket import OnImpossible, blanket_scores, log_posteriors
 from sepset.engine.bound import remedy
+from sepset.engine.default import DEFAULT_METHOD
 from sepset.engine.kept import engine_for
 from sepset.engine.rows import most_probable, rows_over
 from sepset.errors import ModelError, ScopeError
@@ -138,13 +139,11 @@ class Classifier:
         rows = rows_over(data, [v for v in self.model.variables if v != self.target])
         absent = {v: rows.is_missing(v) for v in self.model.variables if v != self.target}
         hard = self._needs_engine(absent, rows.num_rows)
-        engine = engine_for(self.model, self.method)
-        scores = self._scores(rows, absent) if not hard.any() else self._mixed_scores(rows, absent, hard)
+        scores = self._mixed_scores(rows, absent, hard) if hard.any() else self._scores(rows, absent)
         logs = log_posteriors(scores, on_impossible, self.target)
-        guarantees = engine.promises if hard.any() else EVERYTHING_EXACT
-        return Classification(
-            self.target, logs, method=engine.method, guarantees={"marginals": guarantees["log_partition"]}
-        )
+        promises = engine_for(self.model, self.method).promises if hard.any() else EVERYTHING_EXACT
+        chosen = DEFAULT_METHOD if self.method is None else self.method
+        return Classification(self.target, logs, method=chosen, guarantees={"marginals": promises["log_partition"]})
 
     def _scores(self, rows: Dataset, absent: dict[AnyVariable, Bools]) -> Floats:
         return blanket_scores(self.model, self.target, rows, absent)
