@@ -22,7 +22,7 @@ from sepset.learning.blocks import Blocks
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
-from sepset.models.defaults import template_of
+from sepset.models.defaults import Template
 
 FEW = 5.0
 """Contexts with fewer rows than this are listed as thin."""
@@ -83,7 +83,7 @@ class Fragmentation(Tabulated):
     Reference: Koller & Friedman, section 17.2.3.
 
     >>> rows = {"a": [0, 0, 0, 1], "b": [0, 1, 1, 0]}
-    >>> report = Fragmentation.of(Statistics.of(Task(template_of(DAG.parse("a -> b"), rows), rows), "MLE"))
+    >>> report = Fragmentation.of(Statistics.of(Task(Template.of(DAG.parse("a -> b"), rows).network, rows), "MLE"))
     >>> report, report["b"].context_counts.tolist()
     (Fragmentation(3 contexts: 0 unseen, 3 with fewer than 5 rows; 1 zero cells), [3.0, 1.0])
     """
@@ -176,5 +176,6 @@ def fragmentation(
     >>> fragmentation(DAG.parse("a -> b"), rows, variables=[Discrete("a")]).unseen
     {'b': ('(a=1)',)}
     """
-    task = Task(template_of(structure, data, variables), data, weights)
+    template = Template.of(structure, data, variables)
+    task = Task(template.network, data, weights, coded=template.coded)
     return Fragmentation.of(Statistics.of(task, "fragmentation"))
