@@ -31,6 +31,7 @@ SUITES = (
     "batch",
     "em",
     "startup",
+    "path",
 )
 COMPILING = 300.0  # seconds allowed for compiling, which is not part of any measurement
 

@@ -47,8 +47,8 @@ def frame_of(rows: int, kind: str) -> Any:
 
 
 def fit_sepset(rows: int, kind: str) -> Timing:
+    from sepset.api.learning import fit
     from sepset.learning.estimation.estimators import MLE
-    from sepset.learning.fit import fit
 
     frame, model, method = frame_of(rows, kind), _alarm(), MLE(unseen="uniform")
     fit(model, frame, method)

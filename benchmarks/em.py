@@ -49,12 +49,12 @@ def iteration_sepset(num_rows: int) -> Timing:
 
     import sepset as ss
     from sepset.learning.incomplete.em import EM
-    from sepset.learning.incomplete.run import Ascent
+    from sepset.learning.incomplete.run import EMTask
     from sepset.learning.task import Task
 
     net, codes = _rows(num_rows)
     method = EM(start="model", threads=1)
-    ascent = Ascent.of(Task(net, ss.Dataset.from_codes(net.variables, codes)), None, "softmax", 1)
+    ascent = EMTask.of(Task(net, ss.Dataset.from_codes(net.variables, codes)), threads=1)
     rng = np.random.default_rng(0)
     point = method.init(ascent, rng)
     for _ in range(WARM):
@@ -115,21 +115,21 @@ def path_sepset(num_rows: int, name: str) -> list[tuple[float, float]]:
     import numpy as np
 
     import sepset as ss
-    from sepset.learning.incomplete.run import Ascent
+    from sepset.learning.incomplete.run import EMTask
     from sepset.learning.task import Task
 
     net, codes = _rows(num_rows)
     method, rng = _method(name), np.random.default_rng(0)
     task = Task(net, ss.Dataset.from_codes(net.variables, codes))
-    ascent = Ascent.of(task, None, "softmax", 1)
+    ascent = EMTask.of(task, threads=1)
     method.step(ascent, method.init(ascent, rng), rng)  # compiles
     begun, aside, path = time.process_time(), 0.0, []
-    ascent = Ascent.of(task, None, "softmax", 1)
+    ascent = EMTask.of(task, threads=1)
     point = method.init(ascent, rng)
     for _ in range(STEPS if method.is_monotone else PASSES):
         new, info = method.step(ascent, point, rng)
         stopped = time.process_time()
-        worth = new.log_likelihood if new.is_exact else ascent.point(new.model).log_likelihood
+        worth = new.log_likelihood if new.is_exact else ascent.evaluate(new.model).log_likelihood
         path.append((stopped - begun - aside, worth))
         aside += time.process_time() - stopped
         change, point = abs(info.change), new

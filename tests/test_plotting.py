@@ -7,9 +7,9 @@ import pytest
 
 import sepset as ss
 from sepset import plotting
+from sepset.api.learning import fit
 from sepset.errors import MissingExtra
 from sepset.learning.evaluation.calibration import calibration
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 
 figure = pytest.importorskip("matplotlib.figure")

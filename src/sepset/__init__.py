@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sepset import datasets as datasets
     from sepset.api.conversions import to_bayes_net as to_bayes_net
+    from sepset.api.learning import fit as fit
     from sepset.api.questions import (
+        expected_counts as expected_counts,
         log_partition as log_partition,
         log_probability as log_probability,
         map_assignment as map_assignment,
@@ -286,9 +288,8 @@ if TYPE_CHECKING:
         select_learner as select_learner,
         train_and_test as train_and_test,
     )
-    from sepset.learning.fit import Fit as Fit, LearningMethod as LearningMethod, fit as fit
+    from sepset.learning.fit import Fit as Fit, LearningMethod as LearningMethod
     from sepset.learning.incomplete.em import EM as EM, HardEM as HardEM, IncrementalEM as IncrementalEM
-    from sepset.learning.incomplete.expectedcounts import expected_counts as expected_counts
     from sepset.learning.incomplete.gradient import GradientAscent as GradientAscent
     from sepset.learning.incomplete.standarderrors import (
         StandardErrors as StandardErrors,
@@ -370,7 +371,7 @@ _MODULES = {
     "engine.prediction": ("Prediction "),
     "engine.sensitivity": ("ParameterSensitivity Sensitivity "),
     "api.questions": (
-        "log_partition log_probability map_assignment marginals plan predict prepare query sample "
+        "expected_counts log_partition log_probability map_assignment marginals plan predict prepare query sample "
         "sensitivity value_of_information "
     ),
     "variables.array": ("VariableArray "),
@@ -452,8 +453,8 @@ _MODULES = {
     "learning.evaluation.divergence.discrete": ("cpd_distance parameter_distance "),
     "learning.incomplete.em": ("EM HardEM IncrementalEM "),
     "data.empirical": ("Empirical "),
-    "learning.incomplete.expectedcounts": ("expected_counts "),
-    "learning.fit": ("Fit LearningMethod fit "),
+    "learning.fit": ("Fit LearningMethod "),
+    "api.learning": ("fit "),
     "learning.coverage": ("Fragmentation fragmentation "),
     "learning.estimation.gaussian": ("conditional_line fit_gaussian fit_line "),
     "learning.evaluation.goodnessoffit": ("GoodnessOfFit goodness_of_fit log_probability_moments "),

@@ -76,7 +76,7 @@ def traces(fits: Mapping[str, Fit], ax: Any = None) -> Any:
 
     >>> import matplotlib.figure
     >>> from sepset.learning.incomplete.em import EM
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> found = fit(DAG.parse("x -> y"), {"x": ["a", "b", None, "a"], "y": [1, 0, 1, None]}, EM())
     >>> traces({"EM": found}, matplotlib.figure.Figure().subplots()).get_xlabel()
     'iteration'

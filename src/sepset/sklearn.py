@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 
+from sepset.api.learning import fit
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Objects
 from sepset.base.checks import one_of
 from sepset.base.extras import require
@@ -27,7 +28,7 @@ from sepset.learning.classify.dependence import conditional_information
 from sepset.learning.classify.naivebayes import naive_bayes, spanning_tree, tree_augmented
 from sepset.learning.estimation.estimators import Bayes
 from sepset.learning.estimation.weakpriors import weak_line_priors
-from sepset.learning.fit import LearningMethod, fit
+from sepset.learning.fit import LearningMethod
 from sepset.learning.missing.imputation import impute
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, State, Vector

@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 import sepset as ss
+from sepset.api.learning import fit
 from sepset.learning.estimation.estimators import MAP, MLE, Bayes
-from sepset.learning.fit import fit
 
 positive = st.floats(0.05, 20.0)
 

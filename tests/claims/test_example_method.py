@@ -72,6 +72,14 @@ def fitting_well(method):
     return [found.statistic], found.guarantees["statistic"]
 
 
+def learned(inference):
+    """EM on the hidden grades of few rows, a few steps from the same start."""
+    rows = ss.sample(STUDENT, 12, seed=2).select(["intelligence", "difficulty", "sat", "letter"])
+    method = ss.EM(ss.Dirichlet(1.0), start="model", inference=inference)
+    found = ss.fit(STUDENT, rows, method, until=ss.Until(steps=3, tolerance=None))
+    return found.model.cpd("sat").values.ravel().tolist(), found
+
+
 # One line for each place that takes a method: what it finds, and what it says about that.
 USES = {
     "evaluate": evaluated,
@@ -101,6 +109,24 @@ def test_every_use_finds_about_the_same_and_says_that_it_is_an_estimate(use):
     np.testing.assert_allclose(about, exact, atol=0.05)
     assert sure is ss.Guarantee.EXACT
     assert guarantee is ss.Guarantee.ESTIMATE
+
+
+def test_em_finds_about_the_same_and_says_that_it_is_heuristic():
+    exact, sure = learned(None)
+    about, found = learned(draws(4_000))
+    np.testing.assert_allclose(about, exact, atol=0.05)
+    assert found.log_likelihood == pytest.approx(sure.log_likelihood, abs=1.0)
+    assert found.guarantees == {"parameters": ss.Guarantee.HEURISTIC, "log_likelihood": ss.Guarantee.ESTIMATE}
+    assert "inference=UniformDraws" in repr(found.method)
+
+
+def test_standard_errors_by_draws_are_heuristic():
+    rows = {"coin": ["head", "tail", "tail", "tail"]}
+    coin = ss.fit(ss.DAG.parse("coin"), rows).model
+    plain, found = (ss.standard_errors(coin, rows, method=method) for method in (None, draws(100)))
+    np.testing.assert_allclose(found["coin"], plain["coin"], rtol=1e-4)
+    assert plain.guarantees == {"errors": ss.Guarantee.ESTIMATE}
+    assert found.guarantees == {"errors": ss.Guarantee.HEURISTIC}
 
 
 def test_impossible_findings_are_found():

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 
 import sepset as ss
+from sepset.api.learning import fit
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.priors import dirichlet as priors
 from sepset.cpds.priors.weights import Normal
@@ -16,7 +17,6 @@ from sepset.graphs.separation import d_separated
 from sepset.learning.classify.naivebayes import naive_bayes
 from sepset.learning.estimation.estimators import MAP, Bayes
 from sepset.learning.evaluation.losses import ZeroOne, evaluate
-from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 
 

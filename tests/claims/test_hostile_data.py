@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from sepset.api.learning import fit
 from sepset.cpds.dirichletposterior import log_polya
 from sepset.cpds.priors.dirichlet import K2, BDeu
 from sepset.cpds.priors.regression import LinearNormalGamma, NormalGamma
@@ -17,7 +18,6 @@ from sepset.learning.classify.naivebayes import tree_augmented
 from sepset.learning.estimation.estimators import MAP, MLE, Bayes
 from sepset.learning.estimation.metanetwork import meta_network
 from sepset.learning.estimation.networkpriors import BDe, ImaginaryData
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.variables.variable import Discrete
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.learning.fit import fit
+from sepset.api.learning import fit
 from sepset.learning.incomplete.em import EM
 from sepset.learning.missing.mechanisms import MAR, MCAR, MNAR, Hiding, mask
 from support.tolerances import printed

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
+from sepset.api.learning import fit
 from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
 from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.cpds.table import TableCPD
@@ -16,7 +17,6 @@ from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.estimation.networkpriors import ImaginaryData
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM, IncrementalEM
 from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.learning.incomplete.stepwise import StepwiseEM

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from sepset.api.learning import fit
 from sepset.cpds.dirichletposterior import log_polya
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import K2, BDeu, ContextStrength, Dirichlet, DirichletMixture
@@ -18,7 +19,6 @@ from sepset.cpds.tree import Split, TreeCPD
 from sepset.data.dataset import Dataset
 from sepset.graphs.graph import DAG
 from sepset.learning.estimation.estimators import MAP, MLE, Bayes
-from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
 from support.tolerances import printed

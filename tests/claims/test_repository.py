@@ -159,16 +159,11 @@ def reaches_a_room(target: tuple[str, ...]) -> bool:
     return target[:2] == (ROOT_PACKAGE, "inference") and len(target) > 2 and target[2] in rooms
 
 
-NOT_YET = ("incomplete/expectation", "incomplete/expectedcounts", "estimation/networkpriors", "missing/freeparameters")
-"""Modules of learning that still reach rooms of inference; to become empty."""
-
-
 def test_learning_asks_an_engine():
     """It knows the modules at the top of inference; methods are reached through `engine`, by capability."""
     offences = [
         f"{path.relative_to(ROOT)} imports {'.'.join(target)}"
         for path in (SOURCE / "learning").rglob("*.py")
-        if path.relative_to(SOURCE / "learning").with_suffix("").as_posix() not in NOT_YET
         for target in sorted(imports(path))
         if reaches_a_room(target)
     ]

@@ -10,12 +10,12 @@ import itertools
 import numpy as np
 import pytest
 
+from sepset.api.learning import fit
 from sepset.cpds.priors.dirichlet import K2
 from sepset.cpds.table import TableCPD
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
 from sepset.learning.estimation.estimators import Bayes
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete

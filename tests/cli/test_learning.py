@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 
 import sepset as ss
 from sepset import cli
+from sepset.api.learning import fit
 from sepset.cpds.priors.dirichlet import BDeu
 from sepset.graphs.graph import DAG
 from sepset.learning.estimation.estimators import Bayes
 from sepset.learning.evaluation.divergence.relativeentropy import divergence
 from sepset.learning.evaluation.losses import ConditionalLogLoss, ZeroOne, evaluate
-from sepset.learning.fit import fit
 
 run = CliRunner()
 

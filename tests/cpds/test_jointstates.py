@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from sepset.api.learning import fit
 from sepset.cpds.deterministic import DeterministicCPD
 from sepset.cpds.kerneldensity import KernelCPD
 from sepset.cpds.logistic import LogisticCPD
@@ -18,7 +19,6 @@ from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.iterate import Until
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM, HardEM, IncrementalEM
 from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.incomplete.gradient import GradientAscent

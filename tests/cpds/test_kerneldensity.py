@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import integrate, optimize, stats
 
+from sepset.api.learning import fit
 from sepset.cpds.cpd import CPD
 from sepset.cpds.kerneldensity import (
     KernelCPD,
@@ -20,7 +21,6 @@ from sepset.cpds.kerneldensity import (
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
-from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real, Vector
 from support.tolerances import CLOSE, STANDARD_ERRORS, printed

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sepset.api.learning import fit
 from sepset.base.leastsquares import least_squares
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.weights import Laplace, Normal
@@ -15,7 +16,6 @@ from sepset.data.scatter import Scatter
 from sepset.errors import DataError, NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.learning.estimation.estimators import MLE
-from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
 

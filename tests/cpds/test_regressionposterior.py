@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from sepset.api.learning import fit
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import K2, Dirichlet
 from sepset.cpds.priors.regression import (
@@ -21,7 +22,6 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.learning.estimation.estimators import MAP, MLE, Bayes
 from sepset.learning.estimation.networkpriors import ImaginaryData
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real, Vector

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import sepset as ss
+from sepset.api.learning import fit
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.inference.iterate import Until
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 
 gum = pytest.importorskip("pyagrum")

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.api.learning import fit
 from sepset.data.dataset import Dataset
 from sepset.data.empirical import Empirical
 from sepset.errors import DataError, NotApplicable
 from sepset.graphs.graph import DAG
-from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 
 

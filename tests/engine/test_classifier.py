@@ -6,6 +6,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 import sepset as ss
+from sepset.api.learning import fit
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.table import TableCPD
@@ -15,7 +16,6 @@ from sepset.errors import DataError, ImpossibleEvidence, ModelError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.classify.naivebayes import naive_bayes, tree_augmented
 from sepset.learning.estimation.estimators import Bayes
-from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
 from support.tolerances import CLOSE, EXACT, printed

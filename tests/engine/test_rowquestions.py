@@ -12,6 +12,7 @@ from scipy import stats
 
 import oracle
 import sepset as ss
+from sepset.api.learning import fit
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
@@ -20,7 +21,6 @@ from sepset.engine.kept import engine_for
 from sepset.engine.rows import most_probable, refuse_missing, true_codes
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.factors.table import Table
-from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.variables.variable import Discrete, Real

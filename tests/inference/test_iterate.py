@@ -12,7 +12,7 @@ import pytest
 from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.inference import checkpoint
 from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, iterate
-from sepset.inference.result import Status
+from sepset.inference.result import Guarantee, IterativeResult, Status
 
 
 class Walk:
@@ -396,3 +396,24 @@ def test_progress_names_the_step(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     iterate(Halving(), 8, until=Until(steps=3, tolerance=None), progress=True)
     assert "step" in capsys.readouterr().err
+
+
+class Reading(Halving):
+    def read(self, task, state):
+        guarantees = {"parameters": Guarantee.STATIONARY, "bound": Guarantee.LOWER_BOUND}
+        return IterativeResult(method=self, guarantees=guarantees, info={"state": state})
+
+
+def test_a_run_is_read_with_its_status_trace_and_time():
+    run = iterate(Reading(), 8, until=Until(tolerance=0.5))
+    found = run.result(Reading(), 8)
+    assert (found.status, found.state, found.info["state"]) == (Status.CONVERGED, run, run.state)
+    assert found.trace is run.trace
+    assert found.info["seconds"] == round(run.seconds, 3)
+    assert found.guarantees["parameters"] is Guarantee.STATIONARY
+
+
+def test_a_run_that_has_not_converged_is_at_no_stationary_point():
+    found = iterate(Reading(), 8, until=Until(steps=2, tolerance=None)).result(Reading(), 8)
+    assert found.status is Status.STEP_LIMIT
+    assert found.guarantees == {"parameters": Guarantee.HEURISTIC, "bound": Guarantee.LOWER_BOUND}

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from sepset.api.learning import fit
 from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.partition import PartitionCPD
 from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
@@ -16,7 +17,6 @@ from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, NotApplicable
 from sepset.learning.blocks import Blocks, blocks_of, tie
 from sepset.learning.estimation.estimators import MLE, Bayes
-from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from sepset.api.learning import fit
 from sepset.cpds.deterministic import DeterministicCPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
@@ -17,7 +18,6 @@ from sepset.errors import DataError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.coverage import FEW, fragmentation
 from sepset.learning.estimation.estimators import MLE
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real

@@ -7,13 +7,14 @@ import pytest
 from rich.console import Console
 
 import sepset as ss
+from sepset.api.learning import fit
 from sepset.cpds.priors.dirichlet import K2, BDeu
 from sepset.data.dataset import Dataset
 from sepset.errors import ArgumentError, DataError
 from sepset.graphs.graph import DAG
 from sepset.inference.result import Status
 from sepset.learning.estimation.estimators import MAP, MLE, Bayes
-from sepset.learning.fit import Fit, LearningMethod, fit
+from sepset.learning.fit import Fit, LearningMethod
 from sepset.variables.variable import Discrete
 
 ROWS = {"a": [0, 0, 1, 1, 1], "b": ["x", "y", "y", "y", "x"]}

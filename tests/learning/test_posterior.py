@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from sepset.api.learning import fit
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.priors.dirichlet import K2, BDeu, Dirichlet, DirichletMixture
@@ -20,7 +21,6 @@ from sepset.errors import ArgumentError, DataError, NotApplicable, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.estimation.estimators import MAP, Bayes
 from sepset.learning.estimation.networkpriors import ImaginaryData
-from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real, Vector
 from support.tolerances import STANDARD_ERRORS

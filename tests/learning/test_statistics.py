@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sepset.api.learning import fit
 from sepset.cpds.counts import Configurations
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.data.dataset import Dataset
@@ -14,9 +15,9 @@ from sepset.errors import DataError
 from sepset.graphs.graph import DAG
 from sepset.learning import statistics
 from sepset.learning.estimation.estimators import MLE
-from sepset.learning.fit import fit
 from sepset.learning.statistics import Statistics
-from sepset.learning.task import Task, template_of
+from sepset.learning.task import Task
+from sepset.models.defaults import template_of
 from sepset.variables.variable import Discrete, Real, Vector
 from support import random_models
 
@@ -55,7 +56,7 @@ def test_rows_without_weight_do_not_count_against_a_model():
 
 def test_real_columns_are_centered():
     from sepset.graphs.graph import DAG
-    from sepset.learning.task import template_of
+    from sepset.models.defaults import template_of
 
     rows = {"x": [1.0, 2.0, 6.0]}
     stats = Statistics.of(Task(template_of(DAG.parse("x"), rows), rows), "MLE")
@@ -68,8 +69,8 @@ def test_real_columns_are_centered():
 
 def test_nearly_perfect_lines_have_the_likelihood_of_their_rows():
     """What they leave over is a small difference of large sums, so the rows themselves are asked."""
+    from sepset.api.learning import fit
     from sepset.graphs.graph import DAG
-    from sepset.learning.fit import fit
 
     rng = np.random.default_rng(0)
     x = 3.0 * rng.normal(size=1000)

@@ -18,6 +18,7 @@ from rich.console import Console
 from scipy import stats
 
 import oracle
+from sepset.api.learning import fit
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import Dirichlet
@@ -31,7 +32,6 @@ from sepset.io.cursor import JsonSource
 from sepset.io.jsoncpds import cpd_document, read_cpd
 from sepset.io.record import Misses
 from sepset.learning.estimation.estimators import MLE, Bayes
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.learning.missing.identifiability import FreeParameters, identifiability

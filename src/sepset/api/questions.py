@@ -8,7 +8,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from sepset.base.checks import whole
+from sepset.data.counts import Counts
 from sepset.data.dataset import Dataset
+from sepset.data.families import Family
+from sepset.data.sources import Weights
 from sepset.engine.blanket import OnImpossible
 from sepset.engine.engine import Engine
 from sepset.engine.information import InformationValues
@@ -238,3 +241,39 @@ def value_of_information(
     'sat'
     """
     return engine_for(model, method).value_of_information(targets, candidates=candidates, given=given)
+
+
+def expected_counts(
+    model: Model,
+    data: object,
+    *,
+    families: Iterable[Family] | None = None,
+    weights: Weights = None,
+    method: Method | None = None,
+    threads: int | None = None,
+) -> Counts:
+    r"""The expected counts of families, the missing cells of each row distributed as the model says.
+
+    $$\bar M[\mathbf u, x] = \sum_m w_m P(\mathbf u, x \mid \mathbf o[m])$$
+
+    Of complete rows these are the counts. They add up and can be kept like any `Counts`.
+
+    Args:
+        model: a model of discrete variables.
+        data: rows, as `fit` takes them; cells and whole columns may be missing.
+        families: as in `Counts.of`, any variables of the model together; by default the families of a network's CPDs.
+        weights: one per row, or the name of a column.
+        method: clique trees by default.
+        threads: their number; counts do not depend on it.
+
+    Reference: Koller & Friedman, section 19.2.2.
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.models.bayesnet import BayesNet
+    >>> from sepset.variables.variable import Discrete
+    >>> coin, toss = Discrete("coin"), Discrete("toss")
+    >>> net = BayesNet(TableCPD(coin, [0.5, 0.5]), TableCPD(toss, [[0.9, 0.1], [0.4, 0.6]], given=coin))
+    >>> expected_counts(net, {"coin": [0, None], "toss": [0, 0]})["toss"].round(4).tolist()
+    [[1.6923, 0.0], [0.3077, 0.0]]
+    """
+    return engine_for(model, method).expected_counts(data, families=families, weights=weights, threads=threads)

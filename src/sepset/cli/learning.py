@@ -164,12 +164,12 @@ def fit(
     Rows with empty cells need em, hard-em, stepwise-em or gradient. Ctrl-C stops these: the network with the best
     parameters so far is written, and the exit code is 130.
     """
+    from sepset.api.learning import fit as fitted
     from sepset.graphs.graph import DAG
     from sepset.inference.iterate import Until
     from sepset.inference.result import Status
     from sepset.io.files import write
-    from sepset.learning.fit import fit as fitted
-    from sepset.learning.task import template_of
+    from sepset.models.defaults import template_of
 
     require_model_file(out)
     _require_settings(method, {"--steps": steps, "--checkpoint": checkpoint}, unseen)

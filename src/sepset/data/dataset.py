@@ -254,6 +254,14 @@ class Dataset(Frozen, Tabulated):
         chosen = Variables(self.variables[v] for v in variables)
         return self._make(chosen, (self.column(v) for v in chosen), self.num_rows, self.weights)
 
+    def with_columns(self, other: Dataset) -> Dataset:
+        """The same rows with the columns of another dataset added, and its weights where it has some."""
+        if other.num_rows != self.num_rows:
+            raise DataError(f"Columns must have one length; found {self.num_rows} and {other.num_rows} rows.")
+        weights = self.weights if other.weights is None else other.weights
+        together = Variables((*self.variables, *other.variables))
+        return self._make(together, (*self._columns, *other.columns), self.num_rows, weights)
+
     def head(self, count: int = 5) -> Dataset:
         """The first rows."""
         return self[: max(count, 0)]

@@ -1,4 +1,4 @@
-"""Where statistics come from: rows in memory, or rows that stay in the engine that holds them."""
+"""Where statistics come from: rows in memory, or rows that stay in the engine that holds them; bound to variables."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from sepset.base.text import listing, nearest
 from sepset.data.binding import absent_message
+from sepset.data.columns import has_absent
 from sepset.data.dataset import Dataset
 from sepset.data.engines import LazyRows
+from sepset.data.files import read_dataset
 from sepset.data.frames import is_lazy, open_frame
 from sepset.data.scan import scanned
+from sepset.data.suggestions import column_names
 from sepset.errors import DataError
-from sepset.variables.variable import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, Real, VariableLike, Vector
 
 Weights = ArrayLike | str | None
 """Row weights: numbers, the name of a column, or none."""
+
+ALIKE = 0.7
+"""The similarity of two names from which a variable without a column is taken for a misspelled column."""
 
 
 def as_dataset(data: object, variables: Iterable[VariableLike] | None = None) -> Dataset:
@@ -55,12 +62,16 @@ def rows_of(data: object, variables: Iterable[VariableLike], weights: Weights = 
 
 
 def _weighed(dataset: Dataset, weights: Weights) -> Dataset:
+    """The dataset with these weights; raises where it has weights already, since nothing says which count."""
     if weights is None:
         return dataset
     if dataset.weights is not None:
-        raise DataError("The dataset has row weights, and others were given. Use with_weights(None) to drop its own.")
+        raise DataError(
+            "The dataset has row weights, and others were given. Use with_weights(None) to drop its own, or "
+            "with_weights(dataset.weights * others) to count by both."
+        )
     if isinstance(weights, str):
-        raise DataError(f"Weights by name belong to a frame. Use weights=dataset.values({weights!r}).")
+        raise DataError(f"Weights by name belong to a frame or file. Use weights=dataset.values({weights!r}).")
     return dataset.with_weights(weights)
 
 
@@ -108,3 +119,96 @@ def finder(rows: Dataset | LazyRows) -> Callable[[VariableLike], Discrete | Vect
     if isinstance(rows, Dataset):
         return rows.variables.__getitem__
     return lambda variable: variable  # type: ignore[return-value]  # names were refused
+
+
+def bind(
+    data: object, variables: Iterable[Discrete | Vector], weights: Weights = None, *, coded: Dataset | None = None
+) -> Dataset:
+    """The rows of a dataset, frame or file over these variables; variables without a column are missing throughout.
+
+    Args:
+        weights: one per row, or the name of a column of a frame or file; a dataset that has weights takes no others.
+        coded: those columns of the data that have been coded before, which are not read again.
+
+    >>> bind({"coin": [1, 0]}, [Discrete("coin")], weights=[2.0, 1.0]).total_weight
+    3.0
+    """
+    wanted = tuple(variables)
+    if coded is not None:
+        return _completed(coded, data, wanted, weights)
+    if isinstance(data, str | os.PathLike):
+        return _read(data, wanted, weights)
+    if not isinstance(data, Dataset):
+        return Dataset(data, wanted, missing_columns="allow", weights=weights)
+    rows = _weighed(data, weights)
+    if tuple(rows.variables) == wanted:
+        return rows
+    if all(v.name in rows.variables and rows.variables[v.name] == v for v in wanted):
+        return rows.select(wanted)
+    return Dataset(rows, wanted, missing_columns="allow")
+
+
+def _completed(coded: Dataset, data: object, wanted: tuple[Discrete | Vector, ...], weights: Weights) -> Dataset:
+    """The coded columns with the weights, and with the columns of all other variables."""
+    others = [v for v in wanted if v not in coded.variables]
+    if others or isinstance(weights, str):
+        rows = coded.with_columns(Dataset(data, others, missing_columns="allow", weights=weights))
+    else:
+        rows = _weighed(coded, weights)
+    return rows if tuple(rows.variables) == wanted else rows.select(wanted)
+
+
+def _read(path: str | os.PathLike[str], wanted: tuple[Discrete | Vector, ...], weights: Weights) -> Dataset:
+    if not isinstance(weights, str):
+        return _weighed(read_dataset(path, wanted, missing_columns="allow"), weights)
+    rows = read_dataset(path, (*wanted, Real(weights)), missing_columns="allow")
+    return rows.select(wanted).with_weights(rows.values(weights))
+
+
+def require_columns(data: object, rows: Dataset, weights: Weights = None) -> None:
+    """Raise if no variable has a column, or if one has none while an unused column has nearly its name.
+
+    Such a variable is more likely misspelled than hidden.
+
+    Args:
+        data: where the rows come from.
+        rows: the rows over the variables.
+        weights: the name of a column that is in use, if it is one.
+
+    >>> require_columns({"coin": [1, 0]}, bind({"coin": [1, 0]}, [Discrete("coin"), Discrete("kind")]))
+    """
+    empty = [name for name, missing in rows.num_missing.items() if missing == rows.num_rows]
+    names = names_of(data) if empty else []
+    absent = [name for name in empty if name not in names]
+    if absent and len(absent) == len(rows.variables):
+        found = f"columns are {listing(names)}" if names else "there are no columns"
+        near = nearest(absent[0], names)
+        raise DataError(f"No column is a variable of the network: {found}, variables {listing(absent)}.{near}")
+    unused = [name for name in names if name not in rows.variables and name != weights]
+    for name in absent:
+        near = nearest(name, unused, cutoff=ALIKE)
+        if near:
+            raise DataError(
+                f"There is no column {name!r}.{near} Rename the column; or, where {name!r} is hidden, leave the "
+                "other column out."
+            )
+
+
+def names_of(data: object) -> list[str]:
+    """The names of the columns of a dataset, a frame, a mapping of columns or a file.
+
+    >>> names_of({"a": [1], "b": [2]})
+    ['a', 'b']
+    """
+    return list(data.variables.names) if isinstance(data, Dataset) else column_names(data)
+
+
+def refuse_missing(dataset: Dataset, method: str) -> None:
+    """Raise if a column or a cell is missing, naming the first of them and what to use instead of `method`."""
+    for variable in dataset.variables if dataset.num_rows else ():
+        if has_absent(dataset.column(variable)) and dataset.is_missing(variable).all():
+            raise DataError(
+                f"{method} needs complete data; there is no column {variable.name!r}, or it is empty. Rename the "
+                "column; or, where the variable is hidden, use EM."
+            )
+    dataset.require_complete(method)

@@ -13,8 +13,12 @@ from sepset.base.cache import Cache
 from sepset.base.checks import generator, whole
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
+from sepset.data.counts import Counts
 from sepset.data.dataset import Dataset
+from sepset.data.families import Family
+from sepset.data.sources import Weights
 from sepset.engine import information, invariants, sensitivity as parameters
+from sepset.engine.expectedcounts import expected_counts
 from sepset.engine.information import InformationValues
 from sepset.engine.invariants import CheckReport
 from sepset.engine.rowquestions import RowQuestions
@@ -200,6 +204,37 @@ class Engine(RowQuestions):
                 f"{type(self.method).__name__} has none here. Use plan(...) for what a query costs."
             )
         return prepared.joint_plan(positions, evidence, prepared.calibrate(evidence))
+
+    def expected_counts(
+        self,
+        data: object,
+        *,
+        families: Iterable[Family] | None = None,
+        weights: Weights = None,
+        threads: int | None = None,
+    ) -> Counts:
+        r"""The expected counts of families, the missing cells of each row distributed as the model says.
+
+        $$\bar M[\mathbf u, x] = \sum_m w_m P(\mathbf u, x \mid \mathbf o[m])$$
+
+        Of complete rows these are the counts. They add up and can be kept like any `Counts`.
+
+        Args:
+            data: rows, as `fit` takes them; cells and whole columns may be missing.
+            families: as in `Counts.of`, any variables of the model together; by default the families of a network's
+                CPDs.
+            weights: one per row, or the name of a column.
+            threads: their number; counts do not depend on it.
+
+        Cost: one batch of rows through the compiled engine, whose cliques hold the families.
+        Reference: Koller & Friedman, section 19.2.2.
+
+        >>> import sepset as ss
+        >>> rows = {"intelligence": ["high", None], "sat": ["high", "high"]}
+        >>> ss.prepare(ss.datasets.load("student")).expected_counts(rows)["intelligence"].round(4).tolist()
+        [0.1273, 1.8727]
+        """
+        return expected_counts(self, data, families, weights, threads)
 
     def observe(self, given: Given) -> Observed:
         """The engine with these findings: an immutable view, calibrated on its first question, that can be extended.

@@ -10,7 +10,6 @@ so one routine answers marginals (keep $\tau$), MAP (take modes backwards) and p
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -217,7 +216,11 @@ def discrete_scope(scope: Iterable[Discrete] | Discrete) -> tuple[Discrete, ...]
 
 def num_entries(scope: Iterable[AnyVariable]) -> int:
     """The number of joint states of the discrete variables of a scope."""
-    return math.prod(v.num_states for v in scope if isinstance(v, Discrete))
+    entries = 1
+    for variable in scope:
+        if isinstance(variable, Discrete):
+            entries *= variable.num_states
+    return entries
 
 
 def check_size(scope: Sequence[AnyVariable]) -> None:

@@ -22,11 +22,14 @@ from sepset.base.progress import Bar
 from sepset.errors import ArgumentError, DataError, SepsetError
 from sepset.inference import checkpoint as files
 from sepset.inference.checkpoint import Codec, Plain
-from sepset.inference.result import Status
+from sepset.inference.result import Guarantee, Guarantees, IterativeResult, Status
 
 T = TypeVar("T")
 S = TypeVar("S")
+R = TypeVar("R", bound=IterativeResult)
 T_contra = TypeVar("T_contra", contravariant=True)
+S_contra = TypeVar("S_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
 
 CHECKPOINT_SECONDS = 5.0
 """The least time between two writes of a checkpoint; the last state is always written."""
@@ -131,6 +134,13 @@ class Iterative(Protocol[T_contra, S]):
         """The next state, and the outcome of the step."""
 
 
+class Reads(Protocol[T_contra, S_contra, R_co]):
+    """A method that can say what a state amounts to."""
+
+    def read(self, task: T_contra, state: S_contra) -> R_co:
+        """The result at a state where the method has converged."""
+
+
 @dataclass(frozen=True, eq=False)
 class Run(Generic[S]):
     """The state of an iteration, from which it can be resumed exactly.
@@ -161,6 +171,16 @@ class Run(Generic[S]):
     def num_steps(self) -> int:
         """The number of steps."""
         return len(self.trace)
+
+    def result(self, method: Reads[T, S, R], task: T) -> R:
+        """What the method reads from the last state, with the status, the trace and the time of this run.
+
+        What a method guarantees at its stationary points is heuristic where the run has not converged.
+        """
+        found = method.read(task, self.state)
+        guarantees = found.guarantees if self.status is Status.CONVERGED else _unsettled(found.guarantees)
+        info = {"seconds": round(self.seconds, 3), **found.info}
+        return replace(found, status=self.status, trace=self.trace, state=self, guarantees=guarantees, info=info)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the run to a file atomically."""
@@ -193,6 +213,12 @@ class Run(Generic[S]):
                 f"The checkpoint {name!r} was written by another version of sepset, or changed since: {error} "
                 f"{files.ADVICE}"
             ) from error
+
+
+def _unsettled(guarantees: Guarantees) -> dict[str, Guarantee]:
+    """The guarantees of a run that stopped too early to be at a stationary point."""
+    at_points = (Guarantee.STATIONARY, Guarantee.LOCAL_OPTIMUM)
+    return {part: Guarantee.HEURISTIC if found in at_points else found for part, found in guarantees.items()}
 
 
 def _unpacked(content: Any, codec: Codec[Any]) -> Run[Any]:

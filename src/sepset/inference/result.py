@@ -79,6 +79,19 @@ class Result:
 
 
 @dataclass(frozen=True)
+class IterativeResult(Result):
+    """The answer of an iterative method.
+
+    Attributes:
+        trace: the objective after each step.
+        state: where the method stopped, to resume from.
+    """
+
+    trace: Floats = field(default_factory=lambda: np.zeros(0), kw_only=True, repr=False)
+    state: object = field(default=None, kw_only=True, repr=False)
+
+
+@dataclass(frozen=True)
 class QueryResult(Result):
     """A joint distribution over the targets; indexing, `values` and `scope` are its own.
 

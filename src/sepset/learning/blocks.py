@@ -1,4 +1,4 @@
-r"""Parameter blocks: which CPDs share parameters, and what flat statistics of all blocks together suggest.
+r"""Parameter blocks: CPDs that share parameters, and estimates from the flat statistics of all blocks together.
 
 CPDs that name one `ParameterBlock` have one set of parameters. Their statistics add up,
 $\check M_k[y, \mathbf w] = \sum_{X_i \in \mathcal V^k} M[X_i = y, \mathbf U_i = \mathbf w]$, and so the estimate
@@ -28,18 +28,18 @@ FlatStatistics: TypeAlias = tuple[Floats, ...]
 """One array per parameter block, in the order of `blocks_of`."""
 
 PriorTerms: TypeAlias = Sequence[PriorTerm | None]
-"""What a prior adds to each parameter block, in the order of `blocks_of`."""
+"""The terms that a prior adds to each parameter block, in the order of `blocks_of`."""
 
 NEGLIGIBLE = 1e-30
 """Expected counts below this share of all rows are zero: no row's posterior knows the difference.
 
 Where a posterior avoids these cells, the likelihood loses less than this share of itself, so that steps stay monotone;
-kept, they shrink by squares until no number can hold them.
+kept, they would be squared again and again until they underflow.
 """
 
 
 def blocks_of(net: BayesNet) -> dict[ParameterBlock, tuple[CPD, ...]]:
-    """The CPDs of each parameter block, in the network's order; CPDs that cannot share one are refused.
+    """The CPDs of each parameter block, in the network's order; raises if CPDs cannot share one.
 
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.variables.variable import Discrete
@@ -85,7 +85,7 @@ def tie(net: BayesNet, groups: Mapping[str, Iterable[VariableLike]]) -> BayesNet
 
 
 def _check_tied(block: ParameterBlock, first: CPD, other: CPD) -> None:
-    """Refuse CPDs of different kinds or over different domains."""
+    """Raise if two CPDs are of different kinds or over different domains."""
     if first.parameters.key != other.parameters.key:
         raise ModelError(
             f"{first!r} and {other!r} name the parameter block {block.name!r} but cannot share it: they need the same "
@@ -156,10 +156,10 @@ class Blocks:
 
     def network(self, cpds: Iterable[CPD]) -> BayesNet:
         """The network of this form with these CPDs."""
-        return BayesNet(*cpds, name=self.template.name, notes=self.template.notes)
+        return self.template.with_parameters(cpds)
 
     def pooled(self, per_cpd: Sequence[Any], total: float) -> FlatStatistics:
-        """The statistics of each block from those of its CPDs; what is negligible among `total` rows is zero."""
+        """The statistics of each block from those of its CPDs; counts negligible among `total` rows are zero."""
         made = []
         for block in self.members:
             form = self.forms[block[0]]
@@ -171,7 +171,7 @@ class Blocks:
         return tuple(made)
 
     def prior_terms(self, prior: object, *, is_theta: bool = False) -> tuple[PriorTerm | None, ...]:
-        """What a prior adds to each block; None without one, and for blocks without parameters."""
+        """The terms that a prior adds to each block; None without one, and for blocks without parameters."""
         return tuple(self._prior_term(block, prior, is_theta) for block in self.members)
 
     def _prior_term(self, block: tuple[int, ...], prior: object, is_theta: bool) -> PriorTerm | None:
@@ -190,11 +190,11 @@ class Blocks:
         return float(sum(own.score(stats) for own, stats in zip(self.firsts(model), statistics, strict=True)))
 
     def maximize(self, model: BayesNet, statistics: FlatStatistics, terms: PriorTerms) -> BayesNet:
-        """The network that statistics and a prior suggest, one of each per block."""
+        """The network whose parameters maximize expected log-likelihood and log prior: the M-step."""
         made: list[CPD] = list(model.cpds)
         own = self.parameters(model)
         for block, stats, term in zip(self.members, statistics, terms, strict=True):
             first = own[block[0]].estimate(stats, term)
             for i, cpd in zip(block, with_shared([model.cpds[i] for i in block], first), strict=True):
                 made[i] = cpd
-        return BayesNet(*made, name=model.name, notes=model.notes)
+        return model.with_parameters(made)

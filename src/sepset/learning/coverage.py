@@ -1,4 +1,4 @@
-r"""How data spread over contexts: rows for each joint state of the parents shrink exponentially with their number."""
+r"""How data spread over contexts: the more parents, the fewer rows for each of their joint states."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
 from sepset.learning.blocks import Blocks
 from sepset.learning.statistics import Statistics
-from sepset.learning.task import Task, template_of
+from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
+from sepset.models.defaults import Template
 
 FEW = 5.0
 """Contexts with fewer rows than this are listed as thin."""
@@ -34,7 +35,7 @@ class BlockFragmentation:
     Attributes:
         name: the block.
         cpds: the CPDs that share it.
-        context_counts: how many rows each context has.
+        context_counts: the number of rows of each context.
         zero_cells: cells without a row, in contexts that have some.
     """
 
@@ -50,12 +51,12 @@ class BlockFragmentation:
 
     @property
     def num_unseen(self) -> int:
-        """Contexts without a row."""
+        """The number of contexts without a row."""
         return int((self.context_counts == 0).sum())
 
     @property
     def num_thin(self) -> int:
-        """Contexts with a few rows only."""
+        """The number of contexts with only a few rows."""
         return int(((self.context_counts > 0) & (self.context_counts < FEW)).sum())
 
     @property
@@ -65,7 +66,7 @@ class BlockFragmentation:
 
     @property
     def thin(self) -> tuple[str, ...]:
-        """The contexts with a few rows only, as text."""
+        """The contexts with only a few rows, as text."""
         few = (self.context_counts > 0) & (self.context_counts < FEW)
         return tuple(self._describe(int(c)) for c in np.flatnonzero(few))
 
@@ -82,7 +83,7 @@ class Fragmentation(Tabulated):
     Reference: Koller & Friedman, section 17.2.3.
 
     >>> rows = {"a": [0, 0, 0, 1], "b": [0, 1, 1, 0]}
-    >>> report = Fragmentation.of(Statistics.of(Task(template_of(DAG.parse("a -> b"), rows), rows), "MLE"))
+    >>> report = Fragmentation.of(Statistics.of(Task(Template.of(DAG.parse("a -> b"), rows).network, rows), "MLE"))
     >>> report, report["b"].context_counts.tolist()
     (Fragmentation(3 contexts: 0 unseen, 3 with fewer than 5 rows; 1 zero cells), [3.0, 1.0])
     """
@@ -175,5 +176,6 @@ def fragmentation(
     >>> fragmentation(DAG.parse("a -> b"), rows, variables=[Discrete("a")]).unseen
     {'b': ('(a=1)',)}
     """
-    task = Task(template_of(structure, data, variables), data, weights)
+    template = Template.of(structure, data, variables)
+    task = Task(template.network, data, weights, coded=template.coded)
     return Fragmentation.of(Statistics.of(task, "fragmentation"))

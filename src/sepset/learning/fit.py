@@ -1,4 +1,4 @@
-"""Fitting the parameters of a network to data: the verb, and what comes back."""
+"""Fitting the parameters of a network to data, and the result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
 from sepset.base.axes import axes_of, count_steps
 from sepset.base.checks import generator
 from sepset.base.display import Shown, Tabulated
@@ -21,9 +20,10 @@ from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import was_interrupted
-from sepset.inference.result import Guarantee, Guarantees, Result
-from sepset.learning.task import Task, template_of
+from sepset.inference.result import Guarantee, Guarantees, IterativeResult
+from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
+from sepset.models.defaults import Template
 
 if TYPE_CHECKING:
     from sepset.learning.coverage import Fragmentation
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit(Tabulated, Result):
+class Fit(Tabulated, IterativeResult):
     r"""A fitted network, how well it fits, and how it was found.
 
     Attributes:
@@ -41,20 +41,19 @@ class Fit(Tabulated, Result):
         posterior: the distribution over parameters, from Bayesian methods.
         fragmentation: how the data spread over contexts, where they were counted.
         state: where an iterative method stopped, to resume from.
-        num_rows: how many rows (or what total weight) were used.
-        guarantees: what is known of the parameters.
+        num_rows: the number of rows used, or their total weight.
+        guarantees: what is known about the parameters.
 
-    >>> found = fit(DAG.parse("coin"), {"coin": ["head", "tail", "tail", "tail"]})
+    >>> from sepset.learning.estimation.estimators import MLE
+    >>> found = fit(DAG.parse("coin"), {"coin": ["head", "tail", "tail", "tail"]}, MLE())
     >>> found, found.model.cpd("coin").values
     (Fit(BayesNet(1 variables, 0 edges, 1 parameters); MLE(); log-likelihood -2.249341; completed), array([0.25, 0.75]))
     """
 
     model: BayesNet
     log_likelihood: float
-    trace: Floats = field(default_factory=lambda: np.zeros(0), kw_only=True)
     posterior: Posterior | None = field(default=None, kw_only=True)
     fragmentation: Fragmentation | None = field(default=None, kw_only=True)
-    state: object = field(default=None, kw_only=True)
     num_rows: float = field(default=0.0, kw_only=True)
     guarantees: Guarantees = field(default_factory=lambda: {"parameters": Guarantee.EXACT}, kw_only=True)
 
@@ -63,7 +62,7 @@ class Fit(Tabulated, Result):
 
     @property
     def num_iterations(self) -> int:
-        """How many iterations the trace holds."""
+        """The number of iterations in the trace."""
         return len(self.trace)
 
     def plot(self, ax: Any = None) -> Any:
@@ -121,7 +120,7 @@ class LearningMethod(Protocol):
 def fit(
     structure: DAG | BayesNet,
     data: object,
-    method: LearningMethod | None = None,
+    method: LearningMethod,
     *,
     weights: Weights = None,
     variables: Iterable[AnyVariable] | None = None,
@@ -130,48 +129,18 @@ def fit(
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Fit:
-    r"""The network with the parameters that `method` learns from `data`.
+    """The network with the parameters that `method` learns from `data`; arguments as in `sepset.fit`.
 
-    $$\hat\theta_{x \mid \mathbf u} = \frac{M[\mathbf u, x]}{M[\mathbf u]}$$
-
-    is the default, maximum likelihood, for tables; other CPDs maximize their likelihood too.
-
-    Args:
-        structure: a graph over names of columns, whose kinds decide the CPDs; or a network, whose CPDs keep their form
-            and share parameters where they name the same block.
-        data: a dataset, any frame, eager or lazy, a mapping of columns, or the path of a CSV or Parquet file; for
-            methods that need no more, `Counts` of the families, which may have been added up from many parts.
-        method: `MLE()` by default; `Bayes`, `MAP`, `EM` and others.
-        weights: one a row, or the name of a column.
-        variables: what some columns mean, or hidden variables, where `structure` is a graph.
-        seed: a number or a generator, for methods that draw.
-        until: when iterative methods stop.
-        progress: True shows a bar, False never, None in a terminal when the work is long.
-        checkpoint: a file that iterative methods keep their state in, and go on from where it exists.
-
-    Ctrl-C ends iterative methods with the best parameters so far, and the status "interrupted".
-    Reference: Koller & Friedman, sections 17.2 and 17.4.
-
-    >>> rows = {"rain": ["no", "no", "no", "yes"], "wet": ["no", "no", "yes", "yes"]}
-    >>> fit(DAG.parse("rain -> wet"), rows).model.cpd("wet").values.round(3).tolist()
-    [[0.667, 0.333], [0.0, 1.0]]
+    >>> from sepset.learning.estimation.estimators import MLE
+    >>> fit(DAG.parse("coin"), {"coin": ["head", "tail", "tail", "tail"]}, MLE()).model.cpd("coin").values.tolist()
+    [0.25, 0.75]
     """
-    from sepset.learning.estimation.estimators import MLE
-
-    chosen = MLE() if method is None else method
-    if not callable(getattr(chosen, "fit", None)) or isinstance(chosen, type):
+    if not callable(getattr(method, "fit", None)) or isinstance(method, type):
         raise ArgumentError(f"A learning method is a value such as MLE() or Bayes(BDeu(10)); found {method!r}.")
-    task = Task(
-        template_of(structure, data, _known(structure, data, variables, weights)),
-        data,
-        weights,
-        generator(seed),
-        until,
-        progress,
-        checkpoint,
-    )
+    template = Template.of(structure, data, _known(structure, data, variables, weights))
+    task = Task(template.network, data, weights, generator(seed), until, progress, checkpoint, template.coded)
     try:
-        return chosen.fit(task)
+        return method.fit(task)
     except SystemError as error:
         if was_interrupted(error):
             raise KeyboardInterrupt from error

@@ -45,11 +45,11 @@ class Posterior(Tabulated):
     Attributes:
         template: the network whose parameters these are.
         blocks: the posterior of each parameter block; blocks without parameters are left out.
-        num_rows: how many rows (or what total weight) it has seen.
+        num_rows: the number of rows it has seen, or their total weight.
 
     >>> from sepset.cpds.priors.dirichlet import Dirichlet
     >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> from sepset.learning.estimation.estimators import Bayes
     >>> found = fit(DAG.parse("coin"), {"coin": list("HTTHH")}, Bayes(Dirichlet(1))).posterior
     >>> round(found.tail("coin", "H", above=0.6), 5), round(float(np.exp(found.log_marginal_likelihood)), 7)
@@ -209,15 +209,15 @@ class Posterior(Tabulated):
                     columns[name].append(cell)
         return frame(columns, kind)
 
-    def log_predictive(self, rows: object) -> Floats:
+    def log_predictive(self, data: object) -> Floats:
         r"""$\log P(\xi \mid \mathcal D)$ of each row on its own, exact, the parameters integrated out.
 
         Args:
-            rows: complete rows as a dataset, a frame, a mapping of columns, or one assignment.
+            data: complete rows as a dataset, a frame, a mapping of columns, or one assignment.
 
         Reference: Koller & Friedman, equation 17.12 and section 17.5.3.
         """
-        columns, num_rows = complete(rows, self.template.variables)
+        columns, num_rows = complete(data, self.template.variables)
         total = np.zeros(num_rows)
         for part in self:
             total += part.log_predictive(columns)
@@ -226,14 +226,14 @@ class Posterior(Tabulated):
                 total += cpd.log_probability({v: columns[v] for v in cpd.scope})
         return total
 
-    def log_joint_predictive(self, rows: object) -> float:
+    def log_joint_predictive(self, data: object) -> float:
         r"""$\log P(\xi[M+1], \dots, \xi[M+m] \mid \mathcal D)$ of all rows together, exact.
 
         Rows are not independent: each is evidence about the parameters of the next.
 
         Reference: Koller & Friedman, exercise 17.18.
         """
-        columns, num_rows = complete(rows, self.template.variables)
+        columns, num_rows = complete(data, self.template.variables)
         more = Statistics.of_columns(self.template, columns, num_rows)
         fixed = [cpd for cpd in self.template.cpds if cpd.block not in self.blocks]
         total = sum(part.log_gain(more.blocks[block].total) for block, part in self.blocks.items())

@@ -40,7 +40,7 @@ class Pooled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statistics:
-    """The statistics of every block of a network, and how many rows they come from.
+    """The statistics of every block of a network, and the number of rows they come from.
 
     >>> from sepset.cpds.table import TableCPD
     >>> net = BayesNet(TableCPD(Discrete("coin", "HT"), [0.5, 0.5]))
@@ -57,17 +57,17 @@ class Statistics:
 
     @classmethod
     def of(cls, task: Task, method: str) -> Statistics:
-        """The statistics of a task's rows; missing cells are refused on behalf of `method`.
+        """The statistics of a task's rows; raises where a cell is missing, in the name of `method`.
 
         Tables are counted together, in one pass. Rows of lazy frames and files stay where they are, wherever group-bys
         determine the statistics.
         """
         template = task.template
-        if isinstance(task.source, Counts):
-            found = counted_families(template.cpds, task.source)
-            return cls(template, _blocks(template, found.__getitem__), task.source.total, {}, None)
+        if isinstance(task.data, Counts):
+            found = counted_families(template.cpds, task.data)
+            return cls(template, _blocks(template, found.__getitem__), task.data.total, {}, None)
         if task.is_stored and all(cpd.parameters.stored for cpd in template.cpds):
-            found, total = stored_statistics(template.cpds, task.source, task.weights)
+            found, total = stored_statistics(template.cpds, task.data, task.weights)
             return cls(template, _blocks(template, found.__getitem__), total, {}, None)
         tables = [cpd for cpd in template.cpds if cpd.parameters.is_table]
         rows = task.complete(method)
@@ -94,7 +94,7 @@ class Statistics:
 
     @property
     def rows(self) -> tuple[Columns, Floats | None] | None:
-        """The columns and weights of the rows; None where they are not at hand."""
+        """The columns and weights of the rows; None where only their statistics are known."""
         return (self.columns, self.weights) if self.columns else None
 
     def estimated(self, estimate: Callable[[tuple[CPD, ...], Any], Iterable[CPD]]) -> BayesNet:

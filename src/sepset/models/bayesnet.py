@@ -12,6 +12,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import generator
+from sepset.base.frozen import made
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
@@ -177,7 +178,27 @@ class BayesNet(NamedModel):
         for child in replaced:
             if child not in self._by_name:
                 raise ScopeError(f"There is no CPD of {child!r} to replace.{nearest(child, self._by_name)}")
-        return BayesNet(*(replaced.get(c.child.name, c) for c in self.cpds), name=self.name, notes=self.notes)
+        new = [replaced.get(c.child.name, c) for c in self.cpds]
+        if all(type(a) is type(b) and a.scope == b.scope for a, b in zip(new, self.cpds, strict=True)):
+            return self.with_parameters(new)
+        return BayesNet(*new, name=self.name, notes=self.notes)
+
+    def with_parameters(self, cpds: Iterable[CPD]) -> BayesNet:
+        """The network with other parameters: one CPD per variable, in order, each with the scope of the old one.
+
+        Nothing is checked, and the graph is shared: iterations that estimate again and again need no more.
+        """
+        by_name = dict(zip(self._by_name, cpds, strict=True))
+        new = tuple(by_name.values())
+        return made(
+            BayesNet,
+            name=self.name,
+            notes=self.notes,
+            cpds=new,
+            dag=self.dag,
+            variables=self.variables,
+            _by_name=by_name,
+        )
 
     def subnetwork(self, variables: VariableLike | Iterable[VariableLike]) -> BayesNet:
         """The network of `variables` and all their ancestors: their exact joint marginal.

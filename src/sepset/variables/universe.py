@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
 
@@ -90,11 +91,9 @@ class Variables(Sequence[Discrete | Vector]):
         return part.element(position - int(self._offsets[which])) if isinstance(part, VariableArray) else part
 
     def __iter__(self) -> Iterator[Discrete | Vector]:
-        for part in self.parts:
-            if isinstance(part, VariableArray):
-                yield from part
-            else:
-                yield part
+        if self._is_flat:
+            return iter(self.parts)  # type: ignore[arg-type]  # no part is an array
+        return itertools.chain.from_iterable(p if isinstance(p, VariableArray) else (p,) for p in self.parts)
 
     def __contains__(self, item: object) -> bool:
         if isinstance(item, str):

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from sepset.api.learning import fit
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.table import TableCPD
@@ -14,7 +15,6 @@ from sepset.cpds.tree import Split, TreeCPD
 from sepset.errors import ArgumentError, ModelError, NotApplicable
 from sepset.inference.iterate import Until
 from sepset.learning.classify.latentclass import latent_class, ordered_states
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from sepset.api.learning import fit
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.classify.naivebayes import naive_bayes, spanning_tree, tree_augmented
-from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
 

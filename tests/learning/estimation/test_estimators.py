@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import optimize
 
+from sepset.api.learning import fit
 from sepset.cpds.deterministic import DeterministicCPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
@@ -22,7 +23,6 @@ from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.estimation.estimators import MAP, MLE, Bayes, shown
-from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
 from support import random_models

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import stats
 
+from sepset.api.learning import fit
 from sepset.data.dataset import Dataset
 from sepset.data.moments import Moments
 from sepset.data.scatter import Scatter
@@ -12,7 +13,6 @@ from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.factors.moments import Gaussian
 from sepset.graphs.graph import DAG
 from sepset.learning.estimation.gaussian import conditional_line, fit_gaussian, fit_line, gaussian_scatter
-from sepset.learning.fit import fit
 from sepset.models.jointgaussian import joint_gaussian
 from sepset.variables.variable import Discrete, Real, Vector
 from support.tolerances import CLOSE

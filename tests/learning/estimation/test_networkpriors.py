@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import oracle
+from sepset.api.learning import fit
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.noisy import NoisyMax, NoisyOr
@@ -19,7 +20,6 @@ from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
 from sepset.learning.estimation.estimators import MAP, MLE, Bayes
 from sepset.learning.estimation.networkpriors import BDe, ImaginaryData
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.models.bayesnet import BayesNet

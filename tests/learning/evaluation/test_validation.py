@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.api.learning import fit
 from sepset.cpds.priors.dirichlet import BDeu
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
@@ -24,7 +25,6 @@ from sepset.learning.evaluation.validation import (
     select_learner,
     train_and_test,
 )
-from sepset.learning.fit import fit
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
+from sepset.api.learning import fit
 from sepset.inference.iterate import Until
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.acceleration import ACCELERATIONS, Extrapolation, accelerated, aitken, squarem
 from sepset.learning.incomplete.em import EM
-from sepset.learning.incomplete.run import Ascent
+from sepset.learning.incomplete.run import EMTask
 from sepset.learning.task import Task
 from support.learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
 from support.random_incomplete import incomplete, log_likelihood
@@ -41,7 +41,7 @@ def test_aitken_does_not_run_away():
 @settings(max_examples=15)
 def test_every_step_rises_at_least_as_much_as_the_m_step_is_known_to(name, case, seed):
     net, rows = case
-    task = Ascent.of(Task(net, rows), None, "softmax", 1)
+    task = EMTask.of(Task(net, rows), threads=1)
     blocks, method, rng = task.expectation.blocks, EM(acceleration=name), np.random.default_rng(seed)
     point = method.first(task, net)
     for _ in range(6):
@@ -70,9 +70,9 @@ def test_every_kind_of_cpd_rises_and_ends_no_lower_than_em(name, form):
 @settings(max_examples=15)
 def test_wild_proposals_are_dropped_for_the_step(case):
     net, rows = case
-    task = Ascent.of(Task(net, rows), None, "softmax", 1)
+    task = EMTask.of(Task(net, rows), threads=1)
     wild = Extrapolation(lambda before, between, now: tuple(1e3 * np.arange(s.size).reshape(s.shape) for s in now))
-    point = plain = task.point(net)
+    point = plain = task.evaluate(net)
     for _ in range(5):
         made = task.expectation.blocks.maximize(point.model, point.statistics, task.terms)
         point = accelerated(wild, task, point, made)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sepset import learning
+from sepset.api.learning import fit
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
 from sepset.cpds.table import TableCPD
@@ -21,13 +22,13 @@ from sepset.inference import checkpoint
 from sepset.inference.iterate import Until
 from sepset.inference.result import Status
 from sepset.learning.classify.latentclass import latent_class
-from sepset.learning.fit import fit
-from sepset.learning.incomplete.checkpoint import KIND, PointCodec, about, fingerprint
+from sepset.learning.incomplete.checkpoint import KIND, IterateCodec, about, fingerprint
 from sepset.learning.incomplete.em import EM, HardEM, IncrementalEM
 from sepset.learning.incomplete.gradient import GradientAscent
-from sepset.learning.incomplete.run import Ascent, Climbing
-from sepset.learning.task import Task, template_of
+from sepset.learning.incomplete.run import EMTask, IterativeEstimator
+from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
+from sepset.models.defaults import template_of
 from sepset.variables.variable import Discrete, Real
 from support.every_form import all_forms, discrete_forms, network
 
@@ -113,7 +114,7 @@ def every_method():
     for module in pkgutil.iter_modules(learning.__path__, "sepset.learning."):
         importlib.import_module(module.name)
     found = {}
-    for kind in Climbing.__subclasses__():
+    for kind in IterativeEstimator.__subclasses__():
         if kind.__module__.startswith("sepset."):
             found[kind.__name__] = kind()
             for name, hint in typing.get_type_hints(kind.__init__).items():
@@ -165,15 +166,15 @@ def test_an_interrupted_search_for_a_start_resumes_to_the_bit(tmp_path):
 
 
 def codec_of(net, rows):
-    ascent = Ascent.of(Task(net, rows), None, "softmax")
-    return PointCodec(ascent.expectation.blocks), ascent
+    em_task = EMTask.of(Task(net, rows))
+    return IterateCodec(em_task.expectation.blocks), em_task
 
 
 def test_what_does_not_fit_the_network_is_refused():
     net = network(discrete_forms(np.random.default_rng(1))["tree"], np.random.default_rng(2))
-    codec, ascent = codec_of(net, holes(net))
-    packed = codec.pack(ascent.point(net))
-    assert codec.unpack(packed).objective == ascent.point(net).objective
+    codec, em_task = codec_of(net, holes(net))
+    packed = codec.pack(em_task.evaluate(net))
+    assert codec.unpack(packed).objective == em_task.evaluate(net).objective
     cpds = packed["model"]["cpds"]
     assert [cpd[KIND] for cpd in cpds][:3] == ["table", "table", "tree"]
     few = {**packed["model"], "cpds": cpds[:-1]}
@@ -194,7 +195,7 @@ def test_what_does_not_fit_the_network_is_refused():
     ):
         with pytest.raises((DataError, NotApplicable, ValueError, TypeError)):
             codec.unpack({**packed, **change})
-    with pytest.raises(DataError, match="no point"):
+    with pytest.raises(DataError, match="not hold the state"):
         codec.unpack(3)
 
 
@@ -218,25 +219,25 @@ def test_forged_states_are_data_errors(tmp_path):
 
 def test_states_of_foreign_classes_are_refused():
     net = network(discrete_forms(np.random.default_rng(1))["table"], np.random.default_rng(2))
-    codec, ascent = codec_of(net, holes(net))
+    codec, em_task = codec_of(net, holes(net))
 
     @dataclass(frozen=True)
     class Own:
         x: int
 
     with pytest.raises(NotApplicable, match="A checkpoint stores"):
-        codec.pack(replace(ascent.point(net), memory=Own(1)))
-    kept = codec.unpack(codec.pack(replace(ascent.point(net), memory={"a": [1, (2.0, net)]})))
+        codec.pack(replace(em_task.evaluate(net), memory=Own(1)))
+    kept = codec.unpack(codec.pack(replace(em_task.evaluate(net), memory={"a": [1, (2.0, net)]})))
     assert kept.memory["a"][1][1].cpds[0].values.tobytes() == net.cpds[0].values.tobytes()
 
 
 def test_networks_of_other_forms_are_refused():
     forms = discrete_forms(np.random.default_rng(1))
     net = network(forms["tree"], np.random.default_rng(2))
-    codec, ascent = codec_of(net, holes(net))
+    codec, em_task = codec_of(net, holes(net))
     other = net.with_cpds(TableCPD(net.variables["x"], forms["tree"].to_table().values, forms["tree"].parents))
     with pytest.raises(NotApplicable, match="keeps the arrays of"):
-        codec.pack(replace(ascent.point(net), model=other))
+        codec.pack(replace(em_task.evaluate(net), model=other))
 
 
 ROWS = {"a": [0, 0, 1, 1, 1, 0], "b": [0, 1, 1, 1, 0, 0]}
@@ -308,8 +309,8 @@ def test_fingerprints_do_not_depend_on_what_was_computed_since():
 
 def whole_print(method, **more):
     net = template_of(DAG.parse("a -> b"), ROWS)
-    ascent = Ascent.of(Task(net, ROWS, **more), method.prior, method.parameterization)
-    return about(method, ascent.task, ascent.terms)
+    em_task = EMTask.of(Task(net, ROWS, **more), method.prior, method.parameterization)
+    return about(method, em_task.task, em_task.terms)
 
 
 def test_fingerprints_depend_on_long_priors():

@@ -9,19 +9,23 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
+from sepset.api.learning import fit
 from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ArgumentError, ImpossibleEvidence, NotApplicable
 from sepset.graphs.graph import DAG
+from sepset.inference.exact.elimination import VariableElimination
 from sepset.inference.iterate import Until
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.estimation.estimators import MLE
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM, HardEM, IncrementalEM
-from sepset.learning.incomplete.run import SHORT_RUN, Ascent
-from sepset.learning.task import Task, template_of
+from sepset.learning.incomplete.gradient import GradientAscent
+from sepset.learning.incomplete.run import SHORT_RUN, EMTask
+from sepset.learning.incomplete.stepwise import StepwiseEM
+from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
+from sepset.models.defaults import template_of
 from sepset.variables.variable import Discrete
 from support.random_incomplete import completions, expected_counts, incomplete, log_likelihood
 
@@ -67,12 +71,12 @@ METHODS = [EM(start="model"), *(replace(m, start="model") for m in ACCELERATED),
 def test_no_step_lowers_the_objective(case, method, prior):
     net, rows = case
     chosen = replace(method, prior=prior)
-    ascent = Ascent.of(Task(net, rows), prior, "softmax", 1)
+    em_task = EMTask.of(Task(net, rows), prior, threads=1)
     rng = np.random.default_rng(0)
-    point = chosen.init(ascent, rng)
+    point = chosen.init(em_task, rng)
     for _ in range(8):
         before = point.objective
-        point, info = chosen.step(ascent, point, rng)
+        point, info = chosen.step(em_task, point, rng)
         assert info.objective == point.objective
         if before > -np.inf:
             never_falls([point.objective], before)
@@ -132,12 +136,12 @@ def test_complete_rows_take_one_step_to_maximum_likelihood(case):
 @settings(max_examples=25)
 def test_free_energy_is_a_lower_bound_that_is_met(case, parts):
     net, rows = case
-    ascent = Ascent.of(Task(net, rows), None, "softmax", 1)
+    em_task = EMTask.of(Task(net, rows), threads=1)
     method = IncrementalEM(parts, start="model")
-    point = method.init(ascent, np.random.default_rng(0))
+    point = method.init(em_task, np.random.default_rng(0))
     assert_allclose(point.objective, log_likelihood(net, rows), rtol=1e-10, atol=1e-10)
     for _ in range(4):
-        point, _ = method.step(ascent, point, np.random.default_rng(0))
+        point, _ = method.step(em_task, point, np.random.default_rng(0))
         assert point.objective <= log_likelihood(point.model, rows) + 1e-9
 
 
@@ -191,11 +195,11 @@ def test_acceleration_saves_steps_and_ends_at_the_same_optimum(method):
 def test_more_restarts_never_begin_lower():
     """The starting points of n + 1 restarts are those of n and one more, of which the best goes on."""
     dag, _, rows = latent_rows(300)
-    ascent = Ascent.of(Task(template_of(dag, rows, [Discrete("h", 3)]), rows), None, "softmax", 1)
-    best = [EM(restarts=n).init(ascent, np.random.default_rng(4)).objective for n in range(2, 9)]
+    em_task = EMTask.of(Task(template_of(dag, rows, [Discrete("h", 3)]), rows), threads=1)
+    best = [EM(restarts=n).init(em_task, np.random.default_rng(4)).objective for n in range(2, 9)]
     assert best == sorted(best)
     assert best[-1] > best[0]
-    alone = [ascent._short_run(EM(), own, i, SHORT_RUN) for i, own in enumerate(np.random.default_rng(4).spawn(8))]
+    alone = [EM()._short_run(em_task, own, i, SHORT_RUN) for i, own in enumerate(np.random.default_rng(4).spawn(8))]
     assert best == [max(p.objective for p in alone[:n]) for n in range(2, 9)]
 
 
@@ -356,3 +360,32 @@ def test_rows_of_weight_zero_may_be_impossible():
     a = Discrete("a")
     found = fit(BayesNet(TableCPD(a, [1.0, 0.0])), {"a": [0, 1]}, HardEM(start="model"), weights=[1.0, 0.0])
     assert found.model.cpd("a").values.tolist() == [1.0, 0.0]
+
+
+EVERY = (
+    EM(start="model"),
+    EM(start="model", acceleration="squarem"),
+    HardEM(start="model"),
+    IncrementalEM(start="model", parts=2),
+    StepwiseEM(start="model", batch=3),
+    GradientAscent(start="model"),
+)
+
+
+@pytest.mark.parametrize("method", EVERY, ids=repr)
+def test_any_exact_method_of_inference_gives_the_same_fit(method):
+    """Variable elimination has no batches of rows: it is asked one question after the other."""
+    net = BayesNet.random(DAG.parse("h -> a; h -> b"), seed=3)
+    rows = {"a": [0, 1, 1, None, 0, 1], "b": [0, 1, None, 1, 0, 0]}
+    rule = Until(steps=4, tolerance=None)
+    plain = fit(net, rows, method, until=rule)
+    found = fit(net, rows, replace(method, inference=VariableElimination()), until=rule)
+    assert_allclose(found.trace, plain.trace, rtol=1e-9)
+    for cpd, other in zip(found.model.cpds, plain.model.cpds, strict=True):
+        assert_allclose(cpd.values, other.values, rtol=1e-7, atol=1e-12)
+    assert found.guarantees == plain.guarantees
+
+
+def test_inference_is_a_method():
+    with pytest.raises(ArgumentError, match=r"inference= takes a method such as CliqueTree\(\); found 3"):
+        fit(DAG.parse("x"), {"x": [0, 1, None]}, EM(inference=3))

@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats as sps
 
+from sepset.api.learning import fit
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.priors.regression import NormalGamma
@@ -20,7 +21,6 @@ from sepset.errors import DataError, ImpossibleEvidence, NotClosed, TooLarge
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
 from sepset.learning.estimation.estimators import MLE
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM, HardEM, IncrementalEM
 from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.task import Task

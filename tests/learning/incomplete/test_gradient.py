@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
+from sepset.api.learning import fit
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.rules import RuleCPD
 from sepset.cpds.table import TableCPD
@@ -14,7 +15,6 @@ from sepset.errors import ArgumentError, NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
 from sepset.inference.result import Status
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.models.bayesnet import BayesNet

@@ -11,7 +11,7 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import ArgumentError
 from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.learning.incomplete.minibatches import mini_batches
-from sepset.learning.incomplete.run import Ascent
+from sepset.learning.incomplete.run import EMTask
 from sepset.learning.incomplete.stepwise import StepwiseEM
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
@@ -36,7 +36,7 @@ def check_cover(task, net, size, seed):
 def test_batches_add_up_to_all_rows(case, size, seed, weighted):
     net, rows = case
     weights = np.random.default_rng(seed).exponential(size=rows.num_rows) if weighted else None
-    task = Ascent.of(Task(net, rows, weights), None, "softmax", 1)
+    task = EMTask.of(Task(net, rows, weights), threads=1)
     batches = check_cover(task, net, size, seed)
     if weights is None:
         counts = [rows.num_rows if b.rows is None else b.weights.sum() for b in batches]
@@ -47,14 +47,14 @@ def test_batches_add_up_to_all_rows(case, size, seed, weighted):
 def test_batches_of_lines_add_up():
     net = mixed()
     rows = mixed_rows(net, 40, 0.3)
-    check_cover(Ascent.of(Task(net, rows), None, "softmax", 1), net, 7, 0)
+    check_cover(EMTask.of(Task(net, rows), threads=1), net, 7, 0)
 
 
 def test_scaled_batches_have_all_rows_as_their_expectation():
     """Two different rows, one of them nine times: batches of one are it nine times in ten."""
     coin = Discrete("coin")
     net = BayesNet(TableCPD(coin, [0.5, 0.5]))
-    task = Ascent.of(Task(net, {"coin": [0] * 9 + [1]}), None, "softmax", 1)
+    task = EMTask.of(Task(net, {"coin": [0] * 9 + [1]}), threads=1)
     found = [b.expect(task, net).statistics[0] for b in mini_batches(task, 1, np.random.default_rng(0))]
     assert len(found) == 10
     assert_allclose(np.mean(found, axis=0), [9.0, 1.0])
@@ -63,14 +63,14 @@ def test_scaled_batches_have_all_rows_as_their_expectation():
 
 def test_rows_of_weight_zero_are_not_dealt():
     net = BayesNet(TableCPD(Discrete("coin"), [0.5, 0.5]))
-    task = Ascent.of(Task(net, {"coin": [0, 0, 1, 1]}, np.array([1.0, 1.0, 1.0, 0.0])), None, "softmax", 1)
+    task = EMTask.of(Task(net, {"coin": [0, 0, 1, 1]}, np.array([1.0, 1.0, 1.0, 0.0])), threads=1)
     batches = list(mini_batches(task, 1, np.random.default_rng(0)))
     assert sorted(float(b.weights.sum()) for b in batches) == [1.0, 1.0, 1.0]
 
 
 def test_one_batch_is_all_rows_as_they_are():
     net = BayesNet(TableCPD(Discrete("coin"), [0.5, 0.5]))
-    task = Ascent.of(Task(net, {"coin": [0, 0, 1]}), None, "softmax", 1)
+    task = EMTask.of(Task(net, {"coin": [0, 0, 1]}), threads=1)
     rng = np.random.default_rng(0)
     assert [tuple(b) for b in mini_batches(task, 3, rng)] == [(None, None, 1.0)]
     assert rng.bit_generator.state == np.random.default_rng(0).bit_generator.state

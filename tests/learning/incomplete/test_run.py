@@ -5,38 +5,39 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sepset.api.learning import fit
 from sepset.cpds.table import TableCPD
 from sepset.errors import ImpossibleEvidence
 from sepset.graphs.graph import DAG
 from sepset.inference.result import Guarantee, Status
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
-from sepset.learning.incomplete.run import SHORT_RUN, Ascent
-from sepset.learning.task import Task, template_of
+from sepset.learning.incomplete.run import SHORT_RUN, EMTask
+from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
+from sepset.models.defaults import template_of
 from sepset.variables.variable import Discrete
 
 ROWS = {"a": [0, 0, 1, 1, 1, 0], "b": [0, 1, 1, 1, 0, 0]}
 HIDDEN = [Discrete("h")]
 
 
-def ascent(rows=ROWS):
+def em_task(rows=ROWS):
     dag = DAG.parse("h -> a; h -> b")
-    return Ascent.of(Task(template_of(dag, rows, HIDDEN), rows), None, "softmax", 1)
+    return EMTask.of(Task(template_of(dag, rows, HIDDEN), rows), threads=1)
 
 
 def test_hidden_variables_get_several_starting_points():
-    task = ascent()
+    task = em_task()
     assert task.hidden == ("h",)
-    assert task.num_starts(EM()) == 5
-    assert task.num_starts(EM(restarts=2)) == 2
-    assert task.num_starts(EM(start="model")) == 1
-    assert task.num_starts(EM(start=task.task.template)) == 1
-    assert ascent({**ROWS, "h": [0, 1, None, None, None, None]}).num_starts(EM()) == 1
+    assert EM().num_starts(task) == 5
+    assert EM(restarts=2).num_starts(task) == 2
+    assert EM(start="model").num_starts(task) == 1
+    assert EM(start=task.task.template).num_starts(task) == 1
+    assert EM().num_starts(em_task({**ROWS, "h": [0, 1, None, None, None, None]})) == 1
 
 
 def test_the_best_short_run_wins():
-    task, seen = ascent(), []
+    task, seen = em_task(), []
 
     class Counting(EM):
         def step(self, task, state, rng):
@@ -44,7 +45,7 @@ def test_the_best_short_run_wins():
             seen.append(new[0].objective)
             return new
 
-    best = task.begin(Counting(restarts=3), np.random.default_rng(0))
+    best = Counting(restarts=3).init(task, np.random.default_rng(0))
     assert len(seen) == 3 * SHORT_RUN
     assert best.objective == max(seen[SHORT_RUN - 1 :: SHORT_RUN])
 
@@ -52,10 +53,10 @@ def test_the_best_short_run_wins():
 def test_starting_points_that_fail_are_passed_over():
     x = Discrete("x")
     net = BayesNet(TableCPD(x, [1.0, 0.0]))
-    task = Ascent.of(Task(net, {"x": [0, 1, None]}), None, "softmax", 1)
+    task = EMTask.of(Task(net, {"x": [0, 1, None]}), threads=1)
     with pytest.raises(ImpossibleEvidence):
-        task.begin(EM(start="model"), np.random.default_rng(0))
-    assert task.begin(EM(start="model", restarts=2), np.random.default_rng(0)).objective > -np.inf
+        EM(start="model").init(task, np.random.default_rng(0))
+    assert EM(start="model", restarts=2).init(task, np.random.default_rng(0)).objective > -np.inf
 
 
 @pytest.mark.parametrize("steps", [0, 3, SHORT_RUN + 4])

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from sepset.api.learning import fit
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ScopeError, TooLarge
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.standarderrors import standard_errors
 from sepset.models.bayesnet import BayesNet

@@ -15,8 +15,9 @@ from sepset.errors import ArgumentError, NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.incomplete.starts import clusters, start_model
-from sepset.learning.task import Task, template_of
+from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
+from sepset.models.defaults import template_of
 from sepset.variables.variable import Discrete, Real
 
 a, b, h = Discrete("a"), Discrete("b"), Discrete("h", 2)

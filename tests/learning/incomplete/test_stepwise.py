@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
+from sepset.api.learning import fit
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
 from sepset.cpds.priors.regression import NormalGamma
@@ -19,7 +20,6 @@ from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.estimation.estimators import MLE
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.incomplete.stepwise import StepwiseEM

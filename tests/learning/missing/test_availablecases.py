@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import sepset as ss
+from sepset.api.learning import fit
 from sepset.graphs.graph import DAG
-from sepset.learning.fit import fit
 from sepset.learning.missing.availablecases import AvailableCases
 from sepset.learning.missing.mechanisms import MAR, MCAR, MNAR, Hiding, mask
 from support.tolerances import EXACT

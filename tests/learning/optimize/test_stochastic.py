@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from sepset.api.learning import fit
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.priors.weights import Laplace
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
 from sepset.inference.result import Guarantee
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.learning.optimize.stochastic import SlopeMoments, shrunk

@@ -14,7 +14,7 @@ from sepset.cpds.priors.weights import Laplace, Normal
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.learning.estimation.networkpriors import ImaginaryData
-from sepset.learning.incomplete.run import Ascent
+from sepset.learning.incomplete.run import EMTask
 from sepset.learning.optimize.vector import ParameterVector
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
@@ -24,14 +24,14 @@ from support.random_incomplete import incomplete
 
 
 def check_slope(net, rows, prior=None, atol=1e-5):
-    ascent = Ascent.of(Task(net, rows), prior, "softmax", 1)
-    vector = ParameterVector.of(ascent.expectation.blocks)
-    point = ascent.point(net)
-    x, slope = vector.pack(net), vector.slope(net, point.statistics, ascent.terms)
+    em_task = EMTask.of(Task(net, rows), prior, threads=1)
+    vector = ParameterVector.of(em_task.expectation.blocks)
+    point = em_task.evaluate(net)
+    x, slope = vector.pack(net), vector.slope(net, point.statistics, em_task.terms)
     h = 1e-5
     for i in range(len(x)):
         e = np.eye(len(x))[i] * h
-        rise = ascent.point(vector.unpack(x + e)).objective - ascent.point(vector.unpack(x - e)).objective
+        rise = em_task.evaluate(vector.unpack(x + e)).objective - em_task.evaluate(vector.unpack(x - e)).objective
         assert_allclose(slope[i], rise / (2 * h), atol=atol * max(1.0, rows.num_rows), rtol=1e-4)
 
 
@@ -69,23 +69,23 @@ def test_slopes_of_imaginary_rows(form):
 @settings(max_examples=20)
 def test_vectors_come_back_and_slopes_of_zeros_vanish(case):
     net, rows = case
-    ascent = Ascent.of(Task(net, rows), None, "softmax", 1)
-    vector = ParameterVector.of(ascent.expectation.blocks)
+    em_task = EMTask.of(Task(net, rows), threads=1)
+    vector = ParameterVector.of(em_task.expectation.blocks)
     back = vector.unpack(vector.pack(net))
     for cpd in net.cpds:
         assert_allclose(back.cpd(cpd.child).values, cpd.values, atol=1e-12)
-    point = ascent.point(net)
-    slope = vector.slope(net, point.statistics, ascent.terms)
+    point = em_task.evaluate(net)
+    slope = vector.slope(net, point.statistics, em_task.terms)
     flat = np.concatenate([c.values.reshape(-1) for c in net.cpds])
     assert_allclose(slope[flat == 0], 0.0, atol=1e-12)
-    assert (vector.curvature(net, point.statistics, ascent.terms) >= 0).all()
+    assert (vector.curvature(net, point.statistics, em_task.terms) >= 0).all()
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_natural_parameters_and_their_vectors_agree(form):
     net = network(form)
-    ascent = Ascent.of(Task(net, masked_codes(net, 5)), None, "softmax", 1)
-    vector = ParameterVector.of(ascent.expectation.blocks)
+    em_task = EMTask.of(Task(net, masked_codes(net, 5)), threads=1)
+    vector = ParameterVector.of(em_task.expectation.blocks)
     back = vector.unpack(vector.pack(net))
     for one, other in zip(vector.written(net), vector.written(back), strict=True):
         assert_allclose(one, other, atol=1e-12)
@@ -102,7 +102,7 @@ def test_the_derivative_by_a_probability_is_the_posterior_over_it():
     tables = [rng.dirichlet(np.ones(2)), rng.dirichlet(np.ones(2), 2), rng.dirichlet(np.ones(2), 2)]
     net = BayesNet(TableCPD(a, tables[0]), TableCPD(b, tables[1], given=a), TableCPD(c, tables[2], given=b))
     rows = Dataset({"a": [None], "b": [None], "c": [1]}, [a, b, c])
-    point = Ascent.of(Task(net, rows), None, "softmax", 1).point(net)
+    point = EMTask.of(Task(net, rows), threads=1).evaluate(net)
 
     def likelihood(t):
         return np.einsum("a,ab,b->", t[0], t[1], t[2][:, 1])
@@ -125,23 +125,23 @@ def test_sharp_priors_are_kinks_beside_the_slope():
         (network("logistic"), masked_codes(network("logistic"), 30)),
         (mixed(), mixed_rows(mixed(), 30, 0.2)),
     ]:
-        ascent = Ascent.of(Task(net, rows), (Laplace(0.5), Dirichlet(1.0)), "softmax", 1)
-        vector = ParameterVector.of(ascent.expectation.blocks)
-        point = ascent.point(net)
-        x, kinks = vector.pack(net), vector.kinks(ascent.terms)
+        em_task = EMTask.of(Task(net, rows), (Laplace(0.5), Dirichlet(1.0)), threads=1)
+        vector = ParameterVector.of(em_task.expectation.blocks)
+        point = em_task.evaluate(net)
+        x, kinks = vector.pack(net), vector.kinks(em_task.terms)
         assert set(kinks.tolist()) == {0.0, 2.0}
-        slope = vector.slope(net, point.statistics, ascent.terms) - kinks * np.sign(x)
+        slope = vector.slope(net, point.statistics, em_task.terms) - kinks * np.sign(x)
         for i in np.flatnonzero(kinks):
             e = np.eye(len(x))[i] * 1e-5
-            rise = ascent.point(vector.unpack(x + e)).objective - ascent.point(vector.unpack(x - e)).objective
+            rise = em_task.evaluate(vector.unpack(x + e)).objective - em_task.evaluate(vector.unpack(x - e)).objective
             assert_allclose(slope[i], rise / 2e-5, atol=1e-5 * rows.num_rows, rtol=1e-4)
-    plain = Ascent.of(Task(net, rows), None, "softmax", 1)
+    plain = EMTask.of(Task(net, rows), threads=1)
     assert not vector.kinks(plain.terms).any()
 
 
 def test_zeros_stay_zero_wherever_the_vector_is_near():
     net = BayesNet(TableCPD(Discrete("x", 3), [0.0, 0.25, 0.75]))
-    vector = ParameterVector.of(Ascent.of(Task(net, {"x": [1, 2]}), None, "softmax", 1).expectation.blocks)
+    vector = ParameterVector.of(EMTask.of(Task(net, {"x": [1, 2]}), threads=1).expectation.blocks)
     moved = vector.unpack(vector.pack(net) + np.array([5.0, 1.0, -1.0])).cpd("x").values
     assert moved[0] == 0.0
     assert_allclose(moved[1:], np.array([np.e / 4, 3 / np.e / 4]) / (np.e / 4 + 3 / np.e / 4))
@@ -151,8 +151,8 @@ def test_weights_are_measured_from_first_states():
     a, x = Discrete("a"), Discrete("x", 3)
     rng = np.random.default_rng(0)
     net = BayesNet(TableCPD(a, [0.5, 0.5]), LogisticCPD(x, {a: rng.normal(size=(2, 3))}, rng.normal(size=3)))
-    ascent = Ascent.of(Task(net, {"a": [0, None], "x": [2, 1]}), None, "softmax", 1)
-    back = ParameterVector.of(ascent.expectation.blocks)
+    em_task = EMTask.of(Task(net, {"a": [0, None], "x": [2, 1]}), threads=1)
+    back = ParameterVector.of(em_task.expectation.blocks)
     made = back.unpack(back.pack(net)).cpd("x")
     assert_allclose(made.to_table().values, net.cpd("x").to_table().values, atol=1e-14)
     assert made.bias[0] == 0

@@ -120,7 +120,7 @@ class Contraction:
 
     def size(self, scope: Iterable[int]) -> int:
         """The number of joint states of a scope."""
-        return math.prod(self.cards[r] for r in scope)
+        return math.prod(map(self.cards.__getitem__, scope))
 
     @property
     def entries(self) -> int:

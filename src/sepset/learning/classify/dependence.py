@@ -17,8 +17,8 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.data.dataset import Dataset
 from sepset.data.scatter import Scatter
+from sepset.data.sources import refuse_missing
 from sepset.errors import DataError
-from sepset.learning.task import refuse_missing
 from sepset.variables.variable import Discrete, Vector
 
 CHUNK = 8_192

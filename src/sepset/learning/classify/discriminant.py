@@ -26,9 +26,8 @@ from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.data.scatter import Scatter
-from sepset.data.sources import as_dataset
+from sepset.data.sources import as_dataset, refuse_missing
 from sepset.errors import DataError, ScopeError
-from sepset.learning.task import refuse_missing
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, VariableLike, Vector
 

@@ -9,8 +9,8 @@ import numpy as np
 from sepset.base.checks import whole
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable
-from sepset.learning.task import default_cpd
 from sepset.models.bayesnet import BayesNet
+from sepset.models.defaults import default_cpd
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
@@ -34,7 +34,7 @@ def latent_class(
     Reference: Koller & Friedman, sections 3.1.3 and 19.2.2.4.
 
     >>> from sepset.learning.incomplete.em import EM
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> from sepset.variables.variable import Real
     >>> net = latent_class([Real("x")], 2)
     >>> net, net.cpd("x")

@@ -30,9 +30,9 @@ class MLE:
     infinity. Nothing is repaired unless asked for.
 
     Args:
-        unseen: contexts without data: "raise" an error (the default), "uniform", the child's "marginal", "keep" what
-            the network had, or a prior to fill them with; or a mapping from names of variables or blocks to these, with
-            `...` for all others. `Fit.fragmentation` lists them.
+        unseen: contexts without data: "raise" an error (the default), "uniform", the child's "marginal", "keep" the
+            parameters of the network, or a prior to fill them with; or a mapping from names of variables or blocks to
+            these, with `...` for all others. `Fit.fragmentation` lists them.
         floor: the least probability of a cell; rows are divided by their sums after raising. None by default.
         min_variance: the least variance of a linear Gaussian. Without it a variance of zero (a constant child, or a
             perfect fit) is an error, since the likelihood is unbounded there.
@@ -40,7 +40,7 @@ class MLE:
     Reference: Koller & Friedman, sections 17.1 and 17.2.
 
     >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> fit(DAG.parse("coin"), {"coin": list("HHHTTTTTTT")}, MLE()).model.cpd("coin").values.tolist()
     [0.3, 0.7]
     """
@@ -89,7 +89,7 @@ class Bayes:
 
     >>> from sepset.cpds.priors.dirichlet import Dirichlet
     >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> found = fit(DAG.parse("coin"), {"coin": list("HHHTTTTTTT")}, Bayes(Dirichlet(10)))
     >>> found.model.cpd("coin").values.round(4).tolist()
     [0.4333, 0.5667]
@@ -115,20 +115,20 @@ class MAP:
     r"""Maximum a posteriori: the parameters of largest posterior density, in a stated parameterization.
 
     A mode moves with the parameterization. Of logits it is $(M_k + \alpha_k) / (M + \alpha)$, the same as the posterior
-    mean; of probabilities it is $(M_k + \alpha_k - 1) / (M + \alpha - K)$, and there pseudo-counts below one are
-    refused, since the density is unbounded. Noisy-or, noisy-max and logistic CPDs, and linear Gaussians with `Normal`
+    mean; of probabilities it is $(M_k + \alpha_k - 1) / (M + \alpha - K)$, and there pseudo-counts below one raise an
+    error, since the density is unbounded. Noisy-or, noisy-max and logistic CPDs, and linear Gaussians with `Normal`
     or `Laplace` priors, are found numerically.
 
     Args:
         prior: as `Bayes` takes it, and `Normal` or `Laplace` on weights and coefficients.
         parameterization: "softmax" (logits, logarithms of variances), or "theta" (the parameters themselves).
-        unseen: contexts that neither data nor prior speak of, as in `MLE`.
+        unseen: contexts that neither data nor prior determine, as in `MLE`.
 
     Reference: Koller & Friedman, section 17.4.4 and box 17.D.
 
     >>> from sepset.cpds.priors.dirichlet import Dirichlet
     >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> rows = {"coin": list("HHT")}
     >>> fit(DAG.parse("coin"), rows, MAP(Dirichlet(2), parameterization="theta")).model.cpd("coin").values.tolist()
     [0.6, 0.4]
@@ -200,7 +200,7 @@ def _guarantee(model: BayesNet) -> Guarantee:
 
 
 def _facts(stats: Statistics, model: BayesNet) -> dict[str, object]:
-    """What is known about how well the rows determine the parameters of each block."""
+    """Facts about how well the rows determine the parameters of each block."""
     found: dict[str, object] = {}
     for pool in stats.blocks.values():
         own = model.cpd(pool.cpds[0].child).parameters

@@ -1,4 +1,4 @@
-r"""Maximum likelihood Gaussians: joints from moments, lines from joints, and classes of Gaussians.
+r"""Maximum likelihood Gaussians: joints from moments, and regressions from joints.
 
 $$\hat\mu = \frac1M \sum_m \mathbf x[m], \qquad
 \hat\Sigma = \frac1M \sum_m (\mathbf x[m] - \hat\mu)(\mathbf x[m] - \hat\mu)^\top$$
@@ -36,7 +36,7 @@ from sepset.variables.variable import Real, VariableLike, Vector, listed
 Reals: TypeAlias = Iterable[Vector | str] | Vector | str
 """Real variables, or the names of columns of numbers."""
 Singular: TypeAlias = Literal["raise", "keep"] | float
-"""What to do where a variance is zero: an error, the degenerate estimate, or a floor under each eigenvalue."""
+"""The policy for a variance of zero: an error, the degenerate estimate, or a floor under each eigenvalue."""
 
 
 def gaussian_scatter(data: object, variables: Reals, weights: ArrayLike | None = None) -> Scatter:
@@ -45,7 +45,7 @@ def gaussian_scatter(data: object, variables: Reals, weights: ArrayLike | None =
     Args:
         data: a dataset, any frame, eager or lazy, a mapping of columns, the path of a file, or `Moments`.
         variables: which columns, in which order.
-        weights: one a row.
+        weights: one per row.
 
     >>> gaussian_scatter({"x": [1.0, 2.0, 3.0, 4.0]}, "x").covariance.tolist()
     [[1.25]]
@@ -71,7 +71,7 @@ def fit_gaussian(
     Args:
         data: complete rows (see `gaussian_scatter`), or their `Scatter`.
         variables: the scope.
-        weights: one a row.
+        weights: one per row.
         singular: a covariance without an inverse, where the likelihood has no bound, is an error by default; "keep"
             returns it, a number is the least variance allowed in any direction.
 
@@ -115,8 +115,8 @@ def _has_inverse(covariance: Floats) -> bool:
 class LineFit:
     """A fitted linear Gaussian CPD, and the rank of its parents' covariance.
 
-    Where the rank is less than the number of coordinates of the parents, they are collinear, and the line is the one
-    of least norm among equally good ones.
+    Where the rank is less than the number of coordinates of the parents, they are collinear, and the coefficients
+    are those of least norm among equally good ones.
     """
 
     cpd: LinearGaussian
@@ -125,7 +125,7 @@ class LineFit:
 
     @property
     def is_unique(self) -> bool:
-        """Whether no other line fits as well."""
+        """Whether no other regression fits as well."""
         return self.rank == self.num_coordinates
 
 
@@ -137,7 +137,7 @@ def fit_line(
     weights: ArrayLike | None = None,
     singular: Singular = "raise",
 ) -> LineFit:
-    r"""The linear Gaussian CPD of largest likelihood: least squares, and the mean square of what is left.
+    r"""The linear Gaussian CPD of largest likelihood: least squares, and the mean square of the residuals.
 
     $$\text{Cov}[\mathbf U]\,\beta = \text{Cov}[\mathbf U, X], \qquad \beta_0 = E[X] - \beta^\top E[\mathbf U], \qquad
     \sigma^2 = \text{Var}[X] - \beta^\top \text{Cov}[\mathbf U]\,\beta$$
@@ -146,8 +146,8 @@ def fit_line(
         data: complete rows, or the `Scatter` of the parents and then the child.
         child: the real variable to explain.
         given: its real parents.
-        weights: one a row.
-        singular: as in `fit_gaussian`, about the variance that is left.
+        weights: one per row.
+        singular: as in `fit_gaussian`, about the variance of the residuals.
 
     Reference: Koller & Friedman, section 17.2.4.
 
@@ -188,8 +188,8 @@ def _scope(variables: Reals) -> tuple[Vector, ...]:
 def conditional_line(joint: Gaussian, child: VariableLike, given: Iterable[VariableLike] = ()) -> LinearGaussian:
     r"""The linear Gaussian CPD $p(x \mid \mathbf u)$ of a joint Gaussian.
 
-    From a maximum likelihood joint it is the maximum likelihood line; a chain of such CPDs over all variables is the
-    joint again.
+    From a maximum likelihood joint it is the maximum likelihood regression; a chain of such CPDs over all variables
+    is the joint again.
 
     Args:
         joint: over at least the child and the parents.

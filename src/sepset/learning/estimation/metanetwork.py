@@ -1,10 +1,10 @@
-r"""The meta-network: parameters as variables beside the rows they govern.
+r"""The meta-network: parameters as variables together with the rows that depend on them.
 
 Rows are independent given the parameters, and dependent without them. In complete data the parameters of different
 blocks are d-separated, and so their posterior is a product; parameters of different contexts are separated only in
 the context that each row is in, which drops an edge.
 
-Reference: Koller & Friedman, sections 17.3.1, 17.4.1 and 17.4.2, and figures 17.3, 17.7 and 17.10.
+Reference: Koller & Friedman, sections 17.3.1, 17.4.1 and 17.4.2.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def meta_network(net: BayesNet, num_rows: int, parameters: Literal["blocks", "co
 
     Args:
         net: the network of one row; CPDs that share a block share its parameter node.
-        num_rows: how many rows.
-        parameters: one node a block, or one a context (`theta[grade|'low']`) of each block.
+        num_rows: the number of rows.
+        parameters: one node per block, or one per context (`theta[grade|'low']`) of each block.
 
     >>> from sepset.cpds.table import TableCPD
     >>> meta_network(BayesNet(TableCPD(Discrete("coin"), [0.5, 0.5])), 2)
@@ -48,7 +48,7 @@ def meta_network(net: BayesNet, num_rows: int, parameters: Literal["blocks", "co
 def irrelevant_parameters(net: BayesNet) -> Callable[[str, Mapping[str, Any]], list[str]]:
     """For each node of a meta-network by contexts, the parameters that its parents' states switch off.
 
-    It is what `csi_separated` takes as `irrelevant`: of all contexts, the observed one alone matters.
+    `csi_separated` takes it as `irrelevant`: of all contexts, only the observed one matters.
 
     >>> from sepset.cpds.table import TableCPD
     >>> x, y = Discrete("x"), Discrete("y")

@@ -10,17 +10,14 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.checks import check_positive
-from sepset.base.lazy import lazy
 from sepset.base.text import nearest
 from sepset.cpds.counts import decode
+from sepset.data.sources import bind, refuse_missing
+from sepset.engine.kept import engine_for
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, num_entries
-from sepset.inference.cliquetree.method import CliqueTree
-from sepset.inference.method import Prepared
-from sepset.learning.task import bind, refuse_missing
 from sepset.models.model import Model
 from sepset.models.rows import complete
-from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
 
@@ -36,7 +33,7 @@ class BDe:
         network: $P'$, any model over (at least) the same variables.
         sample_size: $\alpha$, the number of imaginary rows for the whole network.
 
-    Cost: one query a family.
+    Cost: one query per family.
     Reference: Koller & Friedman, section 17.4.3; Heckerman, Geiger & Chickering (1995).
 
     >>> from sepset.cpds.table import TableCPD
@@ -59,10 +56,6 @@ class BDe:
         """The pseudo-counts of a block's cells, flat."""
         return np.asarray(np.sum([self._family(cpd) for cpd in cpds], axis=0), dtype=np.float64)
 
-    @lazy
-    def _prepared(self) -> Prepared:
-        return CliqueTree().prepare(self.network.problem())
-
     def _family(self, cpd: Any) -> Floats:
         known = self.network.variables
         for variable in cpd.scope:
@@ -71,7 +64,7 @@ class BDe:
                     f"The prior network of BDe has no {variable!r}.{nearest(variable.name, known.names)} It needs "
                     "every variable, with the same states."
                 )
-        joint = self._prepared.query([known.id(v.name) for v in cpd.scope], Evidence({})).distribution
+        joint = engine_for(self.network).query(cpd.scope).distribution
         mass = np.asarray(joint.normalize().align(cpd.scope).values, dtype=np.float64).reshape(-1)
         if not (mass > 0).all():
             where = decode(np.array([int(mass.argmin())]), cpd.scope)
@@ -86,19 +79,19 @@ class ImaginaryData:
     r"""Imaginary rows, added to the data: $\alpha_{x \mid \mathbf u} = M'[x, \mathbf u]$.
 
     For every kind of CPD the estimate of `MAP` and `EM` is that of the joined rows: the prior is flat in unconstrained
-    parameters (logits, weights, lines and logarithms of variances) before the imaginary rows are seen.
+    parameters (logits, weights, coefficients and logarithms of variances) before the imaginary rows are seen.
 
     - Multinomials: cells that no imaginary row has get no pseudo-count; there the prior is improper, and the evidence
       undefined.
     - Linear Gaussians: `Bayes` starts from normal-gamma with shape $(M' - p) / 2$ and rate $\text{RSS}' / 2$ about the
-      imaginary least-squares line of $p$ coefficients, in each context. It needs more imaginary rows than
-      coefficients, parents that are not collinear and no perfect fit; else it is improper, and refused.
+      imaginary least-squares regression with $p$ coefficients, in each context. It needs more imaginary rows than
+      coefficients, parents that are not collinear and no perfect fit; otherwise it is improper, and raises an error.
     - Noisy-or, noisy-max and logistic CPDs: the rows join the likelihood, for `MAP` and `EM`; `Bayes` has no closed
       form.
 
     Args:
         data: the rows, as `fit` takes them, complete.
-        weight: what one of them is worth.
+        weight: the weight of each row.
 
     Reference: Koller & Friedman, section 17.4.3.
 

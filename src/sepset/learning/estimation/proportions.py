@@ -1,4 +1,4 @@
-r"""Confidence intervals of a proportion, how often they hold, and how many rows a wanted width takes.
+r"""Confidence intervals of a proportion, their coverage, and the number of rows for a given width.
 
 Reference: Koller & Friedman, sections 17.1.1 and 17.6.2; Wilson (1927); Clopper & Pearson (1934).
 """
@@ -35,7 +35,7 @@ class ConfidenceInterval:
 
     @property
     def half_width(self) -> float:
-        """Half the distance of the two ends."""
+        """Half the distance between the two ends."""
         return 0.5 * (self.high - self.low)
 
     def __contains__(self, proportion: float) -> bool:
@@ -55,8 +55,8 @@ def proportion_interval(
     - "wilson" inverts the normal test: short, and near the level on average, but below it for some proportions.
 
     Args:
-        successes: how many, or what total weight.
-        trials: out of how many.
+        successes: their number, or their total weight.
+        trials: the number of trials, or their total weight.
         level: the probability $1 - \delta$ of holding the true proportion.
         kind: which of the three.
 
@@ -75,17 +75,17 @@ def proportion_interval(
 def interval_coverage(
     trials: int, proportion: ArrayLike, level: float = 0.95, *, kind: IntervalKind = "wilson"
 ) -> Floats:
-    r"""The exact probability that the interval holds the true proportion, one value a proportion.
+    r"""The exact probability that the interval holds the true proportion, one value per proportion.
 
     $$\sum_{k : p \in I(k)} \binom Mk p^k (1 - p)^{M - k}$$
 
     Args:
         trials: $M$.
         proportion: the true $p$, a number or several.
-        level: what the interval claims.
+        level: the nominal level of the interval.
         kind: which interval.
 
-    Cost: one binomial enumeration a proportion.
+    Cost: one binomial enumeration per proportion.
 
     >>> bool(interval_coverage(20, 0.1, kind="clopper-pearson") >= 0.95), round(float(interval_coverage(20, 0.02)), 3)
     (True, 0.94)

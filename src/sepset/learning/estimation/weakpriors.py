@@ -1,4 +1,4 @@
-"""Weak priors of lines, read from the columns: what to use where no one said what to expect."""
+"""Weak priors of regressions, estimated from the columns, for use where no prior is known."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from sepset.errors import DataError
 from sepset.variables.variable import Discrete
 
 PSEUDO_ROWS = 1.0
-"""How many rows the prior of a variance counts for; their variance is that of the column."""
+"""The number of rows that the prior of a variance is worth; their variance is that of the column."""
 
 WEAK = 1e-3
-"""How many rows the prior of a mean counts for."""
+"""The number of rows that the prior of a mean is worth."""
 
 SMALLEST = 1e-9
-"""The variance of a constant column, beside its square; and of one of zeros."""
+"""The variance of a constant column relative to its square; and that of a column of zeros."""
 
 ROUNDING = 1e-15
-"""The deviation of a constant column, beside its mean, that rounding alone may leave."""
+"""The standard deviation of a constant column relative to its mean that rounding alone may leave."""
 
 
 def weak_line_priors(rows: Dataset) -> dict[str, NormalGamma]:

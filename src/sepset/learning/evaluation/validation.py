@@ -21,6 +21,7 @@ from sepset.errors import ArgumentError, ModelError
 from sepset.graphs.graph import DAG
 from sepset.inference.method import Method
 from sepset.inference.result import Answers, Guarantee, Guarantees, Result
+from sepset.learning.estimation.estimators import MLE
 from sepset.learning.evaluation.assessment import Assessment
 from sepset.learning.evaluation.losses import Evaluation, LogLoss, Loss, Risk, evaluate, of_loss, weighted_mean
 from sepset.learning.evaluation.splits import KFold, Splitter
@@ -51,7 +52,7 @@ class Learner:
 
     def __call__(self, data: Dataset) -> BayesNet:
         """The network fitted to these rows."""
-        return fit(self.structure, data, self.method, seed=self.seed, progress=False).model
+        return fit(self.structure, data, self.method or MLE(), seed=self.seed, progress=False).model
 
 
 def learned(procedure: Procedure, data: Dataset) -> Model:

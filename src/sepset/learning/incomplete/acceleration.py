@@ -1,4 +1,4 @@
-r"""Faster EM: points further along the path of its steps, taken where they rise at least as much as a step would.
+r"""Faster EM: steps further along its path, taken where they rise at least as much as a step would.
 
 An M-step from $\theta$ to $\theta'$ raises the objective by at least
 
@@ -20,53 +20,53 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.learning.blocks import FlatStatistics
-from sepset.learning.incomplete.run import Ascent, Point
+from sepset.learning.incomplete.run import EMTask, Iterate
 from sepset.learning.optimize.directions import conjugate, within
 from sepset.learning.optimize.objective import FAILURES
 from sepset.models.bayesnet import BayesNet
 
 SMALLEST_SHARE = 0.1
-"""How much of an expected count an extrapolation leaves at least."""
+"""The smallest share of an expected count that an extrapolation keeps."""
 
 LARGEST_RATE = 0.99
-"""The rate of convergence that an extrapolation of single numbers assumes at most."""
+"""The largest rate of convergence that an extrapolation of single statistics assumes."""
 
 FLATTENING = 0.3
-"""How much of the slope a step along a conjugate direction may leave."""
+"""The largest share of the slope that may remain after a step along a conjugate direction."""
 
 
 class Acceleration(Protocol):
-    """A way to go further than EM does."""
+    """A way to go further than a step of EM."""
 
-    def proposed(self, task: Ascent, state: Point, made: BayesNet) -> Point | None:
-        """A point further on than the network that the M-step made; None where the past does not tell."""
+    def proposed(self, task: EMTask, state: Iterate, made: BayesNet) -> Iterate | None:
+        """An iterate beyond the network that the M-step made; None where earlier steps do not determine one."""
 
-    def remembered(self, task: Ascent, state: Point, made: BayesNet) -> tuple[Any, ...]:
-        """What to remember of a plain step from a point to the network that the M-step made."""
+    def remembered(self, task: EMTask, state: Iterate, made: BayesNet) -> tuple[Any, ...]:
+        """The memory of a plain step from an iterate to the network that the M-step made."""
 
 
-def accelerated(acceleration: Acceleration, task: Ascent, state: Point, made: BayesNet) -> Point:
-    """The proposed point, where it rises at least as much as EM is known to; else that of the M-step."""
+def accelerated(acceleration: Acceleration, task: EMTask, state: Iterate, made: BayesNet) -> Iterate:
+    """The proposed iterate, if it rises at least as much as EM is known to; otherwise that of the M-step."""
     blocks = task.expectation.blocks
     score = [blocks.score(m, state.statistics) + blocks.log_prior(m, task.terms) for m in (state.model, made)]
     found = acceleration.proposed(task, state, made)
     if found is not None and found.objective >= state.objective + max(score[1] - score[0], 0.0):
         return found
-    return task.point(made, memory=acceleration.remembered(task, state, made))
+    return task.evaluate(made, memory=acceleration.remembered(task, state, made))
 
 
 @dataclass(frozen=True, slots=True)
 class Extrapolation:
-    """Every third step goes to where the statistics of the last three points lead.
+    """Every third step extrapolates the statistics of the last three iterates.
 
     Attributes:
-        path: the statistics that three point at, or None where they do not tell.
+        path: statistics extrapolated from three, or None where they do not determine a direction.
     """
 
     path: Callable[[FlatStatistics, FlatStatistics, FlatStatistics], FlatStatistics | None]
 
-    def proposed(self, task: Ascent, state: Point, made: BayesNet) -> Point | None:
-        """The point that the M-step makes of extrapolated statistics."""
+    def proposed(self, task: EMTask, state: Iterate, made: BayesNet) -> Iterate | None:
+        """The iterate that the M-step makes from extrapolated statistics."""
         if len(state.memory) < 2:
             return None
         before, between = state.memory
@@ -74,49 +74,49 @@ class Extrapolation:
         if target is None:
             return None
         try:
-            return task.point(task.expectation.blocks.maximize(state.model, _positive(target, state), task.terms))
+            return task.evaluate(task.expectation.blocks.maximize(state.model, _positive(target, state), task.terms))
         except FAILURES:
             return None
 
-    def remembered(self, task: Ascent, state: Point, made: BayesNet) -> tuple[FlatStatistics, ...]:
-        """The statistics of the last two points."""
+    def remembered(self, task: EMTask, state: Iterate, made: BayesNet) -> tuple[FlatStatistics, ...]:
+        """The statistics of the last two iterates."""
         return (*(state.memory if len(state.memory) < 2 else ()), state.statistics)
 
 
-def _positive(target: FlatStatistics, state: Point) -> FlatStatistics:
-    """Counts stay positive where they are; matrices of moments are checked where they are used."""
+def _positive(target: FlatStatistics, state: Iterate) -> FlatStatistics:
+    """Statistics whose positive counts stay positive; matrices of moments are checked where they are used."""
     pairs = zip(target, state.statistics, strict=True)
     return tuple(np.maximum(t, SMALLEST_SHARE * s) if s.ndim == 1 else t for t, s in pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class ConjugateSteps:
-    """Every step is that of EM, turned away from the last one, and as long as it rises.
+    """Every step is that of EM made conjugate to the last one, with a line search.
 
     Reference: Jamshidian & Jennrich (1993), Conjugate gradient acceleration of the EM algorithm.
     """
 
-    def proposed(self, task: Ascent, state: Point, made: BayesNet) -> Point | None:
+    def proposed(self, task: EMTask, state: Iterate, made: BayesNet) -> Iterate | None:
         """The end of a line search along the conjugate direction, or along the step itself where that does not rise."""
-        surface = task.surface
-        slope, ahead = surface.steepest(state), surface.vector.pack(made) - surface.vector.pack(state.model)
+        objective = task.objective
+        slope, ahead = objective.steepest(state), objective.vector.pack(made) - objective.vector.pack(state.model)
         direction = ahead
         if state.memory:
             step, before = state.memory
-            direction = within(conjugate(ahead, step, before - surface.slope(state)), slope, surface.kinks)
+            direction = within(conjugate(ahead, step, before - objective.slope(state)), slope, objective.kinks)
         if not slope @ direction > 0:
             direction = ahead
-        found = surface.search(state, slope, direction, FLATTENING)
+        found = objective.search(state, slope, direction, FLATTENING)
         return None if found is None else replace(found, memory=self.remembered(task, state, found.model))
 
-    def remembered(self, task: Ascent, state: Point, made: BayesNet) -> tuple[Floats, Floats]:
+    def remembered(self, task: EMTask, state: Iterate, made: BayesNet) -> tuple[Floats, Floats]:
         """The step, and the slope before it."""
-        surface = task.surface
-        return surface.vector.pack(made) - surface.vector.pack(state.model), surface.slope(state)
+        objective = task.objective
+        return objective.vector.pack(made) - objective.vector.pack(state.model), objective.slope(state)
 
 
 def squarem(before: FlatStatistics, between: FlatStatistics, now: FlatStatistics) -> FlatStatistics | None:
-    r"""FlatStatistics further along the path of the last three, or None where they do not tell.
+    r"""Statistics further along the path of the last three, or None where they do not determine a direction.
 
     $$s' = s_0 - 2\alpha r + \alpha^2 v, \qquad r = s_1 - s_0, \; v = s_2 - s_1 - r, \; \alpha = -\|r\| / \|v\|$$
 
@@ -135,7 +135,7 @@ def squarem(before: FlatStatistics, between: FlatStatistics, now: FlatStatistics
 
 
 def aitken(before: FlatStatistics, between: FlatStatistics, now: FlatStatistics) -> FlatStatistics | None:
-    r"""The limits that three successive numbers approach at a steady rate, each number by itself.
+    r"""The limits that three successive statistics approach at a steady rate, each statistic by itself.
 
     $$s' = s_2 + \frac{\rho}{1 - \rho}\,(s_2 - s_1), \qquad
     \rho = \frac{s_2 - s_1}{s_1 - s_0} \text{ within } [0, 0.99]$$

@@ -1,4 +1,4 @@
-"""What an unfinished fit is kept as, and what it belongs to: fingerprints of everything its answer depends on."""
+"""Checkpoints of unfinished fits, and fingerprints of everything that their results depend on."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
 INDIFFERENT = ("prior", "threads")
-"""Settings that fingerprints leave out: answers do not depend on threads, and what a prior adds is among the terms."""
+"""Settings that fingerprints leave out: results do not depend on threads, and the terms of a prior are included."""
 
 ADDRESS = " at 0x[0-9a-fA-F]+"
-"""What the text of some objects says about where they are, which another process would not repeat."""
+"""The memory address in the text of some objects, which differs between processes."""
 
 DRAWN = 2**96
-"""Seeds from here on are those that NumPy draws where none is given."""
+"""Seeds of at least this size are those that NumPy draws where none is given."""
 
 
 def about(method: object, task: Task, terms: object = ()) -> str:
-    """What a checkpoint is about: method, network and rows in words, with fingerprints of what they hold.
+    """The task that a checkpoint belongs to: method, network and rows in words, with fingerprints of their contents.
 
     Args:
-        terms: what the prior adds to each block.
+        terms: the terms that the prior adds to each block.
 
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.models.bayesnet import BayesNet
@@ -54,7 +54,7 @@ def about(method: object, task: Task, terms: object = ()) -> str:
 
 
 def _seed(rng: np.random.Generator) -> object:
-    """What a generator was seeded with, wherever it has got to; None where the machine drew its seed."""
+    """The seed of a generator, whatever its state; None where the machine drew its seed."""
     sequence = rng.bit_generator.seed_seq
     if not isinstance(sequence, np.random.SeedSequence):
         return None
@@ -63,7 +63,7 @@ def _seed(rng: np.random.Generator) -> object:
 
 
 def _settings(method: object, task: Task) -> Iterator[tuple[str, object]]:
-    """The settings that matter; held-out rows as the network sees them."""
+    """The settings that results depend on; held-out rows as the network sees them."""
     for setting in fields(method) if is_dataclass(method) else ():
         value = getattr(method, setting.name)
         if setting.name == "holdout" and value is not None:
@@ -73,14 +73,14 @@ def _settings(method: object, task: Task) -> Iterator[tuple[str, object]]:
 
 
 class Hash(Protocol):
-    """What bytes are fed to."""
+    """A hash function that takes bytes piece by piece."""
 
     def update(self, data: Any, /) -> None:
         """Take more bytes."""
 
 
 def fingerprint(value: object) -> str:
-    """Sixteen letters that differ where values differ: by kind, by number and by every cell of their arrays.
+    """Sixteen hexadecimal digits that differ where values differ, in type, value or any cell of their arrays.
 
     >>> fingerprint((1, 2)) == fingerprint((1, 2)), fingerprint((1, 2)) == fingerprint((1, 2.0))
     (True, False)
@@ -110,7 +110,7 @@ def _feed(value: object, made: Hash, within: tuple[int, ...]) -> None:
 
 
 def _parts(value: object) -> list[object] | None:
-    """What a value is made of; None where its text tells all."""
+    """The parts of a value; None where its text determines it."""
     if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic | type):
         return None
     if isinstance(value, Dataset):
@@ -130,7 +130,7 @@ def _parts(value: object) -> list[object] | None:
 
 
 def _names(value: object) -> list[str]:
-    """The public attributes that a value is stored in; what it computes when first read is not among them."""
+    """The public attributes that a value is stored in, without those computed when first read."""
     if is_dataclass(value) and not isinstance(value, type):
         return [f.name for f in fields(value)]
     slots = [name for kind in type(value).__mro__ for name in _as_tuple(kind.__dict__.get("__slots__", ()))]
@@ -143,44 +143,44 @@ def _as_tuple(slots: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 KIND = "is"
-"""The key under which a dictionary says what it stands for."""
+"""The key under which a dictionary says what it represents."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PointCodec:
-    """Points of an iteration as plain values: of networks only tags and arrays, which must fit the one at hand.
+class IterateCodec:
+    """Iterates as plain values: a network is stored as the tags and arrays of its CPDs, which must fit the template.
 
     Args:
         blocks: the network that is being fitted, and the statistics of its blocks.
 
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.variables.variable import Discrete
-    >>> from sepset.learning.incomplete.run import Ascent
+    >>> from sepset.learning.incomplete.run import EMTask
     >>> from sepset.learning.task import Task
     >>> net = BayesNet(TableCPD(Discrete("coin"), [0.3, 0.7]))
-    >>> task = Ascent.of(Task(net, {"coin": [0, None]}), None, "softmax")
-    >>> codec = PointCodec(task.expectation.blocks)
-    >>> codec.unpack(codec.pack(task.point(net))).model.cpd("coin").values.tolist()
+    >>> task = EMTask.of(Task(net, {"coin": [0, None]}))
+    >>> codec = IterateCodec(task.expectation.blocks)
+    >>> codec.unpack(codec.pack(task.evaluate(net))).model.cpd("coin").values.tolist()
     [0.3, 0.7]
     """
 
     blocks: Blocks = field(repr=False)
 
     def pack(self, state: Any) -> object:
-        """The point as nests of dictionaries and arrays."""
+        """The iterate as nested dictionaries and arrays."""
         return self._packed(state)
 
     def unpack(self, content: Any) -> Any:
-        """The point that was packed; networks and statistics of another shape are refused."""
-        is_point = isinstance(content, dict) and content.get(KIND) == "point"
-        point = self._unpacked(content)
-        if not is_point or not isinstance(point.model, BayesNet):
-            raise DataError("It holds no point of an iteration.")
-        shapes = [np.shape(s) for s in point.statistics]
+        """The iterate that was packed; raises if its network or statistics have another shape."""
+        is_iterate = isinstance(content, dict) and content.get(KIND) == "iterate"
+        state = self._unpacked(content)
+        if not is_iterate or not isinstance(state.model, BayesNet):
+            raise DataError("It does not hold the state of an iteration.")
+        shapes = [np.shape(s) for s in state.statistics]
         expected = [self.blocks.forms[block[0]].zero.shape for block in self.blocks.members]
         if shapes != expected:
             raise DataError(f"Its statistics have the shapes {shapes}; expected {expected}.")
-        return point
+        return state
 
     def _packed(self, value: Any) -> object:
         if isinstance(value, BayesNet):

@@ -4,7 +4,7 @@ $$\bar M_\theta[x, \mathbf u] = \sum_m w_m P(x, \mathbf u \mid \mathbf o[m], \th
 \bar S_\theta = \sum_m w_m E[\mathbf z \mathbf z^\top \mid \mathbf o[m], \theta]$$
 
 for tables, and for regressions with $\mathbf z = (1, \mathbf u, y)$. Rows that repeat count once, with their weights.
-The plan and the program are made once; between steps only numbers change.
+The plan and the program are made once; between steps only parameters change.
 
 Reference: Koller & Friedman, sections 19.2.2 and 14.2; Dempster, Laird & Rubin (1977).
 """
@@ -21,23 +21,24 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.parameters import AnyParameters
 from sepset.data.dataset import Dataset
 from sepset.data.scatter import check_range
-from sepset.errors import DataError, NotApplicable
+from sepset.engine.bound import Bound
+from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.factors.algebra import Columns
 from sepset.inference.capabilities import summed_marginals, with_values
-from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.completion import complete_rows
 from sepset.inference.conflict import refuse_impossible
 from sepset.inference.evidencerows import EvidenceRows, Workers
-from sepset.inference.method import Prepared
+from sepset.inference.method import Method, Prepared
 from sepset.inference.values import Value
 from sepset.learning.blocks import Blocks, FlatStatistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
+from sepset.models.model import offers
 from sepset.variables.variable import Discrete, Vector
 
 
 class Expected(NamedTuple):
-    """What an E-step finds.
+    """The result of an E-step.
 
     Attributes:
         statistics: one array per parameter block.
@@ -55,24 +56,28 @@ class Expectation:
     Attributes:
         blocks: the parameter blocks, and what their statistics suggest.
         rows: the different rows; numbers are relative to `origin`.
-        weights: of each of them.
-        places: the index of its first occurrence in the data.
-        engine: the plan and the program.
+        weights: the weight of each of them.
+        places: the index of the first occurrence of each in the data.
+        engine: the network with a method of inference, whose plans serve all parameters.
         origin: the mean of each real column, which keeps the digits of squares, by position.
-        threads: how many.
+        threads: their number; one per processor by default.
     """
 
     blocks: Blocks
     rows: EvidenceRows = field(repr=False)
     weights: Floats = field(repr=False)
     places: Ints = field(repr=False)
-    engine: Prepared = field(repr=False)
+    engine: Bound = field(repr=False)
     origin: Mapping[int, float] = field(repr=False)
     threads: int | None = None
 
     @classmethod
-    def of(cls, task: Task, threads: int | None = None) -> Expectation:
+    def of(cls, task: Task, *, inference: Method | None = None, threads: int | None = None) -> Expectation:
         """The E-step of a task's rows; those of weight zero are left out.
+
+        Args:
+            inference: the method that answers for each row; the default of the engine where None.
+            threads: their number; one per processor by default.
 
         >>> from sepset.cpds.table import TableCPD
         >>> coin = Discrete("coin", ("head", "tail"))
@@ -87,12 +92,17 @@ class Expectation:
         numbers: Columns = {v: dataset.values(v) for v in template.variables if not isinstance(v, Discrete)}
         origin = {v: _mean(column) for v, column in numbers.items()}
         blocks = Blocks.of(template, numbers)
-        net = BayesNet(*(own.engine_form for own in blocks.forms))
-        engine = CliqueTree().prepare(net.problem())
-        rows = EvidenceRows.of(dataset, engine.problem.variables)
-        shift = {engine.problem.variables.id(v): mean for v, mean in origin.items()}
+        engine = _engine(blocks, inference)
+        variables = engine.prepared.problem.variables
+        rows = EvidenceRows.of(dataset, variables)
+        shift = {variables.id(v): mean for v, mean in origin.items()}
         rows = replace(rows, reals=rows.reals - [shift[v] for v in rows.real_positions])
         return cls(blocks, *_weighted(rows, task.row_weights), engine, shift, threads)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether statistics and log-likelihoods are exact."""
+        return self.engine.is_exact
 
     @property
     def _total(self) -> float:
@@ -122,7 +132,7 @@ class Expectation:
         for one in own:
             values += one.engine_values
             first.append(len(values))
-        return with_values(self.engine, values), first
+        return with_values(self.engine.prepared, values), first
 
     def complete(self, model: BayesNet) -> Expected:
         """The statistics of the rows completed by their most probable values, and the log density of all that."""
@@ -134,6 +144,14 @@ class Expectation:
             columns[model.variables[v]] = made.reals[:, i] + self.origin[v]
         per_cpd = [one.tally({v: columns[v] for v in one.cpd.scope}, self.weights) for one in own]
         return Expected(self.blocks.pooled(per_cpd, self._total), float(self.weights @ log_value))
+
+
+def _engine(blocks: Blocks, inference: Method | None) -> Bound:
+    """The network with the CPDs that engines take, and a method of inference prepared for it."""
+    if inference is not None and not offers(inference, "prepare", "promises"):
+        raise ArgumentError(f"inference= takes a method such as CliqueTree(); found {inference!r}.")
+    forms = [own.engine_form for own in blocks.forms]
+    return Bound(blocks.template.with_parameters(forms), inference)
 
 
 def _weighted(rows: EvidenceRows, weights: Floats | None) -> tuple[EvidenceRows, Floats, Ints]:
@@ -149,7 +167,7 @@ def _weighted(rows: EvidenceRows, weights: Floats | None) -> tuple[EvidenceRows,
 
 
 def _mean(column: Floats) -> float:
-    """The mean of the numbers found; zero without any."""
+    """The mean of the observed numbers; zero without any."""
     found = column[~np.isnan(column)]
     return float(found.mean()) if len(found) else 0.0
 
@@ -168,5 +186,7 @@ def _check_numbers(dataset: Dataset) -> None:
         column = dataset.values(variable)
         if np.isinf(column).any():
             row = int(np.argmax(np.isinf(column)))
-            raise DataError(f"Column {variable.name!r}, row {row}: {column[row]} is no number to learn from. Drop it.")
+            raise DataError(
+                f"Column {variable.name!r}, row {row}: {column[row]} is not a number to learn from. Drop it."
+            )
         check_range(np.nan_to_num(column)[:, None], [variable.name], "EM needs finite numbers")

@@ -1,23 +1,24 @@
-"""What the EM algorithms share: points with their statistics, starting points and short runs, and the result."""
+"""The iteration that all methods for incomplete rows share: start, step, stop early, and read the fit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from sepset.base.checks import whole
-from sepset.cpds.parameters import PriorTerm, check_parameterization
+from sepset.cpds.parameters import Parameterization, PriorTerm, check_parameterization
 from sepset.errors import ImpossibleEvidence, NotClosed
 from sepset.inference.checkpoint import tagged
-from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, iterate
-from sepset.inference.result import Guarantee, Status
+from sepset.inference.iterate import Info, Interrupted, Until, as_until, iterate
+from sepset.inference.method import Method
+from sepset.inference.result import Guarantee, Guarantees, Status
 from sepset.learning.blocks import FlatStatistics
 from sepset.learning.coverage import Fragmentation
 from sepset.learning.fit import Fit
-from sepset.learning.incomplete.checkpoint import PointCodec, about
+from sepset.learning.incomplete.checkpoint import IterateCodec, about
 from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.incomplete.starts import Start, start_model
 from sepset.learning.optimize.objective import FAILURES, Objective
@@ -25,15 +26,18 @@ from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 
 SHORT_RUN = 10
-"""How many steps each starting point gets where there are several."""
+"""The number of steps from each starting point where there are several."""
 
 RESTARTS = 5
-"""How many starting points networks with hidden variables get."""
+"""The number of starting points for networks with hidden variables."""
+
+DEFAULT_UNTIL = Until(steps=1000, tolerance=1e-8)
+"""When an iteration stops where nothing else is asked for."""
 
 
-@tagged("point")
+@tagged("iterate")
 @dataclass(frozen=True, eq=False)
-class Point:
+class Iterate:
     """Parameters, with what an E-step found at them.
 
     Attributes:
@@ -41,9 +45,9 @@ class Point:
         statistics: expected (or completed) at the network's parameters.
         log_likelihood: of the rows, completed where the method completes them.
         objective: the log-likelihood with the log prior.
-        memory: what a method needs to remember beside that.
+        memory: what a method needs to remember in addition.
         is_exact: whether the log-likelihood is that of the rows as given.
-        watched: the log-likelihood of held-out rows, where there are some.
+        held_out: the log-likelihood of held-out rows, where there are some.
     """
 
     model: BayesNet
@@ -52,87 +56,96 @@ class Point:
     objective: float
     memory: Any = field(default=(), repr=False)
     is_exact: bool = field(default=False, repr=False)
-    watched: float = field(default=-np.inf, repr=False)
-
-    def info(self, before: Point, *, is_monotone: bool = True) -> Info:
-        """What a step from another point achieved; a fall is a change, too, where steps are not monotone."""
-        change = (self.objective - before.objective) / max(abs(self.objective), 1e-300)
-        return Info(self.objective, change if is_monotone else abs(change))
-
-
-class Climber(Protocol):
-    """An EM algorithm."""
-
-    @property
-    def prior(self) -> object:
-        """What to add to the counts."""
-
-    @property
-    def parameterization(self) -> Any:
-        """Where modes are taken."""
-
-    @property
-    def restarts(self) -> int | None:
-        """How many starting points there are."""
-
-    @property
-    def start(self) -> Start | BayesNet:
-        """Which parameters to begin at."""
-
-    @property
-    def is_monotone(self) -> bool:
-        """Whether no step lowers the objective."""
-
-    def init(self, task: Ascent, rng: np.random.Generator) -> Point:
-        """The point to begin at."""
-
-    def first(self, task: Ascent, model: BayesNet) -> Point:
-        """The point at some parameters."""
-
-    def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
-        """The next point."""
-
-    def facts(self, task: Ascent, point: Point) -> Mapping[str, object]:
-        """What else a reader of the result may want to know of the last point."""
+    held_out: float = field(default=-np.inf, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
-class Ascent:
-    """A task with its E-step and its prior."""
+class EMTask:
+    """A task with its E-step and its prior: what a method needs to evaluate parameters."""
 
     task: Task
     expectation: Expectation = field(repr=False)
     terms: tuple[PriorTerm | None, ...] = field(repr=False)
 
     @classmethod
-    def of(cls, task: Task, prior: object, parameterization: str, threads: int | None = None) -> Ascent:
+    def of(
+        cls,
+        task: Task,
+        prior: object = None,
+        parameterization: str = "softmax",
+        *,
+        inference: Method | None = None,
+        threads: int | None = None,
+    ) -> EMTask:
         """The task, planned."""
         check_parameterization(parameterization)
-        expectation = Expectation.of(task, threads)
+        expectation = Expectation.of(task, inference=inference, threads=threads)
         return cls(task, expectation, expectation.blocks.prior_terms(prior, is_theta=parameterization == "theta"))
 
-    def point(self, model: BayesNet, *, is_hard: bool = False, memory: Any = ()) -> Point:
-        """The point at these parameters."""
+    def evaluate(self, model: BayesNet, *, is_hard: bool = False, memory: Any = ()) -> Iterate:
+        """The iterate at these parameters, by an E-step or by completing the rows."""
         found = self.expectation.complete(model) if is_hard else self.expectation.expect(model)
-        return self.at(model, found.statistics, found.log_likelihood, memory=memory, is_exact=not is_hard)
+        return self.iterate(model, found.statistics, found.log_likelihood, memory=memory, is_exact=not is_hard)
 
-    def at(self, model: BayesNet, statistics: FlatStatistics, log_likelihood: float, **more: Any) -> Point:
-        """The point with these statistics; the objective counts the prior."""
+    def iterate(self, model: BayesNet, statistics: FlatStatistics, log_likelihood: float, **more: Any) -> Iterate:
+        """The iterate with these statistics; the objective includes the prior."""
         objective = log_likelihood + self.expectation.blocks.log_prior(model, self.terms)
-        return Point(model, statistics, log_likelihood, objective, **more)
+        return Iterate(model, statistics, log_likelihood, objective, **more)
 
     @property
-    def surface(self) -> Objective[Point]:
+    def objective(self) -> Objective[Iterate]:
         """The objective over parameters without constraints."""
-        return Objective.of(self.expectation.blocks, self.terms, self.point)
+        return Objective.of(self.expectation.blocks, self.terms, self.evaluate)
 
-    def begin(self, method: Climber, rng: np.random.Generator) -> Point:
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The variables without any cell."""
+        rows = self.task.dataset.num_rows
+        return tuple(name for name, missing in self.task.dataset.num_missing.items() if rows and missing == rows)
+
+
+class IterativeEstimator:
+    """A method that raises the likelihood of incomplete rows step by step.
+
+    Methods are frozen dataclasses of settings that define `first` and `step`.
+    """
+
+    __slots__ = ()
+
+    prior: object
+    parameterization: Parameterization
+    restarts: int | None
+    start: Start | BayesNet
+    inference: Method | None
+    holdout: object = None
+    threads: int | None = None
+
+    def fit(self, task: Task) -> Fit:
+        """The network at the stationary point that the iteration reaches."""
+        own = EMTask.of(task, self.prior, self.parameterization, inference=self.inference, threads=self.threads)
+        try:
+            run = iterate(
+                self if self.holdout is None else EarlyStopping.of(self, task),
+                own,
+                rng=task.rng,
+                until=as_until(task.until, DEFAULT_UNTIL),
+                progress=task.progress,
+                checkpoint=task.checkpoint,
+                about="" if task.checkpoint is None else about(self, task, own.terms),
+                codec=IterateCodec(own.expectation.blocks),
+            )
+        except (NotClosed, np.linalg.LinAlgError) as error:
+            raise NotClosed(f"{self!r} cannot go on: {error}") from error
+        return run.result(self, own)
+
+    def init(self, task: EMTask, rng: np.random.Generator) -> Iterate:
         """The best starting point after short runs; the first is as asked, the others are drawn."""
-        number = self.num_starts(method)
-        best, failure = None, None
+        number = self.num_starts(task)
+        best: Iterate | None = None
+        failure: Exception | None = None
         for i, own in enumerate(rng.spawn(number)):
             try:
-                best = _better(best, self._short_run(method, own, i, SHORT_RUN if number > 1 else 0))
+                best = _better(best, self._short_run(task, own, i, SHORT_RUN if number > 1 else 0))
             except FAILURES as error:
                 failure = error
             except KeyboardInterrupt as cut:
@@ -145,61 +158,80 @@ class Ascent:
             raise failure
         return best
 
-    def _short_run(self, method: Climber, rng: np.random.Generator, number: int, steps: int) -> Point:
-        start: Start | BayesNet = method.start if number == 0 else ("data" if number % 2 else "random")
-        point = method.first(self, start_model(self.task, self.expectation, start, rng, self.terms))
+    def _short_run(self, task: EMTask, rng: np.random.Generator, number: int, steps: int) -> Iterate:
+        start: Start | BayesNet = self.start if number == 0 else ("data" if number % 2 else "random")
+        state = self.first(task, start_model(task.task, task.expectation, start, rng, task.terms))
         try:
             for _ in range(steps):
-                point, _ = method.step(self, point, rng)
+                state, _ = self.step(task, state, rng)
         except KeyboardInterrupt:
-            raise Interrupted(point) from None
-        return point
+            raise Interrupted(state) from None
+        return state
 
-    def num_starts(self, method: Climber) -> int:
-        """How many starting points the method asks for."""
-        if method.restarts is None:
-            return RESTARTS if self.hidden and method.start in ("auto", "data", "random") else 1
-        return whole("restarts", method.restarts, least=1, otherwise="None")
+    def num_starts(self, task: EMTask) -> int:
+        """The number of starting points."""
+        if self.restarts is None:
+            return RESTARTS if task.hidden and self.start in ("auto", "data", "random") else 1
+        return whole("restarts", self.restarts, least=1, otherwise="None")
 
-    @property
-    def hidden(self) -> tuple[str, ...]:
-        """The variables without any cell."""
-        rows = self.task.dataset.num_rows
-        return tuple(name for name, missing in self.task.dataset.num_missing.items() if rows and missing == rows)
+    def first(self, task: EMTask, model: BayesNet) -> Iterate:
+        """The iterate at some parameters."""
+        return task.evaluate(model)
 
-
-def _better(best: Point | None, found: Point) -> Point:
-    return found if best is None or found.objective > best.objective else best
-
-
-class Climbing:
-    """What the methods have in common: how they read, fit and begin."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return settings(self)
-
-    def fit(self: Climber, task: Task) -> Fit:
-        """The network at the stationary point that the iteration reaches."""
-        return climb(self, task)
-
-    def init(self: Climber, task: Ascent, rng: np.random.Generator) -> Point:
-        """The best of the starting points after short runs."""
-        return task.begin(self, rng)
+    def step(self, task: EMTask, state: Iterate, rng: np.random.Generator) -> tuple[Iterate, Info]:
+        """The next iterate, and what the step achieved."""
+        raise NotImplementedError
 
     @property
     def is_monotone(self) -> bool:
         """Whether no step lowers the objective."""
         return True
 
-    def facts(self, task: Ascent, point: Point) -> Mapping[str, object]:
-        """Nothing."""
+    def info(self, task: EMTask, state: Iterate, before: Iterate) -> Info:
+        """The objective and its relative change; where steps may fall, a fall is a change, too."""
+        change = (state.objective - before.objective) / max(abs(state.objective), 1e-300)
+        rises = self.is_monotone and task.expectation.is_exact
+        return Info(state.objective, change if rises else abs(change))
+
+    def read(self, task: EMTask, state: Iterate) -> Fit:
+        """The fit at an iterate."""
+        last = state if state.is_exact else task.evaluate(state.model)
+        weights = task.expectation.weights
+        return Fit(
+            last.model,
+            last.log_likelihood,
+            method=self,
+            num_rows=float(weights.sum()),
+            guarantees=self._guarantees(task),
+            info={"different rows": len(weights), **self._starts(task), **self.facts(task, last)},
+            fragmentation=Fragmentation.expected(task.expectation.blocks, last.statistics),
+        )
+
+    def _guarantees(self, task: EMTask) -> Guarantees:
+        """Monotone steps by exact inference lead to a stationary point; approximate ones promise nothing."""
+        if task.expectation.is_exact:
+            return {"parameters": Guarantee.STATIONARY if self.is_monotone else Guarantee.HEURISTIC}
+        return {"parameters": Guarantee.HEURISTIC, "log_likelihood": task.expectation.engine.promises["log_partition"]}
+
+    def _starts(self, task: EMTask) -> Mapping[str, object]:
+        number = self.num_starts(task)
+        hidden = {"hidden": ", ".join(task.hidden)} if task.hidden else {}
+        return {**hidden, "starting points": number} if number > 1 else hidden
+
+    def facts(self, task: EMTask, state: Iterate) -> Mapping[str, object]:
+        """More about the last iterate for the reader of a fit; nothing unless a method defines it."""
         return {}
+
+    def __repr__(self) -> str:
+        return settings(self)
+
+
+def _better(best: Iterate | None, found: Iterate) -> Iterate:
+    return found if best is None or found.objective > best.objective else best
 
 
 def settings(method: Any) -> str:
-    """How a method reads: its name, and the settings that are not the default.
+    """The method as text: its name, and the settings that are not the default.
 
     >>> @dataclass(frozen=True, repr=False)
     ... class Some:
@@ -213,85 +245,41 @@ def settings(method: Any) -> str:
 
 
 def _brief(value: object) -> str:
-    """How a setting reads; frames and mappings of columns only by their type."""
+    """A setting as text; frames and mappings of columns only by their type."""
     text = repr(value)
     return text if len(text) <= 80 and "\n" not in text else f"<{type(value).__name__}>"
 
 
-def climb(method: Climber, task: Task) -> Fit:
-    """The fit of a task by an EM algorithm."""
-    ascent = Ascent.of(task, method.prior, method.parameterization, getattr(method, "threads", None))
-    try:
-        run = iterate(
-            Watched.of(method, task),
-            ascent,
-            rng=task.rng,
-            until=as_until(task.until, Until(steps=1000, tolerance=1e-8)),
-            progress=task.progress,
-            checkpoint=task.checkpoint,
-            about=about(method, task, ascent.terms),
-            codec=PointCodec(ascent.expectation.blocks),
-        )
-    except (NotClosed, np.linalg.LinAlgError) as error:
-        raise NotClosed(f"{method!r} cannot go on: {error}") from error
-    return result(method, ascent, run)
-
-
 @dataclass(frozen=True, eq=False)
-class Watched:
+class EarlyStopping:
     """A method that looks at held-out rows after each step, and ends before the one that lowers their log-likelihood.
 
-    The state remembers how likely they were, so that a run that is resumed ends where it would have.
+    The state remembers that log-likelihood, so that a run that is resumed ends where it would have.
     """
 
-    method: Climber
+    method: IterativeEstimator
     rows: Expectation = field(repr=False)
 
     @classmethod
-    def of(cls, method: Climber, task: Task) -> Climber | Watched:
-        """The method itself, where it has no rows to watch."""
-        holdout = getattr(method, "holdout", None)
-        return method if holdout is None else cls(method, Expectation.of(Task(task.template, holdout)))
+    def of(cls, method: IterativeEstimator, task: Task) -> EarlyStopping:
+        """The method with its held-out rows."""
+        return cls(method, Expectation.of(Task(task.template, method.holdout), inference=method.inference))
 
-    def init(self, task: Ascent, rng: np.random.Generator) -> Point:
-        """The method's own beginning."""
-        point = self.method.init(task, rng)
-        return replace(point, watched=self._score(point.model))
+    def init(self, task: EMTask, rng: np.random.Generator) -> Iterate:
+        """The method's own start."""
+        state = self.method.init(task, rng)
+        return replace(state, held_out=self._log_likelihood(state.model))
 
-    def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
+    def step(self, task: EMTask, state: Iterate, rng: np.random.Generator) -> tuple[Iterate, Info]:
         """The method's own step, or none where it would lower the log-likelihood of the held-out rows."""
         new, info = self.method.step(task, state, rng)
-        score = self._score(new.model)
-        if score < state.watched:
+        found = self._log_likelihood(new.model)
+        if found < state.held_out:
             return state, Info(state.objective, 0.0, is_done=True, status=Status.COMPLETED)
-        return replace(new, watched=score), info
+        return replace(new, held_out=found), info
 
-    def _score(self, model: BayesNet) -> float:
+    def _log_likelihood(self, model: BayesNet) -> float:
         try:
             return self.rows.expect(model).log_likelihood
         except ImpossibleEvidence:
             return -np.inf
-
-
-def result(method: Climber, ascent: Ascent, run: Run[Point]) -> Fit:
-    """The fit that a run amounts to."""
-    weights = ascent.expectation.weights
-    last = run.state if run.state.is_exact else ascent.point(run.state.model)
-    is_stationary = run.status is Status.CONVERGED and method.is_monotone
-    info: dict[str, object] = {"seconds": round(run.seconds, 3), "different rows": len(weights)}
-    if ascent.hidden:
-        info["hidden"] = ", ".join(ascent.hidden)
-    if ascent.num_starts(method) > 1:
-        info["starting points"] = ascent.num_starts(method)
-    return Fit(
-        last.model,
-        last.log_likelihood,
-        method=method,
-        status=run.status,
-        trace=run.trace,
-        state=run,
-        num_rows=float(weights.sum()),
-        guarantees={"parameters": Guarantee.STATIONARY if is_stationary else Guarantee.HEURISTIC},
-        info={**info, **method.facts(ascent, last)},
-        fragmentation=Fragmentation.expected(ascent.expectation.blocks, last.statistics),
-    )

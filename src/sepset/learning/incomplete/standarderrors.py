@@ -1,10 +1,10 @@
-r"""How well incomplete rows determine the parameters: observed information and standard errors.
+r"""Observed information and standard errors: how well incomplete rows determine the parameters.
 
 $$I(\hat\theta) = -\frac{\partial^2 \log P(\mathcal D \mid \theta)}{\partial \theta\, \partial \theta^\top}, \qquad
 \text{Cov}(\hat\theta) \approx I(\hat\theta)^{-1}$$
 
-The slope is exact (one E-step), its derivative by central differences. What completed rows would tell, less what these
-rows tell, is the missing information; its largest share is the rate at which EM converges.
+The slope is exact (one E-step), its derivative by central differences. The information of completed
+rows less that of these rows is the missing information; its largest share is the rate at which EM converges.
 
 Reference: Louis (1982); Oakes (1999); Koller & Friedman, section 19.2.
 """
@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.text import nearest
 from sepset.errors import ScopeError, TooLarge
-from sepset.inference.result import Answers
+from sepset.inference.method import Method
+from sepset.inference.result import Answers, Guarantee, Result
 from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.optimize.vector import ParameterVector
 from sepset.learning.task import Task
@@ -28,29 +29,29 @@ from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 STEP = 1e-4
-"""How far coordinates move for a derivative."""
+"""The step of the central differences."""
 
 SINGULAR = 1e-7
-"""Directions in which the information is this much smaller than in the best known one are unknown."""
+"""The information relative to its largest eigenvalue below which a direction is undetermined."""
 
 BORDER = 1e-12
-"""Probabilities this near to zero or one are on the border."""
+"""The distance from zero or one within which a probability is on the boundary."""
 
 LARGEST = 2_000
-"""The most parameters: each takes two E-steps."""
+"""The largest number of parameters: each takes two E-steps."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StandardErrors(Answers[str, Floats]):
+class StandardErrors(Result, Answers[str, Floats]):
     """The standard error of every parameter, by child; infinite where the rows do not determine it.
 
     Tables have the shape of their CPD; linear Gaussians have one row per context: intercept, coefficients, variance.
-    Probabilities at zero or one are on the border, where errors have no such meaning: theirs are NaN.
+    Probabilities at zero or one are on the boundary, where standard errors are undefined: theirs are NaN.
 
     Attributes:
         information: the observed information of the coordinates without constraints.
-        missing: the shares of information that the missing cells took, largest first; the first is EM's rate.
-        num_unknown: how many directions the rows do not determine.
+        missing: the shares of information lost to missing cells, largest first; the first is EM's rate.
+        num_unknown: the number of directions that the rows do not determine.
     """
 
     model: BayesNet
@@ -83,7 +84,12 @@ class StandardErrors(Answers[str, Floats]):
 
 
 def standard_errors(
-    model: BayesNet, data: object, *, weights: ArrayLike | None = None, threads: int | None = None
+    model: BayesNet,
+    data: object,
+    *,
+    weights: ArrayLike | None = None,
+    method: Method | None = None,
+    threads: int | None = None,
 ) -> StandardErrors:
     """The standard errors of a network's parameters at a maximum of the likelihood, by observed information.
 
@@ -93,19 +99,20 @@ def standard_errors(
         model: the fitted network.
         data: the rows it was fitted to; cells may be missing.
         weights: one per row.
-        threads: how many; one per processor by default.
+        method: the method of inference; clique trees by default. Errors by an approximate one are heuristic.
+        threads: their number; one per processor by default.
 
     Cost: two E-steps per parameter.
     Reference: Oakes (1999), Direct calculation of the information matrix via the EM algorithm.
 
     >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> rows = {"coin": ["head", "tail", "tail", "tail"]}
     >>> standard_errors(fit(DAG.parse("coin"), rows).model, rows)["coin"].round(4).tolist()
     [0.2165, 0.2165]
     """
     share = None if weights is None else np.asarray(weights, dtype=np.float64)
-    expectation = Expectation.of(Task(model, data, share), threads=threads)
+    expectation = Expectation.of(Task(model, data, share), inference=method, threads=threads)
     vector = ParameterVector.of(expectation.blocks)
     x = vector.pack(model)
     if len(x) > LARGEST:
@@ -117,7 +124,15 @@ def standard_errors(
     natural = _derivative(lambda at: _flat(vector.written(vector.unpack(at))), x)
     errors, unknown = _errors(observed, complete, natural)
     errors[_on_border(vector, model)] = np.nan
-    return StandardErrors(model, _by_child(vector, model, errors), observed, _missing(observed, complete), unknown)
+    return StandardErrors(
+        model,
+        _by_child(vector, model, errors),
+        observed,
+        _missing(observed, complete),
+        unknown,
+        method=expectation.engine.method,
+        guarantees={"errors": Guarantee.ESTIMATE if expectation.is_exact else Guarantee.HEURISTIC},
+    )
 
 
 def _slope(expectation: Expectation, vector: ParameterVector, x: Floats) -> Floats:
@@ -154,9 +169,9 @@ def _flat(parts: Sequence[Floats]) -> Floats:
 
 
 def _errors(observed: Floats, complete: Floats, natural: Floats) -> tuple[Floats, int]:
-    """The standard errors of the natural parameters, and how many directions beyond the redundant are unknown.
+    """The standard errors of the natural parameters, and the number of undetermined directions.
 
-    Directions in which not even completed rows would tell anything change no parameter: they are redundant.
+    Directions about which not even completed rows hold information change no parameter, and are not counted.
     """
     if not len(observed):
         return np.zeros(len(natural)), 0

@@ -1,7 +1,7 @@
 """Where EM and gradient ascent begin: estimates from the rows each family has, clusters for what is never seen.
 
-A hidden variable whose children do not tell its states apart stays so: every step treats the states alike. Starts here
-break such ties, from clusters of the rows and with a little noise.
+If the children of a hidden variable do not distinguish its states, no step of EM will: it treats the states alike.
+Starts here break such ties, by clusters of the rows and a little noise.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ Start: TypeAlias = Literal["auto", "model", "data", "random"]
 """Which parameters an iteration begins at.
 
 "model" takes the network's own; "data" estimates each family from the rows that have it, hidden variables from
-clusters; "random" draws probabilities uniformly; "auto" is "model" for blocks that say something and "data" for others,
-children of hidden variables whose states nothing tells apart among them.
+clusters; "random" draws probabilities uniformly; "auto" is "model" for blocks whose parameters are not the default and
+"data" for others, among them children of hidden variables whose states no child distinguishes.
 """
 
 STARTS = ("auto", "model", "data", "random")
 CLUSTERED = 5_000
-"""The most rows that are looked at for clusters."""
+"""The largest number of rows that clusters are computed from."""
 
 
 def start_model(
@@ -44,7 +44,7 @@ def start_model(
     """The network an iteration begins at.
 
     Args:
-        terms: what the prior adds to each block, where there is one; it keeps regressions off perfect fits.
+        terms: the terms that a prior adds to each block; they keep regressions from fitting perfectly.
 
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.learning.incomplete.expectation import Expectation
@@ -86,7 +86,7 @@ def with_tied(expectation: Expectation, cpds: list[CPD]) -> BayesNet:
 
 
 def _untold(task: Task) -> set[str]:
-    """The children of hidden variables none of whose children tells their states apart, which no step would change."""
+    """The children of hidden variables whose states no child distinguishes, which no step would change."""
     template, missing = task.template, task.dataset.num_missing
     hidden = [v for v in template.variables if isinstance(v, Discrete) and missing[v.name] == task.dataset.num_rows]
     found: set[str] = set()

@@ -1,4 +1,4 @@
-r"""Stepwise EM: estimates again after each mini-batch, from statistics in which old batches fade.
+r"""Stepwise EM: new estimates after each mini-batch, from statistics in which old batches fade.
 
 $$\bar s \leftarrow (1 - \eta_k)\,\bar s + \eta_k\, \bar s_{\text{batch}}, \qquad \eta_k = (k + 2)^{-a}$$
 
@@ -17,36 +17,37 @@ from sepset.cpds.parameters import Parameterization
 from sepset.data.sources import Weights
 from sepset.errors import ArgumentError, NotApplicable
 from sepset.inference.iterate import Info, Run, Until, iterate
+from sepset.inference.method import Method
 from sepset.inference.result import Status
 from sepset.learning.blocks import FlatStatistics
 from sepset.learning.fit import Fit
 from sepset.learning.incomplete.minibatches import mini_batches
-from sepset.learning.incomplete.run import Ascent, Climbing, Point, result
+from sepset.learning.incomplete.run import EMTask, Iterate, IterativeEstimator
 from sepset.learning.incomplete.starts import Start
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class StepwiseEM(Climbing):
-    r"""EM that estimates again after each mini-batch, for many rows: a good answer after few passes.
+class StepwiseEM(IterativeEstimator):
+    r"""EM with new estimates after each mini-batch, for many rows: a good answer after few passes.
 
     $$\bar s \leftarrow (1 - \eta_k)\,\bar s + \eta_k\, \bar s_{\text{batch}}, \qquad \eta_k = (k + 2)^{-a}$$
 
     The expected statistics $\bar s$ of a batch stand for those of all rows. A step of the trace is one pass; it adds up
-    the log-likelihood of each batch at the parameters it was met with, and may fall. To settle on a stationary point,
+    the log-likelihood of each batch at the parameters of its visit, and may fall. To settle on a stationary point,
     go on with `EM(start=found.model)`; to go on with rows that arrive later, see `update`.
 
     Args:
-        batch: how many rows a mini-batch has; their order is drawn anew for each pass.
+        batch: the number of rows per mini-batch; their order is drawn again for each pass.
         forgetting: $a$, above 0.5 and at most 1: less forgets the start sooner, more averages more. Zero forgets
             everything at each batch; with all rows in one batch that is EM.
-        prior, parameterization, restarts, start, holdout, threads: as in `EM`.
+        prior, parameterization, restarts, start, holdout, threads, inference: as in `EM`.
 
-    Cost: one pass of exact inference over the rows a step, and an M-step for each batch.
+    Cost: one pass of inference over the rows per step, and an M-step for each batch.
     Reference: Cappe & Moulines (2009); Liang & Klein (2009), Online EM for unsupervised models.
 
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> from sepset.graphs.graph import DAG
     >>> rows = {"x": ["a", "a", "b", None] * 50}
     >>> found = fit(DAG.parse("x"), rows, StepwiseEM(batch=20), until=20)
@@ -62,6 +63,7 @@ class StepwiseEM(Climbing):
     start: Start | BayesNet = "auto"
     holdout: object = None
     threads: int | None = None
+    inference: Method | None = None
 
     def __post_init__(self) -> None:
         whole("batch", self.batch, least=1)
@@ -73,14 +75,14 @@ class StepwiseEM(Climbing):
 
     @property
     def is_monotone(self) -> bool:
-        """No: batches differ."""
+        """False: steps may lower the objective, since batches differ."""
         return False
 
-    def first(self, task: Ascent, model: BayesNet) -> Point:
-        """The point at these parameters, with the statistics of all rows."""
-        return task.point(model, memory=(0, float(task.expectation.weights.sum()), centers(task)))
+    def first(self, task: EMTask, model: BayesNet) -> Iterate:
+        """The iterate at these parameters, with the statistics of all rows."""
+        return task.evaluate(model, memory=(0, float(task.expectation.weights.sum()), centers(task)))
 
-    def step(self, task: Ascent, state: Point, rng: np.random.Generator) -> tuple[Point, Info]:
+    def step(self, task: EMTask, state: Iterate, rng: np.random.Generator) -> tuple[Iterate, Info]:
         """One pass over the rows."""
         blocks, worth = task.expectation.blocks, 0.0
         model, statistics, (number, total, about) = state.model, state.statistics, state.memory
@@ -90,8 +92,8 @@ class StepwiseEM(Climbing):
             found = batch.expect(task, model)
             statistics = _faded(statistics, found.statistics, (number + 2.0) ** -self.forgetting, stands_for)
             worth, number = worth + found.log_likelihood, number + 1
-        new = task.at(model, statistics, worth, memory=(number, total, about))
-        return new, new.info(state, is_monotone=False)
+        new = task.iterate(model, statistics, worth, memory=(number, total, about))
+        return new, self.info(task, new, state)
 
     def update(
         self,
@@ -105,16 +107,16 @@ class StepwiseEM(Climbing):
         """The fit after one pass over further rows, going on from one by this method; the old rows are not needed.
 
         Its log-likelihood and trace are about the further rows alone. Probabilities that the first rows put at zero
-        stay there, and rows that need them are refused: where rows keep coming, give a prior.
+        stay there, and rows that need them raise an error: where rows keep coming, give a prior.
 
         Args:
-            found: what `fit` or another update gave.
+            found: the result of `fit` or of another update.
             data: rows over the same variables, as `fit` takes them.
-            weights: one a row, or the name of a column.
+            weights: one per row, or the name of a column.
             seed: decides the order of the rows.
             progress: True shows a bar, False never, None in a terminal when the work is long.
 
-        >>> from sepset.learning.fit import fit
+        >>> from sepset.api.learning import fit
         >>> from sepset.graphs.graph import DAG
         >>> method = StepwiseEM(batch=10)
         >>> found = fit(DAG.parse("x"), {"x": ["a", "b", None] * 30}, method, until=5)
@@ -123,33 +125,35 @@ class StepwiseEM(Climbing):
         ([0.5, 0.5], True)
         """
         rng = generator(seed)
-        task = Ascent.of(Task(found.model, data, weights, rng), self.prior, self.parameterization, self.threads)
+        rows = Task(found.model, data, weights, rng)
+        task = EMTask.of(rows, self.prior, self.parameterization, inference=self.inference, threads=self.threads)
         start = Run(_carried(found, task), Status.INTERRUPTED, np.zeros(0), 0.0, rng.bit_generator.state)
         run = iterate(self, task, rng=rng, until=Until(steps=1, tolerance=None), start=start, progress=progress)
         last = task.expectation.blocks.maximize(run.state.model, run.state.statistics, task.terms)
         status = Status.COMPLETED if run.num_steps else run.status
-        made = result(self, task, replace(run, state=replace(run.state, model=last, is_exact=False), status=status))
+        end = replace(run, state=replace(run.state, model=last, is_exact=False), status=status)
+        made = end.result(self, task)
         info = {what: value for what, value in made.info.items() if what != "starting points"}
         return replace(made, info={**info, "rows so far": run.state.memory[1]})
 
 
 def _faded(old: FlatStatistics, new: FlatStatistics, share: float, stands_for: float) -> FlatStatistics:
-    """Old statistics with a share of new ones, which are raised to stand for as many rows."""
+    """Old statistics with a share of new ones, which are scaled to represent as many rows."""
     if share == 1.0 and stands_for == 1.0:
         return new
     return tuple((1.0 - share) * s + (share * stands_for) * b for s, b in zip(old, new, strict=True))
 
 
-def centers(task: Ascent) -> tuple[Floats, ...]:
-    """What the moments of each block are about; empty for counts."""
+def centers(task: EMTask) -> tuple[Floats, ...]:
+    """The centers that the moments of each block refer to; empty for counts."""
     blocks = task.expectation.blocks
     return tuple(blocks.forms[block[0]].center for block in blocks.members)
 
 
-def _carried(found: Fit, task: Ascent) -> Point:
-    """The last point of a fit, its statistics raised to stand for the further rows, too, and about their centers."""
+def _carried(found: Fit, task: EMTask) -> Iterate:
+    """The last iterate of a fit, its statistics scaled to represent the further rows, too, and about their centers."""
     state = found.state.state if isinstance(found.state, Run) else None
-    if not isinstance(found.method, StepwiseEM) or not isinstance(state, Point):
+    if not isinstance(found.method, StepwiseEM) or not isinstance(state, Iterate):
         raise NotApplicable(f"update goes on from a fit by StepwiseEM; found one by {found.method!r}.")
     number, total, before = state.memory
     together = total + float(task.expectation.weights.sum())

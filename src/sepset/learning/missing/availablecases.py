@@ -45,7 +45,7 @@ class AvailableCases:
     Reference: Little & Rubin (2019), sections 3.2 to 3.4.
 
     >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.fit import fit
+    >>> from sepset.api.learning import fit
     >>> rows = {"age": ["young"] * 4 + ["old"] * 4, "income": ["low", "high", "low", "low", "high", None, None, None]}
     >>> for method in (AvailableCases(), AvailableCases(given="age")):
     ...     fit(DAG.parse("age; income"), rows, method).model.cpd("income")[()].round(3).tolist()
@@ -78,7 +78,7 @@ class AvailableCases:
         made: list[CPD] = []
         used: dict[str, int] = {}
         for cpds in blocks_of(task.template).values():
-            parts = [self._statistics(cpd, data, task.source, used) for cpd in cpds]
+            parts = [self._statistics(cpd, data, task.data, used) for cpd in cpds]
             made += maximize_block(cpds, pooled(cpds, parts), self.prior, unseen=self.unseen)
         model = task.template.with_cpds(*made)
         likelihood = _log_likelihood(model, data)

@@ -26,8 +26,8 @@ from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
 from sepset.data.missingness import MissingPatterns
+from sepset.engine.engine import Engine
 from sepset.errors import ModelError, NotApplicable
-from sepset.inference.compiled.gradients import Derivatives
 from sepset.learning.blocks import blocks_of, with_shared
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.evidence import Evidence
@@ -164,9 +164,9 @@ class FreeParameters:
         return self.model.with_cpds(*(cpd for cpds, first in firsts for cpd in with_shared(cpds, first)))
 
     @lazy
-    def _derivatives(self) -> Derivatives:
+    def _engine(self) -> Engine:
         tables = BayesNet(*(cpd.to_table() for cpd in self.model.cpds))  # type: ignore[attr-defined]  # discrete
-        return Derivatives(tables.problem())
+        return Engine(tables)
 
     @lazy
     def _factor(self) -> dict[str, int]:
@@ -179,7 +179,7 @@ class FreeParameters:
             codes: $\mathbf y$ by position.
             power: 0 for the derivative itself, 1 for that of the logarithm; 0 is used where $P(\mathbf y) = 0$.
         """
-        found = self._derivatives.gradient(Evidence(codes))
+        found = self._engine.derivatives.gradient(Evidence(codes))
         reference = power * found.log_partition if found.log_partition > -np.inf else 0.0
         parts = [np.zeros(0)]
         for cpds in self._blocks:

@@ -22,6 +22,7 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.export import frame_columns, library_of, with_cells
+from sepset.data.sources import bind
 from sepset.data.suggestions import column_names
 from sepset.engine.engine import Engine
 from sepset.engine.kept import engine_for
@@ -31,7 +32,6 @@ from sepset.inference.conflict import impossible
 from sepset.inference.evidencerows import EvidenceRows, RowValues, Workers
 from sepset.inference.method import Method, Prepared
 from sepset.inference.result import Guarantee, Result
-from sepset.learning.task import bind
 from sepset.models.model import Model
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, VariableLike, Vector

@@ -62,8 +62,8 @@ class Directions(NamedTuple):
     Attributes:
         ahead: the direction, given recent steps with the gradient differences, the slope, and a diagonal guess of the
             inverse curvature.
-        memory: how many steps it looks at; None as many as asked for.
-        flattening: how much of the slope its line searches may leave.
+        memory: the number of steps it uses; None for as many as asked for.
+        flattening: the largest share of the slope that its line searches may leave.
     """
 
     ahead: Callable[[Curvature, Floats, Floats], Floats]

@@ -1,4 +1,4 @@
-"""How far to go along a direction: a step that rises enough and leaves little slope (the strong Wolfe conditions)."""
+"""The length of a step along a direction: it rises enough and leaves little slope (the strong Wolfe conditions)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 
 RISE, FLATTENING = 1e-4, 0.9
-"""How much of the promised rise a step must bring, and how much of the slope it may leave."""
+"""The share of the predicted rise that a step must achieve, and the share of the slope that it may leave."""
 
 TRIALS = 30
 ROUNDING = 1e-16
-"""A promised rise below this share of the value, or of one, is lost in rounding."""
+"""A predicted rise below this share of the value, or of one, is lost in rounding."""
 
 
 class Place(NamedTuple):
@@ -32,7 +32,7 @@ def line_search(
     trial: Callable[[float], tuple[float, Floats]],
     flattening: float = FLATTENING,
 ) -> float | None:
-    r"""How far to go along $d$: a $t$ with the strong Wolfe conditions, or the best found, or None where none rises.
+    r"""The step length $t$ along $d$ with the strong Wolfe conditions, or the best found, or None where none rises.
 
     $$f(x + t d) \ge f(x) + 10^{-4}\, t\, \nabla f(x)^\top d, \qquad
     |\nabla f(x + t d)^\top d| \le \eta\, \nabla f(x)^\top d$$

@@ -17,7 +17,7 @@ from sepset.learning.optimize.vector import ParameterVector
 from sepset.models.bayesnet import BayesNet
 
 FAILURES = (ImpossibleEvidence, NotClosed, np.linalg.LinAlgError)
-"""What the evaluation of a bad point may end in."""
+"""The errors that an evaluation at bad parameters may raise."""
 
 
 class Evaluated(Protocol):
@@ -45,9 +45,9 @@ class Objective(Generic[P]):
 
     Attributes:
         vector: the parameters.
-        terms: what the prior adds to each block.
-        kinks: how sharp a Laplace prior is along each coordinate.
-        evaluate: the point at a network, by one pass over the rows.
+        terms: the terms that the prior adds to each block.
+        kinks: the sharpness of a Laplace prior along each coordinate.
+        evaluate: the iterate at a network, by one pass over the rows.
     """
 
     vector: ParameterVector = field(repr=False)
@@ -62,11 +62,11 @@ class Objective(Generic[P]):
         return cls(vector, terms, vector.kinks(terms), evaluate)
 
     def slope(self, point: P) -> Floats:
-        """The slope of all that is smooth."""
+        """The gradient of the smooth part."""
         return self.vector.slope(point.model, point.statistics, self.terms)
 
     def steepest(self, point: P) -> Floats:
-        """The slope, as far as it is steeper than kinks."""
+        """The gradient, as far as it is steeper than the kinks."""
         return steepest(self.vector.pack(point.model), self.slope(point), self.kinks)
 
     def scale(self, point: P) -> Floats:
@@ -74,7 +74,7 @@ class Objective(Generic[P]):
         return np.asarray(1.0 / (self.vector.curvature(point.model, point.statistics, self.terms) + 1.0))
 
     def expected_rise(self, point: P) -> float:
-        """About how much a step along the slope would still gain, relative to the objective: a small step is no end."""
+        """The approximate gain of a step along the slope, relative to the objective; small steps are not the end."""
         rise = 0.5 * float(self.scale(point) @ self.steepest(point) ** 2)
         return rise / max(abs(point.objective), 1e-300)
 
@@ -83,9 +83,9 @@ class Objective(Generic[P]):
         return self.vector.pack(end.model) - self.vector.pack(start.model), self.slope(start) - self.slope(end)
 
     def search(self, start: P, slope: Floats, direction: Floats, flattening: float) -> P | None:
-        """The point where a line search along a direction ends; None where nothing rises.
+        """The iterate where a line search along a direction ends; None where no step rises.
 
-        Where the path is stopped by a kink it bends, and any step that rises enough will do.
+        Where a kink stops the path, it bends, and any step that rises enough is accepted.
         """
         tried: dict[float, P] = {}
         x = self.vector.pack(start.model)

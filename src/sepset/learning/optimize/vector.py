@@ -73,7 +73,7 @@ class ParameterVector:
         return _joined(own.curvature(stats, term) for own, stats, term in rows)
 
     def kinks(self, terms: PriorTerms) -> Floats:
-        r"""How sharp a Laplace prior's kink at zero is along each coordinate: $1 / s$ for weights, zero for all else.
+        r"""The sharpness of a Laplace prior's kink at zero along each coordinate: $1 / s$ for weights, else zero.
 
         The slope leaves such a prior out; see `steepest` for both together.
         """

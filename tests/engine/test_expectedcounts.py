@@ -8,15 +8,15 @@ import math
 import numpy as np
 import pytest
 
+from sepset.api.learning import fit
+from sepset.api.questions import expected_counts
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.counts import Counts
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.factors.table import Table
-from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
-from sepset.learning.incomplete.expectedcounts import expected_counts
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.variables.variable import Discrete, Real
@@ -49,7 +49,7 @@ def test_any_family_by_enumeration(seed):
     codes[rng.random(codes.shape) < 0.4] = -1
     rows, weights = Dataset.from_codes(variables, codes), rng.random(7)
     some = [tuple(rng.permutation(variables)[: rng.integers(1, 4)]) for _ in range(3)]
-    found = expected_counts(net, rows, [*net.cpds, *some], weights=weights)
+    found = expected_counts(net, rows, families=[*net.cpds, *some], weights=weights)
     assert found.total == pytest.approx(weights.sum())
     for scope, table in zip(found.families, found.tables, strict=True):
         expected = by_enumeration(joint, variables, codes.tolist(), weights, scope)
@@ -102,7 +102,7 @@ def test_over_a_probability_they_are_the_slope_of_the_likelihood(seed):
 def test_undirected_models_and_hidden_columns():
     a, b = Discrete("a"), Discrete("b", 3)
     net = MarkovNet(Table((a, b), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
-    found = expected_counts(net, {"b": [0, 2]}, [("a", ("b",))])
+    found = expected_counts(net, {"b": [0, 2]}, families=[("a", ("b",))])
     np.testing.assert_allclose(found["a"], [[0.2, 0.8], [0, 0], [3 / 9, 6 / 9]])
     with pytest.raises(NotApplicable, match="families="):
         expected_counts(net, {"b": [0]})
@@ -111,13 +111,13 @@ def test_undirected_models_and_hidden_columns():
 def test_what_is_refused():
     x = Real("x")
     with pytest.raises(NotApplicable, match="not discrete"):
-        expected_counts(BayesNet(LinearGaussian(x, covariance=1.0)), {"x": [1.0]}, [])
+        expected_counts(BayesNet(LinearGaussian(x, covariance=1.0)), {"x": [1.0]}, families=[])
     net = BayesNet(TableCPD(Discrete("a"), [1.0, 0.0]))
     with pytest.raises(ScopeError, match="Unknown variable"):
-        expected_counts(net, {"a": [0]}, ["b"])
+        expected_counts(net, {"a": [0]}, families=["b"])
     with pytest.raises(ValueError, match="1 of 2 rows"):
         expected_counts(net, {"a": [0, 1]})
     with pytest.raises(DataError, match="not negative"):
         expected_counts(net, {"a": [0]}, weights=[-math.pi])
     assert expected_counts(net, {"a": [0, 1]}, weights=[2.0, 0.0])["a"].tolist() == [2.0, 0.0]
-    assert len(expected_counts(net, {"a": [0, 0]}, [])) == 0
+    assert len(expected_counts(net, {"a": [0, 0]}, families=[])) == 0

@@ -1,0 +1,146 @@
+"""Networks that a graph and columns suggest: tables for discrete variables, linear Gaussians for real ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from sepset.base.text import listing, nearest
+from sepset.cpds.cpd import CPD
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.table import TableCPD
+from sepset.data.dataset import Dataset
+from sepset.data.frames import is_lazy, opened_frame
+from sepset.data.requirements import require_rows, require_varying
+from sepset.data.sources import names_of
+from sepset.data.suggestions import suggested_variables
+from sepset.errors import DataError, ModelError, ScopeError
+from sepset.factors.algebra import AnyVariable, check_size, num_entries
+from sepset.graphs.graph import DAG
+from sepset.models.bayesnet import BayesNet
+from sepset.variables.variable import Discrete, Vector
+
+PURPOSE = "Learning from a graph"
+
+
+class Template(NamedTuple):
+    """A network whose parameters are to be learned.
+
+    Attributes:
+        network: says which CPDs there are, and which of them share parameters.
+        coded: the columns that had to be coded to find their states; None where nothing had to be.
+    """
+
+    network: BayesNet
+    coded: Dataset | None
+
+    @classmethod
+    def of(cls, structure: DAG | BayesNet, data: object, variables: Iterable[AnyVariable] | None = None) -> Template:
+        """The network itself, or one over a graph; see `template_of`."""
+        if isinstance(structure, BayesNet):
+            if variables is not None:
+                raise ModelError("A network knows its variables; variables= goes with a graph.")
+            return cls(structure, None)
+        if not isinstance(structure, DAG):
+            advice = f" Use DAG.parse({structure!r})." if isinstance(structure, str) else ""
+            raise ModelError(f"fit takes a DAG or a BayesNet; found {type(structure).__name__}.{advice}")
+        known, coded = _variables(structure, data, variables or ())
+        return cls(default_network(structure, known), coded)
+
+
+def template_of(structure: DAG | BayesNet, data: object, variables: Iterable[AnyVariable] | None = None) -> BayesNet:
+    """The network itself, or one over a graph with a CPD for each column that its kind suggests.
+
+    Tables for discrete variables, linear Gaussians for real ones (one regression for each joint state of discrete
+    parents).
+
+    Args:
+        structure: a graph over names of columns, or a network.
+        data: the rows, from which states are inferred.
+        variables: the meaning of some of the columns, or hidden variables without a column.
+
+    >>> template_of(DAG.parse("x -> y"), {"x": ["a", "b"], "y": [0.5, 1.0]}).cpd("y")
+    LinearGaussian(y | x[2])
+    """
+    return Template.of(structure, data, variables).network
+
+
+def default_network(dag: DAG, variables: Mapping[str, AnyVariable]) -> BayesNet:
+    """The network over a graph with the default CPD of each variable.
+
+    >>> default_network(DAG.parse("x -> y"), {"x": Discrete("x"), "y": Discrete("y")}).cpd("y").values.tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
+    return BayesNet(*(default_cpd(variables[n], [variables[p] for p in dag.parents(n)]) for n in dag.nodes))
+
+
+def default_cpd(child: AnyVariable, parents: Iterable[AnyVariable]) -> CPD:
+    """The uniform table of a discrete child, or the standard normal of a real one, ready to be fitted.
+
+    >>> default_cpd(Discrete("x", 4), [Discrete("u")]).values[0].tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
+    known = tuple(parents)
+    states = tuple(p for p in known if isinstance(p, Discrete))
+    reals = tuple(p for p in known if isinstance(p, Vector))
+    if isinstance(child, Discrete):
+        if reals:
+            raise ModelError(
+                f"{child.name!r} is discrete and has the real parent {reals[0].name!r}; such a network has no closed "
+                "form. Discretize the parent, or reverse the edge; or, where its numbers are states, say which: "
+                f"variables=[Discrete({reals[0].name!r}, ...)]."
+            )
+        check_size((*states, child))
+        return TableCPD(child, np.full(num_entries((*states, child)), 1.0 / child.num_states), states)
+    return LinearGaussian.standard(child, reals, states)
+
+
+def _variables(dag: DAG, data: object, given: Iterable[AnyVariable]) -> tuple[dict[str, AnyVariable], Dataset | None]:
+    """The variable of each node: as given, of the dataset, or inferred from its column, which is then coded."""
+    known = {v.name: v for v in given}
+    strange = [name for name in known if name not in dag.nodes]
+    if strange:
+        raise ScopeError(f"The graph has no node {strange[0]!r}.{nearest(strange[0], dag.nodes)}")
+    names = [n for n in dag.nodes if n not in known]
+    inferred, coded = _inferred(data, names) if names else ({}, None)
+    absent = [n for n in names if n not in inferred]
+    if absent:
+        names_found = names_of(data)
+        found = f"columns are {listing(names_found)}" if names_found else "there are no columns"
+        raise DataError(
+            f"No column for {absent[0]!r}; {found}.{nearest(absent[0], names_found)} "
+            "Rename the column; or, where it is hidden, say variables=[Discrete(...)] and use EM."
+        )
+    return {n: known[n] if n in known else inferred[n] for n in dag.nodes}, coded
+
+
+def _inferred(data: object, names: list[str]) -> tuple[dict[str, AnyVariable], Dataset | None]:
+    """The variables of a dataset, or those that columns suggest, which then must vary; and the columns, if coded."""
+    if isinstance(data, Dataset):
+        return {n: data.variables[n] for n in names if n in data.variables}, None
+    if isinstance(data, str | os.PathLike) or is_lazy(data):
+        suggested = suggested_variables(data, names)
+        _refuse_constant(suggested.values())
+        return {**suggested}, None
+    if isinstance(data, Mapping):
+        rows = Dataset({n: data[n] for n in names if n in data})
+    else:
+        opened = opened_frame(data)
+        rows = Dataset(opened.select([n for n in opened.columns if n in set(names)]).to_native())
+    if rows.variables:
+        require_rows(rows, PURPOSE)
+    require_varying(rows, PURPOSE, [v for v in rows.variables if isinstance(v, Discrete) and v.num_states == 1])
+    return {v.name: v for v in rows.variables}, rows
+
+
+def _refuse_constant(variables: Iterable[AnyVariable]) -> None:
+    """Raise if a stored column has one value only, which leaves the other states unknown."""
+    for variable in variables:
+        if isinstance(variable, Discrete) and variable.num_states == 1:
+            raise DataError(
+                f"{PURPOSE} needs columns that vary; column {variable.name!r} holds {variable.states[0]!r} in every "
+                f"row. Leave it out, or give all its states: variables=[Discrete({variable.name!r}, ...)]."
+            )
