@@ -24,7 +24,7 @@ from sepset.engine.rows import true_codes
 from sepset.errors import DataError, ScopeError
 from sepset.inference.method import Method
 from sepset.inference.result import Guarantee
-from sepset.learning.evaluation.assessment import Assessment
+from sepset.learning.assessment import Assessment
 from sepset.learning.evaluation.validation import Procedure, learned
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete

@@ -19,7 +19,7 @@ from sepset.engine.rowquestions import Names
 from sepset.engine.rows import most_probable, true_codes
 from sepset.errors import DataError
 from sepset.inference.method import Method
-from sepset.learning.evaluation.assessment import Assessment, computed
+from sepset.learning.assessment import Assessment, computed
 from sepset.learning.evaluation.losses import weights_of
 from sepset.models.model import Model
 from sepset.variables.variable import Discrete, State

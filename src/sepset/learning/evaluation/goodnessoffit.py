@@ -23,7 +23,7 @@ from sepset.engine.kept import engine_for
 from sepset.errors import DataError
 from sepset.inference.method import Method, elimination_settings
 from sepset.inference.result import Guarantee
-from sepset.learning.evaluation.assessment import Assessment, computed
+from sepset.learning.assessment import Assessment, computed
 from sepset.learning.evaluation.divergence.discrete import conditional_table
 from sepset.learning.evaluation.losses import LogLoss, evaluate, weights_of
 from sepset.learning.evaluation.validation import Procedure, learned

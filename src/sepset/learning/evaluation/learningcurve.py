@@ -20,7 +20,7 @@ from sepset.engine.default import DEFAULT_METHOD
 from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.inference.method import Method
 from sepset.inference.result import Guarantee
-from sepset.learning.evaluation.assessment import Assessment
+from sepset.learning.assessment import Assessment
 from sepset.learning.evaluation.divergence.relativeentropy import divergence
 from sepset.learning.evaluation.losses import LogLoss, Loss, evaluate
 from sepset.learning.evaluation.splits import Holdout

@@ -28,7 +28,7 @@ from sepset.engine.rows import most_probable, refuse_missing, true_codes
 from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.inference.method import Method
 from sepset.inference.result import Answers
-from sepset.learning.evaluation.assessment import Assessment, computed
+from sepset.learning.assessment import Assessment, computed
 from sepset.learning.evaluation.resampling import Bootstrap, bootstrap_mean
 from sepset.models.model import Model
 from sepset.variables.variable import Discrete, listed

@@ -16,7 +16,7 @@ from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError, ScopeError
 from sepset.inference.result import Guarantee
-from sepset.learning.evaluation.assessment import Assessment
+from sepset.learning.assessment import Assessment
 from sepset.variables.variable import VariableLike
 
 IntervalKind: TypeAlias = Literal["percentile", "basic", "bca"]

@@ -21,8 +21,8 @@ from sepset.errors import ArgumentError, ModelError
 from sepset.graphs.graph import DAG
 from sepset.inference.method import Method
 from sepset.inference.result import Answers, Guarantee, Guarantees, Result
+from sepset.learning.assessment import Assessment
 from sepset.learning.estimation.estimators import MLE
-from sepset.learning.evaluation.assessment import Assessment
 from sepset.learning.evaluation.losses import Evaluation, LogLoss, Loss, Risk, evaluate, of_loss, weighted_mean
 from sepset.learning.evaluation.splits import KFold, Splitter
 from sepset.learning.fit import LearningMethod, fit

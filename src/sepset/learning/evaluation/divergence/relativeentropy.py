@@ -15,7 +15,7 @@ from sepset.base.cache import Slot
 from sepset.base.display import Shown
 from sepset.inference.method import Method
 from sepset.inference.result import Guarantee
-from sepset.learning.evaluation.assessment import Assessment, computed
+from sepset.learning.assessment import Assessment, computed
 from sepset.learning.evaluation.divergence.discrete import Truth
 from sepset.learning.evaluation.divergence.sampled import sampled
 from sepset.models.bayesnet import BayesNet

@@ -1,4 +1,4 @@
-"""The base of what evaluation gives back: a result with guarantees, status, method, and one way to be shown."""
+"""Base of the results of evaluation, with guarantees, status and method, and one way to be shown."""
 
 from __future__ import annotations
 

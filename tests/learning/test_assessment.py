@@ -8,7 +8,7 @@ import pytest
 
 import sepset as ss
 from sepset.inference.result import Result
-from sepset.learning.evaluation.assessment import computed
+from sepset.learning.assessment import computed
 
 STUDENT = ss.datasets.load("student")
 ROWS = ss.sample(STUDENT, 40, seed=1)
