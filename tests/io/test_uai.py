@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gzip
-import time
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from sepset.io import results, uai
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.variables.variable import Discrete, Real
+from support.bounded import within
 from support.file_laws import accept_or_refuse, mutated, refusal
 from support.shared_files import each_shared, one_shared
 from support.strategies import bayes_nets, markov_nets, plain_factors
@@ -94,9 +94,7 @@ def test_what_is_refused_and_where(text, old, new, line, column, message):
     ],
 )
 def test_huge_declarations_are_refused_before_anything_is_made(text):
-    start = time.perf_counter()
-    refusal(uai, text)
-    assert time.perf_counter() - start < 1.0
+    within(3.0, lambda: refusal(uai, text))
 
 
 @given(markov_nets())
