@@ -111,15 +111,12 @@ def test_mistakes_have_errors_of_the_library(call, kind):
         call()
 
 
-@wanted("a generator is taken for a column without rows", ss.DataError)
 def test_a_generator_is_a_column():
     model = ss.fit(EDGE, {"a": (i % 2 for i in range(4)), "b": [0, 1, 0, 1]}).model
     assert ss.query(model, "a")[1] == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize(
-    "unit", ["s", "us", pytest.param("ns", marks=wanted("durations in nanoseconds become whole numbers"))]
-)
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
 @pytest.mark.parametrize("kind", ["mapping", "pandas"])
 def test_durations_are_refused_as_dates_are(kind, unit):
     rows = {"a": np.array([1, 2, 3], f"timedelta64[{unit}]"), "b": [0, 1, 0]}

@@ -32,6 +32,17 @@ def as_dataset(data: object, variables: Iterable[VariableLike] | None = None) ->
     return rows if variables is None else rows.select(variables)
 
 
+def replayable(data: object) -> object:
+    """The data as something that can be read twice: columns that are iterators become lists.
+
+    >>> replayable({"a": iter([1, 2]), "b": [3, 4]})
+    {'a': [1, 2], 'b': [3, 4]}
+    """
+    if not isinstance(data, Mapping) or not any(isinstance(column, Iterator) for column in data.values()):
+        return data
+    return {name: list(column) if isinstance(column, Iterator) else column for name, column in data.items()}
+
+
 @contextmanager
 def rows_of(data: object, variables: Iterable[VariableLike], weights: Weights = None) -> Iterator[Dataset | LazyRows]:
     """The rows as a dataset, or, where the data is lazy or a file, as something that answers group-bys.

@@ -16,7 +16,7 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.frozen import fill
 from sepset.base.text import listing, nearest
 from sepset.data.counts import Counts
-from sepset.data.sources import Weights
+from sepset.data.sources import Weights, replayable
 from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
@@ -161,6 +161,7 @@ def fit(
     chosen = MLE() if method is None else method
     if not callable(getattr(chosen, "fit", None)) or isinstance(chosen, type):
         raise ArgumentError(f"A learning method is a value such as MLE() or Bayes(BDeu(10)); found {method!r}.")
+    data = replayable(data)
     task = Task(
         template_of(structure, data, _known(structure, data, variables, weights)),
         data,

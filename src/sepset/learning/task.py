@@ -214,8 +214,9 @@ def template_of(structure: DAG | BayesNet, source: object, variables: Iterable[A
     if not isinstance(structure, DAG):
         advice = f" Use DAG.parse({structure!r})." if isinstance(structure, str) else ""
         raise ModelError(f"fit takes a DAG or a BayesNet; found {type(structure).__name__}.{advice}")
-    known = _variables(structure, source, variables or ())
-    return BayesNet(*(default_cpd(known[n], [known[p] for p in structure.parents(n)]) for n in structure.nodes))
+    known, notes = _variables(structure, source, variables or ())
+    cpds = (default_cpd(known[n], [known[p] for p in structure.parents(n)]) for n in structure.nodes)
+    return BayesNet(*cpds, notes=notes)
 
 
 def default_cpd(child: AnyVariable, parents: Iterable[AnyVariable]) -> CPD:
@@ -239,14 +240,16 @@ def default_cpd(child: AnyVariable, parents: Iterable[AnyVariable]) -> CPD:
     return LinearGaussian.standard(child, reals, states)
 
 
-def _variables(dag: DAG, source: object, given: Iterable[AnyVariable]) -> dict[str, AnyVariable]:
-    """The variable of each node: as given, of the dataset, or inferred from its column."""
+def _variables(
+    dag: DAG, source: object, given: Iterable[AnyVariable]
+) -> tuple[dict[str, AnyVariable], tuple[str, ...]]:
+    """The variable of each node: as given, of the dataset, or inferred from its column; and notes on those."""
     known = {v.name: v for v in given}
     strange = [name for name in known if name not in dag.nodes]
     if strange:
         raise ScopeError(f"The graph has no node {strange[0]!r}.{nearest(strange[0], dag.nodes)}")
     names = [n for n in dag.nodes if n not in known]
-    inferred = _inferred(source, names) if names else {}
+    inferred, notes = _inferred(source, names) if names else ({}, ())
     absent = [n for n in names if n not in inferred]
     if absent:
         names_found = _column_names(source)
@@ -255,17 +258,17 @@ def _variables(dag: DAG, source: object, given: Iterable[AnyVariable]) -> dict[s
             f"No column for {absent[0]!r}; {found}.{nearest(absent[0], names_found)} "
             "Rename the column; or, where it is hidden, say variables=[Discrete(...)] and use EM."
         )
-    return {n: known[n] if n in known else inferred[n] for n in dag.nodes}
+    return {n: known[n] if n in known else inferred[n] for n in dag.nodes}, notes
 
 
-def _inferred(source: object, names: list[str]) -> dict[str, AnyVariable]:
-    """The variables of a dataset, or those that columns suggest, which then must vary."""
+def _inferred(source: object, names: list[str]) -> tuple[dict[str, AnyVariable], tuple[str, ...]]:
+    """The variables of a dataset, or those that columns suggest, which then must vary; and notes on them."""
     if isinstance(source, Dataset):
-        return {n: source.variables[n] for n in names if n in source.variables}
+        return {n: source.variables[n] for n in names if n in source.variables}, source.notes
     if isinstance(source, str | os.PathLike) or is_lazy(source):
-        suggested = suggested_variables(source, names)
+        suggested, notes = suggested_variables(source, names)
         _refuse_constant(suggested.values())
-        return {**suggested}
+        return {**suggested}, notes
     if isinstance(source, Mapping):
         rows = Dataset({n: source[n] for n in names if n in source})
     else:
@@ -274,7 +277,7 @@ def _inferred(source: object, names: list[str]) -> dict[str, AnyVariable]:
     if rows.variables:
         require_rows(rows, PURPOSE)
     require_varying(rows, PURPOSE, [v for v in rows.variables if isinstance(v, Discrete) and v.num_states == 1])
-    return {v.name: v for v in rows.variables}
+    return {v.name: v for v in rows.variables}, rows.notes
 
 
 def _refuse_constant(variables: Iterable[AnyVariable]) -> None:
