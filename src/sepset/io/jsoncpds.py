@@ -21,7 +21,7 @@ from sepset.cpds.parzen import Samples
 from sepset.cpds.rules import Rule, RuleCPD
 from sepset.cpds.table import TableCPD
 from sepset.cpds.tree import Split, Subtree, TreeCPD
-from sepset.errors import NotApplicable
+from sepset.errors import FileFormatError, NotApplicable
 from sepset.io.cursor import Cursor
 from sepset.io.jsonvariables import (
     Document,
@@ -33,7 +33,7 @@ from sepset.io.jsonvariables import (
     read_state,
     state_document,
 )
-from sepset.io.record import SLACK, Misses, normalized_rows, row_name
+from sepset.io.record import ADVICE, Misses, row_name
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Vector
 
@@ -139,8 +139,8 @@ _WRITERS: tuple[tuple[type, str, Body], ...] = (
 )
 
 
-def read_cpd(item: Cursor, variables: Variables, misses: Misses | None) -> CPD:
-    """The CPD in an entry; without `misses` the rows of a table are kept as written."""
+def read_cpd(item: Cursor, variables: Variables, misses: Misses) -> CPD:
+    """The CPD in an entry; the rows of a table are normalized or kept as the reading says."""
     kind = item["kind"].text()
     if kind not in _READERS:
         raise item["kind"].error(f"expected one of {', '.join(_READERS)}")
@@ -162,20 +162,18 @@ def read_cpd(item: Cursor, variables: Variables, misses: Misses | None) -> CPD:
 
 
 def _read_table(
-    item: Cursor, child: Discrete, given: tuple[Discrete, ...], block: str | None, misses: Misses | None
+    item: Cursor, child: Discrete, given: tuple[Discrete, ...], block: str | None, misses: Misses
 ) -> TableCPD:
     rows = item["rows"].reals()
     shape = (math.prod(parent.num_states for parent in given), child.num_states)
     if rows.shape != shape:
         raise item["rows"].error(f"expected {shape[0]} rows of {shape[1]} numbers; found the shape {rows.shape}")
-    scaled, missed = normalized_rows(
-        rows,
-        lambda row, total: item["rows"].error(f"{row_name(child.name, given, row)} sums to {total:.9g}, not to one"),
-    )
-    if missed is not None and misses is not None:
-        misses.add(child.name, missed)
-        rows = scaled
-    return item.made(lambda: TableCPD(child, rows.reshape(-1), given=given, block=block, tolerance=SLACK))
+
+    def error(row: int, total: float) -> FileFormatError:
+        return item["rows"].error(f"{row_name(child.name, given, row)} sums to {total:.9g}, not to one{ADVICE}")
+
+    kept, tolerance = misses.settled(child.name, rows, error)
+    return item.made(lambda: TableCPD(child, kept.reshape(-1), given=given, block=block, tolerance=tolerance))
 
 
 def _read_deterministic(
