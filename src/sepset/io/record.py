@@ -102,7 +102,8 @@ class Reading:
 
     def are_weights(self, rows: Floats) -> Bools:
         """Which rows are weights: a number exceeds one, or the sum is at least 1.5, which no rounding explains."""
-        return self.has_weights & ((rows > 1).any(axis=1) | (rows.sum(axis=1) >= 1.5))
+        found: Bools = (rows > 1).any(axis=1) | (rows.sum(axis=1) >= 1.5)
+        return found & self.has_weights
 
     def allowed(self, row: Floats) -> float:
         """How far from one the sum of this row may be."""
