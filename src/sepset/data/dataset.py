@@ -22,6 +22,7 @@ from sepset.data.columns import Cells, Levels, absent, has_absent
 from sepset.data.duplicates import group_rows
 from sepset.data.export import EXPORTS, state_objects
 from sepset.data.filecolumns import file_columns, naming
+from sepset.data.filerows import FileRows
 from sepset.data.frames import open_frame
 from sepset.data.partition import dealt, fold_numbers, in_first_part
 from sepset.errors import DataError, ScopeError
@@ -81,6 +82,9 @@ class Dataset(Frozen, Tabulated):
         if isinstance(frame, str | os.PathLike):
             with naming(frame):
                 self._bind(file_columns(frame, _with_weights(scope, weights)), scope, missing_columns, weights)
+        elif isinstance(frame, FileRows):
+            with naming(frame.path):
+                self._bind(frame.matched(_with_weights(scope, weights)), scope, missing_columns, weights)
         else:
             self._bind(frame, scope, missing_columns, weights)
 

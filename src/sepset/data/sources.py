@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from sepset.data.binding import absent_message
 from sepset.data.dataset import Dataset
 from sepset.data.engines import LazyRows
+from sepset.data.filerows import file_rows
 from sepset.data.frames import is_lazy, open_frame
 from sepset.data.scan import scanned
 from sepset.errors import DataError
@@ -32,12 +33,18 @@ def as_dataset(data: object, variables: Iterable[VariableLike] | None = None) ->
     return rows if variables is None else rows.select(variables)
 
 
-def replayable(data: object) -> object:
-    """The data as something that can be read twice: columns that are iterators become lists.
+def replayable(data: object, names: Iterable[str] | None = None) -> object:
+    """The data as something that can be read twice: columns that are iterators become lists, and a file is read once.
+
+    Args:
+        data: rows of any kind.
+        names: the columns of a file that will be asked for; without them a file stays where it is.
 
     >>> replayable({"a": iter([1, 2]), "b": [3, 4]})
     {'a': [1, 2], 'b': [3, 4]}
     """
+    if isinstance(data, str | os.PathLike) and names is not None:
+        return file_rows(data, names) or data
     if not isinstance(data, Mapping) or not any(isinstance(column, Iterator) for column in data.values()):
         return data
     return {name: list(column) if isinstance(column, Iterator) else column for name, column in data.items()}

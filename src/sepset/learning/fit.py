@@ -161,7 +161,7 @@ def fit(
     chosen = MLE() if method is None else method
     if not callable(getattr(chosen, "fit", None)) or isinstance(chosen, type):
         raise ArgumentError(f"A learning method is a value such as MLE() or Bayes(BDeu(10)); found {method!r}.")
-    data = replayable(data)
+    data = replayable(data, _column_names(structure, weights))
     task = Task(
         template_of(structure, data, _known(structure, data, variables, weights)),
         data,
@@ -177,6 +177,14 @@ def fit(
         if was_interrupted(error):
             raise KeyboardInterrupt from error
         raise
+
+
+def _column_names(structure: object, weights: Weights) -> list[str] | None:
+    """The columns that a fit needs, where the structure tells them."""
+    if not isinstance(structure, DAG | BayesNet):
+        return None
+    names = structure.nodes if isinstance(structure, DAG) else structure.variables.names
+    return [*names, weights] if isinstance(weights, str) else list(names)
 
 
 def _known(
