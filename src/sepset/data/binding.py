@@ -51,7 +51,7 @@ def infer_variable(name: str, column: Column) -> Discrete | Real:
     >>> infer_variable("grade", from_objects(["B", "A", None]))
     Discrete('grade', ('A', 'B'))
     """
-    if _has_floats(column):
+    if has_floats(column):
         whole = whole_numbers(column)
         return Real(name) if whole is None or not 1 < len(whole) <= FEW else Discrete(name, whole)
     levels = levels_of(column)
@@ -79,7 +79,7 @@ def inference_note(variable: Discrete | Real, column: Column) -> str | None:
     "Column 'x' holds whole numbers as floats, with 2 distinct values: taken as states. If they are measurements, \
 give variables=[Real('x')]."
     """
-    name, is_float = variable.name, _has_floats(column)
+    name, is_float = variable.name, has_floats(column)
     whole = whole_numbers(column) if is_float else None
     if isinstance(variable, Discrete) and is_float:
         found = f"holds whole numbers as floats, with {variable.num_states} distinct values: taken as states"
@@ -93,7 +93,7 @@ give variables=[Real('x')]."
     return f"Column {name!r} {found}. If they are measurements, give variables=[Real({name!r})]."
 
 
-def _has_floats(column: Column) -> bool:
+def has_floats(column: Column) -> bool:
     """Whether the cells are floats: by the column's type, or by the numbers in it."""
     if isinstance(column, Cells):
         return column.values.dtype.kind == "f"

@@ -10,14 +10,14 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from sepset.data.binding import absent_message
+from sepset.data.binding import absent_message, has_floats, infer_variable
 from sepset.data.dataset import Dataset
 from sepset.data.engines import LazyRows
 from sepset.data.filerows import file_rows
 from sepset.data.frames import is_lazy, open_frame
 from sepset.data.scan import scanned
 from sepset.errors import DataError
-from sepset.variables.variable import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, Real, VariableLike, Vector
 
 Weights = ArrayLike | str | None
 """Row weights: numbers, the name of a column, or none."""
@@ -31,6 +31,19 @@ def as_dataset(data: object, variables: Iterable[VariableLike] | None = None) ->
     """
     rows = data if isinstance(data, Dataset) else Dataset(data)
     return rows if variables is None else rows.select(variables)
+
+
+def measured(data: object) -> Dataset:
+    """The rows as `as_dataset` gives them, with every column of floats real: for methods about measurements.
+
+    >>> measured({"x": [1.0, 2.0]}).variables
+    Variables(1: 'x')
+    """
+    if isinstance(data, Dataset | str | os.PathLike):
+        return as_dataset(data)
+    opened = open_frame(data)
+    columns = {name: opened.read(name) for name in opened.names}
+    return Dataset(columns, [Real(n) if has_floats(c) else infer_variable(n, c) for n, c in columns.items()])
 
 
 def replayable(data: object, names: Iterable[str] | None = None) -> object:

@@ -275,6 +275,7 @@ def clique_tree(
     Cost: linear in the total size of the cliques, after the order.
     Reference: Koller & Friedman, sections 10.4.1 and 10.4.2.
 
+    >>> from sepset.graphs.graph import UndirectedGraph
     >>> print(clique_tree(UndirectedGraph.parse("A - B - C; C - D"), "ABCD"))
     0: A, B
     1: B, C
@@ -354,6 +355,7 @@ def strong_order(
 
     Reference: Koller & Friedman, section 14.3.4.3.
 
+    >>> from sepset.graphs.graph import UndirectedGraph
     >>> strong_order(UndirectedGraph.parse("A - X - B"), "X").order[0]
     'X'
     """

@@ -151,6 +151,7 @@ def separated(graph: Graph, xs: Nodes, ys: Nodes, given: Nodes = ()) -> bool:
 
     Reference: Koller & Friedman, section 4.3.1.
 
+    >>> from sepset.graphs.graph import UndirectedGraph
     >>> separated(UndirectedGraph.parse("A - B - C"), "A", "C", given="B")
     True
     """
@@ -170,6 +171,7 @@ def chain_separated(graph: Graph, xs: Nodes, ys: Nodes, given: Nodes = ()) -> bo
 
     Reference: Koller & Friedman, section 4.6.2; Lauritzen (1996), section 3.2.3.
 
+    >>> from sepset.graphs.graph import MixedGraph
     >>> chain = MixedGraph.parse("A -> C - D <- B")
     >>> chain_separated(chain, "A", "B"), chain_separated(chain, "A", "B", given=["C", "D"])
     (True, False)
