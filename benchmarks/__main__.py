@@ -21,6 +21,7 @@ SUITES = (
     "separation",
     "sampling",
     "counting",
+    "rows",
     "tables",
     "inference",
     "exact",

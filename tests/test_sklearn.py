@@ -336,12 +336,12 @@ def test_the_best_tree_is_the_best_of_all():
 
 
 def test_trees_from_cells_that_are_there():
-    x = [0.0, 1.0, 2.0, 3.0, 4.0, math.nan]
+    x = [0.5, 1.5, 2.5, 3.5, 4.5, math.nan]
     rows = ss.Dataset(
-        {"x": x, "y": [v + 0.1 * (-1) ** k for k, v in enumerate(x)], "z": [1.0, -1.0, 1.0, -1.0, 1.0, 2.0]}
+        {"x": x, "y": [v + 0.1 * (-1) ** k for k, v in enumerate(x)], "z": [1.5, -1.5, 1.5, -1.5, 1.5, 2.0]}
     )
     assert ("x", "y") in {tuple(sorted(e)) for e in best_tree(rows).edges}
-    constant = ss.Dataset({"x": [1.0, 1.0], "y": [0.0, 1.0]})
+    constant = ss.Dataset({"x": [1.0, 1.0], "y": [0.0, 0.5]})
     assert len(best_tree(constant).edges) == 1
 
 

@@ -164,7 +164,7 @@ class BayesNetImputer(TransformerMixin, _TakesMissing):  # type: ignore[misc]  #
 
     Reference: Koller & Friedman, section 19.1.3; Chow & Liu (1968) for the tree.
 
-    >>> X = np.array([[0.0, 0.1], [1.0, 0.9], [2.0, 2.1], [3.0, np.nan], [4.0, 3.9]])
+    >>> X = np.array([[0.1, 0.2], [1.1, 1.0], [2.1, 2.2], [3.1, np.nan], [4.1, 4.0]])
     >>> bool(2.5 < BayesNetImputer().fit_transform(X)[3, 1] < 3.5)
     True
     """

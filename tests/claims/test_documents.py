@@ -19,7 +19,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 import tokenize
 import types
 from collections.abc import Iterator
@@ -38,7 +37,6 @@ MODULES = sorted(
     for path in SOURCE.rglob("*.py")
 )
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-DEMO_SECONDS = 60
 
 FENCE = re.compile(r"^```(?P<kind>[^\n`]*)\n(?P<body>.*?)^```[ ]*$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\((?P<target>[^)\s]+)\)")
@@ -171,7 +169,6 @@ def test_docstrings(name, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_programs_run(path, tmp_path):
-    start = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-W", "error", str(path)],
         capture_output=True,
@@ -182,7 +179,6 @@ def test_programs_run(path, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
-    assert time.perf_counter() - start < DEMO_SECONDS
 
 
 SAMPLE = """

@@ -20,7 +20,6 @@ def seconds_to_read(path) -> float:
     return time.process_time() - before
 
 
-@pytest.mark.xfail(strict=True, reason="the rest of a compressed file is copied for each of its members")
 def test_many_empty_members_of_a_compressed_file(tmp_path):
     """Twenty bytes a member: two hundred thousand are four megabytes, and nothing in them."""
     (tmp_path / "empty.uai.gz").write_bytes(gzip.compress(b"", mtime=0) * 200_000)
@@ -39,9 +38,6 @@ def many_states(count: int, last: str) -> str:
     return f"network n {{ }} variable x {{ type discrete [ {count + 1} ] {{ {names} }}; }}"
 
 
-@pytest.mark.xfail(
-    strict=True, reason="each state of a BIF file is looked for among all before it, once one is repeated"
-)
 def test_a_repeated_state_at_the_end_of_a_long_list(tmp_path):
     (tmp_path / "fine.bif").write_text(many_states(40_000, "another"))
     (tmp_path / "repeated.bif").write_text(many_states(40_000, "s39999"))

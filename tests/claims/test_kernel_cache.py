@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -77,7 +79,6 @@ def test_a_filled_cache_is_used(folder):
     assert done.stdout.split() == ["10.0", "1"], done.stderr
 
 
-@pytest.mark.xfail(strict=True, reason="a cache that cannot be written is not read either", raises=AssertionError)
 def test_a_filled_cache_is_used_where_it_cannot_be_written(folder):
     done = run(folder, READ_ONLY.format(folder=str(folder / "cache")))
     assert done.stdout.split() == ["10.0", "1"], done.stderr
@@ -101,9 +102,6 @@ DAMAGES = {
 }
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a damaged cache file breaks every call until it is deleted", raises=AssertionError
-)
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 @pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
 def test_a_damaged_file_is_a_miss_and_is_replaced(folder, suffix, damage):
@@ -115,9 +113,6 @@ def test_a_damaged_file_is_a_miss_and_is_replaced(folder, suffix, damage):
     assert path.read_bytes() != broken
 
 
-@pytest.mark.xfail(
-    strict=True, reason="machine code is run as it was read, and ends the process", raises=AssertionError
-)
 def test_damaged_machine_code_is_not_run(folder):
     (path,) = files(folder, ".nbc")
     whole = path.read_bytes()
@@ -127,13 +122,67 @@ def test_damaged_machine_code_is_not_run(folder):
         assert (done.returncode, done.stdout.split()) == (0, ["10.0", "0"]), done.stderr
 
 
-@pytest.mark.xfail(strict=True, reason="a cache that cannot be saved ends the call", raises=AssertionError)
 def test_a_full_disk_is_no_obstacle(folder):
     shutil.rmtree(folder / "cache")
     done = run(folder, FULL)
     assert done.stdout.split() == ["10.0", "0"], done.stderr
     again = run(folder)
     assert again.stdout.startswith("10.0 "), again.stderr
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+def test_one_flipped_byte_anywhere_is_a_miss(folder, suffix):
+    """In one process, which loads the kernel anew for each damage: a byte of the digest, of the header, of the code."""
+    (path,) = files(folder, suffix)
+    script = f"""
+        import sys
+        sys.path.insert(0, {str(folder)!r})
+        from pathlib import Path
+        import numpy as np, loops
+
+        path, cache, sig = Path({str(path)!r}), loops.total._cache, (loops.total.typeof_pyval(np.arange(5.0)),)
+        whole = path.read_bytes()
+        context = loops.total.targetctx
+        context.refresh()
+        found = []
+        for at in range(0, len(whole), max(1, len(whole) // 97)):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
+            found.append(cache._loaded(sig, context))
+        path.write_bytes(whole)
+        print(len(found), found.count(None), cache._loaded(sig, context) is not None)
+    """
+    done = child(script, SEPSET_CACHE_DIR=str(folder / "cache"))
+    tried, missed, is_whole = done.stdout.split()
+    assert (tried == missed, is_whole) == (True, "True"), done.stderr
+
+
+def test_a_cache_of_another_processor_is_a_miss_and_is_kept(folder):
+    shutil.rmtree(folder / "cache")
+    other = "import os\nos.environ['NUMBA_CPU_NAME'], os.environ['NUMBA_CPU_FEATURES'] = 'generic', ''\n"
+    for before, hits in ((other, "0"), ("", "0"), (other, "1"), ("", "1")):
+        done = run(folder, before)
+        assert done.stdout.split() == ["10.0", hits], done.stderr
+
+
+def test_of_cold_processes_one_compiles(folder):
+    shutil.rmtree(folder / "cache")
+    with ThreadPoolExecutor(3) as pool:
+        runs = list(pool.map(run, [folder] * 3))
+    assert sorted(done.stdout.split() for done in runs) == [["10.0", "0"], ["10.0", "1"], ["10.0", "1"]]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files are not locked here")
+def test_who_waited_long_enough_compiles(folder):
+    import fcntl
+
+    shutil.rmtree(folder / "cache" / "sepset" / "kernels")
+    (path,) = (folder / "cache" / "sepset" / "locks").iterdir()
+    impatient = "from sepset.kernels.diskcache import Lock\nLock._patience = 0.1\n"
+    with path.open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = run(folder, impatient)
+    assert done.stdout.split() == ["10.0", "0"], done.stderr
+    assert files(folder, ".nbc")
 
 
 @pytest.mark.xfail(strict=True, reason="the first small question on a machine waits for the compiler")
@@ -156,22 +205,17 @@ def test_a_small_question_does_not_wait_for_the_compiler(tmp_path):
     assert done.stdout.strip() == "0.52", done.stderr
 
 
-@pytest.mark.xfail(strict=True, reason="only a terminal is told that kernels are compiled", raises=AssertionError)
 def test_the_log_says_that_kernels_are_compiled(folder):
     shutil.rmtree(folder / "cache")
     done = run(folder, "import logging\nlogging.basicConfig(level=logging.INFO)\n")
     assert "compil" in done.stderr
 
 
-@pytest.mark.xfail(strict=True, reason="only kernels of exact inference are compiled ahead", raises=AssertionError)
 @pytest.mark.parametrize("module", ["sampling", "counting"])
 def test_kernels_of_sampling_and_learning_are_compiled_ahead(module):
-    assert module in {name.split(".")[0] for name in warm.KERNELS}
+    assert module in {name.split(".")[-2] for name in warm.KERNELS}
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the settings of the cache are not in the documents for users", raises=AssertionError
-)
 @pytest.mark.parametrize("variable", ["SEPSET_CACHE_DIR", "SEPSET_WARM"])
 def test_the_settings_of_the_cache_are_documented_for_users(variable):
     pages = [ROOT / "README.md", *(p for p in (ROOT / "docs").rglob("*.md") if p.stem != "architecture")]

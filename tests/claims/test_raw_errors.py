@@ -71,22 +71,15 @@ def full_after(count: int):
     return fsync
 
 
-@pytest.mark.parametrize(
-    "room",
-    [pytest.param(0, marks=wanted("the first checkpoint on a full disk ends the fit in a raw error", OSError)), 1],
-)
+@pytest.mark.parametrize("room", [0, 1])
 def test_a_full_disk_does_not_lose_a_fit(tmp_path, monkeypatch, room):
     rows = {"a": [0, 1, 1, None, 0, 1], "b": [1, None, 1, 0, 0, 1]}
     expected = ss.fit(EDGE, rows, ss.EM()).model
     monkeypatch.setattr(os, "fsync", full_after(room))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        try:
-            found = ss.fit(EDGE, rows, ss.EM(), checkpoint=tmp_path / "kept").model
-        except ss.DataError:  # which is fine before any work is done
-            found = None
-    assert found is not None or room == 0
-    for name in "ab" if found is not None else "":
+        found = ss.fit(EDGE, rows, ss.EM(), checkpoint=tmp_path / "kept").model
+    for name in "ab":
         np.testing.assert_array_equal(found.cpd(name).values, expected.cpd(name).values)
 
 
@@ -118,15 +111,12 @@ def test_mistakes_have_errors_of_the_library(call, kind):
         call()
 
 
-@wanted("a generator is taken for a column without rows", ss.DataError)
 def test_a_generator_is_a_column():
     model = ss.fit(EDGE, {"a": (i % 2 for i in range(4)), "b": [0, 1, 0, 1]}).model
     assert ss.query(model, "a")[1] == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize(
-    "unit", ["s", "us", pytest.param("ns", marks=wanted("durations in nanoseconds become whole numbers"))]
-)
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
 @pytest.mark.parametrize("kind", ["mapping", "pandas"])
 def test_durations_are_refused_as_dates_are(kind, unit):
     rows = {"a": np.array([1, 2, 3], f"timedelta64[{unit}]"), "b": [0, 1, 0]}
@@ -167,7 +157,6 @@ def test_what_is_not_there_yet_is_said_to_be_so(call):
     assert not message or ("yet" in message and "Did you mean" not in message)
 
 
-@wanted("a Netica file is called a misspelled Hugin file")
 def test_a_format_that_is_not_read_is_not_taken_for_another():
     message = complaint(lambda: ss.read("network.dne"), ss.FileFormatError)
     assert "Netica" in message
@@ -204,12 +193,16 @@ def test_a_networkx_graph_is_a_structure():
     assert not message or "from_networkx" in message
 
 
-@wanted("the obvious constructor is refused without a word about the right one")
 @pytest.mark.parametrize(
     ("call", "word"),
     [
         pytest.param(lambda: ss.DAG([("a", "b")]), "edges=", id="edges of a DAG"),
-        pytest.param(lambda: ss.BayesNet([ss.TableCPD(COIN, [0.5, 0.5])]), "*", id="a list of CPDs"),
+        pytest.param(
+            lambda: ss.BayesNet([ss.TableCPD(COIN, [0.5, 0.5])]),
+            "*",
+            id="a list of CPDs",
+            marks=wanted("the obvious constructor is refused without a word about the right one"),
+        ),
     ],
 )
 def test_constructors_say_how_they_are_called(call, word):
@@ -220,7 +213,6 @@ def test_constructors_say_how_they_are_called(call, word):
 # Paths.
 
 
-@wanted("the error names a temporary file")
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     path = tmp_path / "missing" / "asia.json"
     with pytest.raises((OSError, ss.SepsetError)) as caught:
@@ -230,7 +222,6 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
     assert str(path.parent) in str(caught.value)
 
 
-@wanted("the error prints all of the text as the name of a file")
 @pytest.mark.parametrize("text", ["network unknown {\n}\n" * 50, "BAYES\n2\n2 2\n" * 50], ids=["bif", "uai"])
 def test_the_text_of_a_file_is_no_path(text):
     with pytest.raises((OSError, ss.SepsetError)) as caught:

@@ -203,7 +203,6 @@ def test_errors_about_wide_factors_are_short(mistake):
     assert len(str(caught.value)) < 300
 
 
-@pytest.mark.xfail(strict=True, reason="a long line of the graph notation is copied for each of its words")
 def test_a_graph_on_one_long_line_is_parsed_as_fast_as_on_many():
     nodes = [f"n{i}" for i in range(80_000)]
     edges = list(itertools.pairwise(nodes))

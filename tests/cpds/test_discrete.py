@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -13,6 +11,7 @@ from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.variables.variable import Discrete
+from support.bounded import within
 from support.terminal import printed
 
 A, B, X = Discrete("a", 2), Discrete("b", 3), Discrete("x", ("u", "v", "w"))
@@ -138,8 +137,6 @@ def test_frames_of_each_kind():
 
 def test_thirty_parents_print_at_once():
     parents = {Discrete(f"p{i}"): 0.1 for i in range(30)}
-    start = time.perf_counter()
-    text = printed(NoisyOr(Discrete("y"), parents))
-    assert time.perf_counter() - start < 2.0
+    text = within(5.0, lambda: printed(NoisyOr(Discrete("y"), parents)))
     assert f"first 20 of {2**30} rows" in text
     assert repr(NoisyOr(Discrete("y"), parents)).endswith("... 30 variables)")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -179,3 +181,56 @@ def test_many_one_state_parents_need_no_axes():
     assert cpd.irrelevant({}) == parents
     rows = {p: np.zeros(3, np.int64) for p in parents}
     assert np.exp(cpd.log_probability({**rows, D: np.array([0, 1, 1])})).tolist() == [0.25, 0.75, 0.75]
+
+
+def labeled(cpd: TableCPD, rng: np.random.Generator):
+    """The rows of a CPD as a frame with its rows and columns in any order, and either way round."""
+    import pandas as pd
+
+    contexts = list(itertools.product(*(p.states for p in cpd.parents)))
+    index = pd.MultiIndex.from_tuples(contexts, names=[p.name for p in cpd.parents])
+    if len(cpd.parents) == 1:
+        index = pd.Index([context[0] for context in contexts], name=cpd.parents[0].name)
+    columns = pd.Index(list(cpd.child.states), name=cpd.child.name)
+    frame = pd.DataFrame(cpd.values.reshape(len(contexts), -1), index=index, columns=columns)
+    frame = frame.iloc[rng.permutation(len(frame)), rng.permutation(len(columns))]
+    return frame.T if rng.random() < 0.5 else frame
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "parents",
+    [
+        (Discrete("a", ("x", "y", "z")),),
+        (Discrete("a", (False, True)),),
+        (Discrete("a", ("u", "v")), Discrete("b", (0, 1, 2))),
+    ],
+    ids=["texts", "the child's own states", "two parents"],
+)
+def test_frames_are_read_by_their_labels(parents, seed):
+    rng = np.random.default_rng(seed)
+    child = Discrete("c", (False, True))
+    cpd = TableCPD(child, rng.dirichlet([1, 1], [p.num_states for p in parents]), given=parents)
+    frame = labeled(cpd, rng)
+    np.testing.assert_array_equal(TableCPD(child, frame, given=parents).values, cpd.values)
+    if len(parents) == 2:
+        swapped = frame.reorder_levels(["b", "a"], axis=int(frame.index.name == "c"))
+        np.testing.assert_array_equal(TableCPD(child, swapped, given=parents).values, cpd.values)
+
+
+def test_frames_without_the_labels_are_refused():
+    import pandas as pd
+    import polars as pl
+
+    a, c = Discrete("a", ("x", "y")), Discrete("c", ("no", "yes"))
+    for frame in (
+        pd.DataFrame([[0.5, 0.5], [0.2, 0.8]]),
+        pd.DataFrame([[0.5, 0.5], [0.2, 0.8]], columns=["no", "maybe"], index=["x", "y"]),
+        pl.DataFrame({"no": [0.5, 0.2], "yes": [0.5, 0.8]}),
+    ):
+        with pytest.raises(ModelError, match=r"labels|by their names"):
+            TableCPD(c, frame, given=a)
+    with pytest.raises(StateError, match="Unknown state 0"):
+        TableCPD(c, pd.DataFrame([[0.5, 0.5], [0.2, 0.8]], columns=["no", "yes"]), given=a)
+    with pytest.raises(ModelError, match="twice"):
+        TableCPD(c, pd.DataFrame([[0.5, 0.5]] * 3, columns=["no", "yes"], index=["x", "y", "x"]), given=a)

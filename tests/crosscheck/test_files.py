@@ -10,6 +10,7 @@ import pytest
 from sepset import datasets
 from sepset.io import bif
 from sepset.io.files import read, write
+from sepset.io.record import Reading
 from support.shared_files import each_shared
 
 pytestmark = pytest.mark.crosscheck
@@ -24,7 +25,7 @@ def plain(path, tmp_path):
 
 
 def ours(path):
-    return bif.parse(gzip.decompress(path.read_bytes()), normalize=False)
+    return bif.parse(gzip.decompress(path.read_bytes()), reading=Reading(normalize=False))
 
 
 def assert_same_as_pyagrum(net, peer):
@@ -67,6 +68,31 @@ def test_we_read_what_pyagrum_writes(suffix, tmp_path):
     path = tmp_path / f"net{suffix}"
     gum.saveBN(peer, str(path))
     assert_same_as_pyagrum(read(path), peer)
+
+
+@pytest.mark.parametrize("suffix", [".bif", ".bifxml", ".net"])
+@pytest.mark.parametrize("seed", range(3))
+def test_we_read_wide_rows_that_pyagrum_prints_with_few_digits(seed, suffix, tmp_path):
+    gum = pytest.importorskip("pyagrum")
+    gum.initRandom(seed + 1)
+    peer = gum.fastBN("a[10]->b[20]->c[5]<-a;d[3]->c")
+    path = tmp_path / f"net{suffix}"
+    gum.saveBN(peer, str(path))
+    assert_same_as_pyagrum(read(path), peer)
+
+
+@pytest.mark.parametrize("name", ["asia", "survey"])
+@pytest.mark.parametrize(("suffix", "reader"), [(".bif", "BIFReader"), (".xmlbif", "XMLBIFReader")])
+def test_pgmpy_reads_every_number_that_we_write(name, suffix, reader, tmp_path):
+    readwrite = pytest.importorskip("pgmpy.readwrite")
+    net, path = datasets.load(name), tmp_path / f"{name}{suffix}"
+    write(net, path)
+    peer = getattr(readwrite, reader)(str(path)).get_model()
+    assert {cpd.variable for cpd in peer.get_cpds()} == set(net.variables.names)
+    for cpd in peer.get_cpds():
+        table = net.cpd(cpd.variable).table.align(cpd.variables)
+        order = [[list(map(str, v.states)).index(s) for s in cpd.state_names[v.name]] for v in table.scope]
+        assert np.abs(table.values[np.ix_(*order)] - cpd.values).max() < 1e-12
 
 
 @each_shared("nets/*.bif.gz")

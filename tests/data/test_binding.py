@@ -17,7 +17,11 @@ from sepset.variables.variable import Discrete, Real, Vector
         (["b", "a", None], Discrete("x", ("a", "b"))),
         ([3, None, 1], Discrete("x", (1, 3))),
         ([True, True], Discrete("x", (False, True))),
-        ([1.0, 2.0], Real("x")),
+        ([1.0, 2.0], Discrete("x", (1, 2))),
+        ([1.0, 2.0, None, 2.5], Real("x")),
+        ([1.0, None], Real("x")),
+        ([float(k) for k in range(12)], Discrete("x", tuple(range(12)))),
+        ([float(k) for k in range(13)], Real("x")),
         ([1, 2.5, None], Real("x")),
         (["b", 2, 1], Discrete("x", (1, 2, "b"))),
         (["only"], Discrete("x", ("only",))),
@@ -30,7 +34,10 @@ def test_variables_that_objects_suggest(cells, expected):
 def test_variables_that_typed_columns_suggest():
     assert infer_variable("x", Cells(np.array([True, True]))) == Discrete("x", (False, True))
     assert infer_variable("x", Cells(np.array([2, 1, 2], np.int8))) == Discrete("x", (1, 2))
-    assert infer_variable("x", Cells(np.array([2.0, 1.0]))) == Real("x")
+    assert infer_variable("x", Cells(np.array([2.0, 1.0, np.nan]))) == Discrete("x", (1, 2))
+    assert infer_variable("x", Cells(np.array([2.5, 1.0]))) == Real("x")
+    assert infer_variable("x", Cells(np.array([2.0, 2.0]))) == Real("x")
+    assert infer_variable("x", Cells(np.array([1.0, np.inf]))) == Real("x")
     assert infer_variable("x", Cells(np.array([np.nan]))) == Real("x")
     assert infer_variable("x", Levels(np.array([0]), ("z", "a"), fixed=True)) == Discrete("x", ("z", "a"))
     assert infer_variable("x", Levels(np.array([0, 1]), ("z", "z"), fixed=True)) == Discrete("x", ("z",))
@@ -93,7 +100,8 @@ def test_absent_columns():
     scope = Variables([Discrete("grades", ("low",)), Real("r")])
     with pytest.raises(DataError, match=r"No column for variable 'grades' and 1 more.*Did you mean 'grade'\?.*allow"):
         bind_frame(frame, scope, "refuse")
-    variables, columns = bind_frame(frame, scope, "allow")
+    variables, columns, notes = bind_frame(frame, scope, "allow")
+    assert notes == ()
     assert variables is scope
     assert columns[0].tolist() == [-1]
     assert np.isnan(columns[1]).all()

@@ -269,12 +269,19 @@ def test_repr(rows):
     assert repr(Dataset({str(i): [i] for i in range(9)})).endswith("'5', ...)")
 
 
-def test_whole_floats_are_real_unless_the_variables_say_otherwise():
+def test_few_whole_floats_are_states_unless_the_variables_say_otherwise():
     frame = pd.DataFrame({"x": [1, None, 2]})
-    assert Dataset(frame).variables == Variables([Real("x")])
+    found = Dataset(frame)
+    assert found.variables == Variables([Discrete("x", (1, 2))])
+    assert "Column 'x' holds whole numbers as floats" in found.notes[0]
+    assert "variables=[Real('x')]" in found.notes[0]
+    for part in (found[:1], found.take([0]), found.select(["x"]), found.with_weights([1, 2, 3]), Dataset(found)):
+        assert part.notes == found.notes
+    assert found.notes[0] in found._repr_html_().replace("&#x27;", "'")
+    assert Dataset(frame, [Real("x")]).notes == ()
     assert Dataset(frame, [Discrete("x", (1, 2))]).codes("x").tolist() == [0, -1, 1]
     assert Dataset(frame.astype("Int64")).variables == Variables([Discrete("x", (1, 2))])
-    assert math.isnan(Dataset(frame).values("x")[1])
+    assert math.isnan(Dataset(frame, [Real("x")]).values("x")[1])
 
 
 @pytest.fixture

@@ -27,7 +27,12 @@ def test_round_trip_under_the_same_variables(kind, dataset):
 @pytest.mark.parametrize("kind", KINDS)
 @given(dataset=datasets(states=text_states, min_variables=1))
 def test_text_states_come_back_without_variables(kind, dataset):
-    assert dataset.equals(Dataset(dataset.to_frame(kind)))
+    """Numbers come back as numbers, but for few whole ones, which are noted."""
+    back = Dataset(dataset.to_frame(kind))
+    changed = [v.name for v in dataset.variables if not v.is_discrete and back.variables[v.name].is_discrete]
+    assert all(any(repr(name) in note for note in back.notes) for name in changed)
+    same = [v.name for v in dataset.variables if v.name not in changed]
+    assert dataset.select(same).equals(back.select(same))
 
 
 MIXED = Dataset(

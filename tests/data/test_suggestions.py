@@ -16,6 +16,7 @@ COLUMNS = {
     "word": ["b", "a", None, "b"],
     "whole": [3, 1, 2, 3],
     "real": [0.5, 1.0, -2e3, 7.25],
+    "codes": [0.0, 1.0, None, 1.0],
     "truth": [True, False, True, True],
     "one": ["x", "x", "x", "x"],
 }
@@ -36,8 +37,11 @@ def test_every_source_suggests_the_same(tmp_path):
     expected = {v.name: v for v in Dataset(COLUMNS).variables}
     for source in stored(tmp_path):
         assert column_names(source) == list(COLUMNS)
-        assert suggested_variables(source, COLUMNS) == expected
-        assert suggested_variables(source, ["real", "nothing"]) == {"real": Real("real")}
+        found = suggested_variables(source, COLUMNS)
+        assert found.variables == expected
+        assert set(found.notes) == set(Dataset(COLUMNS).notes)
+        assert len(found.notes) == 1
+        assert suggested_variables(source, ["real", "nothing"]).variables == {"real": Real("real")}
 
 
 @pytest.mark.parametrize(
@@ -56,7 +60,7 @@ def test_every_source_suggests_the_same(tmp_path):
 def test_texts_are_typed_as_in_memory(tmp_path, cells):
     file = tmp_path / "rows.csv"
     file.write_text("\n".join(["x", *cells]) + "\n")
-    assert suggested_variables(file, ["x"])["x"] == read_dataset(file).variables["x"]
+    assert suggested_variables(file, ["x"]).variables["x"] == read_dataset(file).variables["x"]
 
 
 def test_columns_of_many_texts_are_judged_where_they_are(tmp_path, monkeypatch):
@@ -67,7 +71,7 @@ def test_columns_of_many_texts_are_judged_where_they_are(tmp_path, monkeypatch):
     rows["mixed"] = ["007", *map(str, rng.normal(size=8))]
     lines = [",".join(str(cell) for cell in row) for row in zip(*rows.values(), strict=True)]
     file.write_text("\n".join([",".join(rows), *lines]) + "\n")
-    found = suggested_variables(file, ["real", "few"])
+    found = suggested_variables(file, ["real", "few"]).variables
     assert found == {"real": Real("real"), "few": Discrete("few", (0, 1, 2))}
     for name in ("whole", "word", "mixed"):
         with pytest.raises(DataError, match=rf"Column '{name}' has more than 3 distinct values.*Real\('{name}'\)"):

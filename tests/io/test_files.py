@@ -179,7 +179,7 @@ class Raises:
     def __init__(self, error):
         self.error = error
 
-    def parse(self, data, file, *, normalize):
+    def parse(self, data, file, reading):
         raise self.error
 
 

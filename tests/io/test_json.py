@@ -17,6 +17,7 @@ from sepset.factors.potentials import Potts
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.io import bif, json as codec
+from sepset.io.record import Reading
 from sepset.models.bayesnet import BayesNet
 from sepset.models.blocks import pairwise, unary
 from sepset.models.features import Feature
@@ -189,7 +190,7 @@ def test_small_misses_are_scaled_and_noted_or_kept():
     read = codec.parse(codec.render(net))
     assert read.cpd("a").values.sum() == pytest.approx(1, abs=1e-15)
     assert len(read.notes) == 1
-    kept = codec.parse(codec.render(net), normalize=False)
+    kept = codec.parse(codec.render(net), reading=Reading(normalize=False))
     assert kept.cpd("a").values.tolist() == [0.3333333, 0.6666666]
     assert kept.notes == ()
 

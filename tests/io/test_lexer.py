@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import time
 
 import numpy as np
 import pytest
@@ -23,6 +22,7 @@ from sepset.io.lexer import (
     weights,
     whole,
 )
+from support.bounded import within
 
 PATTERN = re.compile(rf'#[^\n]*+|({QUOTED}|[(){{}};]|[^\s(){{}};"#]++)', re.DOTALL)
 
@@ -123,7 +123,5 @@ def test_long_words_are_shortened():
 
 @pytest.mark.parametrize("text", ['"\\"' * 100_000, '" ' * 100_001, "#" * 200_000, '"' + "\\" * 200_001, "(" * 200_000])
 def test_hostile_text_takes_linear_time(text):
-    start = time.perf_counter()
     with contextlib.suppress(FileFormatError):
-        words(text)
-    assert time.perf_counter() - start < 2.0
+        within(5.0, lambda: words(text))

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import contextlib
-import time
 
 import pytest
 
 from sepset.errors import FileFormatError, NotApplicable
 from sepset.io.markup import DEPTH, Document, attribute, escaped, tagged
+from support.bounded import within
 
 DOUBLES = "".join(f'<!ENTITY l{i} "&l{i - 1};&l{i - 1};">' for i in range(1, 31))
 LAUGHS = f'<!DOCTYPE a [<!ENTITY l0 "ha">{DOUBLES}]><a>&l30;</a>'
@@ -39,9 +39,7 @@ def refused(data: bytes | str) -> FileFormatError:
     ],
 )
 def test_hostile_files_are_refused_at_once(text, message):
-    start = time.perf_counter()
-    assert message in str(refused(text))
-    assert time.perf_counter() - start < 1.0
+    assert message in str(within(3.0, lambda: refused(text)))
 
 
 def test_deep_element_declarations_do_no_harm():

@@ -6,7 +6,17 @@ from hypothesis import given, strategies as st
 
 from sepset.cpds.deterministic import DeterministicCPD
 from sepset.errors import FileFormatError
-from sepset.io.record import MadeRecord, NetworkRecord, TableRecord, VariableRecord, network, normalized_rows, row_name
+from sepset.io.record import (
+    READING,
+    MadeRecord,
+    NetworkRecord,
+    Reading,
+    TableRecord,
+    VariableRecord,
+    network,
+    normalized_rows,
+    row_name,
+)
 from sepset.variables.variable import Discrete
 
 
@@ -29,12 +39,12 @@ def table(child, parents="", values=None, mark=1, rows=()):
 
 def refused(*cpds, variables="abc"):
     with pytest.raises(FileFormatError) as caught:
-        network(record(*cpds, variables=variables), Source(), normalize=True)
+        network(record(*cpds, variables=variables), Source(), READING)
     return caught.value
 
 
 def test_variables_keep_the_order_of_the_file():
-    net = network(record(table("c", "ab"), table("a"), table("b")), Source(), normalize=True)
+    net = network(record(table("c", "ab"), table("a"), table("b")), Source(), READING)
     assert net.variables.names == ("a", "b", "c")
     assert net.parents("c") == ("a", "b")
     assert net.notes == ()
@@ -71,12 +81,12 @@ def test_a_row_that_misses_is_named_with_its_place():
 
 def test_small_misses_are_scaled_and_noted_or_kept():
     listed = (table("a", values=[0.3333333, 0.6666666]), table("b"), table("c"))
-    net = network(record(*listed), Source(), normalize=True)
+    net = network(record(*listed), Source(), READING)
     assert abs(net.cpd("a").values.sum() - 1) < 1e-15
     assert net.notes == (
         "Renormalized 1 row of 1 CPD on reading; the largest deviation from one was 1e-07, in that of a.",
     )
-    kept = network(record(*listed), Source(), normalize=False)
+    kept = network(record(*listed), Source(), Reading(normalize=False))
     assert kept.cpd("a").values.tolist() == [0.3333333, 0.6666666]
     assert kept.notes == ()
 
@@ -107,3 +117,24 @@ def test_three_thirds_are_within_the_tolerance():
 def test_row_names():
     assert row_name("c", [], 0) == "the row of c"
     assert row_name("c", [Discrete("a", 2), Discrete("b", 3)], 5) == "the row of c given a=1, b=2"
+
+
+@given(st.integers(2, 40), st.integers(3, 12), st.sampled_from(["decimals", "significant", "cut"]), st.integers(0, 99))
+def test_rows_rounded_on_printing_are_accepted_and_others_are_not(size, digits, style, seed):
+    """However a distribution was printed; what is off by ten times that, and by more than 0.005, is refused."""
+    row = np.random.default_rng(seed).dirichlet(np.ones(size))
+    if style == "significant":
+        printed = np.array([float(f"{x:.{digits}g}") for x in row])
+    else:
+        scaled = row * 10**digits
+        printed = (np.floor(scaled) if style == "cut" else np.round(scaled)) / 10**digits
+    if 0 < abs(printed.sum() - 1) <= 0.005:
+        normalized, _ = normalized_rows(printed[None], lambda *_: AssertionError(), READING)
+        assert abs(normalized.sum() - 1) <= 1e-12
+    wrong = printed.copy()
+    wrong[np.argmax(wrong)] += max(0.01, 20 * size * 10.0**-digits)
+    with pytest.raises(AssertionError):
+        normalized_rows(wrong[None], lambda *_: AssertionError(), READING)
+    normalized_rows(wrong[None], lambda *_: AssertionError(), Reading(tolerance=abs(wrong.sum() - 1)))
+    with pytest.raises(AssertionError):
+        normalized_rows(np.array([[0.333, 0.333, 0.333]]), lambda *_: AssertionError(), Reading(tolerance=1e-4))

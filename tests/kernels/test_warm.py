@@ -23,6 +23,9 @@ def test_questions_need_no_other_signatures():
     engine = ss.prepare(ss.datasets.load("asia"))
     engine.marginals(given={"xray": "yes"})["lung"]
     engine.predict({"smoke": ["yes", "no", None], "dysp": [None, "no", "yes"]}, targets="lung")
+    rows = ss.sample(ss.datasets.load("asia"), 20, seed=0)
+    ss.fit(ss.datasets.load("asia").dag, rows, ss.Bayes(ss.BDeu(1)))
+    ss.fit(ss.DAG.parse("a -> b"), {"a": [0, 1, None], "b": [0, None, 1]}, ss.EM(ss.BDeu(1)))
     for name, letters in warm.KERNELS.items():
         assert warm.signature(letters) in kernel_of(name).signatures, name
 

@@ -58,7 +58,7 @@ def test_real_columns_are_centered():
     from sepset.graphs.graph import DAG
     from sepset.models.defaults import template_of
 
-    rows = {"x": [1.0, 2.0, 6.0]}
+    rows = {"x": [0.5, 1.5, 5.5]}
     stats = Statistics.of(Task(template_of(DAG.parse("x"), rows), rows), "MLE")
     (pool,) = stats.blocks.values()
     assert isinstance(pool.total, Scatters)

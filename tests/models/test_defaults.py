@@ -19,7 +19,7 @@ NET = BayesNet(TableCPD(COIN, [0.5, 0.5]))
 
 
 def test_the_columns_decide_the_cpds():
-    rows = {"d": ["a", "b"], "e": [True, False], "x": [0.5, 1.5], "y": [2.0, 1.0], "time": [object(), object()]}
+    rows = {"d": ["a", "b"], "e": [True, False], "x": [0.5, 1.5], "y": [2.5, 1.0], "time": [object(), object()]}
     net = template_of(DAG.parse("d -> e; d -> y <- x; x"), rows)
     assert isinstance(net.cpd("e"), TableCPD)
     assert net.cpd("e").values.tolist() == [[0.5, 0.5], [0.5, 0.5]]
@@ -106,9 +106,13 @@ def test_frames_without_columns_or_rows_say_so():
 
 def test_whole_numbers_in_floats_are_told_how_to_be_states():
     rows = {"c": [0.0, 1.0, None], "d": ["x", "y", "x"]}
+    net = template_of(DAG.parse("c -> d"), rows)
+    assert net.variables["c"] == Discrete("c", (0, 1))
+    assert "variables=[Real('c')]" in net.notes[0]
+    rows = {"c": [float(k) for k in range(20)], "d": ["x", "y"] * 10}
     with pytest.raises(ModelError, match=r"numbers are states, say which: variables=\[Discrete\('c', ...\)\]"):
         template_of(DAG.parse("c -> d"), rows)
-    assert template_of(DAG.parse("c -> d"), rows, [Discrete("c")]).cpd("d").values.shape == (2, 2)
+    assert template_of(DAG.parse("c -> d"), rows, [Discrete("c", 20)]).cpd("d").values.shape == (20, 2)
 
 
 def test_columns_that_were_coded_are_kept():

@@ -11,7 +11,10 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.frozen import fill, made
-from sepset.cpds.counts import joint_codes
+from sepset.base.text import listing
+from sepset.cpds.counts import (
+    joint_codes,
+)
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows
 from sepset.cpds.multinomials import Rows
@@ -30,7 +33,8 @@ class TableCPD(DiscreteCPD):
     Args:
         child: the variable $X$.
         table: numbers of shape `(*given, child)` (or flat, in C order); a `Table` over these variables; or a mapping
-            from the parents' states to rows, each a sequence or a mapping from the child's states.
+            from the parents' states to rows, each a sequence or a mapping from the child's states; or a pandas frame
+            with a row per joint state of the parents and a column per state of the child, matched by their labels.
         given: the parents $\mathbf U$, a variable or a sequence of them, in axis order.
         block: the parameters it uses; by default its own, named after the child.
         tolerance: the largest difference between one and the sum of a row; only rows read from files need more.
@@ -197,6 +201,8 @@ def _flat(cpd: TableCPD, table: ArrayLike | Table | Mapping[Any, Any]) -> Floats
         return np.asarray(table.align(cpd.scope).values.reshape(-1))
     if isinstance(table, Mapping):
         return _from_mapping(cpd, table)
+    if type(table).__name__ == "DataFrame":
+        return _from_mapping(cpd, _labeled(cpd, table))
     try:
         array = np.asarray(table, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -206,6 +212,40 @@ def _flat(cpd: TableCPD, table: ArrayLike | Table | Mapping[Any, Any]) -> Floats
             f"{cpd!r} needs numbers of shape {_shape(cpd)}, axes (*given, child); found the shape {array.shape}."
         )
     return np.ascontiguousarray(array).reshape(-1)
+
+
+def _labeled(cpd: TableCPD, frame: Any) -> Mapping[Any, Any]:
+    """The rows of a pandas frame by their labels: joint states of the parents in rows, states of the child in columns.
+
+    A frame the other way round is turned; where both fit, it is turned if it names its axes so.
+    """
+    if type(frame).__module__.partition(".")[0] != "pandas":
+        raise ModelError(f"{cpd!r} takes frames of pandas, whose rows have labels; found {type(frame).__module__}.")
+    states = {(isinstance(state, bool), state) for state in cpd.child.states}
+    fits = [{(isinstance(v, bool), v) for v in axis.tolist()} == states for axis in (frame.columns, frame.index)]
+    if not any(fits):
+        raise ModelError(
+            f"{cpd!r}: a frame has a row for each state of the parents and a column for each state of the child, by "
+            f"their names; found the columns {listing(frame.columns.tolist())} and the rows "
+            f"{listing(frame.index.tolist())}."
+        )
+    turned = fits == [False, True] or (all(fits) and frame.index.name == cpd.child.name)
+    rows = frame.T if turned else frame
+    names = [parent.name for parent in cpd.parents]
+    if len(names) > 1 and set(rows.index.names) == set(names):
+        rows = rows.reorder_levels(names)
+    return {} if not len(rows) else _named_rows(cpd, rows)
+
+
+def _named_rows(cpd: TableCPD, rows: Any) -> dict[Any, Any]:
+    named = [dict(zip(rows.columns.tolist(), row, strict=True)) for row in rows.to_numpy().tolist()]
+    if not cpd.parents:
+        return named[0] if len(named) == 1 else dict(enumerate(named))
+    labels = rows.index.tolist()
+    repeated = next((label for place, label in enumerate(labels) if label in labels[:place]), None)
+    if repeated is not None:
+        raise ModelError(f"{cpd!r} was given the row {repeated!r} twice.")
+    return dict(zip(labels, named, strict=True))
 
 
 def _shape(cpd: TableCPD) -> tuple[int, ...]:

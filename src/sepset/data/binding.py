@@ -9,7 +9,18 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats
 from sepset.base.text import listing, nearest
-from sepset.data.columns import MISSING, Cells, Column, Levels, code_dtype, first_row, is_number, levels_of, numbers_of
+from sepset.data.columns import (
+    MISSING,
+    Cells,
+    Column,
+    Levels,
+    code_dtype,
+    first_row,
+    is_number,
+    levels_of,
+    numbers_of,
+    whole_numbers,
+)
 from sepset.data.frames import Frame
 from sepset.errors import DataError, ModelError
 from sepset.variables.universe import Variables
@@ -17,24 +28,33 @@ from sepset.variables.variable import Discrete, Real, State, Vector
 
 _UNKNOWN = -2
 
+FEW = 12
+"""Floats with at most so many distinct values, all of them whole numbers, are states."""
+
+READ_AS_MISSING = {"#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>"}
+READ_AS_MISSING |= {"N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", ""}
+"""The texts that pandas.read_csv takes as missing cells."""
+
+MANY = 30
+"""A column of whole numbers with more states than these is worth a note."""
+
 
 def infer_variable(name: str, column: Column) -> Discrete | Real:
     """The variable a column suggests.
 
-    Floats give a `Real`, whole or not: pandas turns whole numbers with gaps into floats, and nothing tells those
-    apart from measurements, so give the variables (or use a nullable integer column) where they are states.
-    Booleans give the states False and True, categorical and enum columns their categories in order, and other
-    columns their distinct values, sorted.
+    Floats give a `Real`, unless they are whole numbers and have 2 to 12 distinct values: those are states, for pandas
+    turns whole numbers with missing cells into floats, and scikit-learn codes of states. Booleans give the states False
+    and True, categorical and enum columns their categories in order, and other columns their distinct values, sorted.
+    Dates, times and durations are refused. `inference_note` says what could be meant otherwise.
 
     >>> from sepset.data.columns import from_objects
     >>> infer_variable("grade", from_objects(["B", "A", None]))
     Discrete('grade', ('A', 'B'))
     """
-    if isinstance(column, Cells) and column.values.dtype.kind == "f":
-        return Real(name)
+    if has_floats(column):
+        whole = whole_numbers(column)
+        return Real(name) if whole is None or not 1 < len(whole) <= FEW else Discrete(name, whole)
     levels = levels_of(column)
-    if not levels.fixed and any(isinstance(v, float) for v in levels.values) and all(map(is_number, levels.values)):
-        return Real(name)
     _refuse_strange(name, levels)
     if not levels.fixed and levels.values and all(isinstance(value, bool) for value in levels.values):
         return Discrete(name, (False, True))
@@ -50,6 +70,38 @@ def infer_variable(name: str, column: Column) -> Discrete | Real:
         return Discrete(name, states)
     except ModelError as error:
         raise DataError(f"Column {name!r}: {error}") from error
+
+
+def inference_note(variable: Discrete | Real, column: Column) -> str | None:
+    """What could be meant otherwise by a column whose variable was inferred, and how to say so; None in clear cases.
+
+    >>> inference_note(Discrete("x", (0, 1)), Cells(np.array([0.0, 1.0, np.nan])))
+    "Column 'x' holds whole numbers as floats, with 2 distinct values: taken as states. If they are measurements, \
+give variables=[Real('x')]."
+    """
+    name, is_float = variable.name, has_floats(column)
+    whole = whole_numbers(column) if is_float else None
+    if isinstance(variable, Discrete) and is_float:
+        found = f"holds whole numbers as floats, with {variable.num_states} distinct values: taken as states"
+    elif isinstance(variable, Discrete) and variable.num_states > MANY and _are_integers(variable):
+        found = f"holds integers, with {variable.num_states:,} distinct values: taken as states"
+    elif whole and len(whole) > FEW:
+        found = f"Column {name!r} holds whole numbers as floats, with {len(whole):,} distinct values: taken as real."
+        return f"{found} If they are states, give variables=[Discrete({name!r}, ...)]."
+    else:
+        return None
+    return f"Column {name!r} {found}. If they are measurements, give variables=[Real({name!r})]."
+
+
+def has_floats(column: Column) -> bool:
+    """Whether the cells are floats: by the column's type, or by the numbers in it."""
+    if isinstance(column, Cells):
+        return column.values.dtype.kind == "f"
+    return not column.fixed and any(isinstance(v, float) for v in column.values) and all(map(is_number, column.values))
+
+
+def _are_integers(variable: Discrete) -> bool:
+    return all(isinstance(state, int) and not isinstance(state, bool) for state in variable.states)
 
 
 def _refuse_strange(name: str, levels: Levels) -> None:
@@ -72,12 +124,40 @@ def bind_column(variable: Discrete | Vector, column: Column) -> AnyInts | Floats
     array([ 1, -1,  0], dtype=int8)
     """
     if isinstance(variable, Discrete):
-        return _state_codes(variable, levels_of(column))
+        return _state_codes(variable, _as_texts(variable, column))
     refuse_vector(variable)
     try:
         return numbers_of(column)
     except DataError as error:
         raise DataError(f"Column {variable.name!r}: {error} {variable!r} takes numbers.") from error
+
+
+def _as_texts(variable: Discrete, column: Column) -> Levels:
+    """The column as text, where the states are texts and a reader of files took all of it for numbers or truth values.
+
+    A file holds text alone: what was written as the states '1' and '2' is read as 1 and 2, 'True' as True. Nothing is
+    guessed: the column has a type, as readers give it one, and each of its values is what one state is read as.
+    """
+    levels = levels_of(column)
+    is_typed = isinstance(column, Cells) or all(isinstance(value, bool) for value in levels.values)
+    if not levels.values or not is_typed:
+        return levels
+    texts = {str(state): state for state in variable.states if isinstance(state, str)}
+    read = {_read_back(text): text for text in texts}
+    if len(texts) < variable.num_states or len(read) < len(texts):
+        return levels
+    found = [read.get((isinstance(value, bool), value)) for value in levels.values]
+    return levels if None in found else Levels(levels.codes, tuple(found))
+
+
+def _read_back(text: str) -> tuple[bool, object]:
+    """What a reader of files makes of a text: a truth value, a number, or the text itself."""
+    if text in ("True", "False", "true", "false", "TRUE", "FALSE"):
+        return True, text.lower() == "true"
+    try:
+        return False, float(text)
+    except ValueError:
+        return False, text
 
 
 def refuse_vector(variable: Vector) -> None:
@@ -122,12 +202,14 @@ def _type_advice(variable: Discrete, value: object) -> str:
 
 def bind_frame(
     frame: Frame, variables: Variables | None, missing_columns: Literal["refuse", "allow"]
-) -> tuple[Variables, tuple[AnyInts | Floats, ...]]:
-    """The variables of a frame, inferred where none are given, and their columns."""
+) -> tuple[Variables, tuple[AnyInts | Floats, ...], tuple[str, ...]]:
+    """The variables of a frame, inferred where none are given, their columns, and notes on what was inferred."""
     if variables is None:
         plain = {name: frame.read(name) for name in frame.names}
-        inferred = Variables(infer_variable(name, column) for name, column in plain.items())
-        return inferred, tuple(bind_column(v, plain[v.name]) for v in inferred)
+        found = [infer_variable(name, column) for name, column in plain.items()]
+        notes = [inference_note(variable, plain[variable.name]) for variable in found]
+        inferred = Variables(found)
+        return inferred, tuple(bind_column(v, plain[v.name]) for v in inferred), tuple(filter(None, notes))
     names = set(frame.names)
     absent = [v.name for v in variables if v.name not in names]
     if absent and missing_columns != "allow":
@@ -135,8 +217,35 @@ def bind_frame(
             f"{absent_message(absent, frame.names)} "
             "Rename the column, or pass missing_columns='allow' to treat the variable as unobserved."
         )
-    columns = (bind_column(v, frame.read(v.name)) if v.name in names else absent_column(v, frame) for v in variables)
-    return variables, tuple(columns)
+    columns, notes = [], []
+    for variable in variables:
+        if variable.name not in names:
+            columns.append(absent_column(variable, frame))
+            continue
+        column = frame.read(variable.name)
+        columns.append(bind_column(variable, column))
+        if frame.is_pandas and not (isinstance(column, Levels) and column.fixed):
+            notes.append(_restore(variable, columns[-1]))
+    return variables, tuple(columns), tuple(filter(None, notes))
+
+
+def _restore(variable: Discrete | Vector, codes: AnyInts | Floats) -> str | None:
+    """Give missing cells of a pandas column back the state that pandas reads as missing, and say so; None if none is.
+
+    A state such as 'NA' or 'None' is a missing cell after `read_csv`. Where all states are texts, one of them is such
+    a text, no cell holds it and cells are missing, they are that state. Categories are no work of `read_csv`.
+    """
+    if not isinstance(variable, Discrete) or not all(isinstance(state, str) for state in variable.states):
+        return None
+    taken = [code for code, state in enumerate(variable.states) if state in READ_AS_MISSING]
+    missing = codes == MISSING
+    if len(taken) != 1 or not missing.any() or (codes == taken[0]).any():
+        return None
+    codes[missing] = taken[0]
+    return (
+        f"Column {variable.name!r}: pandas reads the state {variable.states[taken[0]]!r} as missing, and no cell holds "
+        f"it: {int(missing.sum()):,} missing cells are taken as that state. Use read_csv(..., keep_default_na=False)."
+    )
 
 
 def absent_column(variable: Discrete | Vector, frame: Frame) -> AnyInts | Floats:

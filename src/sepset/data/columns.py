@@ -90,8 +90,8 @@ def from_array(values: AnyArray) -> Column:
     missing = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     if values.dtype.kind in "biuf":
         return Cells(np.asarray(values), missing)
-    if values.dtype.kind == "M":
-        values = values.astype("datetime64[us]")
+    if values.dtype.kind in "mM":  # nanoseconds would come as integers
+        values = values.astype(f"{values.dtype.kind}8[us]")
     if values.dtype.kind in "US" and values.dtype.itemsize and len(values) >= ROWS_TO_COMPILE:
         levels = _from_text(np.ascontiguousarray(values))
     else:
@@ -263,6 +263,23 @@ def is_number(value: object) -> bool:
     if isinstance(value, bool | str):
         return False
     return hasattr(value, "__float__")
+
+
+def whole_numbers(column: Column) -> list[int] | None:
+    """The distinct numbers of a column of floats, sorted, where all of them are whole; else None.
+
+    >>> whole_numbers(Cells(np.array([2.0, np.nan, 1.0]))), whole_numbers(Cells(np.array([0.5, 1.0])))
+    ([1, 2], None)
+    """
+    if isinstance(column, Cells) and column.values.dtype.kind == "f":
+        known = column.values if column.missing is None else column.values[~column.missing]
+        known = known[~np.isnan(known)]
+        is_whole = bool((np.abs(known) < 2**53).all()) and bool((known == np.trunc(known)).all())
+        return [int(value) for value in np.unique(known)] if is_whole else None
+    values = levels_of(column).values
+    if not all(is_number(value) and float(value).is_integer() for value in values):  # type: ignore[arg-type]  # numbers
+        return None
+    return sorted({int(value) for value in values})  # type: ignore[call-overload]  # numbers
 
 
 def first_row(levels: Levels, codes: Sequence[int]) -> int | None:

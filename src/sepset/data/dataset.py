@@ -22,6 +22,7 @@ from sepset.data.columns import Cells, Levels, absent, has_absent
 from sepset.data.duplicates import group_rows
 from sepset.data.export import EXPORTS, state_objects
 from sepset.data.filecolumns import file_columns, naming
+from sepset.data.filerows import FileRows
 from sepset.data.frames import open_frame
 from sepset.data.partition import dealt, fold_numbers, in_first_part
 from sepset.errors import DataError, ScopeError
@@ -49,7 +50,8 @@ class Dataset(Frozen, Tabulated):
         frame: a pandas, polars, Arrow or DuckDB frame, eager or lazy, a mapping from names to columns, the path of a
             CSV, TSV or Parquet file (see `read_dataset`), or a dataset.
         variables: what the columns mean, bound by name; other columns are ignored. Without them, boolean,
-            integer, text and categorical columns become `Discrete` and float columns `Real`.
+            integer, text and categorical columns become `Discrete` and float columns `Real`; floats that are whole
+            numbers with 2 to 12 distinct values are `Discrete` too. `notes` says what could be meant otherwise.
         missing_columns: "allow" leaves variables without a column wholly missing.
         weights: how often each row counts, one number per row or the name of a column; finite and not negative. They
             follow their rows into every part of the dataset.
@@ -61,10 +63,11 @@ class Dataset(Frozen, Tabulated):
     (Dataset(3 rows, 2 variables: 'grade', 'score'), [1, 0, -1], {'grade': None, 'score': 3.0})
     """
 
-    __slots__ = ("_columns", "num_rows", "variables", "weights")
+    __slots__ = ("_columns", "notes", "num_rows", "variables", "weights")
     variables: Variables
     num_rows: int
     weights: Floats | None
+    notes: tuple[str, ...]
     _columns: tuple[AnyInts | Floats, ...]
 
     def __init__(
@@ -79,6 +82,9 @@ class Dataset(Frozen, Tabulated):
         if isinstance(frame, str | os.PathLike):
             with naming(frame):
                 self._bind(file_columns(frame, _with_weights(scope, weights)), scope, missing_columns, weights)
+        elif isinstance(frame, FileRows):
+            with naming(frame.path):
+                self._bind(frame.matched(_with_weights(scope, weights)), scope, missing_columns, weights)
         else:
             self._bind(frame, scope, missing_columns, weights)
 
@@ -93,16 +99,22 @@ class Dataset(Frozen, Tabulated):
         source = frame._plain_columns() if isinstance(frame, Dataset) else frame
         opened = open_frame(source, None if scope is None else (*scope.names, *filter(None, [by_name])))
         num_rows = frame.num_rows if isinstance(frame, Dataset) else opened.num_rows
-        bound, columns = bind_frame(opened.without(by_name), scope, missing_columns)
+        bound, columns, notes = bind_frame(opened.without(by_name), scope, missing_columns)
         given = weights if by_name is None else opened.numbers(by_name)
         kept = frame.weights if isinstance(frame, Dataset) and given is None else given
-        self._fill(bound, columns, num_rows, None if kept is None else row_weights(kept, num_rows))
+        inherited = frame.notes if isinstance(frame, Dataset) and scope is None else notes
+        self._fill(bound, columns, num_rows, None if kept is None else row_weights(kept, num_rows), inherited)
 
     def _fill(
-        self, variables: Variables, columns: Iterable[AnyInts | Floats], num_rows: int, weights: Floats | None
+        self,
+        variables: Variables,
+        columns: Iterable[AnyInts | Floats],
+        num_rows: int,
+        weights: Floats | None,
+        notes: tuple[str, ...] = (),
     ) -> None:
         kept = tuple(map(read_only, columns))
-        fill(self, variables=variables, num_rows=num_rows, _columns=kept, weights=weights)
+        fill(self, variables=variables, num_rows=num_rows, _columns=kept, weights=weights, notes=notes)
 
     @classmethod
     def _make(
@@ -111,9 +123,10 @@ class Dataset(Frozen, Tabulated):
         columns: Iterable[AnyInts | Floats],
         num_rows: int,
         weights: Floats | None = None,
+        notes: tuple[str, ...] = (),
     ) -> Dataset:
         rows = made(cls)
-        rows._fill(variables, columns, num_rows, weights)
+        rows._fill(variables, columns, num_rows, weights, notes)
         return rows
 
     @classmethod
@@ -150,7 +163,7 @@ class Dataset(Frozen, Tabulated):
         2.5
         """
         checked = None if weights is None else row_weights(weights, self.num_rows)
-        return self._make(self.variables, self._columns, self.num_rows, checked)
+        return self._make(self.variables, self._columns, self.num_rows, checked, self.notes)
 
     @property
     def total_weight(self) -> float:
@@ -158,7 +171,7 @@ class Dataset(Frozen, Tabulated):
         return float(self.num_rows if self.weights is None else self.weights.sum())
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.variables.parts, self._columns, self.num_rows, self.weights)
+        return _rebuild, (self.variables.parts, self._columns, self.num_rows, self.weights, self.notes)
 
     def __len__(self) -> int:
         return self.num_rows
@@ -202,7 +215,7 @@ class Dataset(Frozen, Tabulated):
         if isinstance(key, slice):
             weights = None if self.weights is None else self.weights[key].copy()
             size = len(range(self.num_rows)[key])
-            return self._make(self.variables, (c[key].copy() for c in self._columns), size, weights)
+            return self._make(self.variables, (c[key].copy() for c in self._columns), size, weights, self.notes)
         return self.states(key) if self.variables[key].is_discrete else self.values(key)
 
     def matrix(self, variables: Iterable[VariableLike] | None = None) -> AnyInts:
@@ -245,14 +258,14 @@ class Dataset(Frozen, Tabulated):
             raise DataError(f"A mask has one entry per row; found {chosen.shape} for {self.num_rows} rows.")
         places = np.flatnonzero(chosen) if chosen.dtype.kind == "b" else positions(chosen, self.num_rows)
         weights = None if self.weights is None else self.weights[places]
-        return self._make(self.variables, (c[places] for c in self._columns), len(places), weights)
+        return self._make(self.variables, (c[places] for c in self._columns), len(places), weights, self.notes)
 
     def select(self, variables: Iterable[VariableLike]) -> Dataset:
         """The same rows over these variables, in this order."""
         if isinstance(variables, str):
             raise ScopeError(f"Several variables were expected; found {variables!r}. Use select([{variables!r}]).")
         chosen = Variables(self.variables[v] for v in variables)
-        return self._make(chosen, (self.column(v) for v in chosen), self.num_rows, self.weights)
+        return self._make(chosen, (self.column(v) for v in chosen), self.num_rows, self.weights, self.notes)
 
     def with_columns(self, other: Dataset) -> Dataset:
         """The same rows with the columns of another dataset added, and its weights where it has some."""
@@ -428,7 +441,7 @@ class Dataset(Frozen, Tabulated):
         part = self.select(names).head(SHOWN_ROWS)
         rows = [[*("" if cell is None else str(cell) for cell in row.values()), *more] for row in part.rows()]
         head = [*names, *more]
-        return Shown(head, rows if head else (), repr(self), words=len(head))
+        return Shown(head, rows if head else (), repr(self), "\n".join(self.notes), words=len(head))
 
 
 def side_by_side(columns: Sequence[AnyInts | Floats], num_rows: int, dtype: DTypeLike) -> AnyArray:
@@ -454,8 +467,14 @@ def _short_names(variables: Variables, limit: int = 6) -> str:
     return f": {', '.join(shown)}{', ...' if len(variables) > limit else ''}" if shown else ""
 
 
-def _rebuild(parts: tuple[Any, ...], columns: tuple[Any, ...], num_rows: int, weights: Floats | None = None) -> Dataset:
-    return Dataset._make(Variables(parts), columns, num_rows, weights)
+def _rebuild(
+    parts: tuple[Any, ...],
+    columns: tuple[Any, ...],
+    num_rows: int,
+    weights: Floats | None = None,
+    notes: tuple[str, ...] = (),
+) -> Dataset:
+    return Dataset._make(Variables(parts), columns, num_rows, weights, notes)
 
 
 def _scope(variables: Iterable[Discrete | Vector | VariableArray]) -> Variables:

@@ -32,6 +32,7 @@ class Frame:
     names: tuple[str, ...]
     num_rows: int
     cells: Callable[[str], Column]
+    is_pandas: bool = False
 
     def read(self, name: str) -> Column:
         """The plain form of one column; errors name it."""
@@ -70,7 +71,7 @@ def open_frame(frame: Any, wanted: Iterable[str] | None = None) -> Frame:
         opened = _collected(_narrowed(opened, wanted))
         if isinstance(opened, Mapping):
             return _mapping_frame(opened)
-    return Frame(_names(opened.columns), len(opened), _reader(opened))
+    return Frame(_names(opened.columns), len(opened), _reader(opened), opened.implementation.is_pandas())
 
 
 def opened_frame(frame: Any) -> Any:
@@ -219,7 +220,7 @@ def _pandas_column(series: Any) -> Column:
 
 def _numeric_dtype(dtype: Any) -> np.dtype[Any]:
     """The NumPy type under a nullable or Arrow type; decimals become floats."""
-    under = np.dtype(getattr(dtype, "numpy_dtype", np.float64))
+    under = np.dtype(getattr(dtype, "numpy_dtype", getattr(dtype, "subtype", np.float64)))
     return under if under.kind in "biuf" else np.dtype(np.float64)
 
 

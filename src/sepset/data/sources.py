@@ -11,10 +11,11 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sepset.base.text import listing, nearest
-from sepset.data.binding import absent_message
+from sepset.data.binding import absent_message, has_floats, infer_variable
 from sepset.data.columns import has_absent
 from sepset.data.dataset import Dataset
 from sepset.data.engines import LazyRows
+from sepset.data.filerows import file_rows
 from sepset.data.files import read_dataset
 from sepset.data.frames import is_lazy, open_frame
 from sepset.data.scan import scanned
@@ -37,6 +38,36 @@ def as_dataset(data: object, variables: Iterable[VariableLike] | None = None) ->
     """
     rows = data if isinstance(data, Dataset) else Dataset(data)
     return rows if variables is None else rows.select(variables)
+
+
+def measured(data: object) -> Dataset:
+    """The rows as `as_dataset` gives them, with every column of floats real: for methods about measurements.
+
+    >>> measured({"x": [1.0, 2.0]}).variables
+    Variables(1: 'x')
+    """
+    if isinstance(data, Dataset | str | os.PathLike):
+        return as_dataset(data)
+    opened = open_frame(data)
+    columns = {name: opened.read(name) for name in opened.names}
+    return Dataset(columns, [Real(n) if has_floats(c) else infer_variable(n, c) for n, c in columns.items()])
+
+
+def replayable(data: object, names: Iterable[str] | None = None) -> object:
+    """The data as something that can be read twice: columns that are iterators become lists, and a file is read once.
+
+    Args:
+        data: rows of any kind.
+        names: the columns of a file that will be asked for; without them a file stays where it is.
+
+    >>> replayable({"a": iter([1, 2]), "b": [3, 4]})
+    {'a': [1, 2], 'b': [3, 4]}
+    """
+    if isinstance(data, str | os.PathLike) and names is not None:
+        return file_rows(data, names) or data
+    if not isinstance(data, Mapping) or not any(isinstance(column, Iterator) for column in data.values()):
+        return data
+    return {name: list(column) if isinstance(column, Iterator) else column for name, column in data.items()}
 
 
 @contextmanager

@@ -5,17 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
-from sepset.data.binding import infer_variable
-from sepset.data.columns import Levels
+from sepset.data.binding import infer_variable, inference_note
+from sepset.data.columns import Column, Levels, numbers_of
 from sepset.data.filecolumns import typed
 from sepset.data.frames import open_frame, opened_frame
 from sepset.data.scan import Scan, scanned
 from sepset.errors import DataError
 from sepset.variables.variable import Discrete, Real
 
-Suggested: TypeAlias = dict[str, Discrete | Real]
+
+class Suggested(NamedTuple):
+    """The variables of stored columns by name, and notes on what could be meant otherwise."""
+
+    variables: dict[str, Discrete | Real]
+    notes: tuple[str, ...]
+
 
 MOST_STATES = 1 << 16
 """The most distinct texts of a column that are looked at one by one."""
@@ -42,8 +48,7 @@ def column_names(source: object) -> list[str]:
 def suggested_variables(source: Any, names: Iterable[str]) -> Suggested:
     """The variables that columns of a lazy frame or of a file suggest; names that are not columns are left out.
 
-    They are those that the rows would suggest in memory: floats are `Real`, other columns have their distinct values as
-    states. Of a text file no column is held whole.
+    They are those that the rows would suggest in memory (`infer_variable`). Of a text file no column is held whole.
 
     Args:
         source: a lazy frame, a relation, or the path of a file.
@@ -54,34 +59,58 @@ def suggested_variables(source: Any, names: Iterable[str]) -> Suggested:
         return _suggested(lazy, {n: n for n in lazy.collect_schema().names()}, names)
     with scanned(Path(source)) as scan:
         if scan.is_text:
-            return {name: _of_text(scan, name) for name in names if name in scan.columns}
+            found = {name: _of_text(scan, name) for name in names if name in scan.columns}
+            return Suggested({n: v for n, (v, _) in found.items()}, tuple(n for _, n in found.values() if n))
         return _suggested(opened_frame(scan.relation), scan.columns, names)
 
 
 def _suggested(lazy: Any, columns: Mapping[str, str], names: Iterable[str]) -> Suggested:
-    schema = lazy.collect_schema()
-    found: Suggested = {}
-    for name in names:
-        if name in columns and schema[columns[name]].is_float():
-            found[name] = Real(name)
-        elif name in columns:
-            values = open_frame(lazy.select(columns[name]).unique().to_native()).read(columns[name])
-            found[name] = infer_variable(name, values)
-    return found
+    schema, known = lazy.collect_schema(), [name for name in names if name in columns]
+    fractions = _with_fractions(lazy, [columns[n] for n in known if schema[columns[n]].is_float()])
+    variables: dict[str, Discrete | Real] = {}
+    notes = []
+    for name in known:
+        column = columns[name]
+        if column in fractions:
+            variables[name] = Real(name)
+            continue
+        distinct = lazy.select(column).unique()
+        if schema[column].is_float():
+            distinct = distinct.head(MOST_STATES)
+        cells = open_frame(distinct.to_native()).read(column)
+        variables[name], note = _inferred(name, cells)
+        notes += [note] if note else []
+    return Suggested(variables, tuple(notes))
 
 
-def _of_text(scan: Scan, name: str) -> Discrete | Real:
+def _with_fractions(lazy: Any, columns: list[str]) -> set[str]:
+    """Those of these columns of floats that hold a number that is not whole: one scan for all of them."""
+    import narwhals.stable.v2 as nw
+
+    if not columns:
+        return set()
+    broken = [(nw.col(c) != nw.col(c).round(0)).cast(nw.Int64).sum().alias(f"n{i}") for i, c in enumerate(columns)]
+    row = open_frame(lazy.select(*broken).to_native())
+    return {c for i, c in enumerate(columns) if numbers_of(row.read(f"n{i}"))[0] > 0}
+
+
+def _inferred(name: str, cells: Column) -> tuple[Discrete | Real, str | None]:
+    variable = infer_variable(name, cells)
+    return variable, inference_note(variable, cells)
+
+
+def _of_text(scan: Scan, name: str) -> tuple[Discrete | Real, str | None]:
     column = scan.columns[name]
     cells = scan.relation.project(column)
     texts = open_frame(cells.distinct().limit(MOST_STATES + 1)).read(column)
     assert isinstance(texts, Levels), "text columns come as levels"
     if len(texts.values) <= MOST_STATES:
-        return infer_variable(name, typed(texts))
+        return _inferred(name, typed(texts))
     is_number = f"regexp_full_match({column}, '{_NUMBER}') AND NOT regexp_full_match({column}, '{_PADDED}')"
     is_whole = f"regexp_full_match({column}, '{_INTEGER}')"
     (row,) = cells.aggregate(f"bool_and({is_number}), bool_and({is_whole})").fetchall()
     if row == (True, False):
-        return Real(name)
+        return Real(name), None
     raise DataError(
         f"Column {name!r} has more than {MOST_STATES:,} distinct values, too many for states. Say what it is: "
         f"variables=[Real({name!r})]."

@@ -237,6 +237,29 @@ class Graph(Frozen, ABC):
         return html_text(repr(self))
 
 
+def required_graph(value: object) -> Graph:
+    """The value, where it is a graph; a model is refused with where its graph is.
+
+    >>> required_graph("A -> B")
+    Traceback (most recent call last):
+    ...
+    sepset.errors.ModelError: A graph is wanted; found a str. Texts are read by DAG.parse, UndirectedGraph.parse and \
+MixedGraph.parse.
+    """
+    if isinstance(value, Graph):
+        return value
+    raise ModelError(f"A graph is wanted; found a {type(value).__name__}.{_way_to_graph(value)}")
+
+
+def _way_to_graph(value: object) -> str:
+    if isinstance(value, str):
+        return " Texts are read by DAG.parse, UndirectedGraph.parse and MixedGraph.parse."
+    if type(value).__module__.startswith("networkx."):
+        return " Graphs of networkx are read by DAG.from_networkx and UndirectedGraph.from_networkx."
+    own = [name for name in ("dag", "graph") if isinstance(getattr(value, name, None), Graph)]
+    return f" Give its graph: .{own[0]}" if own else " Make one by DAG, UndirectedGraph or MixedGraph."
+
+
 def each(nodes: Nodes) -> list[Node]:
     """One node or several, as a list."""
     if isinstance(nodes, str) or hasattr(nodes, "name"):
@@ -250,7 +273,8 @@ def name_of(node: Node) -> str:
         return node
     name = getattr(node, "name", None)
     if not isinstance(name, str):
-        raise ScopeError(f"A node is a name or has one; found {node!r} of type {type(node).__name__}.")
+        edges = " Edges go second: DAG(edges=[...])." if isinstance(node, tuple) else ""
+        raise ScopeError(f"A node is a name or has one; found {node!r} of type {type(node).__name__}.{edges}")
     return name
 
 

@@ -11,7 +11,8 @@ from sepset.base.text import listing
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.base import each, name_of
 from sepset.graphs.elimination import Cards, EliminationOrder
-from sepset.graphs.graph import Node, Nodes, UndirectedGraph
+from sepset.graphs.graph import Graph, Node, Nodes
+from sepset.graphs.kinds import undirected
 from sepset.graphs.ordering import OrderingMethod, elimination_order
 from sepset.graphs.triangulation import resolve
 
@@ -258,7 +259,7 @@ class CliqueTree(ClusterGraph):
 
 
 def clique_tree(
-    graph: UndirectedGraph, order: EliminationOrder | Iterable[Node] | None = None, *, joined: bool = False
+    graph: Graph, order: EliminationOrder | Iterable[Node] | None = None, *, joined: bool = False
 ) -> CliqueTree:
     """The clique tree of the chordal graph that an elimination order induces: its maximal cliques.
 
@@ -274,6 +275,7 @@ def clique_tree(
     Cost: linear in the total size of the cliques, after the order.
     Reference: Koller & Friedman, sections 10.4.1 and 10.4.2.
 
+    >>> from sepset.graphs.graph import UndirectedGraph
     >>> print(clique_tree(UndirectedGraph.parse("A - B - C; C - D"), "ABCD"))
     0: A, B
     1: B, C
@@ -281,6 +283,7 @@ def clique_tree(
     0 - 1: B
     1 - 2: C
     """
+    graph = undirected(graph)
     found = resolve(graph, order)
     finished = {keeper: i for i, keeper in enumerate(found.absorbed)}
     maximal = sorted(finished, key=finished.__getitem__)
@@ -336,7 +339,7 @@ def strong_root(tree: CliqueTree, continuous: Nodes) -> int | None:
 
 
 def strong_order(
-    graph: UndirectedGraph,
+    graph: Graph,
     continuous: Nodes,
     *,
     cards: Cards = None,
@@ -352,9 +355,11 @@ def strong_order(
 
     Reference: Koller & Friedman, section 14.3.4.3.
 
+    >>> from sepset.graphs.graph import UndirectedGraph
     >>> strong_order(UndirectedGraph.parse("A - X - B"), "X").order[0]
     'X'
     """
+    graph = undirected(graph)
     gamma = [graph.nodes[i] for i in graph.ids(continuous)]
     delta = [name for name in graph.nodes if name not in set(gamma)]
     states = {name: 2 if cards is None else cards if isinstance(cards, int) else cards.get(name) for name in delta}

@@ -14,7 +14,8 @@ from typing import TypeAlias
 
 from sepset.base.text import listing, nearest
 from sepset.errors import ScopeError, StateError
-from sepset.graphs.graph import Node, Nodes, UndirectedGraph
+from sepset.graphs.graph import Graph, Node, Nodes, UndirectedGraph
+from sepset.graphs.kinds import undirected
 
 __all__ = ["Cards", "EliminationOrder", "card_list", "eliminate_graph", "fill_in", "induced_width"]
 
@@ -121,9 +122,7 @@ class EliminationOrder:
         )
 
 
-def eliminate_graph(
-    graph: UndirectedGraph, order: Iterable[Node], *, cards: Cards = None, keep: Nodes = ()
-) -> EliminationOrder:
+def eliminate_graph(graph: Graph, order: Iterable[Node], *, cards: Cards = None, keep: Nodes = ()) -> EliminationOrder:
     """The result of eliminating `order` from `graph`: cliques, messages, fill edges, width and table sizes.
 
     Args:
@@ -138,12 +137,13 @@ def eliminate_graph(
     >>> eliminate_graph(UndirectedGraph.parse("A - B - C"), ["C", "B"], keep=["A"]).messages
     (('B',), ('A',))
     """
+    graph = undirected(graph)
     kept = graph.ids(keep)
     ids = _checked_order(graph, order, kept)
     return _result(graph, ids, kept, card_list(graph.nodes, cards))
 
 
-def induced_width(graph: UndirectedGraph, order: Iterable[Node]) -> int:
+def induced_width(graph: Graph, order: Iterable[Node]) -> int:
     """The induced width of `order`: the largest number of neighbors that a node has when it is eliminated.
 
     Reference: Koller & Friedman, section 9.4.2.
@@ -151,10 +151,11 @@ def induced_width(graph: UndirectedGraph, order: Iterable[Node]) -> int:
     >>> induced_width(UndirectedGraph.parse("A - B - C - D - A"), "ABCD")
     2
     """
+    graph = undirected(graph)
     return eliminate_graph(graph, order).width
 
 
-def fill_in(graph: UndirectedGraph, order: Iterable[Node]) -> tuple[tuple[str, str], ...]:
+def fill_in(graph: Graph, order: Iterable[Node]) -> tuple[tuple[str, str], ...]:
     """The fill edges that eliminating `order` adds, sorted by node order.
 
     Reference: Koller & Friedman, section 9.4.2.
@@ -162,6 +163,7 @@ def fill_in(graph: UndirectedGraph, order: Iterable[Node]) -> tuple[tuple[str, s
     >>> fill_in(UndirectedGraph.parse("A - B - C - D - A"), "ABCD")
     (('B', 'D'),)
     """
+    graph = undirected(graph)
     return eliminate_graph(graph, order).fill_edges
 
 

@@ -11,7 +11,8 @@ from sepset.errors import ModelError
 from sepset.graphs.base import name_of
 from sepset.graphs.csr import CSR
 from sepset.graphs.elimination import eliminate_graph
-from sepset.graphs.graph import DAG, MixedGraph, Node, UndirectedGraph, skeleton
+from sepset.graphs.graph import DAG, Graph, MixedGraph, Node, skeleton
+from sepset.graphs.kinds import directed, mixed, undirected
 
 __all__ = [
     "consistent_extension",
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 
-def immoralities(graph: DAG | MixedGraph) -> tuple[tuple[str, str, str], ...]:
+def immoralities(graph: Graph) -> tuple[tuple[str, str, str], ...]:
     r"""The immoralities $X \to Z \leftarrow Y$ with $X$ and $Y$ not adjacent, as triples $(X, Z, Y)$ in node order.
 
     Reference: Koller & Friedman, section 3.3.4.
@@ -33,12 +34,13 @@ def immoralities(graph: DAG | MixedGraph) -> tuple[tuple[str, str, str], ...]:
     >>> immoralities(DAG.parse("A -> B <- C; B -> D"))
     (('A', 'B', 'C'),)
     """
+    graph = mixed(graph)
     edges = _Edges(graph)
     names = graph.nodes
     return tuple((names[x], names[z], names[y]) for x, z, y in edges.immoralities())
 
 
-def i_equivalent(first: DAG, second: DAG) -> bool:
+def i_equivalent(first: Graph, second: Graph) -> bool:
     """Whether two DAGs state the same independences: they have the same skeleton and the same immoralities.
 
     Reference: Koller & Friedman, section 3.3.4; Verma & Pearl (1990).
@@ -46,12 +48,13 @@ def i_equivalent(first: DAG, second: DAG) -> bool:
     >>> i_equivalent(DAG.parse("A -> B -> C"), DAG.parse("A <- B <- C"))
     True
     """
+    first, second = directed(first, "i_equivalent"), directed(second, "i_equivalent")
     if skeleton(first) != skeleton(second):
         return False
     return _unordered(immoralities(first)) == _unordered(immoralities(second))
 
 
-def covered_edges(dag: DAG) -> tuple[tuple[str, str], ...]:
+def covered_edges(dag: Graph) -> tuple[tuple[str, str], ...]:
     r"""The covered edges $X \to Y$, $\mathrm{Pa}_Y = \mathrm{Pa}_X \cup \{X\}$: reversing one keeps I-equivalence.
 
     Reference: Koller & Friedman, section 3.3.4; Chickering (1995).
@@ -59,12 +62,13 @@ def covered_edges(dag: DAG) -> tuple[tuple[str, str], ...]:
     >>> covered_edges(DAG.parse("A -> B -> C"))
     (('A', 'B'),)
     """
+    dag = directed(dag, "covered_edges")
     parents = _Edges(dag).parents
     covered = [(x, y) for y in range(len(dag)) for x in sorted(parents[y]) if parents[y] == parents[x] | {x}]
     return tuple((dag.nodes[x], dag.nodes[y]) for x, y in sorted(covered))
 
 
-def cpdag(dag: DAG) -> MixedGraph:
+def cpdag(dag: Graph) -> MixedGraph:
     """The class PDAG: an edge is directed if all I-equivalent DAGs direct it the same way, and undirected otherwise.
 
     Reference: Koller & Friedman, section 3.4.3 and algorithm 3.5.
@@ -72,11 +76,12 @@ def cpdag(dag: DAG) -> MixedGraph:
     >>> cpdag(DAG.parse("A -> B <- C; B -> D; D -> E; A -> F"))
     MixedGraph(A -> B; B -> D; C -> B; D -> E; A - F)
     """
+    dag = directed(dag, "cpdag")
     fixed = dict.fromkeys(edge for x, z, y in immoralities(dag) for edge in ((x, z), (y, z)))
     return meek_rules(MixedGraph(dag.nodes, fixed, [edge for edge in dag.edges if edge not in fixed]))
 
 
-def meek_rules(pdag: MixedGraph) -> MixedGraph:
+def meek_rules(pdag: Graph) -> MixedGraph:
     r"""The PDAG after applying Meek's four rules for directing undirected edges until none applies.
 
     An edge $X - Y$ becomes $X \to Y$ if one of these holds:
@@ -93,6 +98,7 @@ def meek_rules(pdag: MixedGraph) -> MixedGraph:
     >>> meek_rules(MixedGraph.parse("A -> B - C"))
     MixedGraph(A -> B; B -> C)
     """
+    pdag = mixed(pdag)
     edges = _Edges(pdag)
     pending = deque(edges.undirected())
     while pending:
@@ -107,7 +113,7 @@ def meek_rules(pdag: MixedGraph) -> MixedGraph:
     return edges.graph(pdag.nodes)
 
 
-def consistent_extension(pdag: MixedGraph) -> DAG:
+def consistent_extension(pdag: Graph) -> DAG:
     r"""A DAG with the skeleton, the arrows and the immoralities of `pdag`, and no others; raises if there is none.
 
     A node without children, each of whose neighbors is adjacent to all its other adjacent nodes, can be the last node:
@@ -120,6 +126,7 @@ def consistent_extension(pdag: MixedGraph) -> DAG:
     >>> consistent_extension(MixedGraph.parse("A -> B <- C; B -> D"))
     DAG(A -> B; B -> D; C -> B)
     """
+    pdag = mixed(pdag)
     edges = _Edges(pdag)
     directed: list[tuple[int, int]] = []
     left = dict.fromkeys(range(len(pdag)))
@@ -141,7 +148,7 @@ def consistent_extension(pdag: MixedGraph) -> DAG:
     return DAG.from_arrays(pdag.nodes, *(_column(directed, k) for k in (0, 1)))
 
 
-def is_cpdag(graph: MixedGraph) -> bool:
+def is_cpdag(graph: Graph) -> bool:
     """Whether the graph is the class PDAG of some DAG.
 
     Reference: Koller & Friedman, section 3.4.3.
@@ -149,6 +156,7 @@ def is_cpdag(graph: MixedGraph) -> bool:
     >>> is_cpdag(MixedGraph.parse("A - B - C")), is_cpdag(MixedGraph.parse("A -> B"))
     (True, False)
     """
+    graph = mixed(graph)
     try:
         member = consistent_extension(graph)
     except ModelError:
@@ -156,7 +164,7 @@ def is_cpdag(graph: MixedGraph) -> bool:
     return cpdag(member) == graph
 
 
-def markov_to_bayes(graph: UndirectedGraph, order: Iterable[Node] | None = None) -> DAG:
+def markov_to_bayes(graph: Graph, order: Iterable[Node] | None = None) -> DAG:
     """A DAG that is a minimal I-map of an undirected graph; its skeleton is chordal.
 
     The parents of a node are its neighbors when the nodes are eliminated in the reverse of `order`.
@@ -170,6 +178,7 @@ def markov_to_bayes(graph: UndirectedGraph, order: Iterable[Node] | None = None)
     >>> markov_to_bayes(UndirectedGraph.parse("A - B - C - D - A"), order="ABCD")
     DAG(A -> B; A -> C; A -> D; B -> C; C -> D)
     """
+    graph = undirected(graph)
     if order is None:
         from sepset.graphs.triangulation import MinFill, elimination_order
 

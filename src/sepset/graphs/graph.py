@@ -14,7 +14,7 @@ from sepset.base.extras import require
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.errors import ModelError
-from sepset.graphs.base import Graph, Named, Node, Nodes, text_of, unique_names
+from sepset.graphs.base import Graph, Named, Node, Nodes, required_graph, text_of, unique_names
 from sepset.graphs.csr import (
     CSR,
     NO_PAIRS,
@@ -314,6 +314,7 @@ def ancestors(graph: DAG | MixedGraph, nodes: Nodes, *, inclusive: bool = False)
     >>> ancestors(DAG.parse("A -> B -> C"), "C")
     ('A', 'B')
     """
+    _require_directions(graph)
     return _reached_names(graph, (graph.parent_csr,), nodes, inclusive)
 
 
@@ -325,6 +326,7 @@ def descendants(graph: DAG | MixedGraph, nodes: Nodes, *, inclusive: bool = Fals
     >>> descendants(DAG.parse("A -> B -> C"), "A")
     ('B', 'C')
     """
+    _require_directions(graph)
     return _reached_names(graph, (graph.child_csr,), nodes, inclusive)
 
 
@@ -336,6 +338,7 @@ def anterior(graph: Graph, nodes: Nodes) -> tuple[str, ...]:
     >>> anterior(MixedGraph.parse("A -> B - C -> D"), "C")
     ('A', 'B', 'C')
     """
+    required_graph(graph)
     return _reached_names(graph, (graph.parent_csr, graph.neighbor_csr), nodes, True)
 
 
@@ -345,10 +348,11 @@ def connected_components(graph: Graph) -> tuple[tuple[str, ...], ...]:
     >>> connected_components(DAG.parse("A -> B; C"))
     (('A', 'B'), ('C',))
     """
+    required_graph(graph)
     return tuple(tuple(graph.nodes[i] for i in component) for component in components(graph.adjacent_csr))
 
 
-def chain_components(graph: MixedGraph) -> tuple[tuple[str, ...], ...]:
+def chain_components(graph: Graph) -> tuple[tuple[str, ...], ...]:
     """The chain components: groups of nodes joined by undirected edges, parents' groups first.
 
     Reference: Koller & Friedman, section 4.6.2.
@@ -356,7 +360,8 @@ def chain_components(graph: MixedGraph) -> tuple[tuple[str, ...], ...]:
     >>> chain_components(MixedGraph.parse("A -> C - D <- B"))
     (('A',), ('B',), ('C', 'D'))
     """
-    order = graph._component_order
+    found = required_graph(graph)
+    order = MixedGraph._of(found.nodes, found._directed, found._undirected)._component_order
     if order is None:
         raise ModelError(
             "The graph is not a chain graph: a cycle follows a directed edge. Remove one edge of that cycle."
@@ -372,6 +377,7 @@ def skeleton(graph: Graph) -> UndirectedGraph:
     >>> skeleton(DAG.parse("A -> B <- C"))
     UndirectedGraph(A - B; B - C)
     """
+    required_graph(graph)
     return UndirectedGraph._of(graph.nodes, NO_PAIRS, np.concatenate([graph._directed, graph._undirected]))
 
 
@@ -385,11 +391,18 @@ def moralize(graph: Graph) -> UndirectedGraph:
     >>> moralize(DAG.parse("A -> B <- C"))
     UndirectedGraph(A - B; A - C; B - C)
     """
+    required_graph(graph)
     sources, targets = graph._directed.T
     owner = owners(components(graph.neighbor_csr)) if len(graph._undirected) else np.arange(len(graph))
     parents = sorted_pairs(np.stack([owner[targets], sources], axis=1), len(graph))
     pairs = pairs_within_rows(csr(parents[:, 0], parents[:, 1], len(graph)))
     return UndirectedGraph._of(graph.nodes, NO_PAIRS, np.concatenate([graph._directed, graph._undirected, pairs]))
+
+
+def _require_directions(graph: Graph) -> None:
+    """Refuse a graph in which no edge can have a direction: nothing would be found in it, whatever it is."""
+    if isinstance(required_graph(graph), UndirectedGraph):
+        raise ModelError("Ancestors and descendants are asked of a DAG or a mixed graph; found an undirected graph.")
 
 
 def _reached_names(graph: Graph, csrs: Iterable[CSR], nodes: Nodes, inclusive: bool) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from sepset.base.checks import one_of
 from sepset.errors import ModelError, TooLarge
-from sepset.graphs.base import name_of, unique_names
+from sepset.graphs.base import name_of, required_graph, unique_names
 from sepset.graphs.graph import DAG, Graph, MixedGraph, Node, UndirectedGraph
 from sepset.graphs.notation import quoted
 from sepset.graphs.separation import chain_separated, d_separated, separated
@@ -59,6 +59,7 @@ def independences(graph: Graph, *, max_given: int | None = None) -> tuple[Indepe
     >>> print(*independences(DAG.parse("A -> B -> C")))
     (A ⊥ C | B)
     """
+    required_graph(graph)
     statements = _statements(graph.nodes, max_given)
     return tuple(Independence(x, y, given) for x, y, given in statements if _separates(graph, x, y, given))
 
@@ -122,6 +123,7 @@ def is_imap(graph: Graph, independent: Oracle) -> bool:
     >>> is_imap(DAG.parse("A -> B -> C"), lambda x, ys, given: d_separated(truth, x, ys, given=given))
     True
     """
+    required_graph(graph)
     if not isinstance(graph, DAG):
         return all(independent(s.x, (s.y,), s.given) for s in independences(graph))
     order = graph.topological_order
@@ -142,6 +144,7 @@ def is_perfect_map(graph: Graph, independent: Oracle) -> bool:
     >>> is_perfect_map(DAG.parse("A -> B -> C <- D <- A"), lambda x, ys, given: separated(diamond, x, ys, given=given))
     False
     """
+    required_graph(graph)
     return all(
         _separates(graph, x, y, given) == independent(x, (y,), given) for x, y, given in _statements(graph.nodes, None)
     )

@@ -67,8 +67,8 @@ def parse_statements(text: str, edges: tuple[str, ...] = ("->", "<-", "-")) -> S
 
 def _tokens(text: str) -> Iterator[Token]:
     for number, line in enumerate(text.split("\n"), start=1):
-        position = 0
-        while line[position:].strip():
+        position, end = 0, len(line.rstrip())
+        while position < end:
             match = _TOKEN.match(line, position)
             if match is None:
                 raise _unreadable(line, position, number)

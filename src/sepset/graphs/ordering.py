@@ -24,7 +24,8 @@ from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.graphs import costs
 from sepset.graphs.base import name_of
 from sepset.graphs.elimination import Cards, EliminationOrder, card_list, eliminate_graph
-from sepset.graphs.graph import Node, Nodes, UndirectedGraph
+from sepset.graphs.graph import Graph, Node, Nodes, UndirectedGraph
+from sepset.graphs.kinds import undirected
 
 __all__ = [
     "DEFAULT_ORDER",
@@ -358,7 +359,7 @@ class _Search:
 
 
 def elimination_order(
-    graph: UndirectedGraph,
+    graph: Graph,
     cards: Cards = None,
     *,
     method: OrderingMethod | None = None,
@@ -379,6 +380,7 @@ def elimination_order(
     >>> elimination_order(UndirectedGraph.parse("A - B - C"), last="B").order
     ('A', 'C', 'B')
     """
+    graph = undirected(graph)
     found = card_list(graph.nodes, cards)
     group = _groups(graph, [*groups, last])
     # Kernels are given writable arrays, so that each is compiled only once.

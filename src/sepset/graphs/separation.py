@@ -15,9 +15,10 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Bytes, Ints
 from sepset.base.text import listing
 from sepset.errors import ModelError, ScopeError
-from sepset.graphs.base import name_of
+from sepset.graphs.base import name_of, required_graph
 from sepset.graphs.csr import reached, row
-from sepset.graphs.graph import DAG, Graph, MixedGraph, Node, Nodes, UndirectedGraph, anterior, moralize
+from sepset.graphs.graph import DAG, Graph, Node, Nodes, anterior, moralize
+from sepset.graphs.kinds import directed, mixed, without_directions
 from sepset.graphs.notation import quoted
 
 __all__ = [
@@ -91,7 +92,7 @@ class Requisite:
     observations: tuple[str, ...]
 
 
-def d_separated(dag: DAG, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
+def d_separated(dag: Graph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
     r"""Whether `given` d-separates every node of `xs` from every node of `ys`.
 
     $$\mathrm{dsep}(\mathbf X; \mathbf Y \mid \mathbf Z) \iff \text{no trail between them is active given } \mathbf Z$$
@@ -102,12 +103,13 @@ def d_separated(dag: DAG, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
     >>> d_separated(dag, "A", "C"), d_separated(dag, "A", "C", given="B")
     (True, False)
     """
+    dag = directed(dag, "d_separated")
     sources, targets, observed = _disjoint(dag, xs, ys, given)
     before = _bayes_ball(dag, sources, observed).before
     return bool((before.reshape(-1, 2)[targets] < 0).all())
 
 
-def reachable(dag: DAG, xs: Nodes, *, given: Nodes = ()) -> tuple[str, ...]:
+def reachable(dag: Graph, xs: Nodes, *, given: Nodes = ()) -> tuple[str, ...]:
     """The unobserved nodes that an active trail joins to `xs`, `xs` included, in node order.
 
     Reference: Koller & Friedman, algorithm 3.1.
@@ -115,13 +117,14 @@ def reachable(dag: DAG, xs: Nodes, *, given: Nodes = ()) -> tuple[str, ...]:
     >>> reachable(DAG.parse("A -> B <- C; B -> D"), "A")
     ('A', 'B', 'D')
     """
+    dag = directed(dag, "reachable")
     sources, _, observed = _disjoint(dag, xs, (), given)
     ball = _bayes_ball(dag, sources, observed)
     found = ball.from_child | ball.from_parent
     return tuple(itertools.compress(dag.nodes, found & (ball.observed == 0)))
 
 
-def active_trail(dag: DAG, x: Nodes, y: Nodes, *, given: Nodes = ()) -> Trail | None:
+def active_trail(dag: Graph, x: Nodes, y: Nodes, *, given: Nodes = ()) -> Trail | None:
     """A shortest active trail from `x` to `y`, or None if `given` d-separates them.
 
     Reference: Koller & Friedman, section 3.3.1.
@@ -129,6 +132,7 @@ def active_trail(dag: DAG, x: Nodes, y: Nodes, *, given: Nodes = ()) -> Trail | 
     >>> print(active_trail(DAG.parse("A -> B <- C; B -> D"), "A", "C", given="D"))
     A -> B <- C
     """
+    dag = directed(dag, "active_trail")
     sources, targets, observed = _disjoint(dag, x, y, given)
     before = _bayes_ball(dag, sources, observed).before
     trails = [_walk_back(before, state) for t in targets for state in (2 * t, 2 * t + 1) if before[state] >= 0]
@@ -142,20 +146,22 @@ def active_trail(dag: DAG, x: Nodes, y: Nodes, *, given: Nodes = ()) -> Trail | 
     return Trail(tuple(dag.nodes[i] for i in ids), arrows, opened)
 
 
-def separated(graph: UndirectedGraph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
+def separated(graph: Graph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
     """Whether every path between `xs` and `ys` passes through `given`.
 
     Reference: Koller & Friedman, section 4.3.1.
 
+    >>> from sepset.graphs.graph import UndirectedGraph
     >>> separated(UndirectedGraph.parse("A - B - C"), "A", "C", given="B")
     True
     """
+    graph = without_directions(graph, "separated")
     sources, targets, blocked = _disjoint(graph, xs, ys, given)
     found = reached((graph.neighbor_csr,), sources, len(graph), blocked)
     return not any(found[t] for t in targets)
 
 
-def chain_separated(graph: MixedGraph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
+def chain_separated(graph: Graph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
     r"""Whether `given` separates `xs` from `ys` in a chain graph (the Lauritzen-Wermuth-Frydenberg reading).
 
     $$\mathrm{sep}_{\mathcal M[\mathcal K[\mathrm{An}(\mathbf X \cup \mathbf Y \cup \mathbf Z)]]}
@@ -165,10 +171,12 @@ def chain_separated(graph: MixedGraph, xs: Nodes, ys: Nodes, *, given: Nodes = (
 
     Reference: Koller & Friedman, section 4.6.2; Lauritzen (1996), section 3.2.3.
 
+    >>> from sepset.graphs.graph import MixedGraph
     >>> chain = MixedGraph.parse("A -> C - D <- B")
     >>> chain_separated(chain, "A", "B"), chain_separated(chain, "A", "B", given=["C", "D"])
     (True, False)
     """
+    graph = mixed(graph)
     if not graph.is_chain_graph:
         raise ModelError("chain_separated needs a chain graph; here a cycle follows a directed edge. Break that cycle.")
     involved = [graph.nodes[i] for part in _disjoint(graph, xs, ys, given) for i in part]
@@ -176,7 +184,7 @@ def chain_separated(graph: MixedGraph, xs: Nodes, ys: Nodes, *, given: Nodes = (
 
 
 def csi_separated(
-    dag: DAG, xs: Nodes, ys: Nodes, *, given: Nodes = (), context: Mapping[N, object], irrelevant: Irrelevant
+    dag: Graph, xs: Nodes, ys: Nodes, *, given: Nodes = (), context: Mapping[N, object], irrelevant: Irrelevant
 ) -> bool:
     r"""Whether `xs` and `ys` are separated given `given` in a context, where some parents no longer matter.
 
@@ -195,6 +203,7 @@ def csi_separated(
     >>> csi_separated(dag, "C", "A", given="B", context={"S": 0}, irrelevant={"C": ["A"]})
     True
     """
+    dag = directed(dag, "csi_separated")
     values = {dag.nodes[dag.id(node)]: value for node, value in context.items()}
     spurious = set(_spurious_edges(dag, values, irrelevant))
     kept = DAG(dag.nodes, [edge for edge in dag.edges if edge not in spurious])
@@ -212,6 +221,7 @@ def markov_blanket(graph: Graph, node: Node) -> tuple[str, ...]:
     >>> markov_blanket(DAG.parse("A -> B <- C; B -> D"), "A")
     ('B', 'C')
     """
+    required_graph(graph)
     if not isinstance(graph, DAG):
         return moralize(graph).neighbors(node)
     i = graph.id(node)
@@ -220,7 +230,7 @@ def markov_blanket(graph: Graph, node: Node) -> tuple[str, ...]:
     return tuple(graph.nodes[j] for j in sorted(members - {i}))
 
 
-def barren_nodes(dag: DAG, targets: Nodes, *, observed: Nodes = ()) -> tuple[str, ...]:
+def barren_nodes(dag: Graph, targets: Nodes, *, observed: Nodes = ()) -> tuple[str, ...]:
     """The nodes that are not targets or observed, nor ancestors of such nodes: their CPDs sum to one and drop out.
 
     Reference: Shachter (1986), barren nodes.
@@ -228,11 +238,12 @@ def barren_nodes(dag: DAG, targets: Nodes, *, observed: Nodes = ()) -> tuple[str
     >>> barren_nodes(DAG.parse("A -> B -> C"), "A", observed="B")
     ('C',)
     """
+    dag = directed(dag, "barren_nodes")
     needed = set(anterior(dag, [dag.nodes[i] for part in (targets, observed) for i in dag.ids(part)]))
     return tuple(node for node in dag.nodes if node not in needed)
 
 
-def requisite_nodes(dag: DAG, targets: Nodes, *, observed: Nodes = ()) -> Requisite:
+def requisite_nodes(dag: Graph, targets: Nodes, *, observed: Nodes = ()) -> Requisite:
     r"""The CPDs and the observations that $P(\text{targets} \mid \text{observed})$ may depend on.
 
     Cost: linear in the graph. Reference: Shachter (1998), Bayes-Ball; Koller & Friedman, section 3.3.3.
@@ -240,6 +251,7 @@ def requisite_nodes(dag: DAG, targets: Nodes, *, observed: Nodes = ()) -> Requis
     >>> requisite_nodes(DAG.parse("A -> B -> C; B -> D"), "C", observed="B")
     Requisite(probabilities=('C',), observations=('B',))
     """
+    dag = directed(dag, "requisite_nodes")
     ball = _bayes_ball(dag, dag.ids(targets), dag.ids(observed))
     known = ball.observed == 1
     needed = (ball.from_child & ~known) | (ball.from_parent & (ball.opened == 1))

@@ -9,7 +9,8 @@ import numpy as np
 
 from sepset.base.threads import NEVER
 from sepset.errors import TooLarge
-from sepset.graphs.graph import UndirectedGraph, connected_components
+from sepset.graphs.graph import Graph, UndirectedGraph, connected_components
+from sepset.graphs.kinds import undirected
 from sepset.graphs.ordering import MinFill, MinNeighbors, Portfolio, elimination_order
 
 __all__ = ["treewidth", "treewidth_bounds"]
@@ -17,7 +18,7 @@ __all__ = ["treewidth", "treewidth_bounds"]
 _LARGEST = 24
 
 
-def treewidth(graph: UndirectedGraph) -> int:
+def treewidth(graph: Graph) -> int:
     r"""The exact treewidth.
 
     $$\min_\prec \max_i |\mathbf C_i^\prec| - 1$$
@@ -33,6 +34,7 @@ def treewidth(graph: UndirectedGraph) -> int:
     >>> treewidth(UndirectedGraph.parse("A - B - C - D - A"))
     2
     """
+    graph = undirected(graph)
     lower, upper = treewidth_bounds(graph)
     if lower == upper:
         return lower
@@ -48,7 +50,7 @@ def treewidth(graph: UndirectedGraph) -> int:
     return lower
 
 
-def treewidth_bounds(graph: UndirectedGraph) -> tuple[int, int]:
+def treewidth_bounds(graph: Graph) -> tuple[int, int]:
     """A lower and an upper bound of the treewidth.
 
     The lower bound repeatedly contracts a node of smallest degree into its neighbor of smallest degree, and keeps the
@@ -59,6 +61,7 @@ def treewidth_bounds(graph: UndirectedGraph) -> tuple[int, int]:
     >>> treewidth_bounds(UndirectedGraph.parse("A - B - C - D - A"))
     (2, 2)
     """
+    graph = undirected(graph)
     methods = (MinFill(), MinNeighbors(), Portfolio())
     lower = _minor_min_width(_rows(graph))
     upper = min(elimination_order(graph, method=method).width for method in methods)

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from sepset.errors import ModelError
 from sepset.graphs.elimination import EliminationOrder, eliminate_graph, fill_in, induced_width
-from sepset.graphs.graph import Node, UndirectedGraph
+from sepset.graphs.graph import Graph, Node, UndirectedGraph
+from sepset.graphs.kinds import undirected
 from sepset.graphs.ordering import (
     GivenOrder,
     MaxCardinality,
@@ -43,7 +44,7 @@ __all__ = [
 ]
 
 
-def triangulate(graph: UndirectedGraph, order: EliminationOrder | Iterable[Node] | None = None) -> UndirectedGraph:
+def triangulate(graph: Graph, order: EliminationOrder | Iterable[Node] | None = None) -> UndirectedGraph:
     """The induced graph of an elimination order: the graph with the fill edges added, which is chordal.
 
     Args:
@@ -55,11 +56,12 @@ def triangulate(graph: UndirectedGraph, order: EliminationOrder | Iterable[Node]
     >>> triangulate(UndirectedGraph.parse("A - B - C - D - A"), "ABCD")
     UndirectedGraph(A - B; A - D; B - C; B - D; C - D)
     """
+    graph = undirected(graph)
     found = resolve(graph, order)
     return UndirectedGraph(graph.nodes, (*graph.edges, *found.fill_edges))
 
 
-def is_chordal(graph: UndirectedGraph) -> bool:
+def is_chordal(graph: Graph) -> bool:
     """Whether every cycle of four or more nodes has a chord.
 
     Cost: close to linear, by maximum cardinality search.
@@ -68,10 +70,11 @@ def is_chordal(graph: UndirectedGraph) -> bool:
     >>> is_chordal(UndirectedGraph.parse("A - B - C - D - A"))
     False
     """
+    graph = undirected(graph)
     return not elimination_order(graph, method=MaxCardinality()).fill_edges
 
 
-def perfect_elimination_order(graph: UndirectedGraph) -> tuple[str, ...]:
+def perfect_elimination_order(graph: Graph) -> tuple[str, ...]:
     """An elimination order without fill edges; raises unless the graph is chordal, for other graphs have none.
 
     Reference: Koller & Friedman, section 9.4.3.1.
@@ -79,10 +82,11 @@ def perfect_elimination_order(graph: UndirectedGraph) -> tuple[str, ...]:
     >>> perfect_elimination_order(UndirectedGraph.parse("A - B - C"))
     ('C', 'B', 'A')
     """
+    graph = undirected(graph)
     return _perfect(graph).order
 
 
-def maximal_cliques(graph: UndirectedGraph) -> tuple[tuple[str, ...], ...]:
+def maximal_cliques(graph: Graph) -> tuple[tuple[str, ...], ...]:
     """The maximal cliques of a chordal graph, each in node order, sorted; raises for other graphs.
 
     Cost: linear in their total size; a chordal graph has at most as many cliques as nodes.
@@ -91,6 +95,7 @@ def maximal_cliques(graph: UndirectedGraph) -> tuple[tuple[str, ...], ...]:
     >>> maximal_cliques(UndirectedGraph.parse("A - B - C - A; C - D"))
     (('A', 'B', 'C'), ('C', 'D'))
     """
+    graph = undirected(graph)
     found = _perfect(graph)
     numbers = sorted(sorted(graph.ids(found.cliques[i])) for i in found.maximal)
     return tuple(tuple(graph.nodes[v] for v in clique) for clique in numbers)

@@ -370,8 +370,7 @@ class _Keeper(Generic[S]):
             return
         self.generator = self.rng.bit_generator.state
         self.is_begun = True
-        if self.path is not None:
-            self.run(Status.INTERRUPTED).save(self.path)
+        self.keep(self.run(Status.INTERRUPTED))
 
     def goes_on(self, rule: Until) -> bool:
         if self.status is None:

@@ -16,7 +16,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.text import listing, nearest
 from sepset.io.discrete import TableView, discrete_network
 from sepset.io.lexer import END, QUOTED, Words, decode, quoted, unquoted
-from sepset.io.record import NetworkRecord, TableRecord, VariableRecord, check_family, network
+from sepset.io.record import READING, NetworkRecord, Reading, TableRecord, VariableRecord, check_family, network
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 
@@ -31,7 +31,7 @@ FILL = 1 << 24
 """The largest number of values that all `default` entries of a file together may fill in."""
 
 
-def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> BayesNet:
+def parse(data: bytes, file: str = "<text>", reading: Reading = READING) -> BayesNet:
     """The network in a BIF file.
 
     >>> text = b"network n { } variable a { type discrete [ 2 ] { yes, no }; } probability ( a ) { table 0.2, 0.8; }"
@@ -39,7 +39,7 @@ def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> Bayes
     ('yes', 'no')
     """
     words = Words(decode(data), _WORDS, file)
-    return network(_Reader(words).record(), words, normalize=normalize)
+    return network(_Reader(words).record(), words, reading)
 
 
 class _Reader:
@@ -115,7 +115,8 @@ class _Reader:
         if len(states) != declared:
             raise words.error(f"{name!r} declares {declared} states and lists {len(states)}", stop)
         if len(set(states)) != len(states):
-            twice = next(i for i, state in enumerate(states) if state in states[:i])
+            firsts = {state: i for i, state in reversed(list(enumerate(states)))}
+            twice = next(i for i, state in enumerate(states) if firsts[state] < i)
             raise words.error(f"{name!r} lists this state twice", start + twice)
         words.accept(";")
         return states

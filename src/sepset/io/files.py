@@ -10,10 +10,12 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
+from sepset.base.checks import number
 from sepset.base.text import nearest
 from sepset.errors import FileFormatError, SepsetError
 
 if TYPE_CHECKING:
+    from sepset.io.record import Reading
     from sepset.models.model import Model
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -22,6 +24,7 @@ MAX_BYTES = 1 << 30
 """The largest size of a file after decompression, in bytes."""
 
 _CHUNK = 1 << 22
+_PIECE = 1 << 12
 _SMALL = 1 << 26
 _RATIO = 300
 
@@ -35,13 +38,24 @@ _FORMATS = {
     ".xml": "xmlbif",
     ".xmlbif": "xmlbif",
 }
+_OTHERS = {
+    ".dne": "Netica",
+    ".neta": "Netica",
+    ".dsl": "GeNIe before XDSL",
+    ".oobn": "Hugin with classes",
+    ".hkb": "Hugin, compiled",
+    ".xbn": "MSBN",
+    ".erg": "Ergo",
+}
+"""Formats of other tools, by their suffixes."""
+
 _RESULTS = frozenset({".evid", ".virt", ".pr", ".mar", ".mpe", ".map"})
 
 
 class Codec(Protocol):
     """A module that reads and writes one format."""
 
-    def parse(self, data: bytes, file: str, *, normalize: bool) -> Model:
+    def parse(self, data: bytes, file: str, reading: Reading) -> Model:
         """The model in a file's bytes."""
 
     def render(self, model: Model) -> bytes:
@@ -57,15 +71,20 @@ def suffixes() -> tuple[str, ...]:
     return tuple(_FORMATS)
 
 
-def read(path: PathLike, *, normalize: bool = True, max_bytes: int = MAX_BYTES) -> Model:
+def read(
+    path: PathLike, *, normalize: bool = True, tolerance: float | None = None, max_bytes: int = MAX_BYTES
+) -> Model:
     """The model in a file: `.bif`, `.xmlbif`, `.uai`, `.net`, `.xdsl` or `.json`, each also with `.gz`.
 
-    Rows of a CPD that sum to one within 1e-6 are renormalized, which `model.notes` reports; a larger deviation
-    raises. A malformed file raises one `FileFormatError` with file, line and column, and the word found there.
+    Rows of a CPD that sum to one within the digits printed (0.333 three times) are renormalized, which `model.notes`
+    reports; a larger deviation raises, unless `tolerance=` allows it. Rows of a NET file with a number above one or a
+    sum of 1.5 and more are weights, as for Hugin. A malformed file raises one `FileFormatError` with file, line and
+    column, and the word found there.
 
     Args:
         path: the file.
         normalize: False keeps the rows as written.
+        tolerance: how far from one a row may sum; by default as far as its printed digits allow, at most 0.005.
         max_bytes: the largest size, after decompression, that is read.
 
     >>> import tempfile
@@ -78,15 +97,21 @@ def read(path: PathLike, *, normalize: bool = True, max_bytes: int = MAX_BYTES) 
     Discrete('coin', ('head', 'tail'))
     """
     name = os.fspath(path)
+    if "\n" in name and not os.path.exists(name):
+        start = name.strip()[:20]
+        raise FileFormatError(f"a path is wanted; found the text of a file, {start!r}... Write it to a file first.")
     codec = _codec(name)
     data = read_bytes(name, max_bytes=max_bytes)
-    return parsed(codec, data, name, normalize=normalize)
+    return parsed(codec, data, name, normalize=normalize, tolerance=tolerance)
 
 
-def parsed(codec: Codec, data: bytes, name: str, *, normalize: bool) -> Model:
+def parsed(codec: Codec, data: bytes, name: str, *, normalize: bool, tolerance: float | None = None) -> Model:
     """The model in these bytes; any failure of the reader becomes one error about the file."""
+    from sepset.io.record import Reading
+
+    allowed = None if tolerance is None else number("tolerance", tolerance, least=0)
     try:
-        return codec.parse(data, name, normalize=normalize)
+        return codec.parse(data, name, Reading(normalize, allowed))
     except FileFormatError:
         raise
     except SepsetError as error:
@@ -119,6 +144,8 @@ def _codec(name: str) -> Codec:
     if module is None:
         known = ", ".join(_FORMATS)
         hint = nearest(suffix, _FORMATS)
+        if suffix in _OTHERS:
+            hint = f" Files of {_OTHERS[suffix]} are not read; it can write one of these formats."
         if suffix in _RESULTS:
             hint = " Evidence and results are read with read_evidence and read_result."
         raise FileFormatError(
@@ -144,21 +171,23 @@ def read_bytes(name: str, *, max_bytes: int = MAX_BYTES) -> bytes:
 def _decompressed(data: bytes, name: str, max_bytes: int) -> bytes:
     """All members of a gzip file; the limit is checked while they are decompressed."""
     parts: list[bytes] = []
-    total, rest = 0, data
-    while rest:
+    total, at = 0, 0
+    while at < len(data):
         unzip = zlib.decompressobj(wbits=31)
         while not unzip.eof:
+            piece = data[at : at + _PIECE]  # what a member leaves over is copied, so that no more is given than this
             try:
-                part = unzip.decompress(rest, _CHUNK)
+                part = unzip.decompress(piece, _CHUNK)
             except zlib.error as error:
                 raise FileFormatError(f"the gzip data are damaged: {error}", file=name) from None
-            rest = unzip.unconsumed_tail
+            at += len(piece) - len(unzip.unconsumed_tail) - len(unzip.unused_data)
             parts.append(part)
             total += len(part)
             _refuse_bomb(total, len(data), name, max_bytes)
-            if not part and not rest and not unzip.eof:
+            if not part and not piece and not unzip.eof:
                 raise FileFormatError("the gzip data end too early", file=name)
-        rest = unzip.unused_data.lstrip(b"\0")
+        while data[at : at + 1] == b"\0":
+            at += 1
     if not parts:
         raise FileFormatError("the file is empty; expected gzip data", file=name)
     return b"".join(parts)
@@ -179,7 +208,10 @@ def write_bytes(name: str, data: bytes) -> None:
     target = os.path.realpath(name)
     folder, base = os.path.split(target)
     temporary = os.path.join(folder, f".{base[:100]}.{secrets.token_hex(8)}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    except OSError as error:
+        raise type(error)(error.errno, f"{error.strerror}: cannot write into the folder {folder!r}", name) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(packed)

@@ -18,7 +18,7 @@ from sepset.io.jsonfactors import block_document, factor_document, read_block, r
 from sepset.io.jsonupgrades import UPGRADES
 from sepset.io.jsonvariables import Part, VariableReader, discrete_all, names, variable_document
 from sepset.io.lexer import decode
-from sepset.io.record import SLACK, Misses
+from sepset.io.record import MARGIN, READING, TOLERANCE, Misses, Reading
 from sepset.models.bayesnet import BayesNet
 from sepset.models.chaincomponent import ChainComponent
 from sepset.models.chaingraph import ChainGraph
@@ -38,7 +38,7 @@ ABOUT = ("source", "authors", "licence", "description")
 _COMMON = ("format", "version", "kind", "name", "notes", "variables", *ABOUT)
 
 
-def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> Model:
+def parse(data: bytes, file: str = "<text>", reading: Reading = READING) -> Model:
     """The model in a JSON file.
 
     >>> text = b'{"format": "sepset", "version": 1, "kind": "markov_net", "variables": [{"name": "a", "states": 2}]}'
@@ -50,7 +50,7 @@ def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> Model
     if kind not in _KINDS:
         raise root["kind"].error(f"expected one of {', '.join(_KINDS)}")
     try:
-        return _KINDS[kind](root, _Head(root), Misses() if normalize else None)
+        return _KINDS[kind](root, _Head(root), Misses(reading))
     except FileFormatError:
         raise
     except SepsetError as error:
@@ -90,11 +90,11 @@ class _Head:
         self.parts: list[Part] = [self.reader.part(item) for item in root["variables"]]
         self.variables = root["variables"].made(lambda: Variables(self.parts))
 
-    def all_notes(self, misses: Misses | None) -> tuple[str, ...]:
-        return (*self.notes, *(misses.note() if misses is not None else ()))
+    def all_notes(self, misses: Misses) -> tuple[str, ...]:
+        return (*self.notes, *misses.note())
 
 
-def _read_bayes_net(root: Cursor, head: _Head, misses: Misses | None) -> BayesNet:
+def _read_bayes_net(root: Cursor, head: _Head, misses: Misses) -> BayesNet:
     root.keys(*_COMMON, "cpds")
     cpds = [read_cpd(item, head.variables, misses) for item in root["cpds"]]
     if len(cpds) != len(head.variables):
@@ -104,7 +104,7 @@ def _read_bayes_net(root: Cursor, head: _Head, misses: Misses | None) -> BayesNe
     return root["cpds"].made(lambda: BayesNet(*cpds, name=head.name, notes=head.all_notes(misses)))
 
 
-def _read_markov_net(root: Cursor, head: _Head, misses: Misses | None) -> MarkovNet:
+def _read_markov_net(root: Cursor, head: _Head, misses: Misses) -> MarkovNet:
     root.keys(*_COMMON, "auxiliaries", "factors", "features")
     if "features" in root:
         return _read_log_linear(root, head)
@@ -133,13 +133,13 @@ def _feature(item: Cursor, scope: Any, numbers: Any, title: str) -> Feature:
     return item.made(lambda: Feature(scope, numbers, title))
 
 
-def _read_chain_graph(root: Cursor, head: _Head, misses: Misses | None) -> ChainGraph:
+def _read_chain_graph(root: Cursor, head: _Head, misses: Misses) -> ChainGraph:
     root.keys(*_COMMON, "components")
     parts = [_read_component(item, head.variables, misses) for item in root["components"]]
     return root["components"].made(lambda: ChainGraph(*parts, name=head.name, notes=head.all_notes(misses)))
 
 
-def _read_component(item: Cursor, variables: Variables, misses: Misses | None) -> ChainComponent:
+def _read_component(item: Cursor, variables: Variables, misses: Misses) -> ChainComponent:
     item.keys("variables", "given", "factors", "cpd")
     if "cpd" in item:
         cpd = read_cpd(item["cpd"], variables, misses)
@@ -150,7 +150,7 @@ def _read_component(item: Cursor, variables: Variables, misses: Misses | None) -
     return item.made(lambda: ChainComponent(own, *factors, given=given))
 
 
-_KINDS: dict[str, Callable[[Cursor, _Head, Misses | None], Model]] = {
+_KINDS: dict[str, Callable[[Cursor, _Head, Misses], Model]] = {
     "bayes_net": _read_bayes_net,
     "markov_net": _read_markov_net,
     "chain_graph": _read_chain_graph,
@@ -203,7 +203,7 @@ def _markov_body(net: MarkovNet) -> Document:
 def _component_document(part: ChainComponent) -> Document:
     if part.is_normalized and len(part.factors) == 1 and isinstance(part.factors[0], Table):
         table = part.factors[0].align((*part.parents, *part.variables))
-        cpd = TableCPD(part.variables[0], table.values.reshape(-1), given=part.parents, tolerance=SLACK)
+        cpd = TableCPD(part.variables[0], table.values.reshape(-1), given=part.parents, tolerance=TOLERANCE + MARGIN)
         return {"cpd": cpd_document(cpd)}
     factors = [factor_document(factor) for factor in part.factors]
     return {"variables": names(part.variables), "given": names(part.parents), "factors": factors}

@@ -10,9 +10,18 @@ from typing import Any
 from sepset.cpds.cpd import CPD, ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.registry import kinds, tag_of
+from sepset.cpds.table import TableCPD
+from sepset.errors import FileFormatError
+from sepset.factors.algebra import num_entries
 from sepset.io.cursor import Cursor
-from sepset.io.jsonvariables import Document, discrete_all, found, found_all, names
-from sepset.io.record import Misses, normalized_rows, row_name
+from sepset.io.jsonvariables import (
+    Document,
+    discrete_all,
+    found,
+    found_all,
+    names,
+)
+from sepset.io.record import ADVICE, Misses, row_name
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
 
@@ -33,8 +42,8 @@ def cpd_document(cpd: CPD) -> Document:
     return document | ({"block": cpd.block.name} if tied else {})
 
 
-def read_cpd(item: Cursor, variables: Variables, misses: Misses | None) -> CPD:
-    """The CPD an entry states; without `misses` the rows of a table stay as written."""
+def read_cpd(item: Cursor, variables: Variables, misses: Misses) -> CPD:
+    """The CPD in an entry; the rows of a table are normalized or kept as the reading says."""
     kind, known = item["kind"].text(), kinds()
     if kind not in known:
         raise item["kind"].error(f"expected one of {', '.join(sorted(known))}")
@@ -44,23 +53,25 @@ def read_cpd(item: Cursor, variables: Variables, misses: Misses | None) -> CPD:
     if issubclass(known[kind], DiscreteCPD) and not is_discrete:
         raise item["child"].error("expected a discrete variable")
     given: Any = (discrete_all if is_discrete else found_all)(item["given"], variables)
-    if kind == "table" and is_discrete:
-        item = _scaled(item, child, given, misses)
-    made: CPD = item.made(lambda: known[kind].from_form(child, given, item, block))  # type: ignore[assignment]
+    made: CPD
+    if known[kind] is TableCPD and isinstance(child, Discrete):
+        made = _read_table(item, child, given, block, misses)
+    else:
+        made = item.made(lambda: known[kind].from_form(child, given, item, block))  # type: ignore[assignment]
     item.keys(*HEAD, *made.parameters.form, *made.parameters.arrays)
     return made
 
 
-def _scaled(item: Cursor, child: Any, given: tuple[Discrete, ...], misses: Misses | None) -> Cursor:
-    """The entry of a table with rows that sum to one, where they miss it by little and are not to stay."""
+def _read_table(
+    item: Cursor, child: Discrete, given: tuple[Discrete, ...], block: str | None, misses: Misses
+) -> TableCPD:
+    """The table of an entry, its rows normalized or as written."""
     rows = item["rows"].reals()
-    if rows.ndim != 2 or not rows.size:
-        return item
-    scaled, missed = normalized_rows(
-        rows,
-        lambda row, total: item["rows"].error(f"{row_name(child.name, given, row)} sums to {total:.9g}, not to one"),
-    )
-    if missed is None or misses is None:
-        return item
-    misses.add(child.name, missed)
-    return Cursor({**item.value, "rows": scaled.tolist()}, item.path, item.source)
+    if rows.ndim != 2 or rows.size != num_entries((*given, child)):
+        return item.made(lambda: TableCPD.from_form(child, given, item, block))
+
+    def error(row: int, total: float) -> FileFormatError:
+        return item["rows"].error(f"{row_name(child.name, given, row)} sums to {total:.9g}, not to one{ADVICE}")
+
+    kept, tolerance = misses.settled(child.name, rows, error)
+    return item.made(lambda: TableCPD(child, kept.reshape(-1), given=given, block=block, tolerance=tolerance))

@@ -156,10 +156,10 @@ class Words:
         self.at = stop + 1
         return start, stop
 
-    def weights(self, words: Sequence[str], mark: Callable[[int], int]) -> Floats:
+    def weights(self, words: Sequence[str], mark: Callable[[int], int], least: float = 0.0) -> Floats:
         """The words as finite numbers of at least zero; `mark` maps the index of each to its word number."""
         try:
-            return weights(words)
+            return weights(words, least)
         except BadNumber as bad:
             raise self.error(bad.reason, mark(bad.index)) from None
 
@@ -204,9 +204,9 @@ def reals(words: Sequence[str]) -> Floats:
     return values
 
 
-def weights(words: Sequence[str]) -> Floats:
-    """The words as finite numbers of at least zero; the first that is not one raises `BadNumber`."""
+def weights(words: Sequence[str], least: float = 0.0) -> Floats:
+    """The words as finite numbers of at least zero, or `least`; the first that is not one raises `BadNumber`."""
     values = reals(words)
-    if (values < 0).any():
-        raise BadNumber(int(np.argmax(values < 0)), "expected a number of at least zero")
+    if (values < least).any():
+        raise BadNumber(int(np.argmax(values < least)), "expected a number of at least zero")
     return values

@@ -21,7 +21,7 @@ _UNCARRIED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 @dataclass(slots=True)
 class Element:
-    """An element: its tag in capitals, attributes, text, children, and number in the file."""
+    """An element: its tag in capitals, without a namespace, attributes, text, children, and number in the file."""
 
     tag: str
     attributes: dict[str, str]
@@ -161,7 +161,8 @@ class _Builder:
         place = self._here()
         if len(self.stack) >= DEPTH:
             raise self._error(f"found <{tag}>; elements nest at most {DEPTH} deep", *place)
-        element = Element(tag.upper(), attributes, len(self.document.places))
+        plain = tag.rpartition(":")[2].upper()  # the prefix of a namespace says nothing here
+        element = Element(plain, attributes, len(self.document.places))
         self.document.places.append(place)
         self.document.elements.append(element)
         if self.stack:

@@ -8,10 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sepset.io.discrete import TableView, VariableView, discrete_network
 from sepset.io.lexer import END, QUOTED, Words, decode, quoted, unquoted
-from sepset.io.record import NetworkRecord, TableRecord, VariableRecord, check_family, network
+from sepset.io.record import (
+    NEGLIGIBLE,
+    READING,
+    NetworkRecord,
+    Reading,
+    TableRecord,
+    VariableRecord,
+    check_family,
+    network,
+)
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 
@@ -25,7 +35,7 @@ NAME = "sepset_name"
 """The attribute that stores a name that is not an identifier."""
 
 
-def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> BayesNet:
+def parse(data: bytes, file: str = "<text>", reading: Reading = READING) -> BayesNet:
     """The network in a Hugin NET file.
 
     >>> text = b'net {} node a { states = ("yes" "no"); } potential (a) { data = (0.2 0.8); }'
@@ -33,7 +43,7 @@ def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> Bayes
     ('yes', 'no')
     """
     words = Words(decode(data), _WORDS, file)
-    return network(_Reader(words).record(), words, normalize=normalize)
+    return network(_Reader(words).record(), words, replace(reading, has_weights=True))
 
 
 class _Reader:
@@ -149,7 +159,7 @@ class _Reader:
                 raise self.words.error("expected numbers in balanced parentheses", position)
         if depth:
             raise self.words.error("expected ')' for each '(' of the numbers", end)
-        values = self.words.weights(numbers, lambda i: marks[i])
+        values = self.words.weights(numbers, lambda i: marks[i], least=-NEGLIGIBLE)
         rows = marks[:: len(self.variables[child].states)]
         return TableRecord(child, parents, values, mark, rows)
 

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import Bools, Floats
 from sepset.base.text import nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
@@ -18,10 +18,19 @@ from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, State
 
 TOLERANCE = 1e-6
-"""The largest distance from one that a row's sum may have."""
+"""The distance from one that any row's sum may have."""
 
-SLACK = TOLERANCE + 1e-12
-"""The same with a margin for rounding: three times 0.333333 differs from one by 1e-6."""
+COARSE = 5e-3
+"""The largest distance from one that is put down to the digits printed."""
+
+MARGIN = 1e-12
+"""For rounding: three times 0.333333 differs from one by 1e-6."""
+
+NEGLIGIBLE = 1e-6
+"""A number that is negative by less is a zero, as single precision leaves it."""
+
+ADVICE = " (read(..., tolerance=) allows more)"
+"""What to do about a row that does not sum to one."""
 
 T = TypeVar("T")
 EPSILON = float(np.finfo(np.float64).eps)
@@ -77,14 +86,67 @@ class NetworkRecord:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a reader does with rows that do not sum to one.
+
+    Attributes:
+        normalize: divide them by their sums; else they are kept as written.
+        tolerance: how far from one a row may sum; None for as far as its printed digits allow.
+        has_weights: whether rows may be weights, as in potentials of Hugin.
+    """
+
+    normalize: bool = True
+    tolerance: float | None = None
+    has_weights: bool = False
+
+    def are_weights(self, rows: Floats) -> Bools:
+        """Which rows are weights: a number exceeds one, or the sum is at least 1.5, which no rounding explains."""
+        found: Bools = (rows > 1).any(axis=1) | (rows.sum(axis=1) >= 1.5)
+        return found & self.has_weights
+
+    def allowed(self, row: Floats) -> float:
+        """How far from one the sum of this row may be."""
+        if self.tolerance is not None:
+            return self.tolerance + MARGIN
+        if self.are_weights(row[None])[0]:
+            return math.inf
+        return max(TOLERANCE, min(printing_error(row), COARSE)) + MARGIN
+
+
+READING = Reading()
+"""What is done unless something else is asked."""
+
+
+def printing_error(row: Floats) -> float:
+    r"""The largest error of the sum of numbers that were rounded or cut off on printing.
+
+    With $d$ decimals each of $n$ numbers is off by less than $10^{-d}$; with $s$ significant digits a number $x$ is off
+    by less than $10^{1 - s} \cdot 10^{\lfloor \log_{10} x \rfloor}$. Trailing zeros are not printed, so that the number
+    with the most digits tells $d$ and $s$.
+
+    >>> round(printing_error(np.array([0.333, 0.333, 0.333])), 9)
+    0.003
+    """
+    shown = [np.format_float_scientific(x, trim="-").split("e") for x in row[row > 0].tolist()]
+    digits = [len(mantissa.replace(".", "")) for mantissa, _ in shown]
+    powers = [int(power) for _, power in shown]
+    decimals = max((d - 1 - p for d, p in zip(digits, powers, strict=True)), default=0)
+    significant = sum(10.0 ** (p + 1 - max(digits)) for p in powers)
+    return max(len(row) * 10.0**-decimals, significant)
+
+
 @dataclass(slots=True)
 class Misses:
-    """Rows that were renormalized, for the note about them."""
+    """Rows that were renormalized, as the reading wants it, for the note about them."""
 
+    reading: Reading = READING
     rows: int = 0
     largest: float = 0.0
     where: str = ""
     children: list[str] = field(default_factory=list)
+    negatives: int = 0
+    weights: int = 0
 
     def add(self, child: str, misses: Floats) -> None:
         """Count the rows of a child that did not sum to one, and record the largest deviation."""
@@ -93,24 +155,40 @@ class Misses:
         if misses.max() > self.largest:
             self.largest, self.where = float(misses.max()), child
 
+    def settled(self, child: str, rows: Floats, error: Callable[[int, float], FileFormatError]) -> tuple[Floats, float]:
+        """The rows, normalized or as written, and how far from one they may sum; what was changed is counted."""
+        scaled, missed = normalized_rows(rows, error, self.reading)
+        if missed is None or not self.reading.normalize:
+            return rows, max(TOLERANCE, 0.0 if missed is None else float(missed.max())) + MARGIN
+        is_weight = self.reading.are_weights(rows)
+        self.weights += int(np.count_nonzero(is_weight & (missed > 0)))
+        if (missed[~is_weight] > 0).any():
+            self.add(child, np.where(is_weight, 0.0, missed))
+        return scaled, TOLERANCE + MARGIN
+
     def note(self) -> tuple[str, ...]:
-        """The note for the model; empty if no row was renormalized."""
-        if not self.rows:
-            return ()
-        cpds = f"{len(self.children)} CPD{'s' * (len(self.children) > 1)}"
-        return (
-            f"Renormalized {self.rows} row{'s' * (self.rows > 1)} of {cpds} on reading; "
-            f"the largest deviation from one was {self.largest:.3g}, in that of {self.where}.",
-        )
+        """The notes for the model; none if every row was a distribution."""
+        notes = []
+        if self.rows:
+            cpds = f"{len(self.children)} CPD{'s' * (len(self.children) > 1)}"
+            notes.append(
+                f"Renormalized {self.rows} row{'s' * (self.rows > 1)} of {cpds} on reading; "
+                f"the largest deviation from one was {self.largest:.3g}, in that of {self.where}."
+            )
+        if self.weights:
+            notes.append(f"Took {self.weights} row{'s' * (self.weights > 1)} as weights and divided by their sums.")
+        if self.negatives:
+            notes.append(f"Took {self.negatives} negative number{'s' * (self.negatives > 1)} above -1e-6 as zero.")
+        return tuple(notes)
 
 
-def network(record: NetworkRecord, source: Source, *, normalize: bool) -> BayesNet:
+def network(record: NetworkRecord, source: Source, reading: Reading) -> BayesNet:
     """The Bayesian network that a record describes; any fault raises a `FileFormatError` with its position."""
     variables = _variables(record.variables, source)
     cpds = _by_child(record, variables, source)
     _refuse_cycle(cpds, source)
-    misses = Misses()
-    made = [_cpd(cpds[name], variables, source, misses, normalize=normalize) for name in variables]
+    misses = Misses(reading)
+    made = [_cpd(cpds[name], variables, source, misses) for name in variables]
     mark = record.variables[0].mark if record.variables else 0
     return guarded(lambda: BayesNet(*made, name=record.name, notes=(*record.notes, *misses.note())), source, mark)
 
@@ -197,19 +275,17 @@ def _cpd(
     variables: Mapping[str, Discrete],
     source: Source,
     misses: Misses,
-    *,
-    normalize: bool,
 ) -> CPD:
     child, parents = variables[record.child], tuple(variables[name] for name in record.parents)
     if isinstance(record, MadeRecord):
         make = record.make
         return guarded(lambda: make(child, parents), source, record.mark)
     rows = _rows(record, child, parents, source)
-    scaled, missed = normalized_rows(rows, lambda row, total: _row_error(record, parents, source, row, total))
-    if missed is not None and normalize:
-        misses.add(child.name, missed)
-        rows = scaled
-    return guarded(lambda: TableCPD(child, rows.reshape(-1), given=parents, tolerance=SLACK), source, record.mark)
+    misses.negatives += int(np.count_nonzero(rows < 0))
+    kept, tolerance = misses.settled(
+        child.name, np.maximum(rows, 0.0), lambda row, total: _row_error(record, parents, source, row, total)
+    )
+    return guarded(lambda: TableCPD(child, kept.reshape(-1), given=parents, tolerance=tolerance), source, record.mark)
 
 
 def _rows(record: TableRecord, child: Discrete, parents: tuple[Discrete, ...], source: Source) -> Floats:
@@ -219,17 +295,20 @@ def _rows(record: TableRecord, child: Discrete, parents: tuple[Discrete, ...], s
     return record.values.reshape(-1, child.num_states)
 
 
-def normalized_rows(rows: Floats, error: Callable[[int, float], FileFormatError]) -> tuple[Floats, Floats | None]:
-    """The rows, normalized, and each one's deviation from one; raises if a deviation exceeds 1e-6.
+def normalized_rows(
+    rows: Floats, error: Callable[[int, float], FileFormatError], reading: Reading = READING
+) -> tuple[Floats, Floats | None]:
+    """The rows, normalized, and each one's deviation from one; raises if one deviates by more than is allowed.
 
     Rows that deviate only by rounding are left unchanged, so that written values are read back exactly.
     """
     totals = rows.sum(axis=1)
     off = np.abs(totals - 1.0)
-    if off.max(initial=0.0) > SLACK:
-        worst = int(np.argmax(off > SLACK))
-        raise error(worst, float(totals[worst]))
     rounding = (rows.shape[1] + 8) * EPSILON
+    certain = TOLERANCE if reading.tolerance is None else min(TOLERANCE, reading.tolerance)
+    for place in np.flatnonzero(off > certain + rounding).tolist():
+        if off[place] > reading.allowed(rows[place]) or not totals[place] > 0 or not np.isfinite(totals[place]):
+            raise error(place, float(totals[place]))
     if off.max(initial=0.0) <= rounding:
         return rows, None
     scale = np.where(off > rounding, totals, 1.0)
@@ -240,7 +319,9 @@ def _row_error(
     record: TableRecord, parents: tuple[Discrete, ...], source: Source, row: int, total: float
 ) -> FileFormatError:
     mark = record.rows[row] if len(record.rows) else record.mark
-    return source.error(f"{row_name(record.child, parents, row)} sums to {total:.9g}; it should sum to one", mark)
+    return source.error(
+        f"{row_name(record.child, parents, row)} sums to {total:.9g}; it should sum to one{ADVICE}", mark
+    )
 
 
 def row_name(child: str, parents: Sequence[Discrete], row: int) -> str:

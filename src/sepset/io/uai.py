@@ -14,13 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.text import listing
 from sepset.errors import NotApplicable, SepsetError
 from sepset.factors.algebra import Factor
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.io.discrete import bayes_net, table_of
-from sepset.io.lexer import Words, decode
-from sepset.io.record import NetworkRecord, TableRecord, VariableRecord, network
+from sepset.io.lexer import Words, decode, whole
+from sepset.io.record import READING, NetworkRecord, Reading, TableRecord, VariableRecord, network
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.models.model import Model
@@ -41,7 +42,7 @@ class _Factor:
     first: int
 
 
-def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> BayesNet | MarkovNet:
+def parse(data: bytes, file: str = "<text>", reading: Reading = READING) -> BayesNet | MarkovNet:
     """The network in a UAI file: a `BayesNet` for BAYES, a `MarkovNet` for MARKOV.
 
     >>> parse(b"MARKOV 2 2 3 1  2 0 1  6  1 2 3 4 5 6").variables
@@ -54,11 +55,39 @@ def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> Bayes
     words.take()
     cards = _cards(words)
     factors = _factors(words, cards)
-    if words.next:
-        raise words.error("expected the end of the file after the last table")
+    notes = _evidence_note(words, cards)
+    if kind == "BAYES" and not (empty := _empty_rows(cards, factors)):
+        return network(_record(words, cards, factors, notes), words, reading)
     if kind == "BAYES":
-        return network(_record(words, cards, factors), words, normalize=normalize)
-    return _markov_net(words, cards, factors)
+        notes += (f"Read as a Markov network: {empty:,} rows of its conditional tables are all zeros.",)
+    return _markov_net(words, cards, factors, notes)
+
+
+def _empty_rows(cards: Sequence[int], factors: Sequence[_Factor]) -> int:
+    """The number of rows that sum to zero: no distribution, but a factor as the contests use them."""
+    rows = [factor.values.reshape(-1, cards[factor.scope[-1]]) for factor in factors if factor.scope]
+    return sum(int(np.count_nonzero(~row.any(axis=1))) for row in rows)
+
+
+def _evidence_note(words: Words, cards: Sequence[int]) -> tuple[str, ...]:
+    """The note about evidence after the last table: `1 0 1`, or the number of samples before it; other words raise."""
+    rest = [whole(word) for word in words.words[words.at : -1]]
+    if not rest:
+        return ()
+    samples = [rest, rest[1:]] if rest[0] == 1 else [rest]
+    found = next((dict(zip(s[1::2], s[2::2], strict=True)) for s in samples if _is_evidence(s, cards)), None)
+    if found is None:
+        raise words.error("expected the end of the file after the last table, or evidence")
+    shown = listing([f"x{variable}={state}" for variable, state in found.items()])
+    return (f"The file ends with evidence, which is no part of the model: {shown}. Give it as given=.",)
+
+
+def _is_evidence(sample: Sequence[int | None], cards: Sequence[int]) -> bool:
+    """Whether the numbers are a count and as many variables with states."""
+    if not sample or sample[0] is None or len(sample) != 1 + 2 * sample[0]:
+        return False
+    pairs = zip(sample[1::2], sample[2::2], strict=True)
+    return all(v is not None and s is not None and v < len(cards) and s < cards[v] for v, s in pairs)
 
 
 def _cards(words: Words) -> list[int]:
@@ -116,7 +145,7 @@ def _names(scope: Sequence[int]) -> str:
     return ", ".join(f"x{i}" for i in scope) or "no variables"
 
 
-def _record(words: Words, cards: Sequence[int], factors: Sequence[_Factor]) -> NetworkRecord:
+def _record(words: Words, cards: Sequence[int], factors: Sequence[_Factor], notes: tuple[str, ...]) -> NetworkRecord:
     variables = tuple(VariableRecord(f"x{i}", tuple(range(card)), 2 + i) for i, card in enumerate(cards))
     tables = []
     for factor in factors:
@@ -125,10 +154,10 @@ def _record(words: Words, cards: Sequence[int], factors: Sequence[_Factor]) -> N
         names = [f"x{i}" for i in factor.scope]
         rows = range(factor.first, factor.first + factor.values.size, cards[factor.scope[-1]])
         tables.append(TableRecord(names[-1], tuple(names[:-1]), factor.values, factor.mark, rows))
-    return NetworkRecord(variables, tuple(tables))
+    return NetworkRecord(variables, tuple(tables), notes=notes)
 
 
-def _markov_net(words: Words, cards: Sequence[int], factors: Sequence[_Factor]) -> MarkovNet:
+def _markov_net(words: Words, cards: Sequence[int], factors: Sequence[_Factor], notes: tuple[str, ...]) -> MarkovNet:
     domains = {card: Domain.of(card, "a variable") for card in sorted(set(cards))}
     variables = [Discrete(f"x{i}", domains[card]) for i, card in enumerate(cards)]
     tables = []
@@ -137,7 +166,7 @@ def _markov_net(words: Words, cards: Sequence[int], factors: Sequence[_Factor]) 
             tables.append(Table([variables[i] for i in factor.scope], factor.values))
         except SepsetError as error:
             raise words.error(str(error), factor.mark) from error
-    return MarkovNet(*tables, variables=variables)
+    return MarkovNet(*tables, variables=variables, notes=notes)
 
 
 def render(model: Model) -> bytes:

@@ -29,9 +29,11 @@ from sepset.io.lexer import whole
 from sepset.io.markup import Document, Element, attribute, tagged
 from sepset.io.net import identifiers
 from sepset.io.record import (
+    READING,
     MadeRecord,
     Maker,
     NetworkRecord,
+    Reading,
     TableRecord,
     VariableRecord,
     check_family,
@@ -49,7 +51,7 @@ MAX_TABLE = 1 << 20
 """The largest table that a graded noisy-max node may become; only a table can keep the order of its states."""
 
 
-def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> BayesNet:
+def parse(data: bytes, file: str = "<text>", reading: Reading = READING) -> BayesNet:
     """The network in an XDSL file.
 
     >>> text = (
@@ -70,7 +72,7 @@ def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> Bayes
     ordered = sorted(nodes, key=lambda node: node.position)
     variables = tuple(VariableRecord(node.name, node.states, node.element.mark) for node in ordered)
     cpds = tuple(_cpd(document, node, by_key) for node in nodes)
-    return network(NetworkRecord(variables, cpds, _title(document.root)), document, normalize=normalize)
+    return network(NetworkRecord(variables, cpds, _title(document.root)), document, reading)
 
 
 def _title(root: Element) -> str:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from sepset.io.discrete import TableView, VariableView, discrete_network
 from sepset.io.markup import Document, Element, tagged
-from sepset.io.record import NetworkRecord, TableRecord, VariableRecord, network
+from sepset.io.record import READING, NetworkRecord, Reading, TableRecord, VariableRecord, network
+from sepset.io.unbbayes import unbbayes_record
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 
 
-def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> BayesNet:
+def parse(data: bytes, file: str = "<text>", reading: Reading = READING) -> BayesNet:
     """The network in an XMLBIF file.
 
     >>> text = (
@@ -24,14 +25,16 @@ def parse(data: bytes, file: str = "<text>", *, normalize: bool = True) -> Bayes
     ('yes', 'no')
     """
     document = Document(data, file)
-    if document.root.tag != "BIF":
+    if document.root.tag not in ("BIF", "XMLBIF"):
         raise document.error("expected <bif> as the outermost element", document.root.mark)
     body = document.one(document.root, "NETWORK")
+    if body.first("VARIABLES") is not None:
+        return network(unbbayes_record(document, body), document, reading)
     name = body.first("NAME")
     variables = tuple(_variable(document, element) for element in body.all("VARIABLE"))
     tables = tuple(_table(document, element) for element in body.all("DEFINITION", "PROBABILITY"))
     record = NetworkRecord(variables, tables, name.text if name is not None else "")
-    return network(record, document, normalize=normalize)
+    return network(record, document, reading)
 
 
 def _variable(document: Document, element: Element) -> VariableRecord:

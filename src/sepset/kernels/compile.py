@@ -2,18 +2,19 @@
 
 Numba keys its disk cache on one source file, so that editing a callee leaves cached callers stale. Here the cache
 lives in the user's cache directory under a hash of a kernel's file, of every kernel file it imports, and of the
-versions that compiled them; if no directory is writable there is no cache, and everything still works.
+versions that compiled them. The cache is a convenience: a folder that cannot be written is read, damage is a miss, and
+where there is no folder at all everything still works.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
@@ -23,7 +24,10 @@ import numba
 from numba.core import caching, config, serialize
 from numba.core.types.misc import unliteral
 
+from sepset.kernels.diskcache import Lock, SealedFiles
+
 F = TypeVar("F", bound=Callable[..., Any])
+LOGGER = logging.getLogger("sepset")
 
 
 def _look_up_quietly() -> None:
@@ -61,16 +65,21 @@ def _sources(path: Path, known: set[Path]) -> set[Path]:
 
 @cache
 def cache_directory() -> Path | None:
-    """The directory of compiled kernels, or None if it is not writable."""
+    """Where compiled kernels are kept, or None where there is no such folder and none can be made."""
     base = os.environ.get("SEPSET_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     try:
         root = Path(base) if base else Path.home() / ".cache"
         directory = root / "sepset" / "kernels"
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory):
-            return directory
+        if not directory.is_dir():
+            directory.mkdir(parents=True, exist_ok=True)
+        return directory
     except (OSError, RuntimeError):
         return None
+
+
+def lock(name: str) -> Lock:
+    """A lock between the processes that share the folder of compiled kernels, in a folder beside it."""
+    return Lock((cache_directory() or Path("nowhere")).with_name("locks") / name)
 
 
 class _Locator(caching._CacheLocator):  # type: ignore[misc]  # numba is untyped
@@ -103,6 +112,10 @@ def _warm_up() -> None:
     is_python = "python" in Path(sys.executable or "").name and not getattr(sys, "frozen", False)
     if os.environ.get("SEPSET_WARM") == "0" or not is_python or (os.cpu_count() or 1) < 2:
         return
+    running = lock("warm")
+    if not running.acquire(wait=False):  # somebody is at it
+        return
+    running.release()
     source = str(Path(__file__).parents[2])
     path = os.pathsep.join(part for part in (source, os.environ.get("PYTHONPATH", "")) if part)
     quiet = subprocess.DEVNULL
@@ -119,21 +132,57 @@ def _warm_up() -> None:
 
 
 class _KernelCache(caching.FunctionCache):  # type: ignore[misc]  # numba is untyped
-    """A function cache that reports, once per process, that compiling takes a moment."""
+    """A function cache whose failures are misses, and of which one process at a time compiles what is missing.
+
+    Attributes:
+        is_own: whether the kernel is the library's, for which others are compiled ahead.
+    """
 
     _impl_class = _Implementation
     _noticed = False
     is_own = False
 
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        locator, base = self._impl.locator, self._impl.filename_base
+        self._cache_file = SealedFiles(locator.get_cache_path(), base, locator.get_source_stamp())
+        self._lock = lock(base)
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        found = super().load_overload(sig, target_context)
-        if found is None and not _KernelCache._noticed:
-            _KernelCache._noticed = True
-            if sys.stderr.isatty():
-                print("sepset: compiling kernels, once on this machine (some seconds)...", file=sys.stderr)
-            if self.is_own:
-                _warm_up()
+        found = self._loaded(sig, target_context)
+        if found is None:
+            self._notice()
+            if self._lock.acquire():  # who waited for it finds what the other has compiled
+                found = self._loaded(sig, target_context)
         return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with contextlib.suppress(Exception):  # a disk that is full, a folder that cannot be written
+            super().save_overload(sig, data)
+
+    def _loaded(self, sig: Any, target_context: Any) -> Any:
+        """What is on disk; None where nothing is, or where it cannot be used, whatever the reason."""
+        with contextlib.suppress(Exception):
+            return super().load_overload(sig, target_context)
+        return None
+
+    def compiled(self, compile_it: Callable[[Any], Any], sig: Any) -> Any:
+        """Compile, or load, and give the lock back."""
+        try:
+            return compile_it(sig)
+        finally:
+            self._lock.release()
+
+    def _notice(self) -> None:
+        """Say, once per process, that compiling takes a moment."""
+        if _KernelCache._noticed:
+            return
+        _KernelCache._noticed = True
+        LOGGER.info("compiling kernels into %s, once on this machine", self.cache_path)
+        if sys.stderr.isatty():
+            print("sepset: compiling kernels, once on this machine (up to a minute)...", file=sys.stderr)
+        if self.is_own:
+            _warm_up()
 
 
 @overload
@@ -177,6 +226,7 @@ def _compiled(function: F, fastmath: set[str] | bool, inline: bool, borrows: boo
     )(function)
     dispatcher.get_call_template = partial(_call_template, dispatcher.get_call_template)
     if cache_directory() is not None and Path(function.__code__.co_filename).is_file():
-        dispatcher._cache = _KernelCache(dispatcher.py_func)
-        dispatcher._cache.is_own = function.__module__.startswith("sepset.kernels.")
+        kept = dispatcher._cache = _KernelCache(dispatcher.py_func)
+        kept.is_own = function.__module__.startswith("sepset.kernels.")
+        dispatcher.compile = partial(kept.compiled, dispatcher.compile)
     return dispatcher  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Compiles kernels ahead of use: those of exact inference, the last needed first, and those of row batches.
+"""Compiles kernels ahead of use: those of exact inference, the last needed first, of batches, counts and samples.
 
 On the first use on a machine, the calling process compiles what it needs in order; at the same time `python -m
 sepset.kernels.warm` starts from the other end, so that they meet in the middle, and then compiles the rest.
@@ -12,6 +12,8 @@ from typing import Any
 
 from numba.core.sigutils import normalize_signature
 
+from sepset.kernels.compile import lock
+
 # One letter per argument: arrays of integers or floats with one or two axes, int32 arrays, bytes, and scalars.
 TYPES = {
     "i": "int64[::1]",
@@ -21,6 +23,8 @@ TYPES = {
     "f": "float64[::1]",
     "F": "float64[:, ::1]",
     "b": "uint8[::1]",
+    "C": "int8[:, ::1]",
+    "u": "uint64[::1]",
     "n": "int64",
     "x": "float64",
     "?": "boolean",
@@ -36,6 +40,9 @@ KERNELS = {
     "compiled.planning.scope_graph": "iiiiin",
     "compiled.planning.maximal_cliques": "iiin",
     "compiled.stores.settle": "fiiiinn",
+    "data.counting.count_rows": "Cn?iiiiI",
+    "data.grouping.group_rows": "S?iii",
+    "models.sampling.forward": "Cnniiiiiifu",
 }
 
 
@@ -54,9 +61,11 @@ def signature(letters: str) -> tuple[Any, ...]:
 
 
 def main() -> None:
-    """Compile all kernels."""
-    for _ in compile_ahead():
-        pass
+    """Compile them all, unless another process is doing so or nothing can be saved."""
+    running = lock("warm")
+    if running.acquire(wait=False):
+        for _ in compile_ahead():
+            pass
 
 
 if __name__ == "__main__":

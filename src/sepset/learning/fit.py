@@ -15,7 +15,7 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.frozen import fill
 from sepset.base.text import listing, nearest
 from sepset.data.counts import Counts
-from sepset.data.sources import Weights
+from sepset.data.sources import Weights, replayable
 from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
@@ -137,6 +137,7 @@ def fit(
     """
     if not callable(getattr(method, "fit", None)) or isinstance(method, type):
         raise ArgumentError(f"A learning method is a value such as MLE() or Bayes(BDeu(10)); found {method!r}.")
+    data = replayable(data, _column_names(structure, weights))
     template = Template.of(structure, data, _known(structure, data, variables, weights))
     task = Task(template.network, data, weights, generator(seed), until, progress, checkpoint, template.coded)
     try:
@@ -145,6 +146,14 @@ def fit(
         if was_interrupted(error):
             raise KeyboardInterrupt from error
         raise
+
+
+def _column_names(structure: object, weights: Weights) -> list[str] | None:
+    """The columns that a fit needs, where the structure tells them."""
+    if not isinstance(structure, DAG | BayesNet):
+        return None
+    names = structure.nodes if isinstance(structure, DAG) else structure.variables.names
+    return [*names, weights] if isinstance(weights, str) else list(names)
 
 
 def _known(

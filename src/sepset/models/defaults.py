@@ -26,6 +26,20 @@ from sepset.variables.variable import Discrete, Vector
 PURPOSE = "Learning from a graph"
 
 
+class Inferred(NamedTuple):
+    """Variables inferred from columns.
+
+    Attributes:
+        variables: by name.
+        coded: the columns, where they had to be coded to find their states.
+        notes: the columns that could also mean something else.
+    """
+
+    variables: dict[str, AnyVariable]
+    coded: Dataset | None
+    notes: tuple[str, ...]
+
+
 class Template(NamedTuple):
     """A network whose parameters are to be learned.
 
@@ -47,8 +61,8 @@ class Template(NamedTuple):
         if not isinstance(structure, DAG):
             advice = f" Use DAG.parse({structure!r})." if isinstance(structure, str) else ""
             raise ModelError(f"fit takes a DAG or a BayesNet; found {type(structure).__name__}.{advice}")
-        known, coded = _variables(structure, data, variables or ())
-        return cls(default_network(structure, known), coded)
+        known, coded, notes = _variables(structure, data, variables or ())
+        return cls(default_network(structure, known, notes=notes), coded)
 
 
 def template_of(structure: DAG | BayesNet, data: object, variables: Iterable[AnyVariable] | None = None) -> BayesNet:
@@ -68,13 +82,14 @@ def template_of(structure: DAG | BayesNet, data: object, variables: Iterable[Any
     return Template.of(structure, data, variables).network
 
 
-def default_network(dag: DAG, variables: Mapping[str, AnyVariable]) -> BayesNet:
+def default_network(dag: DAG, variables: Mapping[str, AnyVariable], *, notes: tuple[str, ...] = ()) -> BayesNet:
     """The network over a graph with the default CPD of each variable.
 
     >>> default_network(DAG.parse("x -> y"), {"x": Discrete("x"), "y": Discrete("y")}).cpd("y").values.tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
-    return BayesNet(*(default_cpd(variables[n], [variables[p] for p in dag.parents(n)]) for n in dag.nodes))
+    cpds = (default_cpd(variables[n], [variables[p] for p in dag.parents(n)]) for n in dag.nodes)
+    return BayesNet(*cpds, notes=notes)
 
 
 def default_cpd(child: AnyVariable, parents: Iterable[AnyVariable]) -> CPD:
@@ -98,14 +113,14 @@ def default_cpd(child: AnyVariable, parents: Iterable[AnyVariable]) -> CPD:
     return LinearGaussian.standard(child, reals, states)
 
 
-def _variables(dag: DAG, data: object, given: Iterable[AnyVariable]) -> tuple[dict[str, AnyVariable], Dataset | None]:
+def _variables(dag: DAG, data: object, given: Iterable[AnyVariable]) -> Inferred:
     """The variable of each node: as given, of the dataset, or inferred from its column, which is then coded."""
     known = {v.name: v for v in given}
     strange = [name for name in known if name not in dag.nodes]
     if strange:
         raise ScopeError(f"The graph has no node {strange[0]!r}.{nearest(strange[0], dag.nodes)}")
     names = [n for n in dag.nodes if n not in known]
-    inferred, coded = _inferred(data, names) if names else ({}, None)
+    inferred, coded, notes = _inferred(data, names) if names else Inferred({}, None, ())
     absent = [n for n in names if n not in inferred]
     if absent:
         names_found = names_of(data)
@@ -114,17 +129,17 @@ def _variables(dag: DAG, data: object, given: Iterable[AnyVariable]) -> tuple[di
             f"No column for {absent[0]!r}; {found}.{nearest(absent[0], names_found)} "
             "Rename the column; or, where it is hidden, say variables=[Discrete(...)] and use EM."
         )
-    return {n: known[n] if n in known else inferred[n] for n in dag.nodes}, coded
+    return Inferred({n: known[n] if n in known else inferred[n] for n in dag.nodes}, coded, notes)
 
 
-def _inferred(data: object, names: list[str]) -> tuple[dict[str, AnyVariable], Dataset | None]:
-    """The variables of a dataset, or those that columns suggest, which then must vary; and the columns, if coded."""
+def _inferred(data: object, names: list[str]) -> Inferred:
+    """The variables of a dataset, or those that columns suggest, which then must vary."""
     if isinstance(data, Dataset):
-        return {n: data.variables[n] for n in names if n in data.variables}, None
+        return Inferred({n: data.variables[n] for n in names if n in data.variables}, None, data.notes)
     if isinstance(data, str | os.PathLike) or is_lazy(data):
-        suggested = suggested_variables(data, names)
+        suggested, notes = suggested_variables(data, names)
         _refuse_constant(suggested.values())
-        return {**suggested}, None
+        return Inferred({**suggested}, None, notes)
     if isinstance(data, Mapping):
         rows = Dataset({n: data[n] for n in names if n in data})
     else:
@@ -133,7 +148,7 @@ def _inferred(data: object, names: list[str]) -> tuple[dict[str, AnyVariable], D
     if rows.variables:
         require_rows(rows, PURPOSE)
     require_varying(rows, PURPOSE, [v for v in rows.variables if isinstance(v, Discrete) and v.num_states == 1])
-    return {v.name: v for v in rows.variables}, rows
+    return Inferred({v.name: v for v in rows.variables}, rows, rows.notes)
 
 
 def _refuse_constant(variables: Iterable[AnyVariable]) -> None:

@@ -26,7 +26,7 @@ from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.data.scatter import Scatter
-from sepset.data.sources import as_dataset, refuse_missing
+from sepset.data.sources import measured, refuse_missing
 from sepset.errors import DataError, ScopeError
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, VariableLike, Vector
@@ -62,7 +62,7 @@ def discriminant_analysis(
     ([[2.0], [11.0]], [[[0.8]], [[0.8]]])
     """
     one_of("covariance", covariance, ("shared", "own"))
-    rows = as_dataset(data)
+    rows = measured(data)
     root, reals = _variables(rows, target, features)
     refuse_missing(rows.select([root, *reals]), "Discriminant analysis")
     share = rows.weights if weights is None else row_weights(weights, rows.num_rows)
