@@ -162,3 +162,13 @@ def test_hidden_variables_of_a_cpd_go_and_stay_with_it():
     assert set(problem.relevant([4]).variables) == {0, 1, 2, 3, 4, *hidden}
     assert set(problem.relevant([0], [4]).variables) == {0, 1, 2, 3, *hidden}
     assert problem.relevant([5], [4]).factors == (problem.num_factors - 1,)
+
+
+def test_other_factors_over_the_same_scopes_share_their_scopes():
+    first, second = (BayesNet.random(DAG.parse("a -> b"), seed=seed).problem() for seed in (1, 2))
+    assert first.shapes == ((2,), (2, 2))
+    made = first.with_blocks(second.blocks)
+    assert made.scopes is first.scopes
+    assert made.shapes is first.shapes
+    assert made.kept is not first.kept
+    assert made.factor(1) is second.factor(1)

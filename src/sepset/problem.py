@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -108,6 +108,14 @@ class Problem:
         """The cache of everything prepared for this problem; it is not copied or pickled with it."""
         found: Kept | None = self.__dict__.get("_kept")
         return self.__dict__.setdefault("_kept", Kept()) if found is None else found
+
+    def with_blocks(self, blocks: Iterable[Block]) -> Problem:
+        """The problem with other factors of the same numbers and scopes, which are not read again."""
+        made = replace(self, blocks=tuple(blocks))
+        for name in ("scopes", "shapes"):
+            if name in self.__dict__:
+                made.__dict__[name] = self.__dict__[name]
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: self.__dict__[f.name] for f in fields(self)}

@@ -77,7 +77,7 @@ def replaced(problem: Problem, values: Mapping[int, Floats | Regression]) -> Pro
                 blocks.append(Valued(scope.reshape(1, -1), value))
             else:
                 blocks.append(block if len(block) == 1 else Single(block.factor(i, problem.variables), scope))
-    return Problem(problem.variables, tuple(blocks), problem.conditionals, problem.num_visible)
+    return problem.with_blocks(blocks)
 
 
 def named_values(problem: Problem, values: Values) -> Mapping[int, Value]:

@@ -29,6 +29,7 @@ from sepset.inference.capabilities import answer_rows, summed_marginals
 from sepset.inference.completion import complete_rows, draw_rows
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowValues, Workers
 from sepset.inference.hybrid.choices import Choices, Part
+from sepset.inference.hybrid.completestates import CompleteStates
 from sepset.inference.hybrid.conditioning import CompletedRows
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.method import Prepared
@@ -106,6 +107,7 @@ class HybridRows:
     discrete: Prepared | None = None
     log_total: float = 0.0
     _layouts: Cache[Choices] = field(default_factory=lambda: Cache(2), repr=False)
+    _complete: Cache[CompleteStates | None] = field(default_factory=lambda: Cache(2), repr=False)
 
     @lazy
     def _place(self) -> dict[int, int]:
@@ -128,15 +130,33 @@ class HybridRows:
 
     def _mixtures(self, choices: Choices, workers: Workers) -> Iterator[Mixture]:
         """The rows part by part, each row once."""
-        logs = np.full(len(choices.states), self.log_total)
-        if self.discrete is not None:
-            logs = answer_rows(self.discrete, self._inside(choices.states), (), _quiet(workers)).log_partition
-        done = 0
+        logs, done = self._log_weights(choices.states, workers), 0
         for part in choices.parts if choices.numbers.sum() <= costs.CHOICES_CACHED else choices.each():
             completed = CompletedRows.of(self.coordinates, part.groups, part.values, part.group)
             yield _mixture(part, completed, logs[part.states] + completed.log_density)
             done += len(part.rows)
             workers.report(done, len(choices.rows))
+
+    def _log_weights(self, states: EvidenceRows, workers: Workers) -> Floats:
+        """The log partition of the discrete part in each row of states."""
+        if self.discrete is None:
+            return np.full(len(states), self.log_total)
+        complete = self._complete_states(self.discrete, states)
+        if complete is not None:
+            return complete.log_weights(self.discrete.problem)
+        return answer_rows(self.discrete, self._inside(states), (), _quiet(workers)).log_partition
+
+    def _summed(self, states: EvidenceRows, mass: Floats, workers: Workers) -> tuple[Floats, ...]:
+        """The marginals over the factors of the discrete part, summed over the rows of states."""
+        if self.discrete is None:
+            return ()
+        complete = self._complete_states(self.discrete, states)
+        if complete is not None:
+            return complete.summed(mass)
+        return summed_marginals(self.discrete, self._inside(states), mass, _quiet(workers)).factors
+
+    def _complete_states(self, discrete: Prepared, states: EvidenceRows) -> CompleteStates | None:
+        return self._complete.get(states, lambda: CompleteStates.of(discrete.problem, self._inside(states)))
 
     def _inside(self, states: EvidenceRows) -> EvidenceRows:
         """Evidence about the discrete part, from evidence about the problem."""
@@ -245,9 +265,7 @@ class HybridRows:
             log_partition[part.rows] = log_density
             mass += np.bincount(part.states, weight, len(mass))
             completed.add_moments(self.coordinates, weight, moments)
-        tables: tuple[Floats, ...] = ()
-        if self.discrete is not None:
-            tables = summed_marginals(self.discrete, self._inside(choices.states), mass, _quiet(workers)).factors
+        tables = self._summed(choices.states, mass, workers)
         return Counted(tables, self.coordinates.split(moments), log_partition)
 
 

@@ -1,0 +1,70 @@
+r"""Rows that observe every variable of a small discrete problem: products of table entries, without inference.
+
+$$\log P(\mathbf x[m]) = \sum_i \log \phi_i(\mathbf x_{D_i}[m]), \qquad
+\bar M_i[\mathbf u] = \sum_m w_m\, 1\{\mathbf x_{D_i}[m] = \mathbf u\}$$
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats, Ints
+from sepset.inference.evidencerows import EvidenceRows
+from sepset.inference.method import dense
+from sepset.problem import Problem
+
+SMALL = 4096
+"""The most entries of all tables together; beyond that a compiled program is faster."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompleteStates:
+    """Rows of states of every variable of a problem, whatever the numbers of its factors.
+
+    Attributes:
+        num_rows: the number of rows.
+        entries: for each factor, the flat entry that each row selects.
+        shapes: the shape of each factor.
+    """
+
+    num_rows: int
+    entries: tuple[Ints, ...]
+    shapes: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, problem: Problem, rows: EvidenceRows) -> CompleteStates | None:
+        """The rows of a discrete problem, or None where one misses a variable, or the problem is not small.
+
+        >>> from sepset.variables.universe import Variables
+        >>> empty = Problem(Variables([]), ())
+        >>> CompleteStates.of(empty, EvidenceRows((), np.zeros((2, 0), np.int64))).log_weights(empty).tolist()
+        [0.0, 0.0]
+        """
+        column = {v: i for i, v in enumerate(rows.positions)}
+        if len(column) < len(problem.variables) or sum(map(math.prod, problem.shapes)) > SMALL:
+            return None
+        if (rows.codes < 0).any():
+            return None
+        codes, entries = rows.codes.astype(np.int64), []
+        for number, shape in enumerate(problem.shapes):
+            entry = np.zeros(len(rows), np.int64)
+            for v, size in zip(problem.scope(number), shape, strict=True):
+                entry = entry * size + codes[:, column[v]]
+            entries.append(entry)
+        return cls(len(rows), tuple(entries), problem.shapes)
+
+    def log_weights(self, problem: Problem) -> Floats:
+        """The logarithm of the product of all factors in each row."""
+        total = np.zeros(self.num_rows)
+        for factor, entry in zip(problem.factors(), self.entries, strict=True):
+            total += np.ravel(dense(factor).log_values)[entry]
+        return total
+
+    def summed(self, weights: Floats) -> tuple[Floats, ...]:
+        """For each factor the total weight of the rows at each of its entries."""
+        pairs = zip(self.entries, self.shapes, strict=True)
+        sums = [(np.bincount(entry, weights, math.prod(shape)), shape) for entry, shape in pairs]
+        return tuple(found.astype(np.float64, copy=False).reshape(shape) for found, shape in sums)
