@@ -36,7 +36,11 @@ def test_files_hold_what_was_saved_until_the_sources_change(tmp_path):
 
 def held(path) -> str:
     """What another process says of a lock."""
-    script = f"from pathlib import Path; from sepset.kernels.diskcache import Lock; print(Lock(Path({str(path)!r})).acquire(wait=False))"
+    script = f"""
+from pathlib import Path
+from sepset.kernels.diskcache import Lock
+print(Lock(Path({str(path)!r})).acquire(wait=False))
+"""
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
     return done.stdout.strip()
 

@@ -84,7 +84,7 @@ def read(
     Args:
         path: the file.
         normalize: False keeps the rows as written.
-        tolerance: the largest deviation of a row's sum from one; by default what its printed digits allow, at most 0.005.
+        tolerance: the largest deviation of a row's sum from one; by default what its digits allow, at most 0.005.
         max_bytes: the largest size, after decompression, that is read.
 
     >>> import tempfile
