@@ -73,7 +73,7 @@ def infer_variable(name: str, column: Column) -> Discrete | Real:
 
 
 def inference_note(variable: Discrete | Real, column: Column) -> str | None:
-    """What could be meant otherwise by a column whose variable was inferred, and how to say so; None in clear cases.
+    """The other meaning that an inferred column may have, and how to declare it; None in clear cases.
 
     >>> inference_note(Discrete("x", (0, 1)), Cells(np.array([0.0, 1.0, np.nan])))
     "Column 'x' holds whole numbers as floats, with 2 distinct values: taken as states. If they are measurements, \
@@ -151,7 +151,7 @@ def _as_texts(variable: Discrete, column: Column) -> Levels:
 
 
 def _read_back(text: str) -> tuple[bool, object]:
-    """What a reader of files makes of a text: a truth value, a number, or the text itself."""
+    """The value that a reader of files makes of a text: a truth value, a number, or the text itself."""
     if text in ("True", "False", "true", "false", "TRUE", "FALSE"):
         return True, text.lower() == "true"
     try:

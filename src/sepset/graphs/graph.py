@@ -400,7 +400,7 @@ def moralize(graph: Graph) -> UndirectedGraph:
 
 
 def _require_directions(graph: Graph) -> None:
-    """Refuse a graph in which no edge can have a direction: nothing would be found in it, whatever it is."""
+    """Raise if no edge of the graph can have a direction: nothing would be found in it, whatever it is."""
     if isinstance(required_graph(graph), UndirectedGraph):
         raise ModelError("Ancestors and descendants are asked of a DAG or a mixed graph; found an undirected graph.")
 

@@ -84,7 +84,7 @@ def read(
     Args:
         path: the file.
         normalize: False keeps the rows as written.
-        tolerance: how far from one a row may sum; by default as far as its printed digits allow, at most 0.005.
+        tolerance: the largest deviation of a row's sum from one; by default what its digits allow, at most 0.005.
         max_bytes: the largest size, after decompression, that is read.
 
     >>> import tempfile
@@ -175,7 +175,7 @@ def _decompressed(data: bytes, name: str, max_bytes: int) -> bytes:
     while at < len(data):
         unzip = zlib.decompressobj(wbits=31)
         while not unzip.eof:
-            piece = data[at : at + _PIECE]  # what a member leaves over is copied, so that no more is given than this
+            piece = data[at : at + _PIECE]  # the rest after a member is copied, so it is kept short
             try:
                 part = unzip.decompress(piece, _CHUNK)
             except zlib.error as error:

@@ -30,7 +30,7 @@ NEGLIGIBLE = 1e-6
 """A number that is negative by less is a zero, as single precision leaves it."""
 
 ADVICE = " (read(..., tolerance=) allows more)"
-"""What to do about a row that does not sum to one."""
+"""The advice about a row that does not sum to one."""
 
 T = TypeVar("T")
 EPSILON = float(np.finfo(np.float64).eps)
@@ -88,11 +88,11 @@ class NetworkRecord:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a reader does with rows that do not sum to one.
+    """The treatment of rows that do not sum to one.
 
     Attributes:
         normalize: divide them by their sums; else they are kept as written.
-        tolerance: how far from one a row may sum; None for as far as its printed digits allow.
+        tolerance: the largest deviation of a row's sum from one; None for what its printed digits allow.
         has_weights: whether rows may be weights, as in potentials of Hugin.
     """
 
@@ -115,7 +115,7 @@ class Reading:
 
 
 READING = Reading()
-"""What is done unless something else is asked."""
+"""The default reading."""
 
 
 def printing_error(row: Floats) -> float:

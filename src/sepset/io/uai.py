@@ -79,7 +79,7 @@ def _evidence_note(words: Words, cards: Sequence[int]) -> tuple[str, ...]:
     if found is None:
         raise words.error("expected the end of the file after the last table, or evidence")
     shown = listing([f"x{variable}={state}" for variable, state in found.items()])
-    return (f"The file ends with evidence, which is no part of the model: {shown}. Give it as given=.",)
+    return (f"The file ends with evidence, which is not part of the model: {shown}. Give it as given=.",)
 
 
 def _is_evidence(sample: Sequence[int | None], cards: Sequence[int]) -> bool:
