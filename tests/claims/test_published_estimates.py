@@ -150,7 +150,8 @@ def test_bdeu_does_not():
 
 
 def test_linear_gaussian():
-    cpd = fit(DAG.parse("u -> x"), {"u": [0.0, 1, 2, 3], "x": [1.0, 3, 2, 5]}).model.cpd("x")
+    rows = {"u": [0.0, 1, 2, 3], "x": [1.0, 3, 2, 5]}
+    cpd = fit(DAG.parse("u -> x"), rows, variables=[Real("u"), Real("x")]).model.cpd("x")
     np.testing.assert_allclose(cpd.intercept, [[1.1]])
     np.testing.assert_allclose(cpd.coefficients, [[[1.1]]])
     np.testing.assert_allclose(cpd.covariance, [[[0.675]]])
@@ -158,7 +159,8 @@ def test_linear_gaussian():
 
 def test_normal_gamma_posterior():
     """Exercise 17.11."""
-    found = fit(DAG.parse("x"), {"x": [1.0, 2, 3, 4]}, Bayes(NormalGamma(0, 1, 2, 1))).posterior
+    prior = Bayes(NormalGamma(0, 1, 2, 1))
+    found = fit(DAG.parse("x"), {"x": [1.0, 2, 3, 4]}, prior, variables=[Real("x")]).posterior
     after = found.block("x").contexts[0]
     assert (after.mean[0], after.precision[0, 0], after.shape, after.rate) == pytest.approx((2, 5, 4, 6))
     assert math.exp(found.log_marginal_likelihood) == pytest.approx(5.24447e-5, rel=1e-6)

@@ -203,6 +203,8 @@ def _flat(cpd: TableCPD, table: ArrayLike | Table | Mapping[Any, Any]) -> Floats
         return _from_mapping(cpd, table)
     if type(table).__name__ == "DataFrame":
         return _from_mapping(cpd, _labeled(cpd, table))
+    if type(table).__name__ == "Series" and type(table).__module__.partition(".")[0] == "pandas":
+        return _from_mapping(cpd, _labeled(cpd, table.to_frame().T))  # type: ignore[union-attr]  # a series of pandas
     try:
         array = np.asarray(table, dtype=np.float64)
     except (TypeError, ValueError) as error:

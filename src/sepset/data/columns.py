@@ -277,7 +277,8 @@ def whole_numbers(column: Column) -> list[int] | None:
         is_whole = bool((np.abs(known) < 2**53).all()) and bool((known == np.trunc(known)).all())
         return [int(value) for value in np.unique(known)] if is_whole else None
     values = levels_of(column).values
-    if not all(is_number(value) and float(value).is_integer() for value in values):  # type: ignore[arg-type]  # numbers
+    numbers = [float(value) if is_number(value) else math.nan for value in values]  # type: ignore[arg-type]  # numbers
+    if not all(abs(number) < 2**53 and number.is_integer() for number in numbers):
         return None
     return sorted({int(value) for value in values})  # type: ignore[call-overload]  # numbers
 

@@ -1,6 +1,6 @@
 """Compiled kernels on disk: what is damaged is a miss, what cannot be saved is no obstacle, and one process compiles.
 
-A file is its SHA-256 digest and then its content, so that machine code is loaded only as it was saved. A process that
+A file ends with the SHA-256 digest of the rest, so that Numba loads machine code only as it was saved. A process that
 misses a kernel locks it until it is compiled and saved; others wait for it, for a bounded time in all, and load it.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import pickle
+import io
 import sys
 import time
 from collections.abc import Iterator
@@ -26,49 +26,41 @@ PAUSE = 0.02
 
 
 def sealed(content: bytes) -> bytes:
-    """The content behind its digest."""
-    return hashlib.sha256(content).digest() + content
+    """The content, followed by its digest."""
+    return content + hashlib.sha256(content).digest()
 
 
-def unsealed(data: bytes) -> bytes | None:
-    """The content, or None where it is not what was sealed.
+def is_whole(data: bytes) -> bool:
+    """Whether the data is what was sealed.
 
-    >>> unsealed(sealed(b"code")), unsealed(sealed(b"code")[:-1]), unsealed(b"")
-    (b'code', None, None)
+    >>> is_whole(sealed(b"code")), is_whole(sealed(b"code")[1:]), is_whole(b"")
+    (True, False, False)
     """
-    content = data[DIGEST:]
-    return content if data[:DIGEST] == hashlib.sha256(content).digest() else None
+    return data[-DIGEST:] == hashlib.sha256(data[:-DIGEST]).digest()
 
 
 class SealedFiles(caching.IndexDataCacheFile):  # type: ignore[misc]  # numba is untyped
-    """Numba's index and data files, each behind its digest; an index that is damaged lists nothing."""
+    """Numba's index and data files, each followed by its digest; what is damaged is not there."""
 
-    def _load_index(self) -> dict[Any, str]:
-        content = self._read(self._index_path)
-        if content is None:
-            return {}
-        version, stamp, overloads = pickle.loads(content)
-        return overloads if (version, stamp) == (self._version, self._source_stamp) else {}
-
-    def _save_index(self, overloads: dict[Any, str]) -> None:
-        self._write(self._index_path, self._dump((self._version, self._source_stamp, overloads)))
+    def _load_index(self) -> Any:
+        return super()._load_index() if self._is_kept(self._index_path) else {}
 
     def _load_data(self, name: str) -> Any:
-        content = self._read(self._data_path(name))
-        return None if content is None else pickle.loads(content)
+        return super()._load_data(name) if self._is_kept(self._data_path(name)) else None
 
-    def _save_data(self, name: str, data: Any) -> None:
-        self._write(self._data_path(name), self._dump(data))
+    @contextlib.contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[IO[bytes]]:
+        content = io.BytesIO()
+        yield content
+        with super()._open_for_write(filepath) as file:
+            file.write(sealed(content.getvalue()))
 
-    def _read(self, path: str) -> bytes | None:
+    @staticmethod
+    def _is_kept(path: str) -> bool:
         try:
-            return unsealed(Path(path).read_bytes())
+            return is_whole(Path(path).read_bytes())
         except FileNotFoundError:
-            return None
-
-    def _write(self, path: str, content: bytes) -> None:
-        with self._open_for_write(path) as file:
-            file.write(sealed(content))
+            return False
 
 
 class Lock:

@@ -124,7 +124,7 @@ def test_unseen_contexts_are_never_silent():
 
 
 def test_variances_of_zero_are_an_error_or_a_floor():
-    rows = {"u": [0.0, 1.0, 2.0], "x": [1.0, 3.0, 5.0], "y": [7.0, 7.0, 7.0]}
+    rows = {"u": [0.5, 1.5, 2.5], "x": [1.5, 3.5, 5.5], "y": [7.0, 7.0, 7.0]}
     for dag in ("u -> x", "y"):
         with pytest.raises(DataError, match="variance is zero"):
             fit(DAG.parse(dag), rows)
@@ -136,7 +136,7 @@ def test_variances_of_zero_are_an_error_or_a_floor():
 
 def test_modes_without_variance_are_an_error_too():
     for prior in (Normal(1.0), Laplace(1.0)):
-        for rows in ({"x": [0.0, 1, 2, 3], "y": [5.0, 5, 5, 5]}, {"x": [2.0, 2, 2, 2], "y": [0.0, 1, 2, 4]}):
+        for rows in ({"x": [0.5, 1, 2, 3], "y": [5.0, 5, 5, 5]}, {"x": [2.0, 2, 2, 2], "y": [0.5, 1, 2, 4]}):
             with pytest.raises(DataError, match="the variance is zero"):
                 fit(DAG.parse("x -> y"), rows, MAP(prior))
     conjugate = fit(DAG.parse("x"), {"x": [2.0, 2.0]}, MAP(NormalGamma(2, 1, 2, 1))).model.cpd("x")

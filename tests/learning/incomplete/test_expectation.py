@@ -401,8 +401,9 @@ def test_infinite_numbers_are_refused_by_column_and_row():
 def test_priors_hold_from_the_start_on():
     """On a perfect line every estimate without the prior has variance zero, the first one included."""
     rows = {"x": [1.0, 2.0, 3.0, None, 4.0], "y": [2.0, 4.0, None, 3.0, 8.0]}
+    reals = [Real("x"), Real("y")]
     with pytest.raises(NotClosed, match="prior"):
-        fit(DAG.parse("x -> y"), rows, EM())
-    found = fit(DAG.parse("x -> y"), rows, EM(prior=NormalGamma(0.0, 1.0, 1.0, 1.0)))
+        fit(DAG.parse("x -> y"), rows, EM(), variables=reals)
+    found = fit(DAG.parse("x -> y"), rows, EM(prior=NormalGamma(0.0, 1.0, 1.0, 1.0)), variables=reals)
     assert found.model.cpd("y").covariance.min() > 0
     assert np.diff(found.trace).min() >= -1e-12 * abs(found.trace[-1])

@@ -101,7 +101,7 @@ def test_other_cpds_have_random_starts_that_stay_tied(make):
 
 def test_lines_never_start_degenerate():
     d = Discrete("d", 3)
-    net = template_of(DAG.parse("d -> x"), {"d": [0, 1, 2], "x": [1.0, 2.0, None]}, [d])
+    net = template_of(DAG.parse("d -> x"), {"d": [0, 1, 2], "x": [1.0, 2.0, None]}, [d, Real("x")])
     found = started(net, {"d": [0, 1, 2], "x": [1.0, 2.0, None]}, "auto").cpd("x")
     assert (found.covariance > 0).all()
     alone = started(BayesNet(LinearGaussian(Real("x"), covariance=1.0)), {"x": [3.0, None]}, "auto").cpd("x")

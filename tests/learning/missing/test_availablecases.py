@@ -125,7 +125,7 @@ def test_contexts_without_cases_follow_every_policy():
 def test_mixed_networks_take_one_prior_a_kind():
     rows = {"k": ["p", "p", "q", None], "x": [1.0, 3.0, 5.0, 7.0]}
     several = [ss.Dirichlet(1), ss.NormalGamma(0.0, 1.0, 2.0, 1.0)]
-    found = fit(ss.DAG.parse("k -> x"), rows, AvailableCases(prior=several)).model
+    found = fit(ss.DAG.parse("k -> x"), rows, AvailableCases(prior=several), variables=[ss.Real("x")]).model
     np.testing.assert_allclose(found.cpd("k").values, [3 / 5, 2 / 5])
     np.testing.assert_allclose(found.cpd("x").intercept[:, 0], [4 / 3, 5 / 2])  # (0 + 1 + 3) / 3, (0 + 5) / 2
     assert repr(AvailableCases(given="k")) == "AvailableCases(given=('k',))"
