@@ -47,11 +47,11 @@ def test_both_forms_of_evidence(text, rows):
 
 def test_evidence_by_the_names_of_a_model(tmp_path):
     path = tmp_path / "a.evid"
-    results.write_evidence({"grade": "C", "rain": "yes"}, path, NET)
+    results.write_evidence({"grade": "C", "rain": "yes"}, path, model=NET)
     assert path.read_text() == "2 1 2 0 0\n"
-    assert results.read_evidence(path, NET) == {"grade": "C", "rain": "yes"}
+    assert results.read_evidence(path, model=NET) == {"grade": "C", "rain": "yes"}
     with pytest.raises(FileFormatError, match="height is continuous"):
-        results.write_evidence({"height": 1.0}, path, NET)
+        results.write_evidence({"height": 1.0}, path, model=NET)
     assert path.read_text() == "2 1 2 0 0\n"
     (tmp_path / "b.evid").write_text("2 1 0 0 1 1 2")
     assert results.read_evidence_rows(tmp_path / "b.evid", NET) == ({"rain": "yes"}, {"grade": "C"})

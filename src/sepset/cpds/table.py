@@ -219,7 +219,7 @@ def _flat(cpd: TableCPD, table: ArrayLike | Table | Mapping[Any, Any]) -> Floats
 def _labeled(cpd: TableCPD, frame: Any) -> Mapping[Any, Any]:
     """The rows of a pandas frame by their labels: joint states of the parents in rows, states of the child in columns.
 
-    A frame the other way round is turned; where both fit, it is turned if it names its axes so.
+    A transposed frame is turned; where both fit, it is turned if its index has the name of the child.
     """
     if type(frame).__module__.partition(".")[0] != "pandas":
         raise ModelError(f"{cpd!r} takes frames of pandas, whose rows have labels; found {type(frame).__module__}.")

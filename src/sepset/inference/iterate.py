@@ -173,9 +173,9 @@ class Run(Generic[S]):
         return len(self.trace)
 
     def result(self, method: Reads[T, S, R], task: T) -> R:
-        """What the method reads from the last state, with the status, the trace and the time of this run.
+        """The result that the method reads from the last state, with the status, the trace and the time of this run.
 
-        What a method guarantees at its stationary points is heuristic where the run has not converged.
+        Guarantees that hold at stationary points become heuristic if the run has not converged.
         """
         found = method.read(task, self.state)
         guarantees = found.guarantees if self.status is Status.CONVERGED else _unsettled(found.guarantees)

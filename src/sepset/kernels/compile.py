@@ -78,7 +78,7 @@ def cache_directory() -> Path | None:
 
 
 def lock(name: str) -> Lock:
-    """A lock between the processes that share the folder of compiled kernels, in a folder beside it."""
+    """A lock between the processes that share the folder of compiled kernels, in a folder next to it."""
     return Lock((cache_directory() or Path("nowhere")).with_name("locks") / name)
 
 
@@ -113,7 +113,7 @@ def _warm_up() -> None:
     if os.environ.get("SEPSET_WARM") == "0" or not is_python or (os.cpu_count() or 1) < 2:
         return
     running = lock("warm")
-    if not running.acquire(wait=False):  # somebody is at it
+    if not running.acquire(wait=False):  # another process compiles
         return
     running.release()
     source = str(Path(__file__).parents[2])
@@ -161,7 +161,7 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]  # numba is unt
             super().save_overload(sig, data)
 
     def _loaded(self, sig: Any, target_context: Any) -> Any:
-        """What is on disk; None where nothing is, or where it cannot be used, whatever the reason."""
+        """The kernel on disk; None if there is none or it cannot be used, whatever the reason."""
         with contextlib.suppress(Exception):
             return super().load_overload(sig, target_context)
         return None

@@ -1,4 +1,4 @@
-"""Compiled kernels on disk: what is damaged is a miss, what cannot be saved is no obstacle, and one process compiles.
+"""Compiled kernels on disk: damage is a miss, a failed save is not an error, and one process compiles.
 
 A file ends with the SHA-256 digest of the rest, so that Numba loads machine code only as it was saved. A process that
 misses a kernel locks it until it is compiled and saved; others wait for it, for a bounded time in all, and load it.
@@ -64,7 +64,7 @@ class SealedFiles(caching.IndexDataCacheFile):  # type: ignore[misc]  # numba is
 
 
 class Lock:
-    """A lock between processes that the system gives back when its holder ends; where there is none, nobody waits.
+    """A lock between processes that the system releases when its holder ends; without one, processes do not wait.
 
     Attributes:
         path: a file that is made where it is missing, and never removed.
@@ -78,7 +78,7 @@ class Lock:
 
     def acquire(self, wait: bool = True) -> bool:
         """Take the lock; False where another process keeps it, or where there is no file to lock."""
-        if self._file is not None or sys.platform == "win32":  # where nobody waits for anybody
+        if self._file is not None or sys.platform == "win32":  # without locks between processes
             return True
         with contextlib.suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)

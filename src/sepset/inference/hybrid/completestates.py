@@ -36,7 +36,7 @@ class CompleteStates:
 
     @classmethod
     def of(cls, problem: Problem, rows: EvidenceRows) -> CompleteStates | None:
-        """The rows of a discrete problem, or None where one misses a variable, or the problem is not small.
+        """The rows of a discrete problem, or None if a variable is missing in some row or the problem is not small.
 
         >>> from sepset.variables.universe import Variables
         >>> empty = Problem(Variables([]), ())

@@ -278,7 +278,7 @@ def equivalent_neighbor(model: BayesNet, observed: Observed, *, distance: float 
 def _map(point: FreeParameters, outcomes: Sequence[dict[int, int]]) -> tuple[Floats, Floats]:
     """The probabilities of the outcomes, and their derivatives."""
     found = [point.gradient(y) for y in outcomes]
-    return np.exp([log for log, _ in found]), np.array([slope for _, slope in found])
+    return np.exp([log for log, _ in found]), np.array([slope for _, slope in found]).reshape(len(outcomes), len(point))
 
 
 def _sets(model: BayesNet, observed: Observed) -> list[tuple[int, ...]]:
