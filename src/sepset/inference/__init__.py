@@ -2,3 +2,7 @@
 here are the contracts that all rooms share: methods, plans, results, the driver of iterative methods and its
 checkpoints.
 """
+
+from sepset.base.lazy import namespace
+
+__getattr__, __dir__, __all__ = namespace(__name__)

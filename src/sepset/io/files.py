@@ -8,15 +8,17 @@ import os
 import secrets
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, cast, overload
 
 from sepset.base.text import nearest
 from sepset.errors import FileFormatError, SepsetError
 
 if TYPE_CHECKING:
+    from sepset.models.bayesnet import BayesNet
     from sepset.models.model import Model
 
 PathLike: TypeAlias = str | os.PathLike[str]
+M = TypeVar("M", bound="Model")
 
 MAX_BYTES = 1 << 30
 """The largest size of a file after decompression, in bytes."""
@@ -57,7 +59,13 @@ def suffixes() -> tuple[str, ...]:
     return tuple(_FORMATS)
 
 
-def read(path: PathLike, *, normalize: bool = True, max_bytes: int = MAX_BYTES) -> Model:
+@overload
+def read(path: PathLike, *, normalize: bool = True, max_bytes: int = MAX_BYTES) -> BayesNet: ...
+@overload
+def read(path: PathLike, *, kind: type[M], normalize: bool = True, max_bytes: int = MAX_BYTES) -> M: ...
+def read(
+    path: PathLike, *, kind: type[Model] | None = None, normalize: bool = True, max_bytes: int = MAX_BYTES
+) -> Model:
     """The model in a file: `.bif`, `.xmlbif`, `.uai`, `.net`, `.xdsl` or `.json`, each also with `.gz`.
 
     Rows of a CPD that sum to one within 1e-6 are renormalized, which `model.notes` reports; a larger deviation
@@ -65,6 +73,7 @@ def read(path: PathLike, *, normalize: bool = True, max_bytes: int = MAX_BYTES) 
 
     Args:
         path: the file.
+        kind: the class the model must have. Type checkers take it from here, and a Bayesian network without it.
         normalize: False keeps the rows as written.
         max_bytes: the largest size, after decompression, that is read.
 
@@ -80,7 +89,10 @@ def read(path: PathLike, *, normalize: bool = True, max_bytes: int = MAX_BYTES) 
     name = os.fspath(path)
     codec = _codec(name)
     data = read_bytes(name, max_bytes=max_bytes)
-    return parsed(codec, data, name, normalize=normalize)
+    model = parsed(codec, data, name, normalize=normalize)
+    if kind is not None and not isinstance(model, kind):
+        raise FileFormatError(f"the file has a {type(model).__name__}; kind= asks for a {kind.__name__}", file=name)
+    return model
 
 
 def parsed(codec: Codec, data: bytes, name: str, *, normalize: bool) -> Model:
