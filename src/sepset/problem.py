@@ -105,7 +105,7 @@ class Problem:
 
     @property
     def kept(self) -> Kept:
-        """What was prepared for this problem and may be asked for again; it is not copied or saved with it."""
+        """Everything prepared for this problem that may be asked for again; it is not copied or saved with it."""
         found: Kept | None = self.__dict__.get("_kept")
         return self.__dict__.setdefault("_kept", Kept()) if found is None else found
 

@@ -14,7 +14,7 @@ import pytest
 import oracle
 import sepset as ss
 from sepset.graphs.clusters import CliqueTree as Tree
-from sepset.inference.cliquetree.method import calibrate
+from sepset.inference.exact.messages import calibrate
 from sepset.inference.plan import make_plan
 from support.tolerances import CLOSE, EXACT, printed
 

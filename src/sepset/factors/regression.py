@@ -2,8 +2,8 @@ r"""Linear Gaussian regressions in moment form, one for each state of the discre
 
 $$p(\mathbf y \mid \mathbf u, d) = N(\mathbf y;\; a_d + B_d \mathbf u;\; C_d)$$
 
-Moments keep what canonical forms lose: a singular $C_d$ is a deterministic relation, and no digit is spent on an
-inverse before a question needs one. Where $C_d$ is positive definite, products go through the canonical form.
+Moments keep what canonical forms lose: a singular $C_d$ is a deterministic relation, and nothing is
+inverted until a question needs it. Where $C_d$ is positive definite, products go through the canonical form.
 
 Reference: Koller & Friedman, definitions 5.14 and 5.15; Lauritzen & Jensen (2001), Stable local computation with
 conditional Gaussian distributions.

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Int32s, Ints
+from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset, side_by_side
 from sepset.data.duplicates import group_words
@@ -131,7 +132,7 @@ class EvidenceRows:
 
     def __post_init__(self) -> None:
         if not self.real_positions and len(self.reals) != len(self.codes):
-            object.__setattr__(self, "reals", np.zeros((len(self.codes), 0)))
+            fill(self, reals=np.zeros((len(self.codes), 0)))
 
     @classmethod
     def of(cls, dataset: Dataset, variables: Variables, *, without: Iterable[int] = ()) -> EvidenceRows:

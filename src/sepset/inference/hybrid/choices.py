@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Int32s, Ints
+from sepset.base.lazy import lazy
 from sepset.data.missingness import patterns_of
 from sepset.inference.evidencerows import EvidenceRows, distinct_rows
 from sepset.inference.hybrid.conditioning import Groups
@@ -70,7 +70,7 @@ class Choices:
     is_wanted: bool = True
     targets: tuple[int, ...] = ()
 
-    @cached_property
+    @lazy
     def values(self) -> Floats:
         """The numbers found, one column per coordinate; NaN where missing."""
         whole = np.full((len(self.rows), len(self.coordinates)), np.nan)
@@ -78,7 +78,7 @@ class Choices:
             whole[:, self.coordinates.families[position].own] = self.rows.reals[:, column, None]
         return whole
 
-    @cached_property
+    @lazy
     def _patterns(self) -> tuple[Bools, Bools, Ints]:
         """What each pattern finds and misses, and the pattern of each row."""
         found = ~np.isnan(self.values)
@@ -88,14 +88,14 @@ class Choices:
             return kinds, ~kinds, which
         return kinds, (kinds @ self.coordinates.is_above) & ~kinds, which
 
-    @cached_property
+    @lazy
     def _needed(self) -> Bools:
         """Which contexts each pattern needs."""
         found, missing, _ = self._patterns
         always = np.array([c in self.targets for c in self.coordinates.contexts], np.bool_)
         return np.asarray(((found | missing) @ self.coordinates.depends) | always)
 
-    @cached_property
+    @lazy
     def _codes(self) -> Int32s:
         """The context of each row: -1 where it is hidden, and enumerated; -2 where it is not needed."""
         codes = np.full((len(self.rows), len(self.coordinates.contexts)), -1, np.int32)
@@ -106,18 +106,18 @@ class Choices:
         codes[idle] = -2
         return codes
 
-    @cached_property
+    @lazy
     def numbers(self) -> Floats:
         """How many choices each row has."""
         return np.asarray(np.where(self._codes == -1, self.coordinates.cards, 1).prod(axis=1, dtype=np.float64))
 
-    @cached_property
+    @lazy
     def _distinct(self) -> tuple[Ints, Ints, Ints]:
         """Rows with different discrete variables, which of them each row has, and where the choices of each start."""
         first, which = distinct_rows(np.concatenate([self.rows.codes, self._codes], axis=1))
         return first, which, np.concatenate([[0], np.cumsum(self.numbers[first])]).astype(np.int64)
 
-    @cached_property
+    @lazy
     def contexts(self) -> Ints:
         """The contexts of every state row, none hidden; 0 stands for those that are not needed."""
         first, _, starts = self._distinct
@@ -130,7 +130,7 @@ class Choices:
             number = np.where(hidden, number // card, number)
         return codes
 
-    @cached_property
+    @lazy
     def states(self) -> EvidenceRows:
         """The discrete evidence of every choice, contexts filled in; choices of rows that look alike share one."""
         first, _, starts = self._distinct
@@ -142,12 +142,12 @@ class Choices:
             codes[:, positions.index(position)] = np.maximum(self.contexts[:, place], -1)
         return EvidenceRows(positions, codes)
 
-    @cached_property
+    @lazy
     def _joint(self) -> Ints:
         """A number for the joint context of every state row."""
         return distinct_rows(np.ascontiguousarray(self.contexts, dtype=np.int32))[1]
 
-    @cached_property
+    @lazy
     def parts(self) -> tuple[Part, ...]:
         """All rows, part by part."""
         return tuple(self.each())

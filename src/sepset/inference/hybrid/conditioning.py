@@ -20,11 +20,11 @@ theorem 7.4.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Bytes, Floats, Ints
+from sepset.base.lazy import lazy
 from sepset.base.logarithms import LOG_2PI
 from sepset.factors.regression import ON_SUPPORT
 from sepset.inference.hybrid.coordinates import Coordinates
@@ -55,18 +55,18 @@ class Groups:
             entries[:, i] = known[part.by]
         return cls(np.where(missing, MISSING, found).astype(np.uint8), entries)
 
-    @cached_property
+    @lazy
     def missing(self) -> tuple[Ints, Ints]:
         """The group and the coordinate of everything that is missing, group by group."""
         group, coordinate = np.nonzero(self.kinds == MISSING)
         return np.asarray(group, np.int64), np.asarray(coordinate, np.int64)
 
-    @cached_property
+    @lazy
     def begin(self) -> Ints:
         """Where the missing coordinates of each group start among those of all groups."""
         return np.concatenate([[0], np.cumsum((self.kinds == MISSING).sum(axis=1))])
 
-    @cached_property
+    @lazy
     def square(self) -> Ints:
         """Where the loadings of each group start."""
         return np.concatenate([[0], np.cumsum(np.diff(self.begin) ** 2)])
@@ -107,7 +107,7 @@ class Spread:
         )  # fmt: skip
         return cls(groups, loadings, noise, gains, variance)
 
-    @cached_property
+    @lazy
     def log_peaks(self) -> tuple[Floats, Ints]:
         """For each group the log density of what it misses at its mean, and how much of that follows without noise."""
         group, _ = self.groups.missing
@@ -116,7 +116,7 @@ class Spread:
         logs = np.where(free, -0.5 * (LOG_2PI + np.log(np.where(free, self.noise, 1.0))), 0.0)
         return np.bincount(group, logs, num).astype(np.float64), np.bincount(group, ~free, num).astype(np.int64)
 
-    @cached_property
+    @lazy
     def variances(self) -> Floats:
         """The variance of every coordinate in each group, given what was found; zero where it was."""
         groups = self.groups

@@ -223,14 +223,26 @@ def _scalars(family: Family, a: Floats, B: Floats, C: Floats) -> Iterator[Coordi
 
 
 def _sequential(covariances: Floats) -> tuple[Floats, Floats]:
-    r"""$M = I - L^{-1}$ and $D$ with $C = L D L^\top$, for each covariance; a pivot of rounding's size is zero."""
+    r"""$M = I - L^{-1}$ and $D$ with $C = L D L^\top$, for each covariance; a pivot of rounding's size is zero.
+
+    Entries are known to rounding, $|C| \epsilon$; the bound on their errors grows with each elimination as they do.
+    """
     size = covariances.shape[-1]
     rest, L, D = np.array(covariances), np.zeros_like(covariances), np.zeros(covariances.shape[:2])
+    error = EPS * np.abs(covariances)
     for i in range(size):
         pivot = rest[:, i, i]
-        D[:, i] = np.where(pivot > 4.0 * size * EPS * covariances[:, i, i], pivot, 0.0)
+        D[:, i] = np.where(pivot > 4.0 * size * error[:, i, i], pivot, 0.0)
         column = np.divide(rest[:, :, i], D[:, i, None], out=np.zeros((len(rest), size)), where=D[:, i, None] > 0)
         column[:, : i + 1] = np.arange(i + 1) == i
         L[:, :, i] = column
         rest = rest - D[:, i, None, None] * column[:, :, None] * column[:, None, :]
+        slope = np.where(D[:, i, None] > 0, np.abs(column), 0.0)
+        cross = slope[:, :, None] * error[:, i, None, :]
+        error = (
+            error
+            + cross
+            + np.swapaxes(cross, 1, 2)
+            + slope[:, :, None] * slope[:, None, :] * error[:, i, i, None, None]
+        )
     return np.eye(size) - np.linalg.solve(L, np.broadcast_to(np.eye(size), L.shape)), D

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.cache import Cache
+from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.errors import TooLarge
 from sepset.factors.algebra import AnyVariable, num_entries
@@ -62,7 +62,7 @@ class Node:
         """How a real child depends on its parents."""
         return self.problem.regressions[self.group.child]
 
-    @cached_property
+    @lazy
     def table(self) -> Floats:
         """The probabilities of a discrete child, one row per joint state of its parents; auxiliaries are summed out."""
         hidden = [self.problem.variables[v] for v in self.group.auxiliaries]
@@ -118,7 +118,7 @@ class RegressionMoments:
         at = places(scope, wanted)
         return mixed(found.weights, found.mean[:, at], found.covariance[:, at[:, None], at], num_entries(contexts))
 
-    @cached_property
+    @lazy
     def _order(self) -> list[Regression]:
         """All regressions, parents first."""
         left, placed, found = dict(self.problem.regressions), set[Vector](), []

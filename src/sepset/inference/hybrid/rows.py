@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.cache import Cache
+from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.factors.moments import GaussianMixture
 from sepset.factors.regression import Regression
@@ -109,7 +109,7 @@ class HybridRows:
     log_total: float = 0.0
     _layouts: Cache[Choices] = field(default_factory=lambda: Cache(2), repr=False)
 
-    @cached_property
+    @lazy
     def _place(self) -> dict[int, int]:
         return {v: i for i, v in enumerate(self.states)}
 
@@ -212,7 +212,7 @@ class HybridRows:
         visible = 0 if self.discrete is None else self.discrete.problem.num_visible
         return rows.over(self.states[:visible], self.coordinates.reals)
 
-    @cached_property
+    @lazy
     def _columns(self) -> list[int]:
         return [self.coordinates.column(v) for v in self.coordinates.reals]
 

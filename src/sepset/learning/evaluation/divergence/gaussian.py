@@ -19,12 +19,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
+from sepset.base.lazy import lazy
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.errors import TooLarge
 from sepset.factors.coordinates import entries, places, width
@@ -118,7 +118,7 @@ class GaussianTruth:
         except TooLarge as error:
             raise TooLarge(f"{error} Use sampled_divergence.") from error
 
-    @cached_property
+    @lazy
     def _prepared(self) -> Prepared:
         return CliqueTree().prepare(self.network.problem())
 
