@@ -68,7 +68,7 @@ def module_line(path: Path) -> str:
 def rooms(source: Path) -> str:
     """The folders and their modules, then the modules of the package itself."""
     folders = sorted(path.parent for path in source.rglob("__init__.py") if path.parent != source)
-    modules = [path for path in sorted(source.glob("*.py")) if path.stem != "__init__"]
+    modules = sorted(source.glob("*.py"))
     lines = [*(room(folder, source) for folder in folders), *map(module_line, modules)]
     return "| room | contents | modules |\n|---|---|---|\n" + "".join(lines)
 

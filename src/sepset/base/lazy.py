@@ -6,7 +6,6 @@ computes: two threads that prepare two models would wait for each other, and eve
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
@@ -64,7 +63,7 @@ def namespace(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]
             raise AttributeError(f"module {module!r} has no attribute {name!r}.{nearest(name, names)}")
         home = import_module(f"sepset.{homes[name]}")
         value = home if homes[name] == name else getattr(home, name)
-        setattr(sys.modules[module], name, value)
+        setattr(import_module(module), name, value)
         return value
 
     return find, lambda: names, names
