@@ -6,7 +6,7 @@ JOBS ?= auto
 # Tests and benchmarks run side by side, so each process keeps to one thread of linear algebra.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test crosscheck bench check format clean
+.PHONY: demo test crosscheck bench check format generate clean
 
 demo: .venv/.installed
 	@$(BIN)/python examples/demo.py
@@ -24,11 +24,15 @@ check: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n $(JOBS) tests/claims/test_repository.py tests/claims/test_documents.py tests/claims/test_catalogue.py
+	$(BIN)/pytest -n $(JOBS) tests/test_surface.py tests/claims/test_repository.py tests/claims/test_generated.py \
+		tests/claims/test_documents.py tests/claims/test_catalogue.py
 
 format: .venv/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+generate: .venv/.dev
+	$(BIN)/python tools/generate.py
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("sepset needs Python 3.11 or newer; found " + sys.version) if sys.version_info < (3, 11) else None'

@@ -121,7 +121,7 @@ def compared(lab: Lab, rows: int, kind: str) -> Comparison:
 
 
 def count_codes(rows: int) -> Timing:
-    from sepset.data import Counts
+    from sepset.data.counts import Counts
 
     model = _alarm()
     data = model.sample(rows, seed=0)
@@ -167,7 +167,7 @@ def write_file(rows: int) -> float:
 
 def count_file(rows: int) -> tuple[Timing, list[Any]]:
     """DuckDB in a separate process; its peak memory shows whether rows were read into memory."""
-    from sepset.data import Counts
+    from sepset.data.counts import Counts
 
     path, model = file_of(rows), _alarm()
     start = now()
@@ -185,7 +185,7 @@ def count_cluster(rows: int) -> tuple[Timing, list[Any]]:
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
-    from sepset.data import Counts
+    from sepset.data.counts import Counts
 
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]  # it may have children
     settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "memory_limit": MEMORY}
@@ -202,7 +202,7 @@ def count_sample(rows: int, chunks: int) -> str:
     import duckdb
     import numpy as np
 
-    from sepset.data import Counts
+    from sepset.data.counts import Counts
 
     model = _alarm()
     with duckdb.connect() as connection:

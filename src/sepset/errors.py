@@ -25,6 +25,22 @@ from __future__ import annotations
 
 from typing import Self
 
+__all__ = [
+    "ArgumentError",
+    "BrokenInvariant",
+    "DataError",
+    "FileFormatError",
+    "ImpossibleEvidence",
+    "MissingExtra",
+    "ModelError",
+    "NotApplicable",
+    "NotClosed",
+    "ScopeError",
+    "SepsetError",
+    "StateError",
+    "TooLarge",
+]
+
 
 class SepsetError(Exception):
     """The root of every exception this library raises on purpose."""

@@ -20,6 +20,8 @@ from sepset.learning.evaluation.calibration import Calibration
 from sepset.learning.fit import Fit
 from sepset.models.bayesnet import BayesNet
 
+__all__ = ["calibration_curves", "graph", "layered", "save", "traces"]
+
 
 def save(draw: Callable[[Any], Any], path: str | os.PathLike[str], *, size: tuple[float, float] = (6.0, 4.5)) -> None:
     """Draw on a new figure and write it to a file in the format of its suffix; no window is opened.

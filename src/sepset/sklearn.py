@@ -33,6 +33,8 @@ from sepset.learning.missing.imputation import impute
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, State, Vector
 
+__all__ = ["BayesNetClassifier", "BayesNetImputer", "best_tree"]
+
 base = require("sklearn.base", "sklearn", "sepset.sklearn")
 targets = require("sklearn.utils.multiclass", "sklearn", "sepset.sklearn")
 checks = require("sklearn.utils.validation", "sklearn", "sepset.sklearn")

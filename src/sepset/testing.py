@@ -33,6 +33,8 @@ from sepset.problem import Problem
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.variable import Discrete
 
+__all__ = ["assert_close", "check_factor_laws", "check_method"]
+
 Point: TypeAlias = dict[str, Any]
 Makes: TypeAlias = Callable[[np.random.Generator], Sequence[Factor]]
 

@@ -59,6 +59,15 @@ SNIPPETS = {
         import sepset as ss
         ss.qeury
     """,
+    "in_a_namespace": """
+        import sepset as ss
+        ss.graphs.cpdga
+    """,
+    "of_a_result": """
+        import sepset as ss
+        coin = ss.Discrete("coin", ("head", "tail"))
+        ss.query(ss.BayesNet(ss.TableCPD(coin, [0.5, 0.5])), "coin").entorpy()
+    """,
 }
 # What other libraries say about their own types takes most of the time; only NumPy's are needed here.
 MYPY = """
@@ -145,39 +154,17 @@ def errors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return once(folder / request.param, CHECKERS[request.param]).splitlines()
 
 
-def case(checker: str, snippet: str, reason: str = "") -> object:
-    marks = [pytest.mark.xfail(strict=True, reason=reason, raises=AssertionError)] if reason else []
-    return pytest.param(checker, snippet, id=f"{checker}-{snippet}", marks=marks)
+def cases(*snippets: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        ("errors", "snippet"), [(checker, s) for checker in CHECKERS for s in snippets], indirect=["errors"]
+    )
 
 
-@pytest.mark.parametrize(
-    ("errors", "snippet"),
-    [
-        *(
-            case(checker, snippet, reason)
-            for checker in CHECKERS
-            for snippet, reason in {
-                "readme": "code of the README fails the checkers",
-                "loaded": "a network that comes with the library is any model",
-                "read": "a network that was read is any model",
-                "values": "the CPD of a variable has no values",
-                "posterior": "the posterior of a Bayesian fit may be missing",
-                "answer": "the probability of a state is of any type",
-            }.items()
-        ),
-        case("mypy", "given", "evidence of several kinds is refused once it has a name"),
-        case("pyright", "given"),
-    ],
-    indirect=["errors"],
-)
+@cases("readme", "loaded", "read", "values", "posterior", "answer", "given")
 def test_code_as_people_write_it_passes(errors, snippet):
     assert [line for line in errors if line.startswith(f"{snippet}.py")] == []
 
 
-@pytest.mark.parametrize(
-    ("errors", "snippet"),
-    [case(checker, "misspelled", "any name of the package passes the checkers") for checker in CHECKERS],
-    indirect=["errors"],
-)
+@cases("misspelled", "in_a_namespace", "of_a_result")
 def test_a_misspelled_name_is_found(errors, snippet):
     assert [line for line in errors if line.startswith(f"{snippet}.py")] != []

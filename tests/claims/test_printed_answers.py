@@ -115,7 +115,6 @@ def test_names_of_what_an_answer_can_do_work():
     assert answer().entropy() == pytest.approx(-sum(p * np.log(p) for p in (0.54, 0.46)), abs=EXACT)
 
 
-@missing("what an answer can do is hidden from completion")
 @pytest.mark.parametrize("name", ["plot", "to_frame", "mode", "mean", "entropy", "sample"])
 def test_completion_finds_what_an_answer_can_do(name):
     assert name in dir(answer())

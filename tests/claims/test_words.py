@@ -144,7 +144,8 @@ def _strings(tree: ast.Module) -> Iterator[Text]:
 def paragraphs(document: str) -> list[Text]:
     """The prose of a Markdown document, as one text with the fenced blocks blanked out."""
     blank = re.sub(r"^```.*?^```", _lines, document, flags=re.MULTILINE | re.DOTALL)
-    return [Text(1, re.sub(r"<!--.*?-->|\]\([^)]*\)", " ", blank))]
+    made = re.sub(r"<!-- generated:start -->.*?<!-- generated:end -->", _lines, blank, flags=re.DOTALL)  # docstrings
+    return [Text(1, re.sub(r"<!--.*?-->|\]\([^)]*\)", " ", made))]
 
 
 def prose(text: str) -> str:

@@ -2,9 +2,6 @@
 where the rows are stored, and which cells are missing.
 """
 
-from sepset.data.counts import Counts
-from sepset.data.dataset import Dataset
-from sepset.data.files import read_dataset, write_dataset
-from sepset.data.moments import Moments
+from sepset.base.lazy import namespace
 
-__all__ = ["Counts", "Dataset", "Moments", "read_dataset", "write_dataset"]
+__getattr__, __dir__, __all__ = namespace(__name__)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from sepset.base.text import listing, nearest
-from sepset.errors import ScopeError
+from sepset.errors import ModelError, ScopeError
 
 if TYPE_CHECKING:
+    from sepset.models.bayesnet import BayesNet
     from sepset.models.model import Model
+
+M = TypeVar("M", bound="Model")
 
 __all__ = ["Description", "describe", "load", "names"]
 
@@ -42,8 +45,16 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX)))
 
 
-def load(name: str) -> Model:
+@overload
+def load(name: str) -> BayesNet: ...
+@overload
+def load(name: str, *, kind: type[M]) -> M: ...
+def load(name: str, *, kind: type[Model] | None = None) -> Model:
     """The network with this name; an unknown name raises an error that suggests the nearest one.
+
+    Args:
+        name: one of `names()`.
+        kind: the class it must have. Type checkers take it from here, and a Bayesian network without it.
 
     Rows whose published digits do not sum to one are renormalized, which `notes` reports.
 
@@ -52,7 +63,10 @@ def load(name: str) -> Model:
     """
     from sepset.io import json
 
-    return json.parse(_data(name), f"{name}{_SUFFIX}")
+    model = json.parse(_data(name), f"{name}{_SUFFIX}")
+    if kind is not None and not isinstance(model, kind):
+        raise ModelError(f"{name!r} is a {type(model).__name__}; kind= asks for a {kind.__name__}.")
+    return model
 
 
 def describe(name: str) -> Description:

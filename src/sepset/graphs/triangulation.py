@@ -19,7 +19,7 @@ from sepset.graphs.ordering import (
     WeightedMinFill,
     elimination_order,
 )
-from sepset.graphs.treewidth import treewidth, treewidth_bounds
+from sepset.graphs.width import treewidth, treewidth_bounds
 
 __all__ = [
     "EliminationOrder",

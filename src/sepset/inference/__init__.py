@@ -2,3 +2,7 @@
 modules here are shared by all folders: methods, capabilities, plans, results, tuned constants, the driver of iterative
 methods and its checkpoints.
 """
+
+from sepset.base.lazy import namespace
+
+__getattr__, __dir__, __all__ = namespace(__name__)

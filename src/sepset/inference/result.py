@@ -18,7 +18,7 @@ from sepset.base.text import listing, nearest
 from sepset.errors import ScopeError
 from sepset.factors.algebra import Scope
 from sepset.variables.array import VariableArray
-from sepset.variables.variable import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, State, VariableLike, Vector
 
 
 class Guarantee(Enum):
@@ -113,14 +113,50 @@ class QueryResult(Result):
         """The probabilities, one axis per target."""
         return np.asarray(self.distribution.values)
 
-    def __getitem__(self, key: Any) -> Any:
-        return self.distribution[key]
+    def __getitem__(self, key: State | Mapping[Any, Any]) -> float:
+        """The probability of a state of one target, or of an assignment of all of them."""
+        found = self.distribution[key]
+        if not isinstance(found, float):
+            missing = listing([v.name for v in found.scope])
+            raise ScopeError(f"A probability needs a state of every target; missing {missing}. Ask `condition` for it.")
+        return found
 
-    def __getattr__(self, name: str) -> Any:
-        """Other members of the distribution: `mean`, `mode`, `entropy`, `sample`, `interval`, `plot`."""
-        if name.startswith("_") or name == "distribution":
-            raise AttributeError(name)
-        return getattr(self.distribution, name)
+    def mean(self) -> Any:
+        """The expectation, if the targets are numbers."""
+        return self.distribution.mean()
+
+    def variance(self) -> Any:
+        """The variance of a real target."""
+        return self.distribution.variance()
+
+    def mode(self) -> Any:
+        """The most probable state of one target, or assignment of several."""
+        return self.distribution.mode()
+
+    def entropy(self) -> float:
+        """The entropy in nats."""
+        return float(self.distribution.entropy())
+
+    def interval(self, level: float = 0.95) -> Any:
+        """The central interval of this probability."""
+        return self.distribution.interval(level)
+
+    def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, Any]:
+        """Independent draws of the targets, by name."""
+        draws: dict[str, Any] = self.distribution.sample(num_rows, seed)
+        return draws
+
+    def condition(self, assignment: Mapping[Any, Any]) -> Any:
+        """The distribution at these values of some targets, as it is: a table is not normalized."""
+        return self.distribution.condition(assignment)
+
+    def to_frame(self, kind: str = "pandas") -> Any:
+        """A data frame with one row per joint state."""
+        return self.distribution.to_frame(kind)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The matplotlib axes with the distribution."""
+        return self.distribution.plot(ax)
 
     def __rich__(self) -> Any:
         return self.distribution.__rich__() if isinstance(self.distribution, Tabulated) else rich_text(repr(self))

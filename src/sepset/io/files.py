@@ -8,7 +8,7 @@ import os
 import secrets
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, cast, overload
 
 from sepset.base.checks import number
 from sepset.base.text import nearest
@@ -16,9 +16,11 @@ from sepset.errors import FileFormatError, SepsetError
 
 if TYPE_CHECKING:
     from sepset.io.record import Reading
+    from sepset.models.bayesnet import BayesNet
     from sepset.models.model import Model
 
 PathLike: TypeAlias = str | os.PathLike[str]
+M = TypeVar("M", bound="Model")
 
 MAX_BYTES = 1 << 30
 """The largest size of a file after decompression, in bytes."""
@@ -71,8 +73,21 @@ def suffixes() -> tuple[str, ...]:
     return tuple(_FORMATS)
 
 
+@overload
 def read(
     path: PathLike, *, normalize: bool = True, tolerance: float | None = None, max_bytes: int = MAX_BYTES
+) -> BayesNet: ...
+@overload
+def read(
+    path: PathLike, *, kind: type[M], normalize: bool = True, tolerance: float | None = None, max_bytes: int = MAX_BYTES
+) -> M: ...
+def read(
+    path: PathLike,
+    *,
+    kind: type[Model] | None = None,
+    normalize: bool = True,
+    tolerance: float | None = None,
+    max_bytes: int = MAX_BYTES,
 ) -> Model:
     """The model in a file: `.bif`, `.xmlbif`, `.uai`, `.net`, `.xdsl` or `.json`, each also with `.gz`.
 
@@ -83,6 +98,7 @@ def read(
 
     Args:
         path: the file.
+        kind: the class the model must have. Type checkers take it from here, and a Bayesian network without it.
         normalize: False keeps the rows as written.
         tolerance: the largest deviation of a row's sum from one; by default what its digits allow, at most 0.005.
         max_bytes: the largest size, after decompression, that is read.
@@ -102,7 +118,10 @@ def read(
         raise FileFormatError(f"a path is wanted; found the text of a file, {start!r}... Write it to a file first.")
     codec = _codec(name)
     data = read_bytes(name, max_bytes=max_bytes)
-    return parsed(codec, data, name, normalize=normalize, tolerance=tolerance)
+    model = parsed(codec, data, name, normalize=normalize, tolerance=tolerance)
+    if kind is not None and not isinstance(model, kind):
+        raise FileFormatError(f"the file has a {type(model).__name__}; kind= asks for a {kind.__name__}", file=name)
+    return model
 
 
 def parsed(codec: Codec, data: bytes, name: str, *, normalize: bool, tolerance: float | None = None) -> Model:

@@ -2,3 +2,7 @@
 is. The modules here are shared by all rooms: a learning task, its result, statistics of rows and blocks of shared
 parameters.
 """
+
+from sepset.base.lazy import namespace
+
+__getattr__, __dir__, __all__ = namespace(__name__)

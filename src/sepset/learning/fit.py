@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload, runtime_checkable
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from sepset.models.defaults import Template
 if TYPE_CHECKING:
     from sepset.learning.coverage import Fragmentation
     from sepset.learning.posterior import Posterior
+
+F = TypeVar("F", bound="Fit", covariant=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,6 +111,13 @@ class Fit(Tabulated, IterativeResult):
         return Shown((), list(self._facts()), "Fit")
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class PosteriorFit(Fit):
+    """A fitted network with the posterior of its parameters."""
+
+    posterior: Posterior = field(kw_only=True)
+
+
 @runtime_checkable
 class LearningMethod(Protocol):
     """A frozen value of settings that can fit the parameters of a network."""
@@ -117,6 +126,39 @@ class LearningMethod(Protocol):
         """The fitted network."""
 
 
+class Fits(Protocol[F]):
+    """A learning method whose results are of one class."""
+
+    def fit(self, task: Task) -> F:
+        """The fitted network."""
+
+
+@overload
+def fit(
+    structure: DAG | BayesNet,
+    data: object,
+    method: None = None,
+    *,
+    weights: Weights = None,
+    variables: Iterable[AnyVariable] | None = None,
+    seed: int | np.random.Generator = 0,
+    until: object = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Fit: ...
+@overload
+def fit(
+    structure: DAG | BayesNet,
+    data: object,
+    method: Fits[F],
+    *,
+    weights: Weights = None,
+    variables: Iterable[AnyVariable] | None = None,
+    seed: int | np.random.Generator = 0,
+    until: object = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> F: ...
 def fit(
     structure: DAG | BayesNet,
     data: object,

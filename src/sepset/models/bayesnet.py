@@ -6,7 +6,7 @@ $$P(x_1, \dots, x_n) = \prod_i P(x_i \mid \mathbf{pa}_i)$$
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
-from sepset.data import Dataset
+from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns
 from sepset.factors.block import Single
@@ -34,6 +34,8 @@ from sepset.variables.variable import Discrete, State, VariableLike, listed
 
 if TYPE_CHECKING:
     from sepset.models.factorgraph import FactorGraph
+
+K = TypeVar("K", bound=CPD)
 
 
 class BayesNet(NamedModel):
@@ -91,9 +93,20 @@ class BayesNet(NamedModel):
         made = {n: Discrete(n, shared[n] if isinstance(shared, Mapping) else shared) for n in dag.nodes}
         return cls(*(_random_cpd(made[n], tuple(made[p] for p in dag.parents(n)), rng) for n in dag.nodes))
 
-    def cpd(self, variable: VariableLike) -> CPD:
-        """The CPD of a variable, given as itself or by name."""
-        return self._by_name[self.variables[variable].name]
+    @overload
+    def cpd(self, variable: VariableLike) -> TableCPD: ...
+    @overload
+    def cpd(self, variable: VariableLike, *, kind: type[K]) -> K: ...
+    def cpd(self, variable: VariableLike, *, kind: type[Any] | None = None) -> Any:
+        """The CPD of a variable, given as itself or by name.
+
+        Args:
+            kind: the class it must have. Type checkers take it from here, and a table without it.
+        """
+        found = self._by_name[self.variables[variable].name]
+        if kind is not None and not isinstance(found, kind):
+            raise ModelError(f"The CPD of {found.child.name!r} is a {type(found).__name__}, not a {kind.__name__}.")
+        return found
 
     def parents(self, variable: VariableLike) -> tuple[str, ...]:
         """The names of a variable's parents, in the order of its CPD."""

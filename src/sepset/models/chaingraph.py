@@ -16,7 +16,7 @@ from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.checks import generator
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
-from sepset.data import Dataset
+from sepset.data.dataset import Dataset
 from sepset.errors import ModelError
 from sepset.factors.block import Single
 from sepset.graphs.graph import DAG, MixedGraph

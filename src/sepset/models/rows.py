@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Ints
-from sepset.data import Dataset
+from sepset.data.dataset import Dataset
 from sepset.errors import DataError, StateError
 from sepset.factors.algebra import Columns
 from sepset.variables.evidence import is_missing, real_value

@@ -1,3 +1,7 @@
 """Names and domains: variables, lazy arrays of them, the ordered variables of a model, and evidence about them,
 resolved to codes and weights.
 """
+
+from sepset.base.lazy import namespace
+
+__getattr__, __dir__, __all__ = namespace(__name__)

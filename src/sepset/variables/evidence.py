@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -75,8 +75,8 @@ def _floats(values: Iterable[float]) -> tuple[float, ...]:
 Finding: TypeAlias = State | Set[State] | Not | Likelihood | Soft | float | Sequence[float] | Floats | None
 """A finding about one variable."""
 
-Given: TypeAlias = Mapping[VariableLike, Finding] | Mapping[str, Finding] | None
-"""Evidence as the public functions take it."""
+Given: TypeAlias = Mapping[VariableLike, Finding] | Mapping[str, Finding] | Mapping[str, object] | None
+"""Evidence as the public functions take it; findings of several kinds under one name are objects to a type checker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def is_missing(value: object) -> bool:
 def _add(
     variable: Discrete | Vector,
     position: int,
-    finding: Finding,
+    finding: Any,
     codes: dict[int, int],
     weights: dict[int, Floats],
     soft: dict[int, Floats],

@@ -14,8 +14,14 @@ from sepset.cpds.parameters import Parameterization, check_parameterization
 from sepset.errors import ArgumentError
 from sepset.inference.result import Guarantee
 from sepset.learning.coverage import Fragmentation
-from sepset.learning.estimation.maximization import check_policy, maximize_block
-from sepset.learning.fit import Fit
+from sepset.learning.estimation.coverage import Fragmentation
+from sepset.learning.estimation.maximization import (
+    Parameterization,
+    check_parameterization,
+    check_policy,
+    maximize_block,
+)
+from sepset.learning.fit import Fit, PosteriorFit
 from sepset.learning.posterior import Posterior
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
@@ -100,11 +106,12 @@ class Bayes:
     def __post_init__(self) -> None:
         check_prior("Bayes", self.prior)
 
-    def fit(self, task: Task) -> Fit:
+    def fit(self, task: Task) -> PosteriorFit:
         """The posterior, and the network of its means."""
         stats = Statistics.of(task, "Bayes")
         posterior = Posterior.of(stats, self.prior)
-        return _fitted(self, stats, posterior.mean_model(), posterior=posterior)
+        model = posterior.mean_model()
+        return PosteriorFit(model, posterior=posterior, **_about(self, stats, model))
 
     def __repr__(self) -> str:
         return shown(self)
@@ -178,19 +185,22 @@ def shown(method: Any) -> str:
     return f"{type(method).__name__}({', '.join(parts)})"
 
 
-def _fitted(method: object, stats: Statistics, model: BayesNet, posterior: Posterior | None = None) -> Fit:
+def _fitted(method: object, stats: Statistics, model: BayesNet) -> Fit:
+    return Fit(model, **_about(method, stats, model))
+
+
+def _about(method: object, stats: Statistics, model: BayesNet) -> dict[str, Any]:
+    """What a result says about its network."""
     log_likelihood = stats.log_likelihood(model)
-    return Fit(
-        model,
-        log_likelihood,
-        method=method,
-        trace=np.array([log_likelihood]),
-        posterior=posterior,
-        fragmentation=Fragmentation.of(stats),
-        num_rows=stats.num_rows,
-        guarantees={"parameters": _guarantee(model)},
-        info=_facts(stats, model),
-    )
+    return {
+        "log_likelihood": log_likelihood,
+        "method": method,
+        "trace": np.array([log_likelihood]),
+        "fragmentation": Fragmentation.of(stats),
+        "num_rows": stats.num_rows,
+        "guarantees": {"parameters": _guarantee(model)},
+        "info": _facts(stats, model),
+    }
 
 
 def _guarantee(model: BayesNet) -> Guarantee:

@@ -167,7 +167,7 @@ def cpd_distance(p: BayesNet, q: BayesNet) -> float:
 
 def conditional_table(model: BayesNet, child: str, scope: Sequence[str]) -> Floats:
     """The numbers of a discrete CPD with its axes in the order of `scope`."""
-    table: Any = model.cpd(child).to_table()  # type: ignore[attr-defined]  # every discrete CPD has it
+    table: Any = model.cpd(child).to_table()
     names = [v.name for v in table.scope]
     return np.asarray(table.values, np.float64).transpose([names.index(name) for name in scope])
 

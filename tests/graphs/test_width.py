@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from sepset.errors import TooLarge
 from sepset.graphs.graph import DAG, UndirectedGraph, moralize
-from sepset.graphs.treewidth import treewidth, treewidth_bounds
+from sepset.graphs.width import treewidth, treewidth_bounds
 from support import plain_elimination as plain
 from support.small_graphs import undirected
 

@@ -1,0 +1,239 @@
+"""The table of public names: which are flat, which namespace each belongs to, and which module defines it.
+
+The package and its namespaces are lazy modules made from this table (`sepset.base.lazy.namespace`), and so are their
+stub files: a name is listed here once, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+FLAT = (
+    "Discrete Real Vector "
+    "BayesNet MarkovNet FactorGraph ChainGraph ChainComponent "
+    "TableCPD TreeCPD RuleCPD PartitionCPD DeterministicCPD MultiplexerCPD NoisyOr NoisyMax LogisticCPD LinearGaussian "
+    "KernelCPD "
+    "Not Likelihood Soft "
+    "DAG UndirectedGraph MixedGraph d_separated "
+    "Table Gaussian GaussianMixture "
+    "Dataset "
+    "query marginals log_probability log_partition map_assignment sample predict plan prepare fit impute evaluate "
+    "cross_validate read write sensitivity value_of_information "
+    "CliqueTree VariableElimination "
+    "MLE Bayes MAP EM HardEM StepwiseEM GradientAscent "
+    "BDeu K2 "
+    "Until Guarantee Status "
+    "SepsetError TooLarge ImpossibleEvidence "
+)
+"""The names used every day; each is also in its namespace, unless it is a verb."""
+
+VERBS = {
+    "api.questions": "log_partition log_probability map_assignment marginals plan predict prepare query sample "
+    "sensitivity value_of_information",
+    "api.learning": "fit",
+}
+"""The flat names that belong to no namespace."""
+
+NAMESPACES: Mapping[str, Mapping[str, str]] = {
+    "variables": {
+        "variables.array": "VariableArray",
+        "variables.evidence": "Evidence Likelihood Not Soft",
+        "variables.universe": "Variables",
+        "variables.variable": "Discrete Real Vector",
+    },
+    "factors": {
+        "factors.algebra": "Conditional Distribution Factor",
+        "factors.block": "FactorBlock Single",
+        "factors.gaussian": "CanonicalGaussian",
+        "factors.hybrid": "CanonicalTable",
+        "factors.moments": "Gaussian GaussianMixture",
+        "factors.sparse": "SparseTable",
+        "factors.studentt": "StudentT",
+        "factors.table": "Table",
+        "semiring": "BOOLEAN MAX SUM Semiring temperature",
+    },
+    "potentials": {
+        "factors.potentials": "AllDifferent AtLeastOne Ising Parity Potential Potts TruncatedLinear TruncatedQuadratic",
+        "models.blocks": "block pairwise unary",
+    },
+    "graphs": {
+        "graphs.clusters": "ClusterGraph clique_tree strong_order strong_root",
+        "graphs.elimination": "EliminationOrder eliminate_graph fill_in induced_width",
+        "graphs.equivalence": (
+            "consistent_extension covered_edges cpdag i_equivalent immoralities is_cpdag markov_to_bayes meek_rules"
+        ),
+        "graphs.graph": (
+            "DAG MixedGraph UndirectedGraph ancestors chain_components connected_components descendants moralize "
+            "skeleton"
+        ),
+        "graphs.imaps": "Independence independences is_imap is_perfect_map minimal_imap minimal_imap_undirected",
+        "graphs.ordering": (
+            "GivenOrder MaxCardinality MinFill MinNeighbors MinWeight Portfolio WeightedMinFill elimination_order"
+        ),
+        "graphs.regions": "RegionGraph bethe_graph join_graph region_graph",
+        "graphs.separation": (
+            "Trail active_trail barren_nodes chain_separated csi_separated d_separated markov_blanket reachable "
+            "requisite_nodes separated"
+        ),
+        "graphs.triangulation": "is_chordal maximal_cliques perfect_elimination_order triangulate",
+        "graphs.width": "treewidth treewidth_bounds",
+    },
+    "data": {
+        "data.counts": "Counts",
+        "data.dataset": "Dataset",
+        "data.empirical": "Empirical",
+        "data.files": "read_dataset write_dataset",
+        "data.moments": "Moments",
+    },
+    "cpds": {
+        "cpds.cpd": "CPD ContextIndependence ParameterBlock",
+        "cpds.deterministic": "DeterministicCPD MultiplexerCPD",
+        "cpds.kerneldensity": "KernelCPD",
+        "cpds.lineargaussian": "LinearGaussian",
+        "cpds.logistic": "LogisticCPD",
+        "cpds.noisy": "NoisyMax NoisyOr",
+        "cpds.partition": "PartitionCPD",
+        "cpds.rules": "Rule RuleCPD",
+        "cpds.table": "TableCPD",
+        "cpds.tree": "Split TreeCPD",
+        "models.jointgaussian": "joint_gaussian",
+    },
+    "priors": {
+        "cpds.priors.dirichlet": "K2 BDeu ContextStrength Dirichlet DirichletMixture",
+        "cpds.priors.gaussian": "GammaPrecision NormalMean",
+        "cpds.priors.regression": "LinearNormalGamma LinearNormalInverseWishart NormalGamma NormalInverseWishart",
+        "cpds.priors.weights": "Laplace Normal",
+        "learning.estimation.networkpriors": "BDe ImaginaryData",
+    },
+    "models": {
+        "api.conversions": "to_bayes_net",
+        "models.bayesnet": "BayesNet",
+        "models.canonical": "canonical_form",
+        "models.chaincomponent": "ChainComponent",
+        "models.chaingraph": "ChainGraph",
+        "models.conversions": "maximal_form pairwise_form to_chain_graph",
+        "models.factorgraph": "FactorGraph",
+        "models.features": "Feature",
+        "models.markovnet": "MarkovNet",
+        "models.model": "Model",
+    },
+    "inference": {
+        "engine.engine": "Engine",
+        "engine.information": "InformationValues",
+        "engine.invariants": "Check CheckReport",
+        "engine.prediction": "Prediction",
+        "engine.sensitivity": "ParameterSensitivity Sensitivity",
+        "engine.view": "Observed",
+        "inference.cliquetree.cutset": "CutsetConditioning CutsetPlan",
+        "inference.cliquetree.method": "CliqueTree",
+        "inference.exact.beliefupdate": "BeliefUpdate",
+        "inference.exact.bruteforce": "BruteForce",
+        "inference.exact.elimination": "VariableElimination",
+        "inference.exact.recursive": "ConditioningPlan RecursiveConditioning",
+        "inference.exact.shafershenoy": "ShaferShenoy",
+        "inference.iterate": "Until iterate",
+        "inference.plan": "Plan",
+        "inference.result": "Guarantee LogProbability MapResult Marginals QueryResult Status",
+        "inference.treequery.orders": "MergeOrder",
+        "inference.treequery.pairs": "Pairs",
+        "inference.treequery.query": "TreeQuery tree_query",
+        "inference.treequery.search": "best_first_order choose_order optimal_order",
+        "problem": "Problem",
+    },
+    "learning": {
+        "api.questions": "expected_counts",
+        "cpds.dirichletposterior": "log_polya",
+        "learning.blocks": "tie",
+        "learning.coverage": "Fragmentation fragmentation",
+        "learning.estimation.estimators": "MAP MLE Bayes",
+        "learning.estimation.gaussian": "conditional_line fit_gaussian fit_line",
+        "learning.estimation.metanetwork": "irrelevant_parameters meta_network",
+        "learning.estimation.proportions": "interval_coverage proportion_interval rows_needed",
+        "learning.fit": "Fit LearningMethod PosteriorFit",
+        "learning.incomplete.em": "EM HardEM IncrementalEM",
+        "learning.incomplete.gradient": "GradientAscent",
+        "learning.incomplete.standarderrors": "StandardErrors standard_errors",
+        "learning.incomplete.stepwise": "StepwiseEM",
+        "learning.posterior": "Posterior",
+        "learning.task": "Task",
+        "learning.undirected.exponentialfamily": "ExponentialFamily",
+    },
+    "missing": {
+        "data.missingness": "MissingPatterns complete_cases missing_patterns",
+        "learning.missing.availablecases": "AvailableCases",
+        "learning.missing.identifiability": "IdentifiabilityReport equivalent_neighbor identifiability",
+        "learning.missing.imputation": "Imputation impute",
+        "learning.missing.mcartest": "MCARTest mcar_test",
+        "learning.missing.mechanisms": "MAR MCAR MNAR Hiding indicator mask",
+        "learning.missing.observability": "ObservabilityModel is_mar is_mcar shown",
+        "learning.missing.pooling": "PooledEstimate pool_estimates",
+        "learning.missing.weighting": "CaseWeights inverse_probability_weights",
+    },
+    "classify": {
+        "engine.classifier": "Classification Classifier",
+        "learning.classify.discriminant": "discriminant_analysis",
+        "learning.classify.latentclass": "latent_class ordered_states",
+        "learning.classify.multinomial": "MultinomialNaiveBayes multinomial_naive_bayes",
+        "learning.classify.naivebayes": "naive_bayes tree_augmented",
+        "models.decisions.costs": "cost_threshold decide",
+    },
+    "structure": {
+        "learning.structure.comparison": "Recovery feature_confidence structure_recovery",
+    },
+    "evaluation": {
+        "learning.evaluation.biasvariance": "BiasVariance bias_variance",
+        "learning.evaluation.calibration": "Calibration calibration calibration_curve",
+        "learning.evaluation.divergence.discrete": "cpd_distance parameter_distance",
+        "learning.evaluation.divergence.relativeentropy": "Divergence divergence",
+        "learning.evaluation.goodnessoffit": "GoodnessOfFit goodness_of_fit log_probability_moments",
+        "learning.evaluation.learningcurve": "LearningCurve learning_curve",
+        "learning.evaluation.losses": (
+            "Brier ConditionalLogLoss Evaluation Hamming LogLoss Loss QuerySuite Risk ZeroOne evaluate"
+        ),
+        "learning.evaluation.resampling": (
+            "Bootstrap PairedComparison PermutationTest bootstrap bootstrap_mean paired_comparison permutation_test"
+        ),
+        "learning.evaluation.splits": "Holdout KFold LeaveOneOut",
+        "learning.evaluation.validation": (
+            "Learner NestedValidation Selection ValidatedRisk Validation cross_validate nested_cross_validate "
+            "select_learner train_and_test"
+        ),
+    },
+    "io": {
+        "io.files": "read write",
+        "io.results": "read_evidence read_result write_evidence write_result",
+    },
+    "errors": {
+        "errors": (
+            "ArgumentError BrokenInvariant DataError FileFormatError ImpossibleEvidence MissingExtra ModelError "
+            "NotApplicable NotClosed ScopeError SepsetError StateError TooLarge"
+        ),
+    },
+}
+"""The names of each namespace, by the module that defines them."""
+
+MODULES = ("datasets", "plotting", "sklearn", "testing")
+"""The namespaces that are ordinary modules, with an `__all__` of their own."""
+
+
+def homes(table: Mapping[str, str]) -> dict[str, str]:
+    """The module of each name in a table.
+
+    >>> homes({"semiring": "MAX SUM"})
+    {'MAX': 'semiring', 'SUM': 'semiring'}
+    """
+    return {name: module for module, names in table.items() for name in names.split()}
+
+
+def homes_in(module: str) -> dict[str, str]:
+    """The module of each public name of the package or of a namespace; of a namespace in the package, itself.
+
+    >>> homes_in("sepset")["DAG"], homes_in("sepset")["graphs"], homes_in("sepset.graphs")["DAG"]
+    ('graphs.graph', 'graphs', 'graphs.graph')
+    """
+    if module != "sepset":
+        return homes(NAMESPACES[module.removeprefix("sepset.")])
+    flat = homes(VERBS)
+    for table in NAMESPACES.values():
+        flat |= homes(table)
+    return flat | {name: name for name in (*NAMESPACES, *MODULES)}

@@ -1,0 +1,109 @@
+"""The public surface: one table, lazy namespaces, one object per name, and stubs that say the same."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import types
+from collections import defaultdict
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+import sepset
+from sepset import surface
+from support.bounded import child
+from tools import generate
+
+NAMES = {module: importlib.import_module(f"sepset.{module}").__all__ for module in surface.MODULES}
+NAMES |= {namespace: list(surface.homes(table)) for namespace, table in surface.NAMESPACES.items()}
+
+
+@pytest.mark.parametrize("namespace", sorted(NAMES))
+def test_a_namespace_has_its_names_and_says_so(namespace):
+    module = importlib.import_module(f"sepset.{namespace}")
+    assert getattr(sepset, namespace) is module
+    assert sorted(module.__all__) == sorted(NAMES[namespace])
+    assert set(module.__all__) <= set(dir(module))
+    assert all(getattr(module, name) is not None for name in module.__all__)
+
+
+@pytest.mark.parametrize("name", surface.FLAT.split())
+def test_a_flat_name_and_its_namespace_reach_one_object(name):
+    holders = [namespace for namespace in surface.NAMESPACES if name in NAMES[namespace]]
+    assert len(holders) == (name not in surface.homes(surface.VERBS))
+    for namespace in holders:
+        assert getattr(sepset, name) is getattr(getattr(sepset, namespace), name)
+
+
+def test_every_name_is_listed_once():
+    listed = [*surface.homes(surface.VERBS), *chain.from_iterable(map(surface.homes, surface.NAMESPACES.values()))]
+    twice = {name for name in listed if listed.count(name) > 1}
+    assert not twice
+    flat = surface.FLAT.split()
+    assert len(flat) == len(set(flat))
+    assert set(flat) <= set(listed)
+
+
+def submodules(module: types.ModuleType) -> set[str]:
+    """The names that importing a submodule sets in a package."""
+    if not hasattr(module, "__path__"):
+        return set()
+    folder = Path(module.__path__[0])
+    return {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
+
+
+@pytest.mark.parametrize("namespace", ["", *sorted(NAMES)])
+def test_no_public_name_is_that_of_a_submodule(namespace):
+    module = importlib.import_module(f"sepset.{namespace}".rstrip("."))
+    values = {name for name in module.__all__ if not isinstance(getattr(module, name), types.ModuleType)}
+    assert not values & submodules(module)
+
+
+def test_a_misspelled_name_is_suggested():
+    with pytest.raises(AttributeError, match=r"module 'sepset' has no attribute 'qurey'\. Did you mean 'query'\?"):
+        _ = sepset.qurey
+    with pytest.raises(AttributeError, match=r"module 'sepset\.graphs' .* 'cpdga'\. Did you mean 'cpdag'\?"):
+        _ = sepset.graphs.cpdga
+
+
+def test_namespaces_import_nothing_before_a_name_is_used():
+    code = (
+        "import sys, sepset as ss\n"
+        "ss.graphs, ss.priors, ss.evaluation, ss.learning, ss.inference\n"
+        "print([m for m in sys.modules if m.startswith(('sepset.learning.', 'sepset.graphs.', 'numpy'))])\n"
+        "ss.graphs.cpdag\n"
+        "print('sepset.graphs.equivalence' in sys.modules)"
+    )
+    assert child(code).stdout.split("\n")[:2] == ["[]", "True"]
+
+
+def test_stubs_name_what_the_modules_have():
+    for path, text in generate.stubs().items():
+        module = ".".join(("sepset", *path.relative_to(generate.SOURCE).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        )
+        tree = ast.parse(text)
+        imported = {alias.asname for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+        assert imported == set(importlib.import_module(module).__all__)
+
+
+def key(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+ALIKE = (
+    "bias_variance bootstrap calibration clique_tree divergence elimination_order fit fragmentation goodness_of_fit "
+    "holdout learning_curve leave_one_out log_probability marginals mcar_test missing_patterns "
+    "multinomial_naive_bayes paired_comparison permutation_test plan region_graph sampled_divergence sensitivity "
+    "standard_errors tree_query"
+)
+"""Names that still differ from another only by case or underscores; it should become empty."""
+
+
+def test_no_two_names_differ_only_by_case():
+    alike = defaultdict(set)
+    for name in {*chain.from_iterable(NAMES.values()), *surface.homes(surface.VERBS)}:
+        alike[key(name)].add(name)
+    assert {k for k, names in alike.items() if len(names) > 1} == set(map(key, ALIKE.split()))

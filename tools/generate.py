@@ -1,0 +1,39 @@
+"""Writes what follows from the source: the stub files of the package and its namespaces, and parts of the documents.
+
+`make generate` writes the files; a test fails if one of them is stale.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "sepset"
+sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
+
+from tools.documents import catalogue, filled, rooms  # noqa: E402
+from tools.stubs import stubs  # noqa: E402
+
+
+def documents() -> dict[Path, str]:
+    """The documents with their generated parts."""
+    parts = {ROOT / "docs" / "catalogue.md": catalogue(SOURCE), ROOT / "docs" / "architecture.md": rooms(SOURCE)}
+    return {path: filled(path.read_text(encoding="utf-8"), part) for path, part in parts.items()}
+
+
+def files() -> dict[Path, str]:
+    """The text of every generated file."""
+    return stubs() | documents()
+
+
+def main() -> None:
+    """Write the files that changed."""
+    for path, text in files().items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            print(path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()
