@@ -81,6 +81,8 @@ class BayesNetClassifier(ClassifierMixin, _TakesMissing):  # type: ignore[misc] 
         target_: the class in the network.
 
     Reference: Koller & Friedman, box 17.A; Friedman, Geiger & Goldszmidt (1997) for "tan".
+    Guarantee: exact posteriors.
+    Tested by: test_sklearn.py::test_naive_bayes_is_that_of_scikit_learn
 
     >>> X = np.array([[0.0], [0.2], [1.0], [1.2]])
     >>> BayesNetClassifier().fit(X, ["low", "low", "high", "high"]).predict([[0.1], [1.1]]).tolist()
@@ -165,6 +167,8 @@ class BayesNetImputer(TransformerMixin, _TakesMissing):  # type: ignore[misc]  #
         fit_: the complete result of fitting.
 
     Reference: Koller & Friedman, section 19.1.3; Chow & Liu (1968) for the tree.
+    Guarantee: exact posteriors.
+    Tested by: test_sklearn.py::test_imputed_cells_are_posterior_means_and_the_others_stay
 
     >>> X = np.array([[0.1, 0.2], [1.1, 1.0], [2.1, 2.2], [3.1, np.nan], [4.1, 4.0]])
     >>> bool(2.5 < BayesNetImputer().fit_transform(X)[3, 1] < 3.5)

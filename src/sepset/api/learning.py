@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import Any, overload
 
 import numpy as np
 
@@ -12,10 +13,36 @@ from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
 from sepset.learning import fit as learning
 from sepset.learning.estimation.estimators import MLE
-from sepset.learning.fit import Fit, LearningMethod
+from sepset.learning.fit import F, Fit, Fits, LearningMethod
 from sepset.models.bayesnet import BayesNet
 
 
+@overload
+def fit(
+    structure: DAG | BayesNet,
+    data: object,
+    method: None = None,
+    *,
+    weights: Weights = None,
+    variables: Iterable[AnyVariable] | None = None,
+    seed: int | np.random.Generator = 0,
+    until: object = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Fit: ...
+@overload
+def fit(
+    structure: DAG | BayesNet,
+    data: object,
+    method: Fits[F],
+    *,
+    weights: Weights = None,
+    variables: Iterable[AnyVariable] | None = None,
+    seed: int | np.random.Generator = 0,
+    until: object = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> F: ...
 def fit(
     structure: DAG | BayesNet,
     data: object,
@@ -49,15 +76,18 @@ def fit(
 
     Ctrl-C ends iterative methods with the best parameters so far, and the status "interrupted".
     Reference: Koller & Friedman, sections 17.2 and 17.4.
+    Guarantee: as the method.
+    Tested by: learning/test_fit.py::test_frames_of_every_library_agree
 
     >>> rows = {"rain": ["no", "no", "no", "yes"], "wet": ["no", "no", "yes", "yes"]}
     >>> fit(DAG.parse("rain -> wet"), rows).model.cpd("wet").values.round(3).tolist()
     [[0.667, 0.333], [0.0, 1.0]]
     """
-    return learning.fit(
+    chosen: Fits[Any] = MLE() if method is None else method
+    found: Fit = learning.fit(
         structure,
         data,
-        MLE() if method is None else method,
+        chosen,
         weights=weights,
         variables=variables,
         seed=seed,
@@ -65,3 +95,4 @@ def fit(
         progress=progress,
         checkpoint=checkpoint,
     )
+    return found

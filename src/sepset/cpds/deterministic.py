@@ -40,6 +40,8 @@ class DeterministicCPD(DiscreteCPD):
 
     Cost: one call per joint state of the parents, once.
     Reference: Koller & Friedman, section 5.2.
+    Guarantee: exact, sparse.
+    Tested by: cpds/test_deterministic.py::test_a_sum_is_sparse
 
     >>> a, b, total = Discrete("a", 3), Discrete("b", 3), Discrete("total", 5)
     >>> cpd = DeterministicCPD(total, lambda x, y: x + y, given=(a, b))
@@ -122,6 +124,8 @@ class MultiplexerCPD(DiscreteCPD):
         block: the parameters it uses (it has none that are free).
 
     Reference: Koller & Friedman, section 5.3.1.
+    Guarantee: exact, one factor per input.
+    Tested by: cpds/test_deterministic.py::test_a_multiplexer_is_one_factor_an_input
 
     >>> which, left, right = Discrete("which", ("l", "r")), Discrete("left", 3), Discrete("right", 3)
     >>> cpd = MultiplexerCPD(Discrete("seen", 3), which, (left, right))

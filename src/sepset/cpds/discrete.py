@@ -165,6 +165,10 @@ class DiscreteCPD(Frozen, Tabulated):
             unseen: contexts that neither rows nor prior determine become "uniform", or "raise" an error.
 
         Reference: Koller & Friedman, sections 17.2.3, 17.4.2 and 17.5.2.
+        Guarantee: exact; maximum likelihood; local optimum.
+        Tested by: cpds/test_multinomials.py::test_estimates_are_ratios_of_counts,
+            cpds/test_rules.py::test_overlapping_rows_reach_the_constrained_optimum,
+            cpds/test_noisy.py::test_estimates_recover_a_noisy_or
         """
         one_of("unseen", unseen, ("uniform", "raise"))
         own = self.parameters

@@ -124,6 +124,9 @@ class KernelCPD:
         block: the name of its parameters; CPDs with equal blocks share them.
 
     Cost: one kernel per pair of a row scored and a row stored.
+    Reference: Koller & Friedman box 17.B.
+    Guarantee: integrates to one at every parent value.
+    Tested by: cpds/test_kerneldensity.py::test_the_conditional_is_a_ratio_of_parzen_windows
 
     >>> from sepset.variables.variable import Real
     >>> u, x = Real("u"), Real("x")

@@ -52,6 +52,10 @@ class LinearGaussian:
         by: the discrete parents. Parameters may then be shaped like their states; one value is used for all of them.
         block: the name of its parameters; CPDs with equal blocks share them.
 
+    Reference: Koller & Friedman 5.5; Lauritzen (1992).
+    Guarantee: exact.
+    Tested by: cpds/test_lineargaussian.py::test_the_factor_is_the_density
+
     >>> from sepset.variables.variable import Real
     >>> d, x, y = Discrete("d", 2), Real("x"), Real("y")
     >>> cpd = LinearGaussian(y, [0.0, 1.5], coefficients=[-1.5, 0.0], covariance=[0.36, 0.49], given=x, by=d)
@@ -276,6 +280,8 @@ class LinearGaussian:
             unseen: contexts without data "raise" an error, or "keep" their parameters.
 
         Reference: Koller & Friedman, section 17.2.4.
+        Guarantee: maximum likelihood.
+        Tested by: cpds/test_lineargaussian.py::test_the_estimate_is_least_squares
         """
         if prior is not None and not isinstance(prior, WeightPrior):
             raise NotApplicable(f"{self!r} takes no prior such as {prior!r}. Use Normal or Laplace, or Bayes and MAP.")

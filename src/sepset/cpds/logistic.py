@@ -42,6 +42,8 @@ class LogisticCPD(DiscreteCPD):
         block: the parameters it uses; by default its own, named after the child.
 
     Reference: Koller & Friedman, section 5.4.2.
+    Guarantee: exact; partial sums where smaller.
+    Tested by: cpds/test_logistic.py::test_contract
 
     >>> x, a, b = Discrete("x"), Discrete("a"), Discrete("b")
     >>> cpd = LogisticCPD(x, {a: 2.0, b: -1.0}, bias=-1.0)

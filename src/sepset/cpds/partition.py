@@ -37,6 +37,8 @@ class PartitionCPD(DiscreteCPD):
         block: the parameters it uses; by default its own, named after the child.
 
     Reference: Koller & Friedman, section 17.5.2.
+    Guarantee: exact.
+    Tested by: cpds/test_partition.py::test_contract
 
     >>> a, b, x = Discrete("a"), Discrete("b"), Discrete("x")
     >>> cpd = PartitionCPD(x, [[0, 0], [0, 1]], [[0.9, 0.1], [0.2, 0.8]], given=(a, b))

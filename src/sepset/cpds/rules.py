@@ -57,6 +57,8 @@ class RuleCPD(DiscreteCPD):
     Overlapping rules, gaps between rules and rows that do not sum to one raise an error that names them.
 
     Reference: Koller & Friedman, section 5.3.1.
+    Guarantee: exact.
+    Tested by: cpds/test_rules.py::test_contract
 
     >>> a, b, x = Discrete("a"), Discrete("b"), Discrete("x")
     >>> rules = [({a: 0, x: 0}, 0.3), ({a: 0, x: 1}, 0.7), ({a: 1, b: 0, x: 0}, 0.9), ({a: 1, b: 0, x: 1}, 0.1),

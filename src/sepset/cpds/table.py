@@ -42,6 +42,8 @@ class TableCPD(DiscreteCPD):
     Every row must sum to one within 1e-9, and is not rescaled; `TableCPD.normalized` divides rows by their sums.
 
     Reference: Koller & Friedman, section 5.1.
+    Guarantee: exact.
+    Tested by: cpds/test_table.py::test_contract
 
     >>> rain, wet = Discrete("rain", (False, True)), Discrete("wet", ("no", "yes"))
     >>> cpd = TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], given=rain)

@@ -41,6 +41,9 @@ def read_dataset(
         missing: texts that mean a missing cell when they stand unquoted.
         missing_columns: as in `Dataset`.
 
+    Guarantee: rows, or one error.
+    Tested by: data/test_files.py::test_any_bytes_give_rows_or_one_clear_error
+
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "coins.csv"
     >>> _ = file.write_text("coin,tries\\nhead,3\\n,5\\n")
@@ -58,6 +61,9 @@ def write_dataset(data: Dataset, path: str | os.PathLike[str], *, delimiter: str
 
     Missing cells are written as nothing (in text) or null, and an empty string is quoted, so that the two differ.
     Row weights are not written.
+
+    Guarantee: all or nothing.
+    Tested by: data/test_files.py::test_writing_is_all_or_nothing
 
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "coins.tsv"

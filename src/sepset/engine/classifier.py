@@ -100,6 +100,8 @@ class Classifier:
 
     Cost: one pass over the rows for each CPD that mentions the class.
     Reference: Koller & Friedman, box 17.A.
+    Guarantee: exact.
+    Tested by: engine/test_classifier.py::test_any_discrete_network_any_holes_is_enumeration
 
     >>> from sepset.cpds.table import TableCPD
     >>> spam, word = Discrete("spam", (False, True)), Discrete("word", (False, True))

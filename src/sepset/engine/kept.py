@@ -16,6 +16,9 @@ ENGINES: Slot[Engine] = Slot("engines, by method and model", size=8)
 def engine_for(model: Model | Engine, method: Method | None = None) -> Engine:
     """The engine of a model and a method, made when it is first asked for; an engine is its own.
 
+    Guarantee: a second question finds the first one's plans.
+    Tested by: engine/test_kept.py::test_a_model_keeps_its_engines_by_method
+
     >>> import sepset as ss
     >>> asia = ss.datasets.load("asia")
     >>> engine_for(asia) is engine_for(asia) is engine_for(asia, ss.CliqueTree())

@@ -72,6 +72,9 @@ class FactorBlock(Frozen):
             or their logarithms; one row is shared by all factors. Or a `Potential`, shared by all.
         space: whether `values` are "linear" or "log".
 
+    Guarantee: exact.
+    Tested by: factors/test_block.py::test_scores_are_the_sum_over_factors
+
     >>> from sepset.factors.potentials import Potts
     >>> chain = FactorBlock([[0, 1], [1, 2]], (2, 2), Potts(1.0))
     >>> chain, chain.log_values(np.array([[0, 0, 0], [0, 1, 1]])).tolist()

@@ -145,13 +145,23 @@ class DiscreteFactor(Frozen, Tabulated):
         return self.normalize().values.reshape(-1)
 
     def entropy(self) -> float:
-        r"""$H = -\sum p \log p$ of the normalized factor, in nats."""
+        r"""$H = -\sum p \log p$ of the normalized factor, in nats.
+
+        Reference: Koller & Friedman 8.4.1, A.1.1.
+        Guarantee: exact.
+        Tested by: factors/test_information.py::test_figures_are_the_oracles
+        """
         return information.entropy(self._probabilities())
 
     def mutual_information(
         self, xs: Iterable[VariableLike], ys: Iterable[VariableLike], given: Iterable[VariableLike] = ()
     ) -> float:
-        r"""$I(X; Y \mid Z) = H(X, Z) + H(Y, Z) - H(X, Y, Z) - H(Z)$ of the normalized factor."""
+        r"""$I(X; Y \mid Z) = H(X, Z) + H(Y, Z) - H(X, Y, Z) - H(Z)$ of the normalized factor.
+
+        Reference: Koller & Friedman A.1.2.
+        Guarantee: exact.
+        Tested by: factors/test_information.py::test_mutual_information_is_entropy_saved_either_way
+        """
         x, y, z = (self._axes(part) for part in (xs, ys, given))
         gain = self._entropy_of(x | z) + self._entropy_of(y | z) - self._entropy_of(x | y | z)
         return max(gain - self._entropy_of(z), 0.0)

@@ -64,6 +64,8 @@ class CanonicalTable:
         g: constants, one a joint state.
 
     Reference: Koller & Friedman, definition 14.2.
+    Guarantee: exact, or `NotClosed.
+    Tested by: factors/test_hybrid.py::test_eliminating_reals_first_matches_the_enumerated_mixture
 
     >>> from sepset.variables.variable import Real
     >>> d, x = Discrete("d", 2), Real("x")
@@ -274,6 +276,8 @@ class CanonicalTable:
         to be normalizable; else `NotClosed`. Where the entries agree up to their weight nothing is lost.
 
         Reference: Koller & Friedman, definition 14.3 (weak marginalization).
+        Guarantee: first two moments exact.
+        Tested by: factors/test_hybrid.py::test_collapse_keeps_mass_mean_and_covariance
         """
         discrete, continuous, forms, groups, _ = self._integrated(out, SUM)
         result, agree = _summed(forms, groups, SUM)

@@ -46,6 +46,10 @@ class Gaussian:
         mean: $\mu$, the coordinates of the scope end to end; a number for one `Real`.
         covariance: $\Sigma$; the variance for one `Real`.
 
+    Reference: Koller & Friedman 7.1.
+    Guarantee: exact.
+    Tested by: factors/test_moments.py::test_marginals_slice_and_conditioning_is_the_schur_complement
+
     >>> from sepset.variables.variable import Real
     >>> joint = Gaussian((Real("x"), Real("y")), [1.0, 2.0], [[2.0, 1.0], [1.0, 2.0]])
     >>> joint.marginal("y").mean(), joint.condition({"x": 3.0}).mean()
@@ -177,6 +181,10 @@ class GaussianMixture:
         weights: $w_i \ge 0$, summing to one.
         means: one row per component.
         covariances: one matrix per component.
+
+    Reference: Koller & Friedman 14.3.
+    Guarantee: exact; the mode by local search.
+    Tested by: factors/test_moments.py::test_mixtures_marginalize_and_condition
 
     >>> from sepset.variables.variable import Real
     >>> mixture = GaussianMixture(Real("x"), [0.4, 0.6], [0.0, 3.0], [1.0, 4.0])

@@ -70,6 +70,10 @@ class Regression:
         given: the real parents.
         by: the discrete parents.
 
+    Reference: Koller & Friedman definitions 5.14, 5.15; Lauritzen & Jensen (2001).
+    Guarantee: exact; densities on the support.
+    Tested by: factors/test_regression.py::test_values_on_and_off_a_thin_support
+
     >>> from sepset.variables.variable import Real
     >>> x, y = Real("x"), Real("y")
     >>> law = Regression(y, 1.0, 2.0, 0.0, given=x)

@@ -30,6 +30,8 @@ class StudentT:
         dispersion: $\Psi$, the squared scale: a number or a positive definite matrix.
 
     Reference: Koller & Friedman, exercise 17.11; Murphy, *Machine Learning* (2012), section 2.5.1.
+    Guarantee: exact.
+    Tested by: factors/test_studentt.py::test_several_dimensions_are_scipys
 
     >>> t = StudentT(8, 2.0, 1.8)
     >>> round(float(np.exp(t.log_density(3.0))), 7), round(float(t.scale[0]), 7)

@@ -115,6 +115,8 @@ class ClusterGraph:
         Whenever X is in two clusters there is exactly one path between them whose sepsets all contain X.
 
         Reference: Koller & Friedman, definitions 10.2 and 11.2.
+        Guarantee: exact.
+        Tested by: graphs/test_clusters.py::test_running_intersection_by_definition
 
         >>> ClusterGraph([("A", "B"), ("B", "C"), ("B",)], [(0, 1)]).check_running_intersection()
         Traceback (most recent call last):
@@ -274,6 +276,8 @@ def clique_tree(
 
     Cost: linear in the total size of the cliques, after the order.
     Reference: Koller & Friedman, sections 10.4.1 and 10.4.2.
+    Guarantee: running intersection, checked.
+    Tested by: graphs/test_clusters.py::test_clique_trees_of_any_order
 
     >>> from sepset.graphs.graph import UndirectedGraph
     >>> print(clique_tree(UndirectedGraph.parse("A - B - C; C - D"), "ABCD"))
@@ -317,6 +321,8 @@ def strong_root(tree: CliqueTree, continuous: Nodes) -> int | None:
         continuous: the names in $\Gamma$; all others are discrete, $\Delta$.
 
     Reference: Koller & Friedman, definition 14.4, with the direction of the difference corrected.
+    Guarantee: exact.
+    Tested by: graphs/test_clusters.py::test_strong_roots_of_three_trees
 
     >>> strong_root(CliqueTree([("A", "X"), ("X", "Y")], [(0, 1)]), ["X", "Y"])
     0
@@ -354,6 +360,8 @@ def strong_order(
         method: the heuristic; `Portfolio()` by default.
 
     Reference: Koller & Friedman, section 14.3.4.3.
+    Guarantee: its tree has a strong root.
+    Tested by: graphs/test_clusters.py::test_strong_orders_give_strong_roots
 
     >>> from sepset.graphs.graph import UndirectedGraph
     >>> strong_order(UndirectedGraph.parse("A - X - B"), "X").order[0]

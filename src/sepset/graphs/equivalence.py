@@ -30,6 +30,8 @@ def immoralities(graph: Graph) -> tuple[tuple[str, str, str], ...]:
     r"""The immoralities $X \to Z \leftarrow Y$ with $X$ and $Y$ not adjacent, as triples $(X, Z, Y)$ in node order.
 
     Reference: Koller & Friedman, section 3.3.4.
+    Guarantee: exact.
+    Tested by: graphs/test_equivalence.py::test_dags_of_different_classes_are_not_equivalent
 
     >>> immoralities(DAG.parse("A -> B <- C; B -> D"))
     (('A', 'B', 'C'),)
@@ -44,6 +46,8 @@ def i_equivalent(first: Graph, second: Graph) -> bool:
     """Whether two DAGs state the same independences: they have the same skeleton and the same immoralities.
 
     Reference: Koller & Friedman, section 3.3.4; Verma & Pearl (1990).
+    Guarantee: exact.
+    Tested by: graphs/test_equivalence.py::test_counts_of_small_dags_and_classes
 
     >>> i_equivalent(DAG.parse("A -> B -> C"), DAG.parse("A <- B <- C"))
     True
@@ -58,6 +62,8 @@ def covered_edges(dag: Graph) -> tuple[tuple[str, str], ...]:
     r"""The covered edges $X \to Y$, $\mathrm{Pa}_Y = \mathrm{Pa}_X \cup \{X\}$: reversing one keeps I-equivalence.
 
     Reference: Koller & Friedman, section 3.3.4; Chickering (1995).
+    Guarantee: exact.
+    Tested by: graphs/test_equivalence.py::test_covered_edges_are_those_whose_reversal_stays_in_the_class
 
     >>> covered_edges(DAG.parse("A -> B -> C"))
     (('A', 'B'),)
@@ -72,6 +78,8 @@ def cpdag(dag: Graph) -> MixedGraph:
     """The class PDAG: an edge is directed if all I-equivalent DAGs direct it the same way, and undirected otherwise.
 
     Reference: Koller & Friedman, section 3.4.3 and algorithm 3.5.
+    Guarantee: exact.
+    Tested by: graphs/test_equivalence.py::test_a_class_has_one_cpdag_and_its_edges_are_what_all_members_share
 
     >>> cpdag(DAG.parse("A -> B <- C; B -> D; D -> E; A -> F"))
     MixedGraph(A -> B; B -> D; C -> B; D -> E; A - F)
@@ -94,6 +102,8 @@ def meek_rules(pdag: Graph) -> MixedGraph:
     The first three suffice if the arrows are the immoralities; the fourth is for background knowledge.
 
     Reference: Meek (1995); Koller & Friedman, section 3.4.3.
+    Guarantee: complete.
+    Tested by: graphs/test_equivalence.py::test_meek_rules_find_all_that_background_knowledge_implies
 
     >>> meek_rules(MixedGraph.parse("A -> B - C"))
     MixedGraph(A -> B; B -> C)
@@ -120,6 +130,8 @@ def consistent_extension(pdag: Graph) -> DAG:
     direct its undirected edges into it, remove it, and continue.
 
     Reference: Dor & Tarsi (1992).
+    Guarantee: found whenever there is one.
+    Tested by: graphs/test_equivalence.py::test_small_pdags_extend_exactly_when_some_dag_does
 
     >>> consistent_extension(MixedGraph.parse("A - B - C"))
     DAG(B -> A; C -> B)
@@ -152,6 +164,8 @@ def is_cpdag(graph: Graph) -> bool:
     """Whether the graph is the class PDAG of some DAG.
 
     Reference: Koller & Friedman, section 3.4.3.
+    Guarantee: exact.
+    Tested by: graphs/test_equivalence.py::test_what_has_no_extension_is_refused_and_is_no_cpdag
 
     >>> is_cpdag(MixedGraph.parse("A - B - C")), is_cpdag(MixedGraph.parse("A -> B"))
     (True, False)
@@ -174,6 +188,9 @@ def markov_to_bayes(graph: Graph, order: Iterable[Node] | None = None) -> DAG:
         order: the order of the DAG, parents first; by default the reverse of a min-fill elimination order.
 
     Reference: Koller & Friedman, section 4.5.2.
+    Guarantee: minimal I-map; I-map.
+    Tested by: graphs/test_equivalence.py::test_markov_to_bayes_is_a_minimal_imap,
+        models/test_conversions.py::test_the_directed_structure_of_a_markov_net_is_an_i_map
 
     >>> markov_to_bayes(UndirectedGraph.parse("A - B - C - D - A"), order="ABCD")
     DAG(A -> B; A -> C; A -> D; B -> C; C -> D)

@@ -55,6 +55,9 @@ def independences(graph: Graph, *, max_given: int | None = None) -> tuple[Indepe
         max_given: the largest $|\mathbf Z|$ to list; by default every size.
 
     Cost: one traversal per node and set, so for small graphs only. Reference: Koller & Friedman, section 3.3.1.
+    Reference: Koller & Friedman 3.3.1.
+    Guarantee: complete.
+    Tested by: graphs/test_imaps.py::test_statements_of_the_student_network
 
     >>> print(*independences(DAG.parse("A -> B -> C")))
     (A ⊥ C | B)
@@ -74,6 +77,9 @@ def minimal_imap(order: Iterable[Node], independent: Oracle) -> DAG:
     are then jointly independent of it, and by weak union the remaining set is minimal.
 
     Cost: $n (n - 1) / 2$ calls of the oracle. Reference: Koller & Friedman, algorithm 3.2.
+    Reference: Koller & Friedman algorithm 3.2.
+    Guarantee: minimal for its order.
+    Tested by: graphs/test_imaps.py::test_minimal_imaps_are_imaps_and_no_edge_can_go
 
     >>> truth = DAG.parse("A -> B -> C")
     >>> minimal_imap("CBA", lambda x, ys, given: d_separated(truth, x, ys, given=given))
@@ -98,6 +104,9 @@ def minimal_imap_undirected(
             minimal set that separates it from all others. For positive distributions the two agree.
 
     Cost: about $n^2$ calls of the oracle. Reference: Koller & Friedman, section 4.3.3.
+    Reference: Koller & Friedman 4.3.3.
+    Guarantee: minimal for positive distributions.
+    Tested by: graphs/test_imaps.py::test_undirected_minimal_imaps_recover_the_graph
 
     >>> truth = UndirectedGraph.parse("A - B - C")
     >>> minimal_imap_undirected("ABC", lambda x, ys, given: separated(truth, x, ys, given=given))
@@ -119,6 +128,10 @@ def is_imap(graph: Graph, independent: Oracle) -> bool:
     Cost: $n$ calls of the oracle for a DAG (each node against its predecessors given its parents); for other
     graphs, every separated pair and set. Reference: Koller & Friedman, section 3.2.3.
 
+    Reference: Koller & Friedman 3.2.3.
+    Guarantee: exact.
+    Tested by: graphs/test_imaps.py::test_imaps_and_perfect_maps_by_definition
+
     >>> truth = DAG.parse("A -> B; C")
     >>> is_imap(DAG.parse("A -> B -> C"), lambda x, ys, given: d_separated(truth, x, ys, given=given))
     True
@@ -139,6 +152,9 @@ def is_perfect_map(graph: Graph, independent: Oracle) -> bool:
     r"""Whether the graph states exactly the independences that hold: $\mathcal I(\mathcal G) = \mathcal I(P)$.
 
     Cost: every pair and set of nodes, so for small graphs only. Reference: Koller & Friedman, section 3.4.2.
+    Reference: Koller & Friedman 3.4.2.
+    Guarantee: exact.
+    Tested by: graphs/test_imaps.py::test_no_dag_is_a_perfect_map_of_the_diamond
 
     >>> diamond = UndirectedGraph.parse("A - B - C - D - A")
     >>> is_perfect_map(DAG.parse("A -> B -> C <- D <- A"), lambda x, ys, given: separated(diamond, x, ys, given=given))

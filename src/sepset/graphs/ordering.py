@@ -110,6 +110,8 @@ class MinFill:
     """Eliminates the node that adds the fewest fill edges.
 
     Reference: Koller & Friedman, section 9.4.3.2.
+    Guarantee: heuristic, deterministic.
+    Tested by: graphs/test_ordering.py::test_greedy_takes_the_cheapest_node_each_time
 
     >>> elimination_order(UndirectedGraph.parse("A - B - C - D - A; A - C"), method=MinFill()).order
     ('B', 'A', 'C', 'D')
@@ -125,6 +127,8 @@ class WeightedMinFill:
     r"""Eliminates the node with the smallest weight of fill edges, $\sum_{A - B} |\mathrm{Val}(A)|\,|\mathrm{Val}(B)|$.
 
     Reference: Koller & Friedman, section 9.4.3.2.
+    Guarantee: heuristic, deterministic.
+    Tested by: graphs/test_ordering.py::test_greedy_takes_the_cheapest_node_each_time
 
     >>> square = UndirectedGraph.parse("A - B - C - D - A")
     >>> elimination_order(square, {"A": 9, "B": 2, "C": 9, "D": 2}, method=WeightedMinFill()).order[0]
@@ -141,6 +145,8 @@ class MinWeight:
     r"""Eliminates the node with the smallest message, $\prod_{A \in \mathrm{Nb}} |\mathrm{Val}(A)|$.
 
     Reference: Koller & Friedman, section 9.4.3.2.
+    Guarantee: heuristic, deterministic.
+    Tested by: graphs/test_ordering.py::test_greedy_takes_the_cheapest_node_each_time
 
     >>> star = UndirectedGraph.parse("A - B; A - C")
     >>> elimination_order(star, {"A": 9, "B": 2, "C": 2}, method=MinWeight()).order
@@ -157,6 +163,8 @@ class MinNeighbors:
     """Eliminates the node with the fewest neighbors.
 
     Reference: Koller & Friedman, section 9.4.3.2.
+    Guarantee: heuristic, deterministic.
+    Tested by: graphs/test_ordering.py::test_greedy_takes_the_cheapest_node_each_time
 
     >>> elimination_order(UndirectedGraph.parse("A - B; A - C"), method=MinNeighbors()).order
     ('B', 'A', 'C')
@@ -173,6 +181,8 @@ class MaxCardinality:
     """Numbers next the node with the most numbered neighbors, and eliminates in reverse: perfect on chordal graphs.
 
     Reference: Koller & Friedman, section 9.4.3.1.
+    Guarantee: perfect on chordal graphs.
+    Tested by: graphs/test_ordering.py::test_max_cardinality_is_perfect_on_chordal_graphs
 
     >>> elimination_order(UndirectedGraph.parse("A - B - C"), method=MaxCardinality()).order
     ('C', 'B', 'A')
@@ -192,6 +202,9 @@ class MaxCardinality:
 @dataclass(frozen=True, slots=True, init=False)
 class GivenOrder:
     """An order given by the user, with every node once.
+
+    Guarantee: as given.
+    Tested by: graphs/test_ordering.py::test_given_orders
 
     >>> elimination_order(UndirectedGraph.parse("A - B"), method=GivenOrder(["B", "A"])).order
     ('B', 'A')
@@ -235,6 +248,8 @@ class Portfolio:
         seed: the seed of the noise.
 
     Reference: Koller & Friedman, section 9.4.3.2.
+    Guarantee: never worse than its members, deterministic.
+    Tested by: graphs/test_ordering.py::test_the_portfolio_is_never_worse_than_its_members
 
     >>> elimination_order(UndirectedGraph.parse("A - B - C - D - A"), method=Portfolio(seed=1)).width
     2
@@ -376,6 +391,8 @@ def elimination_order(
         groups: nodes eliminated group by group, those in no group first and `last` at the end.
 
     Reference: Koller & Friedman, section 9.4.3; for constrained orders sections 13.2.3 and 14.3.4.3.
+    Guarantee: as the method.
+    Tested by: graphs/test_ordering.py::test_groups_are_eliminated_one_after_the_other
 
     >>> elimination_order(UndirectedGraph.parse("A - B - C"), last="B").order
     ('A', 'C', 'B')

@@ -24,6 +24,8 @@ def bethe_graph(scopes: Iterable[Nodes], variables: Iterable[Node] | None = None
         variables: every name, in the order of their clusters; by default those of the scopes, as they appear.
 
     Reference: Koller & Friedman, section 11.3.5.2.
+    Guarantee: running intersection.
+    Tested by: graphs/test_regions.py::test_bethe_graphs
 
     >>> print(bethe_graph([("A", "B")]))
     0: A, B
@@ -53,6 +55,8 @@ def join_graph(scopes: Iterable[Nodes], order: Iterable[Node], *, bound: int) ->
         bound: the largest number of names in a cluster; at least that of the largest scope.
 
     Reference: Koller & Friedman, section 11.3.5; Mateescu, Kask, Gogate & Dechter (2010), join-graph structuring.
+    Guarantee: running intersection.
+    Tested by: graphs/test_regions.py::test_join_graphs
 
     >>> square = [("A", "B"), ("B", "C"), ("C", "D"), ("D", "A")]
     >>> join_graph(square, "ABCD", bound=3).is_forest, join_graph(square, "ABCD", bound=2).is_forest
@@ -157,6 +161,8 @@ def region_graph(scopes: Iterable[Nodes], variables: Iterable[Node] | None = Non
 
     Cost: quadratic in the number of regions, which can be exponential for scopes that overlap in many ways.
     Reference: Koller & Friedman, section 11.3.7; Yedidia, Freeman & Weiss (2005).
+    Guarantee: each variable counted once.
+    Tested by: graphs/test_regions.py::test_region_graphs_count_each_variable_once
 
     >>> print(*region_graph([("A", "B", "C"), ("B", "C", "D")]).regions)
     ('A', 'B', 'C') ('B', 'C', 'D') ('B', 'C')

@@ -98,6 +98,9 @@ def d_separated(dag: Graph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
     $$\mathrm{dsep}(\mathbf X; \mathbf Y \mid \mathbf Z) \iff \text{no trail between them is active given } \mathbf Z$$
 
     Cost: linear in the graph. Reference: Koller & Friedman, section 3.3 and algorithm 3.1; Shachter (1998).
+    Reference: Koller & Friedman 3.3.3; Shachter (1998).
+    Guarantee: exact.
+    Tested by: graphs/test_separation.py::test_d_separation_is_the_absence_of_active_paths
 
     >>> dag = DAG.parse("A -> B <- C")
     >>> d_separated(dag, "A", "C"), d_separated(dag, "A", "C", given="B")
@@ -113,6 +116,8 @@ def reachable(dag: Graph, xs: Nodes, *, given: Nodes = ()) -> tuple[str, ...]:
     """The unobserved nodes that an active trail joins to `xs`, `xs` included, in node order.
 
     Reference: Koller & Friedman, algorithm 3.1.
+    Guarantee: exact.
+    Tested by: graphs/test_separation.py::test_d_separation_is_the_absence_of_active_paths
 
     >>> reachable(DAG.parse("A -> B <- C; B -> D"), "A")
     ('A', 'B', 'D')
@@ -128,6 +133,8 @@ def active_trail(dag: Graph, x: Nodes, y: Nodes, *, given: Nodes = ()) -> Trail 
     """A shortest active trail from `x` to `y`, or None if `given` d-separates them.
 
     Reference: Koller & Friedman, section 3.3.1.
+    Guarantee: exact.
+    Tested by: graphs/test_separation.py::test_explanations
 
     >>> print(active_trail(DAG.parse("A -> B <- C; B -> D"), "A", "C", given="D"))
     A -> B <- C
@@ -150,6 +157,8 @@ def separated(graph: Graph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
     """Whether every path between `xs` and `ys` passes through `given`.
 
     Reference: Koller & Friedman, section 4.3.1.
+    Guarantee: exact.
+    Tested by: graphs/test_separation.py::test_separation_is_the_absence_of_open_paths
 
     >>> from sepset.graphs.graph import UndirectedGraph
     >>> separated(UndirectedGraph.parse("A - B - C"), "A", "C", given="B")
@@ -170,6 +179,8 @@ def chain_separated(graph: Graph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) ->
     where the set is closed under boundaries: parents and neighbors.
 
     Reference: Koller & Friedman, section 4.6.2; Lauritzen (1996), section 3.2.3.
+    Guarantee: exact.
+    Tested by: graphs/test_separation.py::test_chain_separation_by_definition
 
     >>> from sepset.graphs.graph import MixedGraph
     >>> chain = MixedGraph.parse("A -> C - D <- B")
@@ -198,6 +209,8 @@ def csi_separated(
         irrelevant: for each child the parents that drop out: a mapping, or a function of (child, context).
 
     Reference: Koller & Friedman, algorithm 5.2.
+    Guarantee: sound.
+    Tested by: graphs/test_separation.py::test_context_specific_separation
 
     >>> dag = DAG.parse("A -> C <- S -> D; B -> C; A -> B")
     >>> csi_separated(dag, "C", "A", given="B", context={"S": 0}, irrelevant={"C": ["A"]})
@@ -217,6 +230,8 @@ def markov_blanket(graph: Graph, node: Node) -> tuple[str, ...]:
     In a DAG: parents, children and the children's other parents. In an undirected graph: the neighbors.
 
     Reference: Koller & Friedman, sections 4.3.2 and 4.5.1.
+    Guarantee: smallest separating set.
+    Tested by: graphs/test_separation.py::test_the_blanket_is_the_smallest_separating_set
 
     >>> markov_blanket(DAG.parse("A -> B <- C; B -> D"), "A")
     ('B', 'C')
@@ -234,6 +249,8 @@ def barren_nodes(dag: Graph, targets: Nodes, *, observed: Nodes = ()) -> tuple[s
     """The nodes that are not targets or observed, nor ancestors of such nodes: their CPDs sum to one and drop out.
 
     Reference: Shachter (1986), barren nodes.
+    Guarantee: exact.
+    Tested by: graphs/test_separation.py::test_barren_nodes_are_those_removed_leaf_by_leaf
 
     >>> barren_nodes(DAG.parse("A -> B -> C"), "A", observed="B")
     ('C',)
@@ -247,6 +264,9 @@ def requisite_nodes(dag: Graph, targets: Nodes, *, observed: Nodes = ()) -> Requ
     r"""The CPDs and the observations that $P(\text{targets} \mid \text{observed})$ may depend on.
 
     Cost: linear in the graph. Reference: Shachter (1998), Bayes-Ball; Koller & Friedman, section 3.3.3.
+    Reference: Shachter (1998).
+    Guarantee: exact.
+    Tested by: graphs/test_separation.py::test_requisite_nodes_by_an_added_parent
 
     >>> requisite_nodes(DAG.parse("A -> B -> C; B -> D"), "C", observed="B")
     Requisite(probabilities=('C',), observations=('B',))

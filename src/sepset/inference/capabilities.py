@@ -131,6 +131,10 @@ def summed_marginals(prepared: Prepared, rows: EvidenceRows, weights: Floats, wo
     """The weighted sum over the rows of their factor marginals, and the log partition of every row.
 
     Impossible rows have -inf and contribute nothing. Repeated rows are answered again.
+
+    Reference: Koller & Friedman 19.2.2.
+    Guarantee: exact.
+    Tested by: inference/rows/test_batch.py::test_expected_counts
     """
     if can(prepared, CountsRows):
         return prepared.summed_marginals(rows, weights, workers)

@@ -74,6 +74,8 @@ def complete_rows(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> R
     Impossible rows have -inf and are left unchanged.
 
     Reference: Koller & Friedman, section 13.2.
+    Guarantee: as the method.
+    Tested by: inference/test_completion.py::test_methods_that_cannot_complete_rows_are_asked_one_by_one
     """
     if can(prepared, CompletesRows):
         return prepared.complete_rows(rows, workers)

@@ -24,6 +24,9 @@ def minimal_conflict(prepared: AnswersQueries, evidence: Evidence) -> tuple[int,
         evidence: findings that are jointly impossible.
 
     Cost: about $k \log_2 n$ log partitions for k of n findings.
+
+    Guarantee: minimal: no finding can be dropped.
+    Tested by: inference/test_conflict.py::test_no_proper_subset_is_impossible
     """
     needed: list[int] = []
     rest = list(evidence.touched)

@@ -34,6 +34,10 @@ FILL = 1 << 24
 def parse(data: bytes, file: str = "<text>", reading: Reading = READING) -> BayesNet:
     """The network in a BIF file.
 
+    Reference: Bayesian Interchange Format, as the bnlearn repository writes it.
+    Guarantee: models round-trip; any bytes are read or raise one error.
+    Tested by: io/test_bif.py::test_damaged_files_are_read_or_refused
+
     >>> text = b"network n { } variable a { type discrete [ 2 ] { yes, no }; } probability ( a ) { table 0.2, 0.8; }"
     >>> parse(text)["a"].states
     ('yes', 'no')

@@ -103,6 +103,9 @@ def read(
         tolerance: the largest deviation of a row's sum from one; by default what its digits allow, at most 0.005.
         max_bytes: the largest size, after decompression, that is read.
 
+    Guarantee: a complete model, or one error with its position.
+    Tested by: io/test_files.py::test_whatever_a_reader_stumbles_over_is_one_error
+
     >>> import tempfile
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.models.bayesnet import BayesNet
@@ -145,6 +148,9 @@ def write(model: Model, path: PathLike) -> None:
     Args:
         model: the model to write; a format that cannot express it raises before anything is written.
         path: the file to write; an existing one is replaced.
+
+    Guarantee: all or nothing.
+    Tested by: io/test_files.py::test_writing_is_atomic
     """
     name = os.fspath(path)
     codec = _codec(name)

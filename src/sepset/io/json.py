@@ -41,6 +41,9 @@ _COMMON = ("format", "version", "kind", "name", "notes", "variables", *ABOUT)
 def parse(data: bytes, file: str = "<text>", reading: Reading = READING) -> Model:
     """The model in a JSON file.
 
+    Guarantee: models round-trip; any bytes are read or raise one error.
+    Tested by: io/test_json.py::test_any_value_in_any_place_is_read_or_refused
+
     >>> text = b'{"format": "sepset", "version": 1, "kind": "markov_net", "variables": [{"name": "a", "states": 2}]}'
     >>> parse(text)
     MarkovNet(1 variables, 0 factors)

@@ -74,6 +74,10 @@ def read_evidence(path: PathLike, model: Model | None = None) -> Row:
         path: the file.
         model: supplies names and states; variables and codes are checked against it.
 
+    Reference: UAI competition.
+    Guarantee: both forms.
+    Tested by: io/test_results.py::test_both_forms_of_evidence
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_bytes(f"{folder}/a.evid", b"1\\n2 0 1 3 0")
@@ -130,7 +134,12 @@ def _variable(words: Words, model: Model | None) -> tuple[str, tuple[State, ...]
 
 
 def write_evidence(evidence: Mapping[str, State], path: PathLike, *, model: Model) -> None:
-    """Write hard evidence, in the names and states of a model, to a `.evid` file."""
+    """Write hard evidence, in the names and states of a model, to a `.evid` file.
+
+    Reference: UAI competition.
+    Guarantee: round-trips.
+    Tested by: io/test_results.py::test_evidence_by_the_names_of_a_model
+    """
     parts = [str(len(evidence))]
     for name, state in evidence.items():
         variable = model.variables[name]
@@ -171,6 +180,10 @@ def _row(words: Words, num_states: int | None = None) -> Floats:
 
 def read_result(path: PathLike) -> Result:
     """The result in a PR, MAR or MPE file of a UAI competition; a leading number of samples is skipped.
+
+    Reference: UAI competition.
+    Guarantee: PR, MAR, MPE.
+    Tested by: io/test_results.py::test_results_come_back
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -247,7 +260,12 @@ def _has_samples(words: Words, fits: Callable[[Sequence[str]], bool]) -> bool:
 
 
 def write_result(result: Result, path: PathLike) -> None:
-    """Write a result to a PR, MAR or MPE file."""
+    """Write a result to a PR, MAR or MPE file.
+
+    Reference: UAI competition.
+    Guarantee: round-trips.
+    Tested by: io/test_results.py::test_results_come_back
+    """
     write_bytes(os.fspath(path), ("\n".join(_lines(result)) + "\n").encode())
 
 

@@ -66,6 +66,8 @@ def tie(net: BayesNet, groups: Mapping[str, Iterable[VariableLike]]) -> BayesNet
         groups: for each name of a block the variables whose CPDs share it.
 
     Reference: Koller & Friedman, section 17.5.1.
+    Guarantee: exact.
+    Tested by: learning/test_blocks.py::test_pooled_counts
 
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.variables.variable import Discrete

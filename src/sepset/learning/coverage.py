@@ -81,6 +81,8 @@ class Fragmentation(Tabulated):
     The contexts of noisy-or, noisy-max and logistic CPDs are the states of each of their parents, one by one.
 
     Reference: Koller & Friedman, section 17.2.3.
+    Guarantee: exact.
+    Tested by: learning/test_coverage.py::test_contexts_by_plain_counting
 
     >>> rows = {"a": [0, 0, 0, 1], "b": [0, 1, 1, 0]}
     >>> report = Fragmentation.of(Statistics.of(Task(Template.of(DAG.parse("a -> b"), rows).network, rows), "MLE"))
@@ -170,6 +172,8 @@ def fragmentation(
         structure, data, weights, variables: as in `fit`. Rows are complete.
 
     Reference: Koller & Friedman, section 17.2.3.
+    Guarantee: exact.
+    Tested by: learning/test_coverage.py::test_a_report_before_anything_is_fitted
 
     >>> rows = {"a": [0, 0, 0], "b": [0, 1, 1]}
     >>> from sepset.variables.variable import Discrete

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -133,20 +133,6 @@ class Fits(Protocol[F]):
         """The fitted network."""
 
 
-@overload
-def fit(
-    structure: DAG | BayesNet,
-    data: object,
-    method: None = None,
-    *,
-    weights: Weights = None,
-    variables: Iterable[AnyVariable] | None = None,
-    seed: int | np.random.Generator = 0,
-    until: object = None,
-    progress: bool | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-) -> Fit: ...
-@overload
 def fit(
     structure: DAG | BayesNet,
     data: object,
@@ -158,19 +144,7 @@ def fit(
     until: object = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-) -> F: ...
-def fit(
-    structure: DAG | BayesNet,
-    data: object,
-    method: LearningMethod,
-    *,
-    weights: Weights = None,
-    variables: Iterable[AnyVariable] | None = None,
-    seed: int | np.random.Generator = 0,
-    until: object = None,
-    progress: bool | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-) -> Fit:
+) -> F:
     """The network with the parameters that `method` learns from `data`; arguments as in `sepset.fit`.
 
     >>> from sepset.learning.estimation.estimators import MLE

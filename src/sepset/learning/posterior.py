@@ -47,6 +47,10 @@ class Posterior(Tabulated):
         blocks: the posterior of each parameter block; blocks without parameters are left out.
         num_rows: the number of rows it has seen, or their total weight.
 
+    Reference: Koller & Friedman 17.4, 17.5.3.
+    Guarantee: exact.
+    Tested by: learning/test_posterior.py::test_the_evidence_is_a_chain_of_predictions
+
     >>> from sepset.cpds.priors.dirichlet import Dirichlet
     >>> from sepset.graphs.graph import DAG
     >>> from sepset.api.learning import fit

@@ -89,6 +89,10 @@ def unary(over: VariableArray | Discrete, log_values: ArrayLike) -> FactorArray:
         over: the array, or one variable.
         log_values: logarithms of shape `(*array.shape, states)`, or `(states,)` for the same factor everywhere.
 
+    Reference: Koller & Friedman 4.4.1.
+    Guarantee: exact.
+    Tested by: models/test_blocks.py::test_unary_one_factor_a_variable
+
     >>> unary(Discrete.array("pixel", (2, 3)), np.zeros((2, 3, 2)))
     FactorArray(6 factors of 1 variables over 'pixel')
     """
@@ -116,6 +120,10 @@ def pairwise(
         edges: `array.grid_edges()`, or pairs of variables.
         potential: a named potential such as `Potts(1.5)`, or values of shape `(k, k')`, or `(edges, k, k')`.
         space: "log" if the values are logarithms.
+
+    Reference: Koller & Friedman 4.4.1.
+    Guarantee: exact.
+    Tested by: models/test_blocks.py::test_pairwise_over_grids_and_pairs
 
     >>> from sepset.factors.potentials import Potts
     >>> pairwise(Discrete.array("pixel", (2, 3)).grid_edges(), Potts(1.5))
@@ -147,6 +155,10 @@ def block(
         potential: a named potential such as `Parity()`, or values: one table for all, or one per scope.
         array: the array that integer scopes refer to.
         space: "log" if the values are logarithms.
+
+    Reference: Koller & Friedman 4.4.1.
+    Guarantee: exact.
+    Tested by: models/test_blocks.py::test_blocks_of_any_arity
 
     >>> from sepset.factors.potentials import Parity
     >>> block([[0, 1, 2, 3], [2, 3, 5, 0]], Parity(), array=Discrete.array("bit", 6))

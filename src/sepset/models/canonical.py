@@ -36,6 +36,8 @@ def canonical_form(
 
     Cost: the number of cliques times their subsets.
     Reference: Koller & Friedman, section 4.4.2.1 and theorem 4.8.
+    Guarantee: exact.
+    Tested by: models/test_canonical.py::test_the_cliques_of_an_i_map_are_enough
 
     >>> a, b = Discrete("a"), Discrete("b")
     >>> net = canonical_form(Table((a, b), [[0.4, 0.1], [0.2, 0.3]]))

@@ -42,6 +42,8 @@ class ChainGraph(NamedModel):
         notes: notes about it, such as those of a file reader.
 
     Reference: Koller & Friedman, section 4.6.2.
+    Guarantee: exact.
+    Tested by: models/test_chaingraph.py::test_lauritzen_wermuth_frydenberg_reading
 
     >>> from sepset.factors.table import Table
     >>> from sepset.variables.variable import Discrete

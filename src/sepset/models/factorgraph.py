@@ -28,6 +28,8 @@ class FactorGraph(NamedModel):
     Factors are numbered as in the model's problem.
 
     Reference: Koller & Friedman, section 4.4.1.
+    Guarantee: exact.
+    Tested by: models/test_factorgraph.py::test_round_trip_keeps_the_measure
 
     >>> from sepset.factors.table import Table
     >>> from sepset.variables.variable import Discrete

@@ -54,6 +54,8 @@ class MarkovNet(NamedModel):
     A network whose factors conflict has $Z = 0$; inference reports it, construction does not.
 
     Reference: Koller & Friedman, definition 4.3.
+    Guarantee: exact.
+    Tested by: models/test_markovnet.py::test_misconception_values_and_normalizer
 
     >>> a, b = Discrete("a", 2), Discrete("b", 2)
     >>> net = MarkovNet(Table((a, b), [[30, 5], [1, 10]]))
@@ -150,6 +152,8 @@ class MarkovNet(NamedModel):
             name: the name of the model.
 
         Reference: Koller & Friedman, box 4.C.
+        Guarantee: exact.
+        Tested by: models/test_markovnet.py::test_ising_by_definition
 
         >>> spin = Discrete.array("spin", (2,), states=(-1, 1))
         >>> net = MarkovNet.ising(spin, 0.5, 0.2)
@@ -183,6 +187,10 @@ class MarkovNet(NamedModel):
             edges: the neighbors; the array's grid by default.
             name: the name of the model.
 
+        Reference: Koller & Friedman 4.4.1.
+        Guarantee: exact.
+        Tested by: models/test_markovnet.py::test_potts_by_definition_with_weights_an_edge
+
         >>> MarkovNet.potts(Discrete.array("pixel", (3, 3), states=4), 1.5)
         MarkovNet(9 variables, 12 factors)
         """
@@ -199,6 +207,8 @@ class MarkovNet(NamedModel):
         r"""The log-linear model $P \propto \exp\bigl(\sum_k w_k f_k(\mathbf x_{D_k})\bigr)$; it keeps its features.
 
         Reference: Koller & Friedman, definition 4.15 (with the sign of chapter 20).
+        Guarantee: exact.
+        Tested by: models/test_markovnet.py::test_log_linear_features
 
         >>> a = Discrete("a")
         >>> MarkovNet.log_linear([Feature(a, [0, 1])], [0.75]).log_value({"a": 0}).tolist()
@@ -316,6 +326,8 @@ class MarkovNet(NamedModel):
         Rows of probability zero stay zero.
 
         Reference: Koller & Friedman, section 12.3.3 (Gibbs sampling).
+        Guarantee: exact.
+        Tested by: models/test_markovnet.py::test_gibbs_conditional_is_that_of_the_joint
         """
         self._refuse_auxiliaries("conditional")
         place = self.variables.id(variable)

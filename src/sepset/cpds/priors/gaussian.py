@@ -65,6 +65,8 @@ class NormalMean:
         noise: $\tau_X$, the known precision of one observation.
 
     Reference: Koller & Friedman, exercises 17.8 and 17.9.
+    Guarantee: exact.
+    Tested by: cpds/priors/test_gaussian.py::test_batches_chunks_and_rows_lead_to_one_posterior
 
     >>> posterior = NormalMean(0.0, 1.0, noise=1.0).update([1.0, 2.0, 3.0, 4.0])
     >>> posterior.mean, posterior.precision, posterior.predictive().covariance().tolist()
@@ -119,6 +121,8 @@ class GammaPrecision:
         mean: $\mu$, the known mean of an observation.
 
     Reference: Koller & Friedman, exercise 17.10.
+    Guarantee: exact.
+    Tested by: cpds/priors/test_gaussian.py::test_evidence_and_prediction_by_quadrature
 
     >>> GammaPrecision(2.0, 1.0, mean=2.5).update([1.0, 2.0, 3.0, 4.0])
     GammaPrecision(shape=4.0, rate=3.5, mean=2.5)

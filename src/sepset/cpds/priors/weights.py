@@ -51,6 +51,8 @@ class Normal(WeightPrior):
         scale: $s$, the standard deviation.
 
     Reference: Koller & Friedman, section 20.4.1.
+    Guarantee: exact.
+    Tested by: cpds/test_logistic.py::test_a_prior_shrinks_separated_weights
 
     >>> Normal(2.0).precision
     0.25
@@ -82,6 +84,8 @@ class Laplace(WeightPrior):
         scale: $s$, the mean of $|w|$.
 
     Reference: Koller & Friedman, sections 17.4.4 and 20.4.1.
+    Guarantee: subgradient conditions.
+    Tested by: cpds/test_regression.py::test_lasso_meets_the_subgradient_conditions
 
     >>> Laplace(0.5).rate
     2.0

@@ -77,6 +77,8 @@ class CutsetConditioning:
 
     Cost: the number of cases times the cost of one; all marginals come from the same cases.
     Reference: Koller & Friedman, section 9.5; Dechter and Bidyuk (2007) for w-cutsets.
+    Guarantee: exact, or refused by its cases.
+    Tested by: inference/cliquetree/test_cutset.py::test_every_answer_is_exact_or_refused_for_size
 
     >>> import sepset as ss
     >>> student = ss.datasets.load("student")

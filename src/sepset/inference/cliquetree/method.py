@@ -29,6 +29,9 @@ class CliqueTree:
             products to those that can be positive once that is faster; "sparse" does so at once; "dense" does neither.
 
     Reference: Koller & Friedman, chapter 10 and section 14.3.
+    Guarantee: exact; first two moments of mixtures; exact discrete marginals and moments.
+    Tested by: inference/test_method.py::test_every_answer_is_what_was_promised,
+        inference/exact/test_tree.py::test_hybrid_networks_meet_the_enumerated_mixture
     """
 
     order: OrderingMethod = DEFAULT_ORDER

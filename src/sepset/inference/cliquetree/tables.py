@@ -94,11 +94,20 @@ class PreparedTables:
         return self.tables.plan(targets, observed)
 
     def with_values(self, values: Values) -> PreparedTables:
-        """The same plans and programs with new values, one array per factor over its scope."""
+        """The same plans and programs with new values, one array per factor over its scope.
+
+        Guarantee: as if prepared from scratch.
+        Tested by: inference/test_values.py::test_as_if_prepared_anew
+        """
         return PreparedTables(self.method, self.tables.with_values(values), self.rows.compiler)
 
     def factor_marginals(self, evidence: Evidence) -> tuple[Floats, ...]:
-        r"""The marginal over every factor's scope: the gradient $\partial \log Z / \partial \log \phi$."""
+        r"""The marginal over every factor's scope: the gradient $\partial \log Z / \partial \log \phi$.
+
+        Reference: Koller & Friedman 20.3; Darwiche (2003).
+        Guarantee: exact.
+        Tested by: inference/compiled/test_gradients.py::test_factor_marginals_are_those_of_enumeration
+        """
         flat = self.tables.factor_marginals(evidence)
         if flat is None:
             raise impossible(self, evidence)

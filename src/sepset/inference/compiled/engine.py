@@ -39,6 +39,10 @@ class TableEngine:
     Args:
         problem: every variable discrete.
         compiler: compiles questions about the structure of the problem.
+
+    Reference: Koller & Friedman 10.
+    Guarantee: exact.
+    Tested by: inference/compiled/test_engine.py::test_evidence_values_do_not_compile_again
     """
 
     def __init__(self, problem: Problem, compiler: Compiler) -> None:

@@ -15,7 +15,12 @@ Choose = Callable[[Floats, Ints], Ints]
 
 
 def read_back(run: TensorRun, num_rows: int, choose: Choose) -> dict[int, Ints]:
-    """A code for every eliminated rank and row, cliques in distribute order."""
+    """A code for every eliminated rank and row, cliques in distribute order.
+
+    Reference: Koller & Friedman 13.2, 12.1.
+    Guarantee: exact.
+    Tested by: inference/compiled/test_readback.py::test_draws_follow_the_posterior
+    """
     question = run.question
     made, tree = question.contraction, question.tree
     residuals: list[list[int]] = [[] for _ in tree.sepsets]

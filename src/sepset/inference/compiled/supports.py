@@ -123,6 +123,9 @@ def support_program(question: Question, store: FactorStore, most: float = costs.
     """The program of a question over the supports of a store's factors; None if it takes more than `most` triples.
 
     It is valid for all findings: a cell is in a factor's support if it is positive for some of them.
+
+    Guarantee: exact.
+    Tested by: inference/compiled/test_supports.py::test_every_question
     """
     from sepset.kernels.compiled.triples import join_step
 

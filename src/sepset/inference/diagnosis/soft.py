@@ -23,6 +23,8 @@ def resolve_soft(prepared: Prepared, evidence: Evidence, *, tolerance: float = 1
     """The evidence with its soft part turned into likelihoods that produce it.
 
     Reference: Jeffrey's rule; Vomlel (2004) for several findings at once.
+    Guarantee: posterior met to 1e-12, or refused.
+    Tested by: inference/diagnosis/test_soft.py::test_several_findings_are_met_at_once_by_the_nearest_joint
     """
     if not evidence.soft:
         return evidence

@@ -29,6 +29,10 @@ class BruteForce:
 
     Args:
         limit: the largest number of joint states; above it, `TooLarge` before anything is allocated.
+
+    Reference: Koller & Friedman 2.1.5.
+    Guarantee: exact.
+    Tested by: inference/exact/test_bruteforce.py::test_large_models_are_refused_before_anything_is_allocated
     """
 
     limit: int = 2**24

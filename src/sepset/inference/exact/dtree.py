@@ -219,6 +219,8 @@ def choose_kept(tree: Dtree, entries: int) -> tuple[int, ...]:
 
     Cost: one pass over the tree for each kept node.
     Reference: Allen and Darwiche (2003), Optimal time-space tradeoff in probabilistic inference; here greedily.
+    Guarantee: within the memory; greedy.
+    Tested by: inference/exact/test_dtree.py::test_more_memory_never_takes_more_time_on_a_grid_and_ends_as_elimination
     """
     best = useful(tree)
     if sum(tree.sizes[node] for node in best) <= entries:

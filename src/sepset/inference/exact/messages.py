@@ -71,6 +71,8 @@ def calibrate(
 
     Cost: two projections and two products per edge.
     Reference: Koller & Friedman, algorithms 10.2 and 10.3; sections 13.3 and 14.3.4 for maxima and strong roots.
+    Guarantee: exact.
+    Tested by: inference/exact/test_tree.py::test_beliefs_are_marginals_and_neighbors_agree
     """
     beliefs = initial(tree, factors)
     schedule = tree.schedule(root)

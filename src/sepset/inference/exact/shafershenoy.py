@@ -134,6 +134,8 @@ class ShaferShenoy:
         memory: the largest number of bytes for one step; a larger plan raises `TooLarge` before anything is allocated.
 
     Reference: Koller & Friedman, section 10.2; Shenoy and Shafer (1990).
+    Guarantee: exact; not for hybrid models.
+    Tested by: inference/exact/test_shafershenoy.py::test_only_the_messages_towards_what_is_read_are_sent
 
     >>> import sepset as ss
     >>> student = ss.datasets.load("student")

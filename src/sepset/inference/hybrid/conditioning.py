@@ -140,6 +140,10 @@ class CompletedRows:
         values: one column per coordinate.
         log_density: the log density of the observed values; -inf where a relation without noise is violated.
         exact: the number of observed values that follow without noise from others, and so have probability one.
+
+    Reference: Bierman (1977); Koller & Friedman theorem 7.4.
+    Guarantee: exact; small noise keeps its digits.
+    Tested by: inference/hybrid/test_conditioning.py::test_rows_are_conditioned_one_by_one
     """
 
     spread: Spread

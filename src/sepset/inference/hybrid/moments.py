@@ -180,6 +180,10 @@ def forward_moments(
         largest: the largest number of entries of a frontier; above it, `TooLarge` with their number.
 
     Cost: one pass over the ancestors, each as large as the frontier there.
+
+    Reference: Koller & Friedman 14.3.4.
+    Guarantee: exact first and second moments.
+    Tested by: inference/hybrid/test_moments.py::test_moments_are_those_of_all_joint_states
     """
     steps, peak = _schedule(problem, (*by, *reals))
     if peak > largest:

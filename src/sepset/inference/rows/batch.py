@@ -43,6 +43,9 @@ class RowTables:
     Args:
         tables: the engine of the problem, which also answers, one at a time, rows that need log space.
         compiler: makes the programs, which are valid for all values of one structure.
+
+    Guarantee: exact, any number of threads.
+    Tested by: inference/rows/test_batch.py::test_random_models
     """
 
     def __init__(self, tables: TableEngine, compiler: RowCompiler) -> None:

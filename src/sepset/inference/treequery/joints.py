@@ -89,7 +89,12 @@ class MergePlan:
 
 
 def joint_plan(tree: CliqueTree, targets: Sequence[str], cards: Mapping[str, int], elimination: Plan) -> MergePlan:
-    """The plan for a joint of `targets` from a calibrated tree over discrete variables."""
+    """The plan for a joint of `targets` from a calibrated tree over discrete variables.
+
+    Reference: El-Hay (2001) 4.
+    Guarantee: the cheaper by count.
+    Tested by: inference/treequery/test_joints.py::test_the_route_is_the_cheapest
+    """
     query = tree_query(tree, targets, cards=cards)
     order = choose_order(query)
     scopes = (tree.clusters[s] if s >= 0 else tree.sepsets[-1 - s] for s in order.query.sources)

@@ -31,6 +31,8 @@ def merged(
 
     Cost: one pass over each clique of the subtree, and `order.cost` multiplications.
     Reference: El-Hay (2001), section 4.1.3.
+    Guarantee: exact.
+    Tested by: inference/treequery/test_merge.py::test_every_order_gives_the_joint_of_enumeration
 
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.exact.messages import calibrate

@@ -59,6 +59,10 @@ class MergeOrder:
         name: how the order was found.
         absorb: whether a clique that equals its sepset merges at no cost.
 
+    Reference: El-Hay (2001) 4.1.2, 4.1.3.
+    Guarantee: exact cost.
+    Tested by: inference/treequery/test_orders.py::test_two_published_orders_of_one_tree
+
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query
     >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
@@ -339,7 +343,12 @@ def greedy_estimate(query: TreeQuery, part: Subtree | None = None, method: Order
 
 
 def greedy_orders(query: TreeQuery, *, absorb: bool = True) -> Sequence[MergeOrder]:
-    """Every greedy order, the baseline GR0 first."""
+    """Every greedy order, the baseline GR0 first.
+
+    Reference: El-Hay (2001) 4.4.
+    Guarantee: heuristic, deterministic.
+    Tested by: inference/treequery/test_orders.py::test_greedy_orders_are_orders_and_absorption_never_costs
+    """
     return (
         divided(query, absorb=absorb),
         eliminated(query, absorb=absorb),

@@ -226,6 +226,8 @@ def tree_query(tree: CliqueTree, targets: Nodes, *, cards: Mapping[str, int]) ->
 
     Cost: linear in the size of the tree.
     Reference: El-Hay (2001), section 4.1.1.
+    Guarantee: smallest.
+    Tested by: inference/treequery/test_query.py::test_the_part_is_the_smallest_that_covers_the_query
 
     >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D"), ("D", "E")], [(0, 1), (1, 2), (2, 3)])
     >>> query = tree_query(tree, ["A", "D"], cards={name: 2 for name in "ABCDE"})

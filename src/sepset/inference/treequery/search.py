@@ -61,6 +61,8 @@ def optimal_order(query: TreeQuery, *, absorb: bool = True) -> MergeOrder:
 
     Cost: at most $n$ splits for each of $S$ parts; with $d$ leaves $S \le \sum_{i \le d} \binom{n}{i}$.
     Reference: El-Hay (2001), section 4.2.2.
+    Guarantee: optimal.
+    Tested by: inference/treequery/test_search.py::test_programming_and_best_first_search_find_the_least_of_all_orders
 
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query
@@ -200,6 +202,8 @@ def best_first_order(
         budget: the largest number of splits examined.
 
     Reference: El-Hay (2001), section 4.3.2.
+    Guarantee: optimal with a heuristic that never overestimates.
+    Tested by: inference/treequery/test_search.py::test_programming_and_best_first_search_find_the_least_of_all_orders
 
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query
@@ -322,6 +326,8 @@ def choose_order(query: TreeQuery, *, budget: int = costs.SPLITS_PER_MERGE_SEARC
         budget: the largest number of splits examined.
 
     Reference: El-Hay (2001), sections 4.2 to 4.4.
+    Guarantee: never above the greedy ones.
+    Tested by: inference/treequery/test_search.py::test_the_chosen_order_is_never_above_a_greedy_one
 
     >>> from sepset.graphs.clusters import CliqueTree
     >>> from sepset.inference.treequery.query import tree_query

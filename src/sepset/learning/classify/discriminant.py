@@ -56,6 +56,10 @@ def discriminant_analysis(
         pseudo_count: $\alpha$, added to the count of every class; one for all or one each.
         weights: one a row; by default those of the dataset.
 
+    Reference: Koller & Friedman 16.3.2.
+    Guarantee: maximum likelihood.
+    Tested by: learning/classify/test_discriminant.py::test_the_network_is_bayes_rule_with_scipy
+
     >>> rows = {"c": [0, 0, 0, 1, 1], "x": [1.0, 2.0, 3.0, 10.0, 12.0]}
     >>> model = discriminant_analysis(rows, "c")
     >>> model.cpd("x").intercept.tolist(), model.cpd("x").covariance.round(9).tolist()

@@ -32,6 +32,8 @@ def latent_class(
             instead of being independent there.
 
     Reference: Koller & Friedman, sections 3.1.3 and 19.2.2.4.
+    Guarantee: template for EM.
+    Tested by: learning/classify/test_latentclass.py::test_correlated_numbers_are_a_full_mixture
 
     >>> from sepset.learning.incomplete.em import EM
     >>> from sepset.api.learning import fit
@@ -71,6 +73,8 @@ def ordered_states(model: BayesNet, hidden: VariableLike) -> BayesNet:
         hidden: a variable with a table and without parents.
 
     Reference: Koller & Friedman, section 19.1.4.
+    Guarantee: same observed distribution.
+    Tested by: learning/classify/test_latentclass.py::test_orders_change_nothing_that_is_observed
 
     >>> from sepset.cpds.table import TableCPD
     >>> h, x = Discrete("h"), Discrete("x")

@@ -45,6 +45,8 @@ class MultinomialNaiveBayes:
         word_probabilities: $\theta_{w \mid c}$, one row a class and one column a word.
 
     Reference: Koller & Friedman, box 17.E.
+    Guarantee: exact.
+    Tested by: learning/classify/test_multinomial.py::test_counts_are_exact_inference_on_the_tied_network
 
     >>> topic, word = Discrete("topic", ("sports", "economy")), Discrete("word", ("ball", "bank"))
     >>> model = MultinomialNaiveBayes(topic, word, [0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]])
@@ -124,6 +126,8 @@ def multinomial_naive_bayes(
         class_pseudo_count: the same for the classes.
 
     Reference: Koller & Friedman, box 17.E.
+    Guarantee: exact posterior mean, or MLE.
+    Tested by: learning/classify/test_multinomial.py::test_sparse_dense_and_scikit_learn_agree
 
     >>> sports, economy = [[2, 0, 1], [1, 0, 0]], [[0, 1, 1], [0, 2, 1]]
     >>> labels = ["sports", "sports", "economy", "economy"]

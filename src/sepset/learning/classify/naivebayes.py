@@ -38,6 +38,8 @@ def naive_bayes(target: VariableLike, features: Iterable[VariableLike]) -> DAG:
         features: variables, or their names.
 
     Reference: Koller & Friedman, section 3.1.3.
+    Guarantee: the star graph.
+    Tested by: learning/classify/test_naivebayes.py::test_naive_bayes_is_a_star
 
     >>> naive_bayes("spam", ["length", "sender"])
     DAG(spam -> length; spam -> sender)
@@ -71,6 +73,8 @@ def tree_augmented(
 
     Cost: quadratic in the total number of states, and in the number of rows only once.
     Reference: Friedman, Geiger & Goldszmidt (1997), section 4.1.
+    Guarantee: largest likelihood among such trees; ties deterministic.
+    Tested by: learning/classify/test_naivebayes.py::test_the_tree_has_the_largest_likelihood
 
     >>> copy = {"class": [0, 0, 1, 1, 0, 1], "a": [0, 1, 0, 1, 0, 1], "b": [0, 1, 0, 1, 0, 1], "c": [0, 0, 1, 0, 1, 1]}
     >>> tree_augmented(copy, "class").parents("b")

@@ -76,6 +76,8 @@ def fit_gaussian(
             returns it, a number is the least variance allowed in any direction.
 
     Reference: Koller & Friedman, examples 17.6 and exercise 17.5.
+    Guarantee: maximum likelihood.
+    Tested by: learning/estimation/test_gaussian.py::test_gaussians_have_the_largest_likelihood
 
     >>> found = fit_gaussian({"x": [1.0, 2.0, 3.0, 4.0]}, "x")
     >>> found.mean(), found.variance()
@@ -150,6 +152,8 @@ def fit_line(
         singular: as in `fit_gaussian`, about the variance of the residuals.
 
     Reference: Koller & Friedman, section 17.2.4.
+    Guarantee: maximum likelihood; least norm where collinear.
+    Tested by: learning/estimation/test_gaussian.py::test_lines_are_least_squares_and_the_conditional_of_the_joint
 
     >>> found = fit_line({"u": [0, 1, 2, 3], "x": [1.0, 3.0, 2.0, 5.0]}, "x", "u")
     >>> found.cpd.intercept.round(9).tolist(), found.cpd.coefficients.round(9).tolist(), found.is_unique
@@ -197,6 +201,8 @@ def conditional_line(joint: Gaussian, child: VariableLike, given: Iterable[Varia
         given: others of them.
 
     Reference: Koller & Friedman, theorem 7.4 and section 17.2.4.
+    Guarantee: exact.
+    Tested by: learning/estimation/test_gaussian.py::test_a_complete_network_is_the_joint
 
     >>> from sepset.variables.variable import Real
     >>> joint = Gaussian((Real("u"), Real("x")), [0.0, 1.0], [[1.0, 0.5], [0.5, 2.0]])

@@ -28,6 +28,10 @@ def meta_network(net: BayesNet, num_rows: int, parameters: Literal["blocks", "co
         num_rows: the number of rows.
         parameters: one node per block, or one per context (`theta[grade|'low']`) of each block.
 
+    Reference: Koller & Friedman 17.4.1.
+    Guarantee: exact.
+    Tested by: learning/estimation/test_metanetwork.py::test_contexts_are_separated_only_by_the_context
+
     >>> from sepset.cpds.table import TableCPD
     >>> meta_network(BayesNet(TableCPD(Discrete("coin"), [0.5, 0.5])), 2)
     DAG(theta[coin] -> coin[0]; theta[coin] -> coin[1])
@@ -49,6 +53,10 @@ def irrelevant_parameters(net: BayesNet) -> Callable[[str, Mapping[str, Any]], l
     """For each node of a meta-network by contexts, the parameters that its parents' states switch off.
 
     `csi_separated` takes it as `irrelevant`: of all contexts, only the observed one matters.
+
+    Reference: Koller & Friedman 17.4.2.
+    Guarantee: exact.
+    Tested by: learning/estimation/test_metanetwork.py::test_contexts_are_separated_only_by_the_context
 
     >>> from sepset.cpds.table import TableCPD
     >>> x, y = Discrete("x"), Discrete("y")

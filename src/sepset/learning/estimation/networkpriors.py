@@ -35,6 +35,8 @@ class BDe:
 
     Cost: one query per family.
     Reference: Koller & Friedman, section 17.4.3; Heckerman, Geiger & Chickering (1995).
+    Guarantee: exact.
+    Tested by: learning/estimation/test_networkpriors.py::test_a_prior_network_of_any_structure
 
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.models.bayesnet import BayesNet
@@ -94,6 +96,8 @@ class ImaginaryData:
         weight: the weight of each row.
 
     Reference: Koller & Friedman, section 17.4.3.
+    Guarantee: exact.
+    Tested by: learning/estimation/test_networkpriors.py::test_imaginary_rows_are_rows
 
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.variables.variable import Discrete

@@ -61,6 +61,8 @@ def proportion_interval(
         kind: which of the three.
 
     Reference: Koller & Friedman, section 17.1.1; Brown, Cai & DasGupta (2001).
+    Guarantee: coverage never below the level (not Wilson's).
+    Tested by: learning/estimation/test_proportions.py::test_guaranteed_intervals_keep_their_promise
 
     >>> found = proportion_interval(3, 10, kind="clopper-pearson")
     >>> round(found.low, 4), round(found.high, 4)
@@ -86,6 +88,8 @@ def interval_coverage(
         kind: which interval.
 
     Cost: one binomial enumeration per proportion.
+    Guarantee: exact, by enumeration.
+    Tested by: learning/estimation/test_proportions.py::test_coverage_is_enumeration
 
     >>> bool(interval_coverage(20, 0.1, kind="clopper-pearson") >= 0.95), round(float(interval_coverage(20, 0.02)), 3)
     (True, 0.94)
@@ -118,6 +122,8 @@ def rows_needed(
         proportion: $p$, for "normal"; one half is the worst case.
 
     Reference: Koller & Friedman, corollary 17.1.
+    Guarantee: the smallest that Hoeffding's bound allows.
+    Tested by: learning/estimation/test_proportions.py::test_sample_sizes_are_the_smallest_that_do
 
     >>> rows_needed(0.05, 0.99), rows_needed(0.02), rows_needed(0.02, kind="normal", proportion=0.61)
     (1060, 4612, 2285)

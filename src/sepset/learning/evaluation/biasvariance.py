@@ -95,6 +95,8 @@ def bias_variance(
         method: what answers questions about the rows, as in `evaluate`.
 
     Reference: Koller & Friedman, section 16.3.1; Geman, Bienenstock & Doursat (1992); Heskes (1998) for the log-loss.
+    Guarantee: parts add up exactly.
+    Tested by: learning/evaluation/test_biasvariance.py::test_the_parts_add_up_to_the_expected_loss
 
     >>> from sepset.graphs.graph import DAG
     >>> from sepset.learning.evaluation.validation import Learner

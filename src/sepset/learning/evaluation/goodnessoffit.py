@@ -115,6 +115,8 @@ def goodness_of_fit(
         method: what answers questions about the rows for the default statistic; exact by default.
 
     Reference: Koller & Friedman, box 16.A.
+    Guarantee: p-values uniform under the truth.
+    Tested by: learning/evaluation/test_goodnessoffit.py::test_p_values_are_uniform_under_the_truth
 
     >>> from sepset.cpds.table import TableCPD
     >>> coin = BayesNet(TableCPD(Discrete("coin"), [0.9, 0.1]))
@@ -184,6 +186,8 @@ def log_probability_moments(model: BayesNet) -> LogMoments:
 
     Cost: a few times that of one elimination.
     Reference: Koller & Friedman, box 16.A; Li & Eisner (2009) for expectations of second order.
+    Guarantee: exact.
+    Tested by: learning/evaluation/test_goodnessoffit.py::test_moments_are_those_of_the_joint
 
     >>> from sepset.cpds.table import TableCPD
     >>> found = log_probability_moments(BayesNet(TableCPD(Discrete("x", 3), [0.5, 0.3, 0.2])))

@@ -140,6 +140,8 @@ def learning_curve(
         progress: True shows a bar, False never, None in a terminal when the work is long.
 
     Reference: Koller & Friedman, box 17.C.
+    Guarantee: deterministic.
+    Tested by: claims/test_alarm_curves.py::test_published_columns
 
     >>> from sepset.graphs.graph import DAG
     >>> from sepset.learning.evaluation.validation import Learner

@@ -55,6 +55,8 @@ class LogLoss:
     Its expectation under the truth is $H(P^*) + KL(P^* \| \tilde P)$, so that it ranks models as the divergence does.
 
     Reference: Koller & Friedman, section 16.2.1.
+    Guarantee: exact.
+    Tested by: learning/evaluation/test_losses.py::test_log_loss_is_infinite_where_the_model_says_never
 
     >>> LogLoss().name
     'log-loss'
@@ -79,6 +81,8 @@ class ConditionalLogLoss:
         given: the variables $\mathbf X$; by default all others. Missing features are summed out.
 
     Reference: Koller & Friedman, section 16.2.2.
+    Guarantee: exact.
+    Tested by: learning/evaluation/test_losses.py::test_conditional_losses_against_the_joint
 
     >>> ConditionalLogLoss("grade", given=["sat"]).name
     'conditional log-loss of grade given sat'
@@ -121,6 +125,8 @@ class ZeroOne:
         given: the features; by default all other variables.
 
     Reference: Koller & Friedman, section 16.2.2, with the risk taken over the true distribution.
+    Guarantee: exact.
+    Tested by: learning/evaluation/test_losses.py::test_joint_and_marginal_predictions_can_differ
 
     >>> ZeroOne(["a", "b"]).name
     '0/1 loss of a, b'
@@ -156,6 +162,8 @@ class Hamming:
             "joint" by the most probable joint assignment.
 
     Reference: Koller & Friedman, section 16.2.2.
+    Guarantee: exact.
+    Tested by: learning/evaluation/test_losses.py::test_one_target_has_equal_hamming_and_zero_one_loss
 
     >>> Hamming(["a", "b"]).name
     'Hamming loss of a, b'
@@ -195,6 +203,8 @@ class Brier:
         given: the features; by default all other variables.
 
     Reference: Brier (1950), Verification of forecasts expressed in terms of probability.
+    Guarantee: exact.
+    Tested by: learning/evaluation/test_losses.py::test_losses_on_random_networks
 
     >>> Brier("grade").name
     'Brier score of grade'
@@ -239,6 +249,8 @@ class QuerySuite:
         weights: how often each query is asked, relative to the others; equal by default.
 
     Reference: Koller & Friedman, section 16.2.2.
+    Guarantee: exact.
+    Tested by: learning/evaluation/test_losses.py::test_a_suite_is_the_weighted_mean_of_its_queries
 
     >>> suite = QuerySuite([("grade", ["intelligence"]), (["sat", "letter"], [])], weights=[3, 1])
     >>> [loss.name for loss in suite.losses][1]
@@ -390,6 +402,8 @@ def evaluate(
         progress: True shows a bar, False never, None in a terminal when the work is long.
 
     Reference: Koller & Friedman, section 16.2 and equation 16.1.
+    Guarantee: exact; infinite for impossible rows.
+    Tested by: learning/evaluation/test_losses.py::test_losses_on_random_networks
 
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.models.bayesnet import BayesNet

@@ -124,6 +124,8 @@ def bootstrap(
         jackknife: whether to leave out each row in turn too, for "bca" intervals; as many calls as there are rows.
 
     Reference: Efron (1979), Bootstrap methods: another look at the jackknife.
+    Guarantee: deterministic.
+    Tested by: learning/evaluation/test_resampling.py::test_the_general_bootstrap_is_the_quick_one
 
     >>> coin = Dataset({"coin": [0, 1, 1, 1]})
     >>> found = bootstrap(coin, lambda rows: float(rows.codes("coin").mean()), num_draws=200)
@@ -154,6 +156,10 @@ def bootstrap_mean(
         weights: one per row, resampled with its value.
         num_draws: how many resamples.
         seed: a number or a generator.
+
+    Reference: Efron (1979).
+    Guarantee: deterministic.
+    Tested by: learning/evaluation/test_resampling.py::test_intervals_agree_with_scipy
 
     >>> low, high = bootstrap_mean([0.0, 1.0] * 50).interval()
     >>> low < 0.5 < high
@@ -247,6 +253,8 @@ def paired_comparison(
         seed: a number or a generator.
 
     Reference: Fisher (1935), The Design of Experiments, section 21.
+    Guarantee: exact for few rows.
+    Tested by: learning/evaluation/test_resampling.py::test_sign_tests_against_enumeration
 
     >>> paired_comparison([0.1, 0.4, 0.2], [0.3, 0.6, 0.4]).mean.__round__(3)
     -0.2
@@ -339,6 +347,8 @@ def permutation_test(
         seed: a number or a generator.
 
     Reference: Fisher (1935); Phipson & Smyth (2010) for counting the data itself.
+    Guarantee: deterministic.
+    Tested by: learning/evaluation/test_resampling.py::test_p_values_of_permutations_are_uniform_under_the_null
 
     >>> rows = Dataset({"x": [0, 0, 0, 1, 1, 1], "y": [0, 0, 0, 1, 1, 1]})
     >>> def agreement(d):

@@ -36,6 +36,8 @@ class KFold:
         stratify: a discrete variable whose states each fold holds in the same proportions.
 
     Reference: Koller & Friedman, algorithm 16.A.1.
+    Guarantee: sizes differ by one at most.
+    Tested by: learning/evaluation/test_splits.py::test_every_row_is_tested_exactly_once
 
     >>> masks = list(KFold(3).rounds(Dataset({"x": [0, 1, 0, 1]}), np.random.default_rng(0)))
     >>> sum(masks).tolist(), sorted(int(m.sum()) for m in masks)
@@ -68,6 +70,8 @@ class Holdout:
         repeats: how many independent rounds.
 
     Reference: Koller & Friedman, algorithm 16.A.1; halves are rounded up, not to even.
+    Guarantee: deterministic.
+    Tested by: learning/evaluation/test_splits.py::test_halves_are_rounded_up_for_training
 
     >>> [int(m.sum()) for m in Holdout(0.25).rounds(Dataset({"x": [0, 1] * 5}), np.random.default_rng(0))]
     [2]
@@ -97,6 +101,9 @@ class LeaveOneOut:
     """As many rounds as rows, each testing one: `KFold` with as many folds as rows, in the order of the rows.
 
     Reference: Koller & Friedman, box 16.A.
+    Guarantee: exact.
+    Tested by: learning/evaluation/test_validation.py::test_leaving_one_out_by_hand,
+        learning/evaluation/test_splits.py::test_leaving_one_out_is_as_many_folds_as_rows
 
     >>> len(list(LeaveOneOut().rounds(Dataset({"x": [0, 1, 0]}), np.random.default_rng(0))))
     3

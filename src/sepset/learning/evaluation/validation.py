@@ -42,6 +42,9 @@ class Learner:
         method: as in `fit`; maximum likelihood by default.
         seed: for methods that draw; the same for every dataset.
 
+    Guarantee: as the method.
+    Tested by: learning/evaluation/test_validation.py::test_learners_are_fits
+
     >>> Learner(DAG.parse("coin"))(Dataset({"coin": [0, 1, 1, 1]})).cpd("coin").values.tolist()
     [0.25, 0.75]
     """
@@ -203,6 +206,9 @@ def cross_validate(
         progress: True shows a bar, False never, None in a terminal when the work is long.
 
     Reference: Koller & Friedman, box 16.A and algorithm 16.A.1.
+    Guarantee: each row tested once; deterministic; deterministic.
+    Tested by: learning/evaluation/test_validation.py::test_the_published_difference_of_the_means,
+        learning/evaluation/test_validation.py::test_holdout_is_train_and_test
 
     >>> from sepset.learning.evaluation.losses import ZeroOne
     >>> found = cross_validate(Learner(DAG.parse("coin")), {"coin": [0, 1, 1, 1] * 5}, ZeroOne("coin"))
@@ -268,6 +274,8 @@ def train_and_test(
         losses, method: as in `evaluate`.
 
     Reference: Koller & Friedman, algorithm 16.A.1.
+    Guarantee: exact.
+    Tested by: learning/evaluation/test_validation.py::test_holdout_is_train_and_test
 
     >>> found = train_and_test(Learner(DAG.parse("c")), {"c": [0, 1, 1, 1]}, test={"c": [1, 1]})
     >>> round(found[LogLoss()].mean, 4)
@@ -328,6 +336,8 @@ def select_learner(
         method: what answers questions about the rows, as in `evaluate`.
 
     Reference: Koller & Friedman, box 16.A.
+    Guarantee: deterministic; its score is optimistic.
+    Tested by: learning/evaluation/test_validation.py::test_selection_fits_the_best_to_all_rows
 
     >>> select_learner({"only": Learner(DAG.parse("coin"))}, {"coin": [0, 1] * 5}).name
     'only'
@@ -411,6 +421,9 @@ def nested_cross_validate(
         method: what answers questions about the rows, as in `evaluate`.
 
     Reference: Koller & Friedman, box 16.A; Stone (1974), Cross-validatory choice.
+    Guarantee: deterministic.
+    Tested by:
+        learning/evaluation/test_validation.py::test_the_score_of_the_selected_is_optimistic_and_the_nested_one_is_not
 
     >>> from sepset.learning.evaluation.splits import Holdout
     >>> nested = nested_cross_validate({"a": Learner(DAG.parse("coin"))}, {"coin": [0, 1] * 20}, outer=Holdout(0.5))

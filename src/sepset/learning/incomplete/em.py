@@ -52,7 +52,10 @@ class EM(IterativeEstimator):
 
     Cost: one pass of inference over the different rows per step; nothing is planned again.
     Reference: Koller & Friedman, section 19.2.2; Varadhan & Roland (2008), Laird, Lange & Stram (1987), Jamshidian &
-    Jennrich (1993) for the accelerations.
+        Jennrich (1993) for the accelerations.
+    Guarantee: never decreases; stationary.
+    Tested by:
+        learning/incomplete/test_acceleration.py::test_every_step_rises_at_least_as_much_as_the_m_step_is_known_to
 
     >>> from sepset.api.learning import fit
     >>> from sepset.graphs.graph import DAG
@@ -99,6 +102,8 @@ class HardEM(IterativeEstimator):
 
     Cost: one max-product pass per step for each different row with missing cells.
     Reference: Koller & Friedman, section 19.2.2.6.
+    Guarantee: completed likelihood never decreases; terminates.
+    Tested by: learning/incomplete/test_em.py::test_hard_em_terminates_where_completions_repeat
 
     >>> from sepset.api.learning import fit
     >>> from sepset.graphs.graph import DAG
@@ -138,6 +143,8 @@ class IncrementalEM(IterativeEstimator):
         prior, parameterization, restarts, start, threads, inference: as in `EM`.
 
     Reference: Neal & Hinton (1998), A view of the EM algorithm that justifies incremental variants.
+    Guarantee: free energy never decreases, bounds the likelihood.
+    Tested by: learning/incomplete/test_em.py::test_free_energy_is_a_lower_bound_that_is_met
 
     >>> from sepset.api.learning import fit
     >>> from sepset.graphs.graph import DAG

@@ -53,7 +53,9 @@ class GradientAscent(IterativeEstimator):
 
     Cost: one E-step for each trial of a step, most often one; of "stochastic" one for each pass.
     Reference: Koller & Friedman, section 19.2.1; Nocedal & Wright, chapters 3, 5 and 7; Andrew & Gao (2007) for
-    Laplace priors; Kingma & Ba (2015).
+        Laplace priors; Kingma & Ba (2015).
+    Guarantee: with line search never decreases; stationary.
+    Tested by: claims/test_methods_for_incomplete_rows.py::test_the_end_is_stationary
 
     >>> from sepset.api.learning import fit
     >>> from sepset.graphs.graph import DAG

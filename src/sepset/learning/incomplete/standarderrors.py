@@ -104,6 +104,8 @@ def standard_errors(
 
     Cost: two E-steps per parameter.
     Reference: Oakes (1999), Direct calculation of the information matrix via the EM algorithm.
+    Guarantee: numeric Hessian of exact gradients.
+    Tested by: learning/incomplete/test_standarderrors.py::test_missing_cells_widen_them_as_a_numeric_hessian_says
 
     >>> from sepset.graphs.graph import DAG
     >>> from sepset.api.learning import fit

@@ -46,6 +46,8 @@ class StepwiseEM(IterativeEstimator):
 
     Cost: one pass of inference over the rows per step, and an M-step for each batch.
     Reference: Cappe & Moulines (2009); Liang & Klein (2009), Online EM for unsupervised models.
+    Guarantee: one batch is EM; deterministic.
+    Tested by: learning/incomplete/test_stepwise.py::test_two_batches_by_hand
 
     >>> from sepset.api.learning import fit
     >>> from sepset.graphs.graph import DAG

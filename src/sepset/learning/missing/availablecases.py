@@ -43,6 +43,8 @@ class AvailableCases:
         unseen: contexts without data, as in `MLE`.
 
     Reference: Little & Rubin (2019), sections 3.2 to 3.4.
+    Guarantee: consistent under MCAR; weighted, MAR.
+    Tested by: learning/missing/test_availablecases.py::test_what_is_consistent_where
 
     >>> from sepset.graphs.graph import DAG
     >>> from sepset.api.learning import fit

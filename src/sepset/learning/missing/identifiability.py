@@ -211,6 +211,8 @@ def identifiability(
 
     Cost: one forward and one reverse sweep for each joint state of what is observed, or of a sample of them.
     Reference: Koller & Friedman, definitions 19.4 and 19.5.
+    Guarantee: exact rank at a point; lower bound beyond 4,096 outcomes.
+    Tested by: learning/missing/test_identifiability.py::test_a_hidden_cause_needs_three_children
 
     >>> from sepset.cpds.table import TableCPD
     >>> h, a, b = Discrete("h"), Discrete("a"), Discrete("b")
@@ -244,6 +246,8 @@ def equivalent_neighbor(model: BayesNet, observed: Observed, *, distance: float 
         seed: decides the direction.
 
     Reference: Koller & Friedman, section 19.1.4.
+    Guarantee: same observable distribution.
+    Tested by: learning/missing/test_identifiability.py::test_the_explicit_neighbor
 
     >>> from sepset.cpds.table import TableCPD
     >>> h, x = Discrete("h"), Discrete("x")

@@ -82,6 +82,8 @@ def mcar_test(data: object, variables: Iterable[VariableLike] | None = None) -> 
 
     Cost: EM over patterns. For discrete columns alone the table of all their joint states.
     Reference: Little (1988); Fuchs (1982).
+    Guarantee: asymptotic p-value.
+    Tested by: learning/missing/test_mcartest.py::test_the_published_figure
 
     >>> rows = {"x": ["a"] * 40 + ["b"] * 40, "y": ["u", "v"] * 20 + ["u", None] * 20}
     >>> mcar_test(rows)

@@ -36,6 +36,8 @@ def indicator(variable: AnyVariable) -> Discrete:
     r"""The variable $O_X$ that says whether $X$ is observed.
 
     Reference: Koller & Friedman, definition 19.1.
+    Guarantee: exact.
+    Tested by: learning/missing/test_mechanisms.py::test_at_random_follows_the_observed_column
 
     >>> indicator(Discrete("coin"))
     Discrete('coin(observed)', (False, True))
@@ -111,6 +113,8 @@ class MCAR:
         probability: of hiding a cell; one for all columns, or a mapping by name, others always observed.
 
     Reference: Koller & Friedman, definition 19.2.
+    Guarantee: exact draws.
+    Tested by: learning/missing/test_mechanisms.py::test_at_random_follows_the_observed_column
 
     >>> mask(Dataset({"coin": ["head"] * 8}), MCAR(0.5), seed=1).num_missing
     {'coin': 4}
@@ -136,6 +140,8 @@ class MAR:
         columns: how each column is hidden; none of them may be given to another.
 
     Reference: Koller & Friedman, definition 19.3.
+    Guarantee: exact draws.
+    Tested by: learning/missing/test_mechanisms.py::test_at_random_follows_the_observed_column
 
     >>> rows = Dataset({"age": ["young", "old"] * 4, "income": ["low", "high"] * 4})
     >>> mask(rows, MAR({"income": Hiding({"young": 0.0, "old": 1.0}, given="age")})).num_missing
@@ -169,6 +175,8 @@ class MNAR:
         columns: how each column is hidden; indicators given to one are those of columns before it.
 
     Reference: Koller & Friedman, section 19.1.2.
+    Guarantee: exact draws.
+    Tested by: learning/missing/test_mechanisms.py::test_at_random_follows_the_observed_column
 
     >>> rows = Dataset({"income": ["low", "high"] * 4})
     >>> mask(rows, MNAR({"income": Hiding([1.0, 0.0], given="income")}))["income"].tolist()[:2]
@@ -236,6 +244,9 @@ def mask(data: object, mechanism: Mechanism, *, seed: int | np.random.Generator 
         seed: a number or a generator.
 
     Cost: one pass a hidden column. Reference: Koller & Friedman, definition 19.1.
+    Reference: Koller & Friedman def. 19.1-19.3.
+    Guarantee: exact draws, deterministic.
+    Tested by: learning/missing/test_mechanisms.py::test_at_random_follows_the_observed_column
 
     >>> mask({"coin": ["head", "tail"]}, MCAR(1.0))["coin"].tolist()
     [None, None]

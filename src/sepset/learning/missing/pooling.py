@@ -102,6 +102,8 @@ def pool_estimates(
             estimate are never more (Barnard & Rubin), which small samples need.
 
     Reference: Rubin (1987); Barnard & Rubin (1999).
+    Guarantee: exact.
+    Tested by: learning/missing/test_pooling.py::test_the_rules
 
     >>> pool_estimates([1.0, 1.2, 0.8], [0.04, 0.05, 0.03])
     PooledEstimate(1, standard error 0.3055, 3 copies)

@@ -84,6 +84,8 @@ def inverse_probability_weights(
             regression on the states and numbers of $\mathbf V$ without interactions.
 
     Reference: Seaman & White (2013).
+    Guarantee: consistent under MAR given the columns.
+    Tested by: learning/missing/test_weighting.py::test_weights_are_one_over_the_share_of_complete_rows
 
     >>> rows = {"age": ["young"] * 4 + ["old"] * 4, "income": ["low", "high", "low", "low", "high", None, None, None]}
     >>> inverse_probability_weights(rows, "income", given="age").weights.tolist()

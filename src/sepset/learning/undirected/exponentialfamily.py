@@ -36,6 +36,8 @@ class ExponentialFamily:
         base: $h > 0$, one an outcome; ones by default.
 
     Reference: Koller & Friedman, definition 8.1.
+    Guarantee: maximum likelihood; the border is refused.
+    Tested by: learning/undirected/test_exponentialfamily.py::test_moments_match_and_nothing_is_more_likely
 
     >>> coin = ExponentialFamily([[0.0], [1.0]])
     >>> coin.fit([2, 3]).round(6).tolist(), coin.probabilities(coin.match([0.6])).round(6).tolist()

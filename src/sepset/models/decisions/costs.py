@@ -20,6 +20,8 @@ def cost_threshold(false_positive: float, false_negative: float) -> float:
         false_negative: the cost of not acting if it does.
 
     Reference: Koller & Friedman, box 17.A.
+    Guarantee: exact.
+    Tested by: models/decisions/test_costs.py::test_junk_is_discarded_only_when_nearly_sure
 
     >>> cost_threshold(99.0, 1.0)
     0.99
@@ -42,6 +44,8 @@ def decide(probabilities: ArrayLike, costs: ArrayLike | None = None, *, decline:
         decline: the cost of declining; by default no row is declined.
 
     Reference: Koller & Friedman, box 17.A; Chow (1970), On optimum recognition error and reject tradeoff.
+    Guarantee: exact.
+    Tested by: models/decisions/test_costs.py::test_the_threshold_is_the_decision_of_least_expected_cost
 
     >>> decide([[0.6, 0.4], [0.05, 0.95]], [[0.0, 9.0], [1.0, 0.0]]).tolist()
     [0, 1]
