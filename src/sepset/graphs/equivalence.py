@@ -157,7 +157,7 @@ def consistent_extension(pdag: Graph) -> DAG:
             f"The PDAG has no consistent extension: among {stuck} every choice of a last node closes a cycle "
             "or adds an immorality. Check the directions of the edges between them."
         )
-    return DAG.from_arrays(pdag.nodes, *(_column(directed, k) for k in (0, 1)))
+    return DAG.from_arrays(pdag.nodes, _column(directed, 0), _column(directed, 1))
 
 
 def is_cpdag(graph: Graph) -> bool:

@@ -67,6 +67,58 @@ class MultinomialNaiveBayes:
         words = TableCPD(word, word_probabilities, given=target).values
         fill(self, target=target, word=word, class_probabilities=prior, word_probabilities=words)
 
+    @classmethod
+    def fit(
+        cls,
+        counts: CountMatrix,
+        classes: Sequence[Any] | AnyArray | Dataset,
+        *,
+        words: Iterable[Any] | None = None,
+        target: Discrete | str = "class",
+        pseudo_count: float = 1.0,
+        class_pseudo_count: float = 0.0,
+    ) -> MultinomialNaiveBayes:
+        r"""The classifier of documents by their counts of words, learned from labelled ones.
+
+        $$\theta_{w \mid c} = \frac{M[c, w] + \alpha}{\sum_v (M[c, v] + \alpha)}, \qquad
+        M[c, w] = \sum_{m : c[m] = c} n_w[m]$$
+
+        Args:
+            counts: one row per document and one column per word: an array, or a sparse matrix of scipy.
+            classes: the class of each document.
+            words: what the columns count; by default their numbers.
+            target: the class variable, or its name; its states are then those found, in order.
+            pseudo_count: $\alpha$ of each word in each class; zero is maximum likelihood, which gives words that a class
+                never used the probability zero.
+            class_pseudo_count: the same for the classes.
+
+        Reference: Koller & Friedman, box 17.E.
+        Guarantee: exact posterior mean, or MLE.
+        Tested by: learning/classify/test_multinomial.py::test_sparse_dense_and_scikit_learn_agree
+
+        >>> sports, economy = [[2, 0, 1], [1, 0, 0]], [[0, 1, 1], [0, 2, 1]]
+        >>> labels = ["sports", "sports", "economy", "economy"]
+        >>> model = MultinomialNaiveBayes.fit(sports + economy, labels, words=["ball", "bank", "dollar"])
+        >>> model.target.states, model.predict([[1, 0, 2]]).probabilities.round(6).tolist()
+        (('economy', 'sports'), [[0.273694, 0.726306]])
+        """
+        number("pseudo_count", pseudo_count, least=0)
+        number("class_pseudo_count", class_pseudo_count, least=0)
+        root, codes = _labels(classes, target)
+        matrix = _counts(counts, None)
+        if matrix.shape[0] != len(codes):
+            raise DataError(f"There are {matrix.shape[0]} rows of counts and {len(codes)} classes. Give one each.")
+        word = Discrete("word", matrix.shape[1] if words is None else tuple(words))
+        if word.num_states != matrix.shape[1]:
+            raise DataError(f"There are {matrix.shape[1]} columns of counts and {word.num_states} words. Name each.")
+        member = (codes[:, None] == np.arange(root.num_states)).astype(np.float64)
+        totals = np.asarray((matrix.T @ member).T) + pseudo_count
+        silent = np.flatnonzero(totals.sum(axis=1) == 0)
+        if silent.size:
+            raise DataError(f"{root.name}={root.states[silent[0]]!r} has no words. Give a pseudo_count > 0.")
+        prior = TableCPD.normalized(root, member.sum(axis=0) + class_pseudo_count)
+        return cls(root, word, prior.values, totals / totals.sum(axis=1, keepdims=True))
+
     def predict(self, counts: CountMatrix, *, on_impossible: OnImpossible = "raise") -> Classification:
         """The posterior of the class of every document.
 
@@ -100,57 +152,6 @@ class MultinomialNaiveBayes:
 
     def __repr__(self) -> str:
         return f"MultinomialNaiveBayes({self.target.name}[{self.target.num_states}], {self.word.num_states} words)"
-
-
-def multinomial_naive_bayes(
-    counts: CountMatrix,
-    classes: Sequence[Any] | AnyArray | Dataset,
-    *,
-    words: Iterable[Any] | None = None,
-    target: Discrete | str = "class",
-    pseudo_count: float = 1.0,
-    class_pseudo_count: float = 0.0,
-) -> MultinomialNaiveBayes:
-    r"""The classifier of documents by their counts of words, learned from labelled ones.
-
-    $$\theta_{w \mid c} = \frac{M[c, w] + \alpha}{\sum_v (M[c, v] + \alpha)}, \qquad
-    M[c, w] = \sum_{m : c[m] = c} n_w[m]$$
-
-    Args:
-        counts: one row a document and one column a word: an array, or a sparse matrix of scipy.
-        classes: the class of each document.
-        words: what the columns count; by default their numbers.
-        target: the class variable, or its name; its states are then those found, in order.
-        pseudo_count: $\alpha$ of each word in each class; zero is maximum likelihood, which gives words that a class
-            never used the probability zero.
-        class_pseudo_count: the same for the classes.
-
-    Reference: Koller & Friedman, box 17.E.
-    Guarantee: exact posterior mean, or MLE.
-    Tested by: learning/classify/test_multinomial.py::test_sparse_dense_and_scikit_learn_agree
-
-    >>> sports, economy = [[2, 0, 1], [1, 0, 0]], [[0, 1, 1], [0, 2, 1]]
-    >>> labels = ["sports", "sports", "economy", "economy"]
-    >>> model = multinomial_naive_bayes(sports + economy, labels, words=["ball", "bank", "dollar"])
-    >>> model.target.states, model.predict([[1, 0, 2]]).probabilities.round(6).tolist()
-    (('economy', 'sports'), [[0.273694, 0.726306]])
-    """
-    number("pseudo_count", pseudo_count, least=0)
-    number("class_pseudo_count", class_pseudo_count, least=0)
-    root, codes = _labels(classes, target)
-    matrix = _counts(counts, None)
-    if matrix.shape[0] != len(codes):
-        raise DataError(f"There are {matrix.shape[0]} rows of counts and {len(codes)} classes. Give one each.")
-    word = Discrete("word", matrix.shape[1] if words is None else tuple(words))
-    if word.num_states != matrix.shape[1]:
-        raise DataError(f"There are {matrix.shape[1]} columns of counts and {word.num_states} words. Name each.")
-    member = (codes[:, None] == np.arange(root.num_states)).astype(np.float64)
-    totals = np.asarray((matrix.T @ member).T) + pseudo_count
-    silent = np.flatnonzero(totals.sum(axis=1) == 0)
-    if silent.size:
-        raise DataError(f"{root.name}={root.states[silent[0]]!r} has no words. Give a pseudo_count > 0.")
-    prior = TableCPD.normalized(root, member.sum(axis=0) + class_pseudo_count)
-    return MultinomialNaiveBayes(root, word, prior.values, totals / totals.sum(axis=1, keepdims=True))
 
 
 def _labels(classes: object, target: Discrete | str) -> tuple[Discrete, Ints]:

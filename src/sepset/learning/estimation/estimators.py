@@ -136,8 +136,8 @@ class MAP:
     >>> from sepset.cpds.priors.dirichlet import Dirichlet
     >>> from sepset.graphs.graph import DAG
     >>> from sepset.api.learning import fit
-    >>> rows = {"coin": list("HHT")}
-    >>> fit(DAG.parse("coin"), rows, MAP(Dirichlet(2), parameterization="theta")).model.cpd("coin").values.tolist()
+    >>> found = fit(DAG.parse("coin"), {"coin": list("HHT")}, MAP(Dirichlet(2), parameterization="theta"))
+    >>> found.model.cpd("coin").values.tolist()
     [0.6, 0.4]
     """
 
