@@ -57,7 +57,7 @@ def load(name: str) -> tuple[Any, dict[str, Any]]:
     import sepset as ss
 
     model = ss.read(file(name))
-    return model, ss.read_evidence(file(name, ".evid"), model)
+    return model, ss.io.read_evidence(file(name, ".evid"), model)
 
 
 def answers(name: str, model: Any, evidence: Mapping[str, Any]) -> Answers:
@@ -67,7 +67,7 @@ def answers(name: str, model: Any, evidence: Mapping[str, Any]) -> Answers:
     if name in SUMMED_BY_HAND:
         return stars(model, evidence)
     printed = file(name, ".PR").read_text().split()[-1]
-    marginals: Any = ss.read_result(file(name, ".MAR"))
+    marginals: Any = ss.io.read_result(file(name, ".MAR"))
     return Answers(float(printed), last_place(printed), marginals.rows)
 
 

@@ -33,10 +33,10 @@ def order_sepset(path: str) -> Ordered:
     import sepset as ss
 
     net = networks.load(path)
-    graph = ss.moralize(net.dag)
+    graph = ss.graphs.moralize(net.dag)
     cards = {v.name: v.num_states for v in net.variables}
     found: list[Any] = []
-    timing = measure(lambda: found.append(ss.elimination_order(graph, cards)), seconds=0.3)
+    timing = measure(lambda: found.append(ss.graphs.elimination_order(graph, cards)), seconds=0.3)
     return timing, float(found[-1].total_size)
 
 

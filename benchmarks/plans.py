@@ -39,7 +39,7 @@ def refine_sepset(path: str, budget: float) -> float:
     """Total entries after a longer search."""
     import sepset as ss
 
-    method = ss.CliqueTree(order=ss.Portfolio(seconds=budget))
+    method = ss.CliqueTree(order=ss.graphs.Portfolio(seconds=budget))
     return float(ss.prepare(networks.load(path), method=method).plan().total_size)
 
 

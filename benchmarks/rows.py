@@ -35,7 +35,7 @@ def run(lab: Lab) -> list[Report]:
 
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "rows.csv")
-        ss.write_dataset(ss.sample(ss.datasets.load("insurance"), NUM_ROWS, seed=0), path)
+        ss.data.write_dataset(ss.sample(ss.datasets.load("insurance"), NUM_ROWS, seed=0), path)
         ours, peer = seconds(lab.ask("sepset", fit_sepset, path)), seconds(lab.ask("sepset", table_duckdb, path))
     row = Comparison(f"insurance, {NUM_ROWS:,} rows", ours, {"duckdb": peer}, target="1.5 times DuckDB")
     return [Report("Fitting a graph to a CSV file", [row], "DuckDB: CREATE TABLE AS SELECT * of the file, no more.")]

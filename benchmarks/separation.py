@@ -36,14 +36,14 @@ def _dag() -> Any:
     import sepset as ss
 
     sources, targets, _ = drawn()
-    return ss.DAG.from_arrays([f"n{i}" for i in range(NODES)], sources, targets)
+    return ss.DAG.from_arrays([f"n{i}" for i in range(NODES)], sources=sources, targets=targets)
 
 
 def ends() -> tuple[int, int, int]:
     """A node that no trail reaches, the last one reached, and the number reached; every peer has to confirm them."""
     import sepset as ss
 
-    reached = {int(name[1:]) for name in ss.reachable(_dag(), f"n{SOURCE}", given=[f"n{i}" for i in drawn()[2]])}
+    reached = {int(name[1:]) for name in ss.graphs.reachable(_dag(), f"n{SOURCE}", given=[f"n{i}" for i in drawn()[2]])}
     observed = set(drawn()[2])
     away = next(i for i in reversed(range(NODES)) if i not in reached and i not in observed)
     return away, max(reached), len(reached)

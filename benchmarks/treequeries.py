@@ -30,12 +30,12 @@ def merge_costs(path: str) -> Costs:
     import sepset as ss
     from sepset.inference.treequery.orders import divided
     from sepset.inference.treequery.query import tree_query
-    from sepset.inference.treequery.search import choose_order
+    from sepset.inference.treequery.search import choose_merge_order
 
     net = networks.load(path)
     cards = {v.name: v.num_states for v in net.variables}
-    graph = ss.moralize(net.dag)
-    tree = ss.clique_tree(graph, ss.elimination_order(graph, cards))
+    graph = ss.graphs.moralize(net.dag)
+    tree = ss.graphs.tree_decomposition(graph, ss.graphs.elimination_order(graph, cards))
     names, rng, costs = list(cards), np.random.default_rng(0), Costs([], [], [])
     while len(costs.ours) < NUM_QUERIES:
         targets = [names[i] for i in rng.permutation(len(names))[: int(rng.integers(2, 9))]]
@@ -45,7 +45,7 @@ def merge_costs(path: str) -> Costs:
         query = tree_query(tree, targets, cards=cards)
         if not query.edges:
             continue
-        costs.ours.append(choose_order(query).cost)
+        costs.ours.append(choose_merge_order(query).cost)
         costs.seconds.append(now() - start)
         costs.baseline.append(divided(query, absorb=False).cost)
     return costs
@@ -58,7 +58,7 @@ def pair_times(path: str) -> tuple[Timing, Timing, Timing]:
     from sepset.variables.evidence import Evidence
 
     net = networks.load(path)
-    prepared = ss.BeliefUpdate().prepare(net.problem())
+    prepared = ss.inference.BeliefUpdate().prepare(net.problem())
     calibration = prepared.calibrate(Evidence())
     sweep = PairSweep(calibration.tree, list(net.variables))
     engine = ss.prepare(net)

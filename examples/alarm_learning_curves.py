@@ -18,7 +18,7 @@ from rich.table import Table
 import sepset as ss
 from sepset.cpds.priors.dirichlet import BDeu
 from sepset.learning.estimation.estimators import MLE, Bayes
-from sepset.learning.evaluation.learningcurve import LearningCurve, learning_curve
+from sepset.learning.evaluation.learningcurve import LearningCurveResult, learning_curve
 from sepset.learning.evaluation.validation import Learner
 
 SIZES = (100, 250, 500, 1000, 2000, 5000, 20_000)
@@ -44,13 +44,13 @@ def procedures(alarm: ss.BayesNet) -> dict[str, Learner]:
     return {**bayes, **floored, "MLE": Learner(alarm, MLE(unseen="uniform"))}
 
 
-def curves(sizes: tuple[int, ...] = SIZES, repeats: int = 10, seed: int = 1) -> LearningCurve:
+def curves(sizes: tuple[int, ...] = SIZES, repeats: int = 10, seed: int = 1) -> LearningCurveResult:
     """The divergence of every learner at every size, with repetitions."""
     alarm = ss.datasets.load("alarm")
     return learning_curve(procedures(alarm), alarm, sizes=sizes, repeats=repeats, seed=seed)
 
 
-def compared(found: LearningCurve) -> Table:
+def compared(found: LearningCurveResult) -> Table:
     """A table of our means and the published ones."""
     table = Table(
         "rows", *found.values, title="KL from the true network in nats: here / published", title_justify="left"
@@ -64,7 +64,7 @@ def compared(found: LearningCurve) -> Table:
     return table
 
 
-def picture(found: LearningCurve, path: str) -> None:
+def picture(found: LearningCurveResult, path: str) -> None:
     mpl.use("agg")
     import matplotlib.pyplot as plt
 

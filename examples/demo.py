@@ -53,7 +53,7 @@ def sample(alarm: ss.BayesNet, findings: dict[str, str]) -> None:
 def learn(alarm: ss.BayesNet, findings: dict[str, str]) -> None:
     start = perf_counter()
     rows = ss.sample(alarm, 5_000, seed=2)
-    incomplete = ss.mask(rows, ss.MCAR(0.1), seed=3)
+    incomplete = ss.missing.hide_cells(rows, ss.missing.MCAR(0.1), seed=3)
     prior = ss.BDeu(10)
     complete = ss.fit(alarm.dag, rows, ss.Bayes(prior))
     em = ss.fit(alarm.dag, incomplete, ss.EM(prior))
@@ -62,7 +62,7 @@ def learn(alarm: ss.BayesNet, findings: dict[str, str]) -> None:
     models = {"true": alarm, "from complete rows": complete.model, "10% of cells missing, by EM": em.model}
     for name, model in models.items():
         answer = ss.query(model, "HYPOVOLEMIA", given=findings)["TRUE"]
-        table.add_row(name, f"{answer:.1%}", f"{ss.divergence(alarm, model).total:.3f} nats")
+        table.add_row(name, f"{answer:.1%}", f"{ss.evaluation.divergence(alarm, model).total:.3f} nats")
     console.print(table)
     assert complete.posterior is not None
     low, high = complete.posterior.interval("HYPOVOLEMIA", "TRUE")
@@ -80,7 +80,7 @@ def student() -> None:
     heading("A student: how likely is high intelligence?", start)
     before, graded, scored = bright
     console.print(f"before {before:.3f}, after a C in class {graded:.3f}, and with a high SAT score {scored:.3f}")
-    trail = ss.active_trail(network.dag, "difficulty", "sat", given="letter")
+    trail = ss.graphs.active_trail(network.dag, "difficulty", "sat", given="letter")
     console.print(f"difficulty and SAT are dependent once the letter is known: {trail}", highlight=False)
 
 

@@ -9,7 +9,7 @@ import sepset as ss
 from sepset import plotting
 from sepset.api.learning import fit
 from sepset.errors import MissingExtra
-from sepset.learning.evaluation.calibration import calibration
+from sepset.learning.evaluation.calibration import reliability_curve
 from sepset.learning.incomplete.em import EM
 
 figure = pytest.importorskip("matplotlib.figure")
@@ -21,7 +21,7 @@ def axes():
 
 
 def test_calibration_curves_share_axes(axes):
-    curves = {"a": calibration([0.1, 0.9], [0, 1]), "b": calibration([0.4, 0.6], [1, 0])}
+    curves = {"a": reliability_curve([0.1, 0.9], [0, 1]), "b": reliability_curve([0.4, 0.6], [1, 0])}
     found = plotting.calibration_curves(curves, axes)
     drawn = [line for line in found.lines if line.get_marker() == "o"]
     assert [line.get_xdata().tolist() for line in drawn] == [c.predicted.tolist() for c in curves.values()]
@@ -53,7 +53,7 @@ def test_pictures_are_saved_without_a_window(tmp_path):
         path = tmp_path / f"graph.{suffix}"
         plotting.save(lambda ax: plotting.graph(ss.DAG.parse("a -> b"), ax), path)
         assert path.stat().st_size > 500
-    with pytest.raises(ss.FileFormatError, match=r"'\.xyz' is not a known image format"):
+    with pytest.raises(ss.errors.FileFormatError, match=r"'\.xyz' is not a known image format"):
         plotting.save(lambda ax: None, tmp_path / "graph.xyz")
 
 

@@ -89,9 +89,9 @@ def test_given_structures_and_networks():
     asia = ss.datasets.load("asia")
     by_graph = BayesNetClassifier(asia.dag, method=Bayes(BDeu(10))).fit(X, y)
     assert set(by_graph.model_.dag.edges) == set(asia.dag.edges)
-    with pytest.raises(ss.ScopeError, match="no node 'outcome' for the class"):
+    with pytest.raises(ss.errors.ScopeError, match="no node 'outcome' for the class"):
         BayesNetClassifier(asia.dag, target="outcome").fit(X, y)
-    with pytest.raises(ss.ModelError, match="Did you mean 'naive'"):
+    with pytest.raises(ss.errors.ModelError, match="Did you mean 'naive'"):
         BayesNetClassifier("naiv").fit(X, y)
 
 
@@ -136,7 +136,7 @@ def test_unknown_states():
     np.testing.assert_allclose(found[0], [0.5, 0.5])
     np.testing.assert_allclose(found[2], [0.5, 0.5])
     assert found[1][0] > 0.5
-    with pytest.raises(ss.ArgumentError, match="'raise' or 'missing'"):
+    with pytest.raises(ss.errors.ArgumentError, match="'raise' or 'missing'"):
         BayesNetClassifier(unknown="ignore").fit(X, y)
 
 
@@ -353,9 +353,9 @@ def test_no_rows_are_refused():
 
 def test_columns_without_any_value_are_refused():
     X = np.array([[1.0, np.nan], [2.0, np.nan]])
-    with pytest.raises(ss.DataError, match="'x1'"):
+    with pytest.raises(ss.errors.DataError, match="'x1'"):
         BayesNetImputer().fit(X)
-    with pytest.raises(ss.DataError, match="'x1'"):
+    with pytest.raises(ss.errors.DataError, match="'x1'"):
         BayesNetClassifier().fit(X, [0, 1])
 
 

@@ -22,16 +22,8 @@ from sepset import (
     testing as testing,
     variables as variables,
 )
-from sepset.api.analysis import (
-    sensitivity as sensitivity,
-    value_of_information as value_of_information,
-)
-from sepset.api.compare import (
-    kl_divergence as kl_divergence,
-    to_bayes_net as to_bayes_net,
-)
-from sepset.api.predict import (
-    predict as predict,
+from sepset.api.learning import (
+    fit as fit,
 )
 from sepset.api.questions import (
     log_partition as log_partition,
@@ -39,14 +31,12 @@ from sepset.api.questions import (
     map_assignment as map_assignment,
     marginals as marginals,
     plan as plan,
+    predict as predict,
     prepare as prepare,
     query as query,
     sample as sample,
-)
-from sepset.cpds.cpd import (
-    CPD as CPD,
-    ContextIndependence as ContextIndependence,
-    ParameterBlock as ParameterBlock,
+    sensitivity as sensitivity,
+    value_of_information as value_of_information,
 )
 from sepset.cpds.deterministic import (
     DeterministicCPD as DeterministicCPD,
@@ -57,7 +47,6 @@ from sepset.cpds.kerneldensity import (
 )
 from sepset.cpds.lineargaussian import (
     LinearGaussian as LinearGaussian,
-    joint_gaussian as joint_gaussian,
 )
 from sepset.cpds.logistic import (
     LogisticCPD as LogisticCPD,
@@ -71,483 +60,83 @@ from sepset.cpds.partition import (
 )
 from sepset.cpds.priors.dirichlet import (
     BDeu as BDeu,
-    ContextStrength as ContextStrength,
-    Dirichlet as Dirichlet,
-    DirichletMixture as DirichletMixture,
     K2 as K2,
-    Laplace as Laplace,
-    Normal as Normal,
-)
-from sepset.cpds.priors.gaussian import (
-    GammaPrecision as GammaPrecision,
-    NormalGamma as NormalGamma,
-    NormalMean as NormalMean,
-)
-from sepset.cpds.priors.matrix import (
-    LinearNormalInverseWishart as LinearNormalInverseWishart,
-)
-from sepset.cpds.priors.multivariate import (
-    LinearNormalGamma as LinearNormalGamma,
-    NormalInverseWishart as NormalInverseWishart,
 )
 from sepset.cpds.rules import (
-    Rule as Rule,
     RuleCPD as RuleCPD,
 )
 from sepset.cpds.table import (
     TableCPD as TableCPD,
 )
 from sepset.cpds.tree import (
-    Split as Split,
     TreeCPD as TreeCPD,
-)
-from sepset.data.counts import (
-    Counts as Counts,
 )
 from sepset.data.dataset import (
     Dataset as Dataset,
 )
-from sepset.data.empirical import (
-    Empirical as Empirical,
-)
-from sepset.data.files import (
-    read_dataset as read_dataset,
-    write_dataset as write_dataset,
-)
-from sepset.data.missingness import (
-    MissingPatterns as MissingPatterns,
-    complete_cases as complete_cases,
-    missing_patterns as missing_patterns,
-)
-from sepset.data.moments import (
-    Moments as Moments,
-)
-from sepset.engine.auto import (
-    Auto as Auto,
-)
-from sepset.engine.engine import (
-    Engine as Engine,
-)
-from sepset.engine.information import (
-    InformationValues as InformationValues,
-)
-from sepset.engine.invariants import (
-    Check as Check,
-    CheckReport as CheckReport,
-)
-from sepset.engine.pairs import (
-    Pairs as Pairs,
-)
-from sepset.engine.prediction import (
-    Prediction as Prediction,
-)
-from sepset.engine.sensitivity import (
-    ParameterSensitivity as ParameterSensitivity,
-    Sensitivity as Sensitivity,
-)
-from sepset.engine.view import (
-    Observed as Observed,
-)
 from sepset.errors import (
-    ArgumentError as ArgumentError,
-    BrokenInvariant as BrokenInvariant,
-    DataError as DataError,
-    FileFormatError as FileFormatError,
     ImpossibleEvidence as ImpossibleEvidence,
-    MissingExtra as MissingExtra,
-    ModelError as ModelError,
-    NotApplicable as NotApplicable,
-    NotClosed as NotClosed,
-    ScopeError as ScopeError,
     SepsetError as SepsetError,
-    StateError as StateError,
     TooLarge as TooLarge,
-)
-from sepset.factors.algebra import (
-    Conditional as Conditional,
-    Distribution as Distribution,
-    Factor as Factor,
-)
-from sepset.factors.block import (
-    FactorBlock as FactorBlock,
-    Single as Single,
-)
-from sepset.factors.gaussian import (
-    CanonicalGaussian as CanonicalGaussian,
-)
-from sepset.factors.hybrid import (
-    CanonicalTable as CanonicalTable,
 )
 from sepset.factors.moments import (
     Gaussian as Gaussian,
     GaussianMixture as GaussianMixture,
 )
-from sepset.factors.potentials import (
-    AllDifferent as AllDifferent,
-    AtLeastOne as AtLeastOne,
-    Ising as Ising,
-    Parity as Parity,
-    Potential as Potential,
-    Potts as Potts,
-    TruncatedLinear as TruncatedLinear,
-    TruncatedQuadratic as TruncatedQuadratic,
-)
-from sepset.factors.sparse import (
-    SparseTable as SparseTable,
-)
-from sepset.factors.studentt import (
-    StudentT as StudentT,
-)
 from sepset.factors.table import (
     Table as Table,
-)
-from sepset.graphs.clusters import (
-    ClusterGraph as ClusterGraph,
-    clique_tree as clique_tree,
-    strong_order as strong_order,
-    strong_root as strong_root,
-)
-from sepset.graphs.elimination import (
-    EliminationOrder as EliminationOrder,
-    eliminate_graph as eliminate_graph,
-    fill_in as fill_in,
-    induced_width as induced_width,
-)
-from sepset.graphs.equivalence import (
-    bayes_to_markov as bayes_to_markov,
-    consistent_extension as consistent_extension,
-    covered_edges as covered_edges,
-    cpdag as cpdag,
-    i_equivalent as i_equivalent,
-    immoralities as immoralities,
-    is_cpdag as is_cpdag,
-    markov_to_bayes as markov_to_bayes,
-    meek_rules as meek_rules,
-    pdag_to_dag as pdag_to_dag,
 )
 from sepset.graphs.graph import (
     DAG as DAG,
     MixedGraph as MixedGraph,
     UndirectedGraph as UndirectedGraph,
-    ancestors as ancestors,
-    chain_components as chain_components,
-    connected_components as connected_components,
-    descendants as descendants,
-    moralize as moralize,
-    skeleton as skeleton,
-)
-from sepset.graphs.imaps import (
-    Independence as Independence,
-    independences as independences,
-    is_imap as is_imap,
-    is_perfect_map as is_perfect_map,
-    minimal_imap as minimal_imap,
-    minimal_imap_undirected as minimal_imap_undirected,
-)
-from sepset.graphs.ordering import (
-    GivenOrder as GivenOrder,
-    MaxCardinality as MaxCardinality,
-    MinFill as MinFill,
-    MinNeighbors as MinNeighbors,
-    MinWeight as MinWeight,
-    Portfolio as Portfolio,
-    WeightedMinFill as WeightedMinFill,
-    elimination_order as elimination_order,
-)
-from sepset.graphs.regions import (
-    RegionGraph as RegionGraph,
-    bethe_graph as bethe_graph,
-    join_graph as join_graph,
-    region_graph as region_graph,
 )
 from sepset.graphs.separation import (
-    Trail as Trail,
-    active_trail as active_trail,
-    barren_nodes as barren_nodes,
-    chain_separated as chain_separated,
-    csi_separated as csi_separated,
     d_separated as d_separated,
-    markov_blanket as markov_blanket,
-    reachable as reachable,
-    requisite_nodes as requisite_nodes,
-    separated as separated,
-)
-from sepset.graphs.triangulation import (
-    is_chordal as is_chordal,
-    maximal_cliques as maximal_cliques,
-    perfect_elimination_order as perfect_elimination_order,
-    triangulate as triangulate,
-)
-from sepset.graphs.width import (
-    treewidth as treewidth,
-    treewidth_bounds as treewidth_bounds,
-)
-from sepset.inference.cliquetree.cutset import (
-    CutsetConditioning as CutsetConditioning,
-    CutsetPlan as CutsetPlan,
 )
 from sepset.inference.cliquetree.method import (
     CliqueTree as CliqueTree,
 )
-from sepset.inference.exact.beliefupdate import (
-    BeliefUpdate as BeliefUpdate,
-)
-from sepset.inference.exact.bruteforce import (
-    BruteForce as BruteForce,
-)
 from sepset.inference.exact.elimination import (
     VariableElimination as VariableElimination,
 )
-from sepset.inference.exact.recursive import (
-    ConditioningPlan as ConditioningPlan,
-    RecursiveConditioning as RecursiveConditioning,
-)
-from sepset.inference.exact.shafershenoy import (
-    ShaferShenoy as ShaferShenoy,
-)
 from sepset.inference.iterate import (
     Until as Until,
-    iterate as iterate,
-)
-from sepset.inference.plan import (
-    Plan as Plan,
 )
 from sepset.inference.result import (
     Guarantee as Guarantee,
-    LogProbability as LogProbability,
-    MapResult as MapResult,
-    Marginals as Marginals,
-    QueryResult as QueryResult,
     Status as Status,
-)
-from sepset.inference.treequery.orders import (
-    MergeOrder as MergeOrder,
-)
-from sepset.inference.treequery.query import (
-    TreeQuery as TreeQuery,
-    tree_query as tree_query,
-)
-from sepset.inference.treequery.search import (
-    best_first_order as best_first_order,
-    choose_order as choose_order,
-    optimal_order as optimal_order,
 )
 from sepset.io.files import (
     read as read,
     write as write,
 )
-from sepset.io.results import (
-    read_evidence as read_evidence,
-    read_result as read_result,
-    write_evidence as write_evidence,
-    write_result as write_result,
-)
-from sepset.learning.blocks import (
-    tie as tie,
-)
-from sepset.learning.classify.classification import (
-    Classifier as Classifier,
-)
-from sepset.learning.classify.discriminant import (
-    discriminant_analysis as discriminant_analysis,
-)
-from sepset.learning.classify.latentclass import (
-    latent_class as latent_class,
-    ordered_states as ordered_states,
-)
-from sepset.learning.classify.multinomial import (
-    MultinomialNaiveBayes as MultinomialNaiveBayes,
-    multinomial_naive_bayes as multinomial_naive_bayes,
-)
-from sepset.learning.classify.naivebayes import (
-    naive_bayes as naive_bayes,
-    tree_augmented as tree_augmented,
-)
-from sepset.learning.estimation.coverage import (
-    Fragmentation as Fragmentation,
-    fragmentation as fragmentation,
-)
 from sepset.learning.estimation.estimators import (
     Bayes as Bayes,
-    MAP as MAP,
     MLE as MLE,
-)
-from sepset.learning.estimation.gaussian import (
-    conditional_line as conditional_line,
-    fit_gaussian as fit_gaussian,
-    fit_line as fit_line,
-)
-from sepset.learning.estimation.metanetwork import (
-    irrelevant_parameters as irrelevant_parameters,
-    meta_network as meta_network,
-)
-from sepset.learning.estimation.networkpriors import (
-    BDe as BDe,
-    ImaginaryData as ImaginaryData,
-)
-from sepset.learning.estimation.posterior import (
-    Posterior as Posterior,
-)
-from sepset.learning.estimation.predictive import (
-    log_polya as log_polya,
-)
-from sepset.learning.estimation.proportions import (
-    interval_coverage as interval_coverage,
-    proportion_interval as proportion_interval,
-    rows_needed as rows_needed,
-)
-from sepset.learning.evaluation.biasvariance import (
-    BiasVariance as BiasVariance,
-    bias_variance as bias_variance,
-)
-from sepset.learning.evaluation.calibration import (
-    Calibration as Calibration,
-    calibration as calibration,
-    calibration_curve as calibration_curve,
-)
-from sepset.learning.evaluation.divergence.discrete import (
-    Divergence as Divergence,
-    DivergenceFrom as DivergenceFrom,
-    cpd_distance as cpd_distance,
-    divergence as divergence,
-    parameter_distance as parameter_distance,
-)
-from sepset.learning.evaluation.divergence.sampled import (
-    SampledDivergence as SampledDivergence,
-    sampled_divergence as sampled_divergence,
-)
-from sepset.learning.evaluation.goodnessoffit import (
-    GoodnessOfFit as GoodnessOfFit,
-    goodness_of_fit as goodness_of_fit,
-    log_probability_moments as log_probability_moments,
-)
-from sepset.learning.evaluation.learningcurve import (
-    LearningCurve as LearningCurve,
-    learning_curve as learning_curve,
+    PosteriorMode as PosteriorMode,
 )
 from sepset.learning.evaluation.losses import (
-    Brier as Brier,
-    ConditionalLogLoss as ConditionalLogLoss,
-    Evaluation as Evaluation,
-    Hamming as Hamming,
-    LogLoss as LogLoss,
-    Loss as Loss,
-    QuerySuite as QuerySuite,
-    Risk as Risk,
-    ZeroOne as ZeroOne,
     evaluate as evaluate,
 )
-from sepset.learning.evaluation.resampling import (
-    Bootstrap as Bootstrap,
-    PairedComparison as PairedComparison,
-    PermutationTest as PermutationTest,
-    bootstrap as bootstrap,
-    bootstrap_mean as bootstrap_mean,
-    paired_comparison as paired_comparison,
-    permutation_test as permutation_test,
-)
-from sepset.learning.evaluation.splits import (
-    Holdout as Holdout,
-    KFold as KFold,
-    LeaveOneOut as LeaveOneOut,
-)
 from sepset.learning.evaluation.validation import (
-    Learner as Learner,
-    NestedValidation as NestedValidation,
-    Selection as Selection,
-    ValidatedRisk as ValidatedRisk,
-    Validation as Validation,
     cross_validate as cross_validate,
-    holdout as holdout,
-    leave_one_out as leave_one_out,
-    nested_cross_validate as nested_cross_validate,
-    select_learner as select_learner,
-    train_and_test as train_and_test,
-)
-from sepset.learning.fit import (
-    Fit as Fit,
-    LearningMethod as LearningMethod,
-    PosteriorFit as PosteriorFit,
-    fit as fit,
 )
 from sepset.learning.incomplete.em import (
     EM as EM,
     HardEM as HardEM,
-    IncrementalEM as IncrementalEM,
-)
-from sepset.learning.incomplete.expectedcounts import (
-    expected_counts as expected_counts,
 )
 from sepset.learning.incomplete.gradient import (
     GradientAscent as GradientAscent,
 )
-from sepset.learning.incomplete.standarderrors import (
-    StandardErrors as StandardErrors,
-    standard_errors as standard_errors,
-)
 from sepset.learning.incomplete.stepwise import (
     StepwiseEM as StepwiseEM,
 )
-from sepset.learning.missing.availablecases import (
-    AvailableCases as AvailableCases,
-    observed_log_likelihood as observed_log_likelihood,
-)
-from sepset.learning.missing.identifiability import (
-    IdentifiabilityReport as IdentifiabilityReport,
-    equivalent_neighbor as equivalent_neighbor,
-    identifiability as identifiability,
-)
 from sepset.learning.missing.imputation import (
     impute as impute,
-    impute_frame as impute_frame,
-)
-from sepset.learning.missing.mcartest import (
-    MCARTest as MCARTest,
-    mcar_test as mcar_test,
-)
-from sepset.learning.missing.mechanisms import (
-    Hiding as Hiding,
-    MAR as MAR,
-    MCAR as MCAR,
-    MNAR as MNAR,
-    indicator as indicator,
-    mask as mask,
-)
-from sepset.learning.missing.observability import (
-    ObservabilityModel as ObservabilityModel,
-    is_mar as is_mar,
-    is_mcar as is_mcar,
-    shown as shown,
-)
-from sepset.learning.missing.pooling import (
-    PooledEstimate as PooledEstimate,
-    pool_estimates as pool_estimates,
-)
-from sepset.learning.missing.weighting import (
-    CaseWeights as CaseWeights,
-    inverse_probability_weights as inverse_probability_weights,
-)
-from sepset.learning.structure.comparison import (
-    Recovery as Recovery,
-    feature_confidence as feature_confidence,
-    structure_recovery as structure_recovery,
-)
-from sepset.learning.task import (
-    Task as Task,
-)
-from sepset.learning.undirected.exponentialfamily import (
-    ExponentialFamily as ExponentialFamily,
 )
 from sepset.models.bayesnet import (
     BayesNet as BayesNet,
-)
-from sepset.models.blocks import (
-    block as block,
-    pairwise as pairwise,
-    unary as unary,
-)
-from sepset.models.canonical import (
-    canonical_form as canonical_form,
 )
 from sepset.models.chaincomponent import (
     ChainComponent as ChainComponent,
@@ -555,50 +144,16 @@ from sepset.models.chaincomponent import (
 from sepset.models.chaingraph import (
     ChainGraph as ChainGraph,
 )
-from sepset.models.conversions import (
-    bayes_structure as bayes_structure,
-    maximal_form as maximal_form,
-    pairwise_form as pairwise_form,
-    to_chain_graph as to_chain_graph,
-    to_markov_net as to_markov_net,
-)
-from sepset.models.decisions.costs import (
-    cost_threshold as cost_threshold,
-    decide as decide,
-)
 from sepset.models.factorgraph import (
     FactorGraph as FactorGraph,
-)
-from sepset.models.features import (
-    Feature as Feature,
 )
 from sepset.models.markovnet import (
     MarkovNet as MarkovNet,
 )
-from sepset.models.model import (
-    Model as Model,
-)
-from sepset.problem import (
-    Problem as Problem,
-)
-from sepset.semiring import (
-    BOOLEAN as BOOLEAN,
-    MAX as MAX,
-    SUM as SUM,
-    Semiring as Semiring,
-    temperature as temperature,
-)
-from sepset.variables.array import (
-    VariableArray as VariableArray,
-)
 from sepset.variables.evidence import (
-    Evidence as Evidence,
     Likelihood as Likelihood,
     Not as Not,
     Soft as Soft,
-)
-from sepset.variables.universe import (
-    Variables as Variables,
 )
 from sepset.variables.variable import (
     Discrete as Discrete,
@@ -609,357 +164,88 @@ from sepset.variables.variable import (
 __version__: str
 
 __all__ = [
-    "AllDifferent",
-    "ArgumentError",
-    "AtLeastOne",
-    "Auto",
-    "AvailableCases",
-    "BDe",
     "BDeu",
-    "BOOLEAN",
     "Bayes",
     "BayesNet",
-    "BeliefUpdate",
-    "BiasVariance",
-    "Bootstrap",
-    "Brier",
-    "BrokenInvariant",
-    "BruteForce",
-    "CPD",
-    "Calibration",
-    "CanonicalGaussian",
-    "CanonicalTable",
-    "CaseWeights",
     "ChainComponent",
     "ChainGraph",
-    "Check",
-    "CheckReport",
-    "Classifier",
     "CliqueTree",
-    "ClusterGraph",
-    "Conditional",
-    "ConditionalLogLoss",
-    "ConditioningPlan",
-    "ContextIndependence",
-    "ContextStrength",
-    "Counts",
-    "CutsetConditioning",
-    "CutsetPlan",
     "DAG",
-    "DataError",
     "Dataset",
     "DeterministicCPD",
-    "Dirichlet",
-    "DirichletMixture",
     "Discrete",
-    "Distribution",
-    "Divergence",
-    "DivergenceFrom",
     "EM",
-    "EliminationOrder",
-    "Empirical",
-    "Engine",
-    "Evaluation",
-    "Evidence",
-    "ExponentialFamily",
-    "Factor",
-    "FactorBlock",
     "FactorGraph",
-    "Feature",
-    "FileFormatError",
-    "Fit",
-    "Fragmentation",
-    "GammaPrecision",
     "Gaussian",
     "GaussianMixture",
-    "GivenOrder",
-    "GoodnessOfFit",
     "GradientAscent",
     "Guarantee",
-    "Hamming",
     "HardEM",
-    "Hiding",
-    "Holdout",
-    "IdentifiabilityReport",
-    "ImaginaryData",
     "ImpossibleEvidence",
-    "IncrementalEM",
-    "Independence",
-    "InformationValues",
-    "Ising",
     "K2",
-    "KFold",
     "KernelCPD",
-    "Laplace",
-    "Learner",
-    "LearningCurve",
-    "LearningMethod",
-    "LeaveOneOut",
     "Likelihood",
     "LinearGaussian",
-    "LinearNormalGamma",
-    "LinearNormalInverseWishart",
-    "LogLoss",
-    "LogProbability",
     "LogisticCPD",
-    "Loss",
-    "MAP",
-    "MAR",
-    "MAX",
-    "MCAR",
-    "MCARTest",
     "MLE",
-    "MNAR",
-    "MapResult",
-    "Marginals",
     "MarkovNet",
-    "MaxCardinality",
-    "MergeOrder",
-    "MinFill",
-    "MinNeighbors",
-    "MinWeight",
-    "MissingExtra",
-    "MissingPatterns",
     "MixedGraph",
-    "Model",
-    "ModelError",
-    "Moments",
-    "MultinomialNaiveBayes",
     "MultiplexerCPD",
-    "NestedValidation",
     "NoisyMax",
     "NoisyOr",
-    "Normal",
-    "NormalGamma",
-    "NormalInverseWishart",
-    "NormalMean",
     "Not",
-    "NotApplicable",
-    "NotClosed",
-    "ObservabilityModel",
-    "Observed",
-    "PairedComparison",
-    "Pairs",
-    "ParameterBlock",
-    "ParameterSensitivity",
-    "Parity",
     "PartitionCPD",
-    "PermutationTest",
-    "Plan",
-    "PooledEstimate",
-    "Portfolio",
-    "Posterior",
-    "PosteriorFit",
-    "Potential",
-    "Potts",
-    "Prediction",
-    "Problem",
-    "QueryResult",
-    "QuerySuite",
+    "PosteriorMode",
     "Real",
-    "Recovery",
-    "RecursiveConditioning",
-    "RegionGraph",
-    "Risk",
-    "Rule",
     "RuleCPD",
-    "SUM",
-    "SampledDivergence",
-    "ScopeError",
-    "Selection",
-    "Semiring",
-    "Sensitivity",
     "SepsetError",
-    "ShaferShenoy",
-    "Single",
     "Soft",
-    "SparseTable",
-    "Split",
-    "StandardErrors",
-    "StateError",
     "Status",
     "StepwiseEM",
-    "StudentT",
     "Table",
     "TableCPD",
-    "Task",
     "TooLarge",
-    "Trail",
     "TreeCPD",
-    "TreeQuery",
-    "TruncatedLinear",
-    "TruncatedQuadratic",
     "UndirectedGraph",
     "Until",
-    "ValidatedRisk",
-    "Validation",
-    "VariableArray",
     "VariableElimination",
-    "Variables",
     "Vector",
-    "WeightedMinFill",
-    "ZeroOne",
-    "active_trail",
-    "ancestors",
-    "barren_nodes",
-    "bayes_structure",
-    "bayes_to_markov",
-    "best_first_order",
-    "bethe_graph",
-    "bias_variance",
-    "block",
-    "bootstrap",
-    "bootstrap_mean",
-    "calibration",
-    "calibration_curve",
-    "canonical_form",
-    "chain_components",
-    "chain_separated",
-    "choose_order",
     "classify",
-    "clique_tree",
-    "complete_cases",
-    "conditional_line",
-    "connected_components",
-    "consistent_extension",
-    "cost_threshold",
-    "covered_edges",
-    "cpd_distance",
-    "cpdag",
     "cpds",
     "cross_validate",
-    "csi_separated",
     "d_separated",
     "data",
     "datasets",
-    "decide",
-    "descendants",
-    "discriminant_analysis",
-    "divergence",
-    "eliminate_graph",
-    "elimination_order",
-    "equivalent_neighbor",
     "errors",
     "evaluate",
     "evaluation",
-    "expected_counts",
     "factors",
-    "feature_confidence",
-    "fill_in",
     "fit",
-    "fit_gaussian",
-    "fit_line",
-    "fragmentation",
-    "goodness_of_fit",
     "graphs",
-    "holdout",
-    "i_equivalent",
-    "identifiability",
-    "immoralities",
     "impute",
-    "impute_frame",
-    "independences",
-    "indicator",
-    "induced_width",
     "inference",
-    "interval_coverage",
-    "inverse_probability_weights",
     "io",
-    "irrelevant_parameters",
-    "is_chordal",
-    "is_cpdag",
-    "is_imap",
-    "is_mar",
-    "is_mcar",
-    "is_perfect_map",
-    "iterate",
-    "join_graph",
-    "joint_gaussian",
-    "kl_divergence",
-    "latent_class",
     "learning",
-    "learning_curve",
-    "leave_one_out",
     "log_partition",
-    "log_polya",
     "log_probability",
-    "log_probability_moments",
     "map_assignment",
     "marginals",
-    "markov_blanket",
-    "markov_to_bayes",
-    "mask",
-    "maximal_cliques",
-    "maximal_form",
-    "mcar_test",
-    "meek_rules",
-    "meta_network",
-    "minimal_imap",
-    "minimal_imap_undirected",
     "missing",
-    "missing_patterns",
     "models",
-    "moralize",
-    "multinomial_naive_bayes",
-    "naive_bayes",
-    "nested_cross_validate",
-    "observed_log_likelihood",
-    "optimal_order",
-    "ordered_states",
-    "paired_comparison",
-    "pairwise",
-    "pairwise_form",
-    "parameter_distance",
-    "pdag_to_dag",
-    "perfect_elimination_order",
-    "permutation_test",
     "plan",
     "plotting",
-    "pool_estimates",
     "potentials",
     "predict",
     "prepare",
     "priors",
-    "proportion_interval",
     "query",
-    "reachable",
     "read",
-    "read_dataset",
-    "read_evidence",
-    "read_result",
-    "region_graph",
-    "requisite_nodes",
-    "rows_needed",
     "sample",
-    "sampled_divergence",
-    "select_learner",
     "sensitivity",
-    "separated",
-    "shown",
-    "skeleton",
     "sklearn",
-    "standard_errors",
-    "strong_order",
-    "strong_root",
     "structure",
-    "structure_recovery",
-    "temperature",
     "testing",
-    "tie",
-    "to_bayes_net",
-    "to_chain_graph",
-    "to_markov_net",
-    "train_and_test",
-    "tree_augmented",
-    "tree_query",
-    "treewidth",
-    "treewidth_bounds",
-    "triangulate",
-    "unary",
     "value_of_information",
     "variables",
     "write",
-    "write_dataset",
-    "write_evidence",
-    "write_result",
 ]

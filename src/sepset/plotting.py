@@ -16,8 +16,8 @@ from sepset.base.axes import axes_of
 from sepset.base.extras import require
 from sepset.errors import FileFormatError
 from sepset.graphs.graph import DAG
-from sepset.learning.evaluation.calibration import Calibration
-from sepset.learning.fit import Fit
+from sepset.learning.evaluation.calibration import CalibrationResult
+from sepset.learning.fit import FitResult
 from sepset.models.bayesnet import BayesNet
 
 __all__ = ["calibration_curves", "graph", "layered", "save", "traces"]
@@ -48,17 +48,17 @@ def save(draw: Callable[[Any], Any], path: str | os.PathLike[str], *, size: tupl
     figure.savefig(path)
 
 
-def calibration_curves(curves: Mapping[str, Calibration], ax: Any = None) -> Any:
+def calibration_curves(curves: Mapping[str, CalibrationResult], ax: Any = None) -> Any:
     """Calibration curves of several models over one diagonal, with the expected error of each in the legend.
 
     Args:
         curves: the calibration curves, by their names in the legend.
         ax: matplotlib axes.
 
-    >>> from sepset.learning.evaluation.calibration import calibration
+    >>> from sepset.learning.evaluation.calibration import reliability_curve
     >>> import matplotlib.figure
     >>> axes = matplotlib.figure.Figure().subplots()
-    >>> found = {"sure": calibration([0.9, 0.9], [1, 0]), "unsure": calibration([0.5, 0.5], [1, 0])}
+    >>> found = {"sure": reliability_curve([0.9, 0.9], [1, 0]), "unsure": reliability_curve([0.5, 0.5], [1, 0])}
     >>> [text.get_text() for text in calibration_curves(found, axes).get_legend().get_texts()]
     ['sure (0.400)', 'unsure (0.000)']
     """
@@ -69,7 +69,7 @@ def calibration_curves(curves: Mapping[str, Calibration], ax: Any = None) -> Any
     return axes
 
 
-def traces(fits: Mapping[str, Fit], ax: Any = None) -> Any:
+def traces(fits: Mapping[str, FitResult], ax: Any = None) -> Any:
     """Each fit's distance from the best objective of all after every iteration, in nats on a logarithmic axis.
 
     Args:

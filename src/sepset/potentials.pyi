@@ -11,7 +11,7 @@ from sepset.factors.potentials import (
     TruncatedQuadratic as TruncatedQuadratic,
 )
 from sepset.models.blocks import (
-    block as block,
+    over_scopes as over_scopes,
     pairwise as pairwise,
     unary as unary,
 )
@@ -25,7 +25,7 @@ __all__ = [
     "Potts",
     "TruncatedLinear",
     "TruncatedQuadratic",
-    "block",
+    "over_scopes",
     "pairwise",
     "unary",
 ]

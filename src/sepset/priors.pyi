@@ -6,20 +6,20 @@ from sepset.cpds.priors.dirichlet import (
     Dirichlet as Dirichlet,
     DirichletMixture as DirichletMixture,
     K2 as K2,
-    Laplace as Laplace,
-    Normal as Normal,
 )
 from sepset.cpds.priors.gaussian import (
     GammaPrecision as GammaPrecision,
-    NormalGamma as NormalGamma,
     NormalMean as NormalMean,
 )
-from sepset.cpds.priors.matrix import (
-    LinearNormalInverseWishart as LinearNormalInverseWishart,
-)
-from sepset.cpds.priors.multivariate import (
+from sepset.cpds.priors.regression import (
     LinearNormalGamma as LinearNormalGamma,
+    LinearNormalInverseWishart as LinearNormalInverseWishart,
+    NormalGamma as NormalGamma,
     NormalInverseWishart as NormalInverseWishart,
+)
+from sepset.cpds.priors.weights import (
+    LaplaceWeights as LaplaceWeights,
+    NormalWeights as NormalWeights,
 )
 from sepset.learning.estimation.networkpriors import (
     BDe as BDe,
@@ -35,11 +35,11 @@ __all__ = [
     "GammaPrecision",
     "ImaginaryData",
     "K2",
-    "Laplace",
+    "LaplaceWeights",
     "LinearNormalGamma",
     "LinearNormalInverseWishart",
-    "Normal",
     "NormalGamma",
     "NormalInverseWishart",
     "NormalMean",
+    "NormalWeights",
 ]

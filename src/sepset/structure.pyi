@@ -2,12 +2,12 @@
 
 from sepset.learning.structure.comparison import (
     Recovery as Recovery,
+    compare as compare,
     feature_confidence as feature_confidence,
-    structure_recovery as structure_recovery,
 )
 
 __all__ = [
     "Recovery",
+    "compare",
     "feature_confidence",
-    "structure_recovery",
 ]

@@ -20,7 +20,7 @@ FLAT = (
     "query marginals log_probability log_partition map_assignment sample predict plan prepare fit impute evaluate "
     "cross_validate read write sensitivity value_of_information "
     "CliqueTree VariableElimination "
-    "MLE Bayes MAP EM HardEM StepwiseEM GradientAscent "
+    "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent "
     "BDeu K2 "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
@@ -54,13 +54,13 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "potentials": {
         "factors.potentials": "AllDifferent AtLeastOne Ising Parity Potential Potts TruncatedLinear TruncatedQuadratic",
-        "models.blocks": "block pairwise unary",
+        "models.blocks": "over_scopes pairwise unary",
     },
     "graphs": {
-        "graphs.clusters": "ClusterGraph clique_tree strong_order strong_root",
-        "graphs.elimination": "EliminationOrder eliminate_graph fill_in induced_width",
+        "graphs.clusters": "ClusterGraph tree_decomposition strong_order strong_root",
+        "graphs.elimination": "GraphElimination eliminate_graph fill_in induced_width",
         "graphs.equivalence": (
-            "consistent_extension covered_edges cpdag i_equivalent immoralities is_cpdag markov_to_bayes meek_rules"
+            "consistent_extension covered_edges cpdag i_equivalent immoralities is_cpdag directed_imap meek_rules"
         ),
         "graphs.graph": (
             "DAG MixedGraph UndirectedGraph ancestors chain_components connected_components descendants moralize "
@@ -70,7 +70,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "graphs.ordering": (
             "GivenOrder MaxCardinality MinFill MinNeighbors MinWeight Portfolio WeightedMinFill elimination_order"
         ),
-        "graphs.regions": "RegionGraph bethe_graph join_graph region_graph",
+        "graphs.regions": "RegionGraph bethe_graph join_graph cluster_variation_graph",
         "graphs.separation": (
             "Trail active_trail barren_nodes chain_separated csi_separated d_separated markov_blanket reachable "
             "requisite_nodes separated"
@@ -102,7 +102,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "cpds.priors.dirichlet": "K2 BDeu ContextStrength Dirichlet DirichletMixture",
         "cpds.priors.gaussian": "GammaPrecision NormalMean",
         "cpds.priors.regression": "LinearNormalGamma LinearNormalInverseWishart NormalGamma NormalInverseWishart",
-        "cpds.priors.weights": "Laplace Normal",
+        "cpds.priors.weights": "LaplaceWeights NormalWeights",
         "learning.estimation.networkpriors": "BDe ImaginaryData",
     },
     "models": {
@@ -122,8 +122,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "engine.information": "InformationValues",
         "engine.invariants": "Check CheckReport",
         "engine.prediction": "Prediction",
-        "engine.sensitivity": "ParameterSensitivity Sensitivity",
-        "engine.view": "Observed",
+        "engine.sensitivity": "ParameterSensitivity SensitivityResult",
+        "engine.view": "View",
         "inference.cliquetree.cutset": "CutsetConditioning CutsetPlan",
         "inference.cliquetree.method": "CliqueTree",
         "inference.exact.beliefupdate": "BeliefUpdate",
@@ -131,41 +131,41 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.exact.elimination": "VariableElimination",
         "inference.exact.recursive": "ConditioningPlan RecursiveConditioning",
         "inference.exact.shafershenoy": "ShaferShenoy",
-        "inference.iterate": "Until iterate",
-        "inference.plan": "Plan",
-        "inference.result": "Guarantee LogProbability MapResult Marginals QueryResult Status",
+        "inference.iterate": "Until run",
+        "inference.plan": "EliminationPlan",
+        "inference.result": "Guarantee LogProbabilityResult MapResult MarginalsResult QueryResult Status",
         "inference.treequery.orders": "MergeOrder",
         "inference.treequery.pairs": "Pairs",
-        "inference.treequery.query": "TreeQuery tree_query",
-        "inference.treequery.search": "best_first_order choose_order optimal_order",
+        "inference.treequery.query": "CliqueSubtree tree_query",
+        "inference.treequery.search": "best_first_merge_order choose_merge_order optimal_merge_order",
         "problem": "Problem",
     },
     "learning": {
         "api.questions": "expected_counts",
         "cpds.dirichletposterior": "log_polya",
         "learning.blocks": "tie",
-        "learning.coverage": "Fragmentation fragmentation",
-        "learning.estimation.estimators": "MAP MLE Bayes",
-        "learning.estimation.gaussian": "conditional_line fit_gaussian fit_line",
+        "learning.coverage": "CoverageResult context_coverage",
+        "learning.estimation.estimators": "PosteriorMode MLE Bayes",
+        "learning.estimation.gaussian": "conditional_regression fit_gaussian fit_regression",
         "learning.estimation.metanetwork": "irrelevant_parameters meta_network",
         "learning.estimation.proportions": "interval_coverage proportion_interval rows_needed",
-        "learning.fit": "Fit LearningMethod PosteriorFit",
+        "learning.fit": "FitResult LearningMethod PosteriorFitResult",
         "learning.incomplete.em": "EM HardEM IncrementalEM",
         "learning.incomplete.gradient": "GradientAscent",
-        "learning.incomplete.standarderrors": "StandardErrors standard_errors",
+        "learning.incomplete.standarderrors": "StandardErrorsResult standard_errors",
         "learning.incomplete.stepwise": "StepwiseEM",
         "learning.posterior": "Posterior",
         "learning.task": "Task",
         "learning.undirected.exponentialfamily": "ExponentialFamily",
     },
     "missing": {
-        "data.missingness": "MissingPatterns complete_cases missing_patterns",
+        "data.missingness": "MissingPatternsResult complete_cases missing_patterns",
         "learning.missing.availablecases": "AvailableCases",
         "learning.missing.identifiability": "IdentifiabilityReport equivalent_neighbor identifiability",
         "learning.missing.imputation": "Imputation impute",
-        "learning.missing.mcartest": "MCARTest mcar_test",
-        "learning.missing.mechanisms": "MAR MCAR MNAR Hiding indicator mask",
-        "learning.missing.observability": "ObservabilityModel is_mar is_mcar shown",
+        "learning.missing.mcartest": "MCARTestResult mcar_test",
+        "learning.missing.mechanisms": "MAR MCAR MNAR Hiding observability_indicator hide_cells",
+        "learning.missing.observability": "ObservabilityModel is_mar is_mcar observed_version",
         "learning.missing.pooling": "PooledEstimate pool_estimates",
         "learning.missing.weighting": "CaseWeights inverse_probability_weights",
     },
@@ -173,25 +173,26 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "engine.classifier": "Classification Classifier",
         "learning.classify.discriminant": "discriminant_analysis",
         "learning.classify.latentclass": "latent_class ordered_states",
-        "learning.classify.multinomial": "MultinomialNaiveBayes multinomial_naive_bayes",
+        "learning.classify.multinomial": "MultinomialNaiveBayes",
         "learning.classify.naivebayes": "naive_bayes tree_augmented",
-        "models.decisions.costs": "cost_threshold decide",
+        "models.decisions.costs": "cost_threshold least_cost_action",
     },
     "structure": {
-        "learning.structure.comparison": "Recovery feature_confidence structure_recovery",
+        "learning.structure.comparison": "Recovery feature_confidence compare",
     },
     "evaluation": {
-        "learning.evaluation.biasvariance": "BiasVariance bias_variance",
-        "learning.evaluation.calibration": "Calibration calibration calibration_curve",
+        "learning.evaluation.biasvariance": "BiasVarianceResult bias_variance",
+        "learning.evaluation.calibration": "CalibrationResult reliability_curve calibration_curve",
         "learning.evaluation.divergence.discrete": "cpd_distance parameter_distance",
-        "learning.evaluation.divergence.relativeentropy": "Divergence divergence",
-        "learning.evaluation.goodnessoffit": "GoodnessOfFit goodness_of_fit log_probability_moments",
-        "learning.evaluation.learningcurve": "LearningCurve learning_curve",
+        "learning.evaluation.divergence.relativeentropy": "DivergenceResult divergence",
+        "learning.evaluation.goodnessoffit": "GoodnessOfFitResult goodness_of_fit log_probability_moments",
+        "learning.evaluation.learningcurve": "LearningCurveResult learning_curve",
         "learning.evaluation.losses": (
             "Brier ConditionalLogLoss Evaluation Hamming LogLoss Loss QuerySuite Risk ZeroOne evaluate"
         ),
         "learning.evaluation.resampling": (
-            "Bootstrap PairedComparison PermutationTest bootstrap bootstrap_mean paired_comparison permutation_test"
+            "BootstrapResult PairedComparisonResult PermutationTestResult bootstrap bootstrap_mean "
+            "paired_comparison permutation_test"
         ),
         "learning.evaluation.splits": "Holdout KFold LeaveOneOut",
         "learning.evaluation.validation": (
@@ -233,7 +234,7 @@ def homes_in(module: str) -> dict[str, str]:
     """
     if module != "sepset":
         return homes(NAMESPACES[module.removeprefix("sepset.")])
-    flat = homes(VERBS)
+    known = homes(VERBS)
     for table in NAMESPACES.values():
-        flat |= homes(table)
-    return flat | {name: name for name in (*NAMESPACES, *MODULES)}
+        known |= homes(table)
+    return {name: known[name] for name in FLAT.split()} | {name: name for name in (*NAMESPACES, *MODULES)}

@@ -26,7 +26,7 @@ def joint_of(net, cards):
 def test_conversion_keeps_the_distribution(make, seed):
     case = make(np.random.default_rng([seed, 1]))
     order = [case.variables[i] for i in np.random.default_rng(seed).permutation(len(case.variables))]
-    for net in (ss.to_bayes_net(case.model), ss.to_bayes_net(case.model, order=order)):
+    for net in (ss.models.to_bayes_net(case.model), ss.models.to_bayes_net(case.model, order=order)):
         assert set(net.variables) == set(case.variables)
         expected = oracle.joint(case.factors, case.cards)
         found = joint_of(net, case.cards)
@@ -35,17 +35,17 @@ def test_conversion_keeps_the_distribution(make, seed):
 
 def test_conversion_follows_the_order_and_returns_networks_as_they_are():
     case = table_net(np.random.default_rng(3))
-    assert ss.to_bayes_net(case.model) is case.model
+    assert ss.models.to_bayes_net(case.model) is case.model
     chain = ss.MarkovNet(ss.Table((A, B), np.ones((2, 3))), ss.Table((B, C), np.ones((3, 2))))
-    assert ss.to_bayes_net(chain, order=["c", B, "a"]).dag == ss.DAG.parse("c -> b -> a")
+    assert ss.models.to_bayes_net(chain, order=["c", B, "a"]).dag == ss.DAG.parse("c -> b -> a")
 
 
 def test_rows_of_impossible_parents_are_uniform_and_noted():
-    net = ss.to_bayes_net(ss.MarkovNet(ss.Table((A, B), [[1, 1, 2], [0, 0, 0]])), order=["a", "b"])
+    net = ss.models.to_bayes_net(ss.MarkovNet(ss.Table((A, B), [[1, 1, 2], [0, 0, 0]])), order=["a", "b"])
     np.testing.assert_allclose(net.cpd("b").values, [[0.25, 0.25, 0.5], [1 / 3] * 3])
     assert net.notes == ("b: 1 parent states have probability zero; their rows are uniform.",)
 
 
 def test_conversion_refuses_continuous_models():
-    with pytest.raises(ss.NotApplicable, match="'x' are continuous"):
-        ss.to_bayes_net(ss.MarkovNet(ss.CanonicalGaussian(ss.Real("x"), [[1.0]], [0.0])))
+    with pytest.raises(ss.errors.NotApplicable, match="'x' are continuous"):
+        ss.models.to_bayes_net(ss.MarkovNet(ss.factors.CanonicalGaussian(ss.Real("x"), [[1.0]], [0.0])))

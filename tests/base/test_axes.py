@@ -39,9 +39,11 @@ def test_results_drawn_many_times_open_one_figure():
     rows = asia.sample(60, seed=0)
     results = [
         ss.fit(asia, rows, ss.Bayes(ss.BDeu(1))),
-        ss.calibration_curve(asia, rows, target="dysp"),
-        ss.goodness_of_fit(asia, rows, num_draws=5),
-        ss.learning_curve({"one": ss.Learner(asia, ss.Bayes(ss.BDeu(1)))}, asia, sizes=[10, 20], repeats=2),
+        ss.evaluation.calibration_curve(asia, rows, target="dysp"),
+        ss.evaluation.goodness_of_fit(asia, rows, num_draws=5),
+        ss.evaluation.learning_curve(
+            {"one": ss.evaluation.Learner(asia, ss.Bayes(ss.BDeu(1)))}, asia, sizes=[10, 20], repeats=2
+        ),
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -24,13 +24,13 @@ from sepset.cpds.priors.regression import (
     NormalGamma,
     NormalInverseWishart,
 )
-from sepset.cpds.priors.weights import Laplace, Normal
+from sepset.cpds.priors.weights import LaplaceWeights, NormalWeights
 from sepset.errors import ArgumentError, DataError, ModelError
 
 
 @pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, "3", None, True, [1.0], np.ones(2), 1j])
 def test_a_hyperparameter_is_one_finite_number_above_zero(value):
-    for make in (BDeu, Normal, Laplace, ContextStrength, lambda v: NormalGamma(0.0, v, 1.0, 1.0)):
+    for make in (BDeu, NormalWeights, LaplaceWeights, ContextStrength, lambda v: NormalGamma(0.0, v, 1.0, 1.0)):
         with pytest.raises(ModelError, match=r"needs a finite \w+ > 0; found"):
             make(value)
     with pytest.raises(ModelError, match="It needs a finite size > 0"):
@@ -124,11 +124,11 @@ def test_fractions_with_and_without_their_ends(end):
 @pytest.mark.parametrize("level", [-0.5, 95, np.nan, "0.95"])
 def test_levels_of_intervals(level):
     x = ss.Real("x")
-    mixture = ss.GaussianMixture(x, [0.5, 0.5], [0.0, 1.0], [1.0, 1.0])
+    mixture = ss.GaussianMixture(x, [0.5, 0.5], means=[0.0, 1.0], covariances=[1.0, 1.0])
     for shown in (
-        ss.Gaussian(x, 0.0, 1.0),
+        ss.Gaussian(x, 0.0, covariance=1.0),
         mixture,
-        ss.StudentT(3.0, 0.0, 1.0),
+        ss.factors.StudentT(3.0, 0.0, 1.0),
         ss.Table(ss.Discrete("n", 3), [1, 2, 3]),
     ):
         with pytest.raises(ArgumentError, match="level= is a number"):
@@ -165,13 +165,13 @@ def test_seeds_are_numpys():
 
 
 PRIORS = [
-    ss.NormalMean(0.0, 1.0, 1.0),
-    ss.GammaPrecision(2.0, 1.0, 0.0),
-    ss.NormalGamma(0.0, 1.0, 2.0, 1.0),
-    ss.NormalInverseWishart([0.0, 0.0], 1.0, 4.0, np.eye(2)),
-    ss.LinearNormalGamma([0.0, 1.0], np.eye(2), 2.0, 1.0),
-    ss.LinearNormalInverseWishart(np.zeros((2, 2)), np.eye(2), 4.0, np.eye(2)),
-    ss.StudentT(3.0, 0.0, 1.0),
+    ss.priors.NormalMean(0.0, 1.0, 1.0),
+    ss.priors.GammaPrecision(2.0, 1.0, 0.0),
+    ss.priors.NormalGamma(0.0, 1.0, 2.0, 1.0),
+    ss.priors.NormalInverseWishart([0.0, 0.0], 1.0, 4.0, np.eye(2)),
+    ss.priors.LinearNormalGamma([0.0, 1.0], np.eye(2), 2.0, 1.0),
+    ss.priors.LinearNormalInverseWishart(np.zeros((2, 2)), np.eye(2), 4.0, np.eye(2)),
+    ss.factors.StudentT(3.0, 0.0, 1.0),
 ]
 
 
@@ -186,7 +186,7 @@ def test_distributions_of_parameters_say_what_is_wrong(prior):
 
 
 @pytest.mark.parametrize(
-    "prior", [p for p in PRIORS if isinstance(p, ss.LinearNormalGamma | ss.LinearNormalInverseWishart)]
+    "prior", [p for p in PRIORS if isinstance(p, ss.priors.LinearNormalGamma | ss.priors.LinearNormalInverseWishart)]
 )
 def test_predictions_need_numbers(prior):
     for wrong in ("a", ["a"], [None], np.nan):

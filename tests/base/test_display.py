@@ -80,18 +80,20 @@ def test_results_stay_values_with_slots():
 def test_results_of_learning_show_brackets_in_names():
     rows = {"x[t]": ["p[i]", "q[i]"] * 10, "y[t]": ["u", "v"] * 10}
     graph = ss.DAG(["x[t]", "y[t]"], [("x[t]", "y[t]")])
-    learner = ss.Learner(graph, ss.Bayes(ss.K2()))
+    learner = ss.evaluation.Learner(graph, ss.Bayes(ss.K2()))
     model = ss.fit(graph, rows, ss.Bayes(ss.K2())).model
-    loss = ss.ZeroOne("y[t]")
+    loss = ss.evaluation.ZeroOne("y[t]")
     for shown in (
         ss.evaluate(model, rows, loss),
-        ss.cross_validate(learner, rows, loss, split=ss.KFold(2)),
-        ss.select_learner({"y[t]": learner}, rows, loss=loss, split=ss.KFold(2)),
-        ss.nested_cross_validate({"a": learner}, rows, loss=loss, outer=ss.KFold(2), inner=ss.KFold(2)),
-        ss.learning_curve({"y[t]": learner}, rows, sizes=[5], repeats=1),
-        ss.missing_patterns(rows),
+        ss.cross_validate(learner, rows, loss, split=ss.evaluation.KFold(2)),
+        ss.evaluation.select_learner({"y[t]": learner}, rows, loss=loss, split=ss.evaluation.KFold(2)),
+        ss.evaluation.nested_cross_validate(
+            {"a": learner}, rows, loss=loss, outer=ss.evaluation.KFold(2), inner=ss.evaluation.KFold(2)
+        ),
+        ss.evaluation.learning_curve({"y[t]": learner}, rows, sizes=[5], repeats=1),
+        ss.missing.missing_patterns(rows),
         ss.fit(graph, rows, ss.Bayes({"x[t]": ss.K2(), "y[t]": ss.K2()})),
-        ss.calibration_curve(model, rows, target="y[t]"),
+        ss.evaluation.calibration_curve(model, rows, target="y[t]"),
     ):
         assert "y[t]" in printed(shown), type(shown)
         assert "y[t]" in shown._repr_html_(), type(shown)
@@ -121,9 +123,9 @@ def test_every_result_shows_brackets_in_names():
     engine = ss.prepare(fitted.model)
     for shown in (
         fitted.posterior,
-        fitted.fragmentation,
-        ss.divergence(fitted.model, fitted.model),
-        ss.identifiability(fitted.model, [other]),
+        fitted.coverage,
+        ss.evaluation.divergence(fitted.model, fitted.model),
+        ss.missing.identifiability(fitted.model, [other]),
         engine.value_of_information(other),
         engine.value_of_information(name),
         engine.sensitivity(other, state="u"),
@@ -131,6 +133,6 @@ def test_every_result_shows_brackets_in_names():
         assert name in printed(shown) or other in printed(shown), type(shown)
         assert printed(shown).count("[") == shown._repr_html_().count("["), type(shown)
     assert name in printed(fitted.posterior)
-    assert name in printed(ss.identifiability(fitted.model, [other]))
+    assert name in printed(ss.missing.identifiability(fitted.model, [other]))
     assert name in printed(engine.value_of_information(other))
     assert "P(y[/b]='u' | x[bold]='p')" in printed(engine.sensitivity(other, state="u"))

@@ -16,7 +16,7 @@ def test_number_of_threads():
     assert num_threads(None) == os.cpu_count()
     assert num_threads(3) == 3
     for wrong in (0, -1, True, 1.5, "2"):
-        with pytest.raises(ss.ArgumentError, match="threads= is a whole number"):
+        with pytest.raises(ss.errors.ArgumentError, match="threads= is a whole number"):
             num_threads(wrong)
 
 

@@ -41,7 +41,7 @@ def test_a_user_defined_density_is_fitted():
 @pytest.mark.xfail(strict=True, raises=TypeError, reason="an exponential family has finitely many outcomes")
 def test_moments_are_matched_on_a_half_line():
     """The statistics log x and x on the positive numbers are the gamma family: (shape - 1, -1 / scale)."""
-    family = ss.ExponentialFamily(lambda x: np.stack([np.log(x), x], axis=-1), support=(0.0, np.inf))
+    family = ss.learning.ExponentialFamily(lambda x: np.stack([np.log(x), x], axis=-1), support=(0.0, np.inf))
     shape, scale = best_gamma(POINTS)
     found = family.match([np.log(POINTS).mean(), POINTS.mean()])
     assert found.tolist() == pytest.approx([shape - 1.0, -1.0 / scale], rel=1e-4)
@@ -49,7 +49,7 @@ def test_moments_are_matched_on_a_half_line():
 
 def test_moments_are_matched_over_finitely_many_outcomes():
     """Three faces with the value as statistic: p proportional to exp(theta x), at a mean of 1.3."""
-    family = ss.ExponentialFamily([[0.0], [1.0], [2.0]])
+    family = ss.learning.ExponentialFamily([[0.0], [1.0], [2.0]])
 
     def mean(theta):
         weights = np.exp(theta * np.arange(3))
@@ -62,5 +62,5 @@ def test_moments_are_matched_over_finitely_many_outcomes():
 @pytest.mark.parametrize("counts", [[0, 0, 5], [4, 0, 0]])
 def test_moments_on_the_border_have_no_finite_parameters(counts):
     """The likelihood grows without bound, and that is said."""
-    with pytest.raises(ss.NotApplicable, match="border"):
-        ss.ExponentialFamily([[0.0], [1.0], [2.0]]).fit(counts)
+    with pytest.raises(ss.errors.NotApplicable, match="border"):
+        ss.learning.ExponentialFamily([[0.0], [1.0], [2.0]]).fit(counts)

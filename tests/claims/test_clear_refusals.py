@@ -30,7 +30,7 @@ COLUMNS = {"a": [0, 1, 1, 1], "b": ["x", "x", "y", "x"]}
     ],
 )
 def test_the_empirical_distribution_takes_data_of_any_kind(data):
-    found = ss.Empirical(data)
+    found = ss.data.Empirical(data)
     assert found.probability({"a": 1}) == 0.75
     assert found.probability({"a": 1, "b": "x"}) == 0.5
 
@@ -51,7 +51,7 @@ def test_the_canonical_form_of_a_model_is_found_or_refused_with_a_reason(name):
     """A positive model has one; where a table is wanted, that is said."""
     model = ss.datasets.load(name)
     try:
-        found = ss.canonical_form(model)
+        found = ss.models.canonical_form(model)
     except ss.SepsetError as refusal:
         assert "Table" in str(refusal)  # noqa: PT017
         return
@@ -64,7 +64,7 @@ VECTOR = ss.BayesNet(
     ss.LinearGaussian(X, 0.0, coefficients={V: [1.0, 2.0]}, covariance=1.0, given=V),
 )
 MISLED = pytest.mark.xfail(
-    strict=True, raises=ss.DataError, reason="the message is about a column of numbers that the user never gave"
+    strict=True, raises=ss.errors.DataError, reason="the message is about a column of numbers that the user never gave"
 )
 
 
@@ -72,7 +72,7 @@ MISLED = pytest.mark.xfail(
 def test_draws_of_vectors_are_given_or_the_way_to_them_is_named(given):
     try:
         rows = ss.sample(VECTOR, 3, given=given)
-    except ss.NotApplicable as refusal:
+    except ss.errors.NotApplicable as refusal:
         assert "sample_columns" in str(refusal)  # noqa: PT017
         return
     assert len(rows) == 3
@@ -90,8 +90,8 @@ def test_a_prior_that_says_nothing_is_not_recommended_to_who_gave_it(alpha):
     """Dirichlet(1) is flat in the probabilities: a context without rows has no single best row."""
     p, c = ss.Discrete("p"), ss.Discrete("c")
     net = ss.BayesNet(ss.TableCPD(p, [0.5, 0.5]), ss.TableCPD(c, np.full((2, 2), 0.5), given=p))
-    with pytest.raises(ss.DataError) as refused:
-        ss.fit(net, {"p": [0, 0], "c": [0, 1]}, ss.MAP(ss.Dirichlet(alpha), "theta"))
+    with pytest.raises(ss.errors.DataError) as refused:
+        ss.fit(net, {"p": [0, 0], "c": [0, 1]}, ss.PosteriorMode(ss.priors.Dirichlet(alpha), "theta"))
     assert "Dirichlet(1)" not in str(refused.value)
 
 
@@ -115,4 +115,4 @@ def test_a_recommended_method_answers(question):
     with pytest.raises(ss.TooLarge) as refused:
         asked(model, question, None)
     if "RecursiveConditioning" in str(refused.value):
-        asked(model, question, ss.RecursiveConditioning())
+        asked(model, question, ss.inference.RecursiveConditioning())

@@ -14,7 +14,7 @@ ASKED = "refused, with a word about variables="
 CELLS = {"a": [1, 0, None, 1, 0, 1], "b": list("xyxyxx")}
 
 
-def kinds(edges: str, data: object, method: ss.LearningMethod | None = None) -> dict[str, str] | str:
+def kinds(edges: str, data: object, method: ss.learning.LearningMethod | None = None) -> dict[str, str] | str:
     """The kind of each variable's CPD, or that the user was asked to say what they are."""
     try:
         model = ss.fit(ss.DAG.parse(edges), data, method).model
@@ -156,7 +156,7 @@ def test_dates_times_and_durations_are_refused_alike(unit):
     frames += [] if unit.endswith("[D]") else [pd.DataFrame({"x": column})]
     frames += [] if "timedelta64[s]" in unit else [pl.DataFrame({"x": column})]
     for frame in frames:
-        with pytest.raises(ss.DataError, match=r"Column 'x' holds datetime\.\w+\(.*Convert the column"):
+        with pytest.raises(ss.errors.DataError, match=r"Column 'x' holds datetime\.\w+\(.*Convert the column"):
             ss.Dataset(frame)
 
 

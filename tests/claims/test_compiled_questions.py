@@ -46,7 +46,7 @@ def compiled_question(case, observed=(), touched=(), **settings):
     """A question about everything unobserved, and the values it runs with."""
     problem = case.model.problem()
     relevant = problem.relevant((), observed, touched=touched, constants=True, prune=False)
-    plan = make_plan(problem, relevant, method=ss.MinFill(), observed=observed)
+    plan = make_plan(problem, relevant, method=ss.graphs.MinFill(), observed=observed)
     values = values_of(problem)
     return compile_for(values, plan, observed=observed, touched=touched, **settings), values
 
@@ -108,7 +108,7 @@ def test_too_large_is_refused_before_anything_is_allocated(monkeypatch):
         raise AssertionError("nothing may be laid out or allocated")
 
     problem = chain()[0].problem()
-    plan = make_plan(problem, problem.relevant((), (), constants=True), method=ss.MinFill())
+    plan = make_plan(problem, problem.relevant((), (), constants=True), method=ss.graphs.MinFill())
     values = values_of(problem)
     question = compile_for(values, plan, observed=())
     need = 8 * question.contraction.entries
@@ -123,7 +123,7 @@ def test_threads_share_a_question():
     model, tables = chain()
     problem = model.problem()
     relevant = problem.relevant((), (0, 5), constants=True)
-    plan = make_plan(problem, relevant, method=ss.MinFill(), observed=(0, 5))
+    plan = make_plan(problem, relevant, method=ss.graphs.MinFill(), observed=(0, 5))
     values = values_of(problem)
     question = compile_for(values, plan, observed=(0, 5), marginals=(3,))
     place = question.places[3]

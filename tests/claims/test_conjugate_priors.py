@@ -22,7 +22,9 @@ FEATURE = np.array([1.0, 2.0, 4.5, 8.0, 11.0])
 CLASSED = ss.BayesNet(ss.TableCPD(C, [0.5, 0.5]), ss.LinearGaussian(X, [0.0, 0.0], covariance=[1.0, 1.0], by=C))
 ROWS = {"c": CLASSES, "x": FEATURE.tolist()}
 NOT_TAKEN = pytest.mark.xfail(
-    strict=True, raises=ss.NotApplicable, reason="priors with a known mean or precision are values that nothing takes"
+    strict=True,
+    raises=ss.errors.NotApplicable,
+    reason="priors with a known mean or precision are values that nothing takes",
 )
 
 
@@ -32,7 +34,7 @@ def points():
 
 def test_mean_and_precision_unknown():
     """The normal-gamma prior, which estimation takes: shape 4, rate 6, and E[variance] = 6 / 3."""
-    found = ss.fit(SINGLE, points(), ss.Bayes(ss.NormalGamma(0.0, 1.0, 2.0, 1.0)))
+    found = ss.fit(SINGLE, points(), ss.Bayes(ss.priors.NormalGamma(0.0, 1.0, 2.0, 1.0)))
     assert float(found.model.cpd("x").intercept[0, 0]) == pytest.approx(2.0, abs=CLOSE)
     assert float(found.model.cpd("x").covariance[0, 0, 0]) == pytest.approx(2.0, abs=CLOSE)
 
@@ -40,7 +42,7 @@ def test_mean_and_precision_unknown():
 @NOT_TAKEN
 def test_a_known_precision():
     """Precision 1 + 4 * 0.5 and the mean (4 * 0.5 * 2.5) / 3; the variance stays what is known."""
-    found = ss.fit(SINGLE, points(), ss.Bayes(ss.NormalMean(0.0, 1.0, noise=0.5)))
+    found = ss.fit(SINGLE, points(), ss.Bayes(ss.priors.NormalMean(0.0, 1.0, noise=0.5)))
     assert float(found.model.cpd("x").intercept[0, 0]) == pytest.approx(5.0 / 3.0, abs=CLOSE)
     assert float(found.model.cpd("x").covariance[0, 0, 0]) == pytest.approx(2.0, abs=CLOSE)
     joint = multivariate_normal(np.zeros(4), 2.0 * np.eye(4) + 1.0)
@@ -50,7 +52,7 @@ def test_a_known_precision():
 @NOT_TAKEN
 def test_a_known_mean():
     """Shape 2 + 2 and rate 1 + 5 / 2; E[variance] = 3.5 / 3."""
-    found = ss.fit(SINGLE, points(), ss.Bayes(ss.GammaPrecision(2.0, 1.0, mean=2.5)))
+    found = ss.fit(SINGLE, points(), ss.Bayes(ss.priors.GammaPrecision(2.0, 1.0, mean=2.5)))
     assert float(found.model.cpd("x").intercept[0, 0]) == pytest.approx(2.5, abs=CLOSE)
     assert float(found.model.cpd("x").covariance[0, 0, 0]) == pytest.approx(3.5 / 3.0, abs=CLOSE)
 
@@ -64,14 +66,16 @@ def test_a_known_mean():
 @NOT_TAKEN
 def test_the_most_probable_mean():
     """A normal posterior has its mode at its mean."""
-    found = ss.fit(SINGLE, points(), ss.MAP(ss.NormalMean(0.0, 1.0, noise=0.5)))
+    found = ss.fit(SINGLE, points(), ss.PosteriorMode(ss.priors.NormalMean(0.0, 1.0, noise=0.5)))
     assert float(found.model.cpd("x").intercept[0, 0]) == pytest.approx(5.0 / 3.0, abs=CLOSE)
 
 
 @NOT_TAKEN
 def test_a_known_precision_in_every_class():
     """Each class shrinks toward the prior mean by its own number of rows."""
-    found = ss.fit(CLASSED, ROWS, ss.Bayes({"x": ss.NormalMean(3.0, 2.0, noise=1.0), ...: ss.Dirichlet(1.0)}))
+    found = ss.fit(
+        CLASSED, ROWS, ss.Bayes({"x": ss.priors.NormalMean(3.0, 2.0, noise=1.0), ...: ss.priors.Dirichlet(1.0)})
+    )
     expected = [(2.0 * 3.0 + FEATURE[:3].sum()) / 5.0, (2.0 * 3.0 + FEATURE[3:].sum()) / 4.0]
     assert found.model.cpd("x").intercept.ravel().tolist() == pytest.approx(expected, abs=CLOSE)
     assert found.model.cpd("x").covariance.ravel().tolist() == pytest.approx([1.0, 1.0], abs=CLOSE)
@@ -80,7 +84,7 @@ def test_a_known_precision_in_every_class():
 
 @NOT_TAKEN
 def test_updating_in_two_batches_is_updating_once():
-    prior = ss.Bayes(ss.NormalMean(0.0, 1.0, noise=0.5))
+    prior = ss.Bayes(ss.priors.NormalMean(0.0, 1.0, noise=0.5))
     whole = ss.fit(SINGLE, points(), prior).posterior
     halves = ss.fit(SINGLE, {"x": POINTS[:2].tolist()}, prior).posterior.update({"x": POINTS[2:].tolist()})
     found, expected = (part.mean_model().cpd("x").intercept.ravel() for part in (halves, whole))
@@ -96,7 +100,9 @@ NO_SHARING = pytest.mark.xfail(
 @NO_PRIOR
 def test_discriminant_analysis_with_a_prior_of_each_class():
     """Normal-gamma: means shrink by the strength, and E[variance] = rate / (shape - 1) of each class."""
-    model = ss.discriminant_analysis(ROWS, "c", covariance="own", prior=ss.NormalGamma(3.0, 2.0, 2.0, 1.0))
+    model = ss.classify.discriminant_analysis(
+        ROWS, "c", covariance="own", prior=ss.priors.NormalGamma(3.0, 2.0, 2.0, 1.0)
+    )
     for place, part in enumerate((FEATURE[:3], FEATURE[3:])):
         strength = 2.0 + len(part)
         mean = (2.0 * 3.0 + part.sum()) / strength
@@ -109,8 +115,11 @@ def test_discriminant_analysis_with_a_prior_of_each_class():
 @NO_PRIOR
 def test_discriminant_analysis_of_a_class_of_one_row():
     """Its likelihood is unbounded; with a prior it has an ordinary line."""
-    model = ss.discriminant_analysis(
-        {"c": ["a", "a", "b"], "x": [1.0, 2.0, 5.0]}, "c", covariance="own", prior=ss.NormalGamma(0.0, 1.0, 2.0, 1.0)
+    model = ss.classify.discriminant_analysis(
+        {"c": ["a", "a", "b"], "x": [1.0, 2.0, 5.0]},
+        "c",
+        covariance="own",
+        prior=ss.priors.NormalGamma(0.0, 1.0, 2.0, 1.0),
     )
     assert float(model.cpd("x").intercept[1, 0]) == pytest.approx(2.5, abs=CLOSE)
     assert float(model.cpd("x").covariance[1, 0, 0]) == pytest.approx((1.0 + 0.25 * 25.0) / 1.5, abs=CLOSE)
@@ -118,7 +127,7 @@ def test_discriminant_analysis_of_a_class_of_one_row():
 
 @NO_PRIOR
 def test_discriminant_analysis_shrinks_means_of_a_shared_variance():
-    model = ss.discriminant_analysis(ROWS, "c", prior=ss.NormalMean(3.0, 2.0, noise=1.0))
+    model = ss.classify.discriminant_analysis(ROWS, "c", prior=ss.priors.NormalMean(3.0, 2.0, noise=1.0))
     expected = [(2.0 * 3.0 + FEATURE[:3].sum()) / 5.0, (2.0 * 3.0 + FEATURE[3:].sum()) / 4.0]
     assert model.cpd("x").intercept.ravel().tolist() == pytest.approx(expected, abs=CLOSE)
 
@@ -132,7 +141,7 @@ def shared():
 
 
 def test_discriminant_analysis_pools_one_variance():
-    model = ss.discriminant_analysis(ROWS, "c", covariance="shared")
+    model = ss.classify.discriminant_analysis(ROWS, "c", covariance="shared")
     assert model.cpd("x").covariance.ravel().tolist() == pytest.approx([POOLED, POOLED], abs=CLOSE)
 
 
@@ -163,5 +172,5 @@ def test_em_pools_one_variance():
 
 def test_the_values_themselves_are_right():
     """The posteriors that estimation would use."""
-    assert ss.NormalMean(0.0, 1.0, noise=0.5).update(POINTS).mean == pytest.approx(5.0 / 3.0, abs=CLOSE)
-    assert ss.GammaPrecision(2.0, 1.0, mean=2.5).update(POINTS).rate == pytest.approx(3.5, abs=CLOSE)
+    assert ss.priors.NormalMean(0.0, 1.0, noise=0.5).update(POINTS).mean == pytest.approx(5.0 / 3.0, abs=CLOSE)
+    assert ss.priors.GammaPrecision(2.0, 1.0, mean=2.5).update(POINTS).rate == pytest.approx(3.5, abs=CLOSE)

@@ -19,7 +19,7 @@ C = ss.Discrete("c")
 Z, U, V, W, X, Y = map(ss.Real, "zuvwxy")
 INDICATORS = (U, V, W, X)
 FORMS = pytest.mark.xfail(
-    strict=True, raises=ss.NotApplicable, reason="lines do not say what their free parameters are"
+    strict=True, raises=ss.errors.NotApplicable, reason="lines do not say what their free parameters are"
 )
 
 
@@ -73,7 +73,7 @@ def test_a_hidden_real_cause(number):
     """One, two and three indicators leave a ridge; the cause's own mean and scale are never identified."""
     rng = np.random.default_rng(number)
     expected = rank(lambda t: factor_moments(t, number), rng.uniform(0.5, 2.0, 2 + 3 * number))
-    found = ss.identifiability(factor_model(number), [v.name for v in INDICATORS[:number]])
+    found = ss.missing.identifiability(factor_model(number), [v.name for v in INDICATORS[:number]])
     assert found.num_parameters == 2 + 3 * number
     assert found.effective_dimension == expected
     assert expected == {1: 2, 2: 5, 3: 9, 4: 12}[number]
@@ -82,7 +82,7 @@ def test_a_hidden_real_cause(number):
 @FORMS
 def test_a_mixture_of_two_gaussians_is_identified_up_to_labels():
     net = ss.BayesNet(ss.TableCPD(C, [0.4, 0.6]), ss.LinearGaussian(X, [0.0, 3.0], covariance=[1.0, 2.0], by=C))
-    found = ss.identifiability(net, ["x"])
+    found = ss.missing.identifiability(net, ["x"])
     assert found.num_parameters == 5
     assert found.effective_dimension == rank(mixture_moments, [0.6, 0.2, 3.0, 1.0, 2.0]) == 5
     assert found.is_locally_identifiable
@@ -95,14 +95,14 @@ def test_a_line_is_identified_where_both_ends_are_seen():
         ss.LinearGaussian(X, 1.0, covariance=2.0),
         ss.LinearGaussian(Y, 0.0, coefficients={X: 0.5}, covariance=1.0, given=X),
     )
-    assert ss.identifiability(net, ["x", "y"]).effective_dimension == 5
-    assert ss.identifiability(net, ["y"]).effective_dimension == 2
+    assert ss.missing.identifiability(net, ["x", "y"]).effective_dimension == 5
+    assert ss.missing.identifiability(net, ["y"]).effective_dimension == 2
 
 
 @FORMS
 def test_a_step_along_the_ridge_keeps_what_is_observed():
     net = factor_model(2)
-    other = ss.equivalent_neighbor(net, ["u", "v"], distance=0.05)
+    other = ss.missing.equivalent_neighbor(net, ["u", "v"], distance=0.05)
     before, after = (ss.query(n, ["u", "v"]).distribution for n in (net, other))
     np.testing.assert_allclose(after.mu, before.mu, rtol=0, atol=1e-6)
     np.testing.assert_allclose(after.covariance, before.covariance, rtol=0, atol=1e-6)
@@ -152,7 +152,7 @@ each_model = pytest.mark.parametrize(("model", "expected"), CASES, ids=["lines",
 @each_model
 @pytest.mark.xfail(strict=True, raises=AttributeError, reason="an internal error: lines have no table")
 def test_the_moments_of_the_log_density(model, expected):
-    found = ss.log_probability_moments(model)
+    found = ss.evaluation.log_probability_moments(model)
     assert (found.mean, found.variance) == pytest.approx(expected(), abs=CLOSE)
 
 
@@ -160,37 +160,41 @@ def test_the_moments_of_the_log_density(model, expected):
 @pytest.mark.xfail(strict=True, raises=AssertionError, reason="the exact mean and deviation are not a number")
 def test_goodness_of_fit_knows_its_exact_mean_and_deviation(model, expected):
     mean, variance = expected()
-    found = ss.goodness_of_fit(model, model.sample(50, seed=0), num_draws=9)
+    found = ss.evaluation.goodness_of_fit(model, model.sample(50, seed=0), num_draws=9)
     assert found.expected == pytest.approx(-mean, abs=CLOSE)
     assert found.deviation == pytest.approx(np.sqrt(variance / 50), abs=CLOSE)
 
 
 def test_the_bias_of_a_classifier_with_real_features():
     """The right structure has hardly any, whatever its features are."""
-    found = ss.bias_variance(
-        ss.Learner(MIXED, ss.MLE()), MIXED, target="c", test=MIXED.sample(60, seed=1), num_rows=400
+    found = ss.evaluation.bias_variance(
+        ss.evaluation.Learner(MIXED, ss.MLE()), MIXED, target="c", test=MIXED.sample(60, seed=1), num_rows=400
     )
     assert found.bias < 0.01
     assert found.noise > 0.1
 
 
-@pytest.mark.xfail(strict=True, raises=ss.ArgumentError, reason="bias and variance are of discrete targets only")
+@pytest.mark.xfail(strict=True, raises=ss.errors.ArgumentError, reason="bias and variance are of discrete targets only")
 def test_the_bias_and_variance_of_a_regression():
     """Noise is the variance about the true line; a least-squares line has no bias and the variance 2 s / (M - 3)."""
     num_rows, test = 100, GAUSSIAN.sample(400, seed=1)
-    learner = ss.Learner(GAUSSIAN, ss.MLE())
-    found = ss.bias_variance(learner, GAUSSIAN, target="y", test=test, num_rows=num_rows, repeats=60, loss="squared")
+    learner = ss.evaluation.Learner(GAUSSIAN, ss.MLE())
+    found = ss.evaluation.bias_variance(
+        learner, GAUSSIAN, target="y", test=test, num_rows=num_rows, repeats=60, loss="squared"
+    )
     assert found.noise == pytest.approx(0.4, abs=CLOSE)
     assert found.variance == pytest.approx(2.0 * 0.4 / (num_rows - 3), rel=0.5)
     assert found.bias < 3.0 * 0.4 / num_rows / 60 * 10
 
 
-@pytest.mark.xfail(strict=True, raises=ss.ArgumentError, reason="bias and variance are of discrete targets only")
+@pytest.mark.xfail(strict=True, raises=ss.errors.ArgumentError, reason="bias and variance are of discrete targets only")
 def test_the_bias_of_a_regression_without_its_feature():
     """A line that leaves x out predicts the mean: the bias is the variance that x explains."""
     test = GAUSSIAN.sample(400, seed=1)
     blind = ss.BayesNet(ss.LinearGaussian(X, 0.0, covariance=1.0), ss.LinearGaussian(Y, 0.0, covariance=1.0))
-    found = ss.bias_variance(ss.Learner(blind, ss.MLE()), GAUSSIAN, target="y", test=test, num_rows=400, loss="squared")
+    found = ss.evaluation.bias_variance(
+        ss.evaluation.Learner(blind, ss.MLE()), GAUSSIAN, target="y", test=test, num_rows=400, loss="squared"
+    )
     x = test.values(X)
     assert found.bias == pytest.approx(np.mean((0.5 * x - 0.5) ** 2), rel=0.1)
 
@@ -202,4 +206,4 @@ def test_the_identifiability_of_a_hidden_state():
     for number, expected in itertools.zip_longest((1, 2, 3), (1, 3, 7)):
         used = children[:number]
         net = ss.BayesNet(ss.TableCPD(h, [0.4, 0.6]), *(ss.TableCPD(v, rows, given=h) for v in used))
-        assert ss.identifiability(net, [v.name for v in used]).effective_dimension == expected
+        assert ss.missing.identifiability(net, [v.name for v in used]).effective_dimension == expected

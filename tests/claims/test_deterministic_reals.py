@@ -15,11 +15,20 @@ from support.tolerances import CLOSE, EXACT, STANDARD_ERRORS
 
 W, X, Y, Z = map(ss.Real, "WXYZ")
 C = ss.Discrete("C", ("off", "on"))
-METHODS = [None, ss.VariableElimination(), ss.CliqueTree(), ss.BeliefUpdate(), ss.ShaferShenoy(), ss.BruteForce()]
+METHODS = [
+    None,
+    ss.VariableElimination(),
+    ss.CliqueTree(),
+    ss.inference.BeliefUpdate(),
+    ss.inference.ShaferShenoy(),
+    ss.inference.BruteForce(),
+]
 every_method = pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
 PRUNING = METHODS[:-1]  # these leave out what a question does not need; BruteForce multiplies everything
 SINGULAR = pytest.mark.xfail(
-    strict=True, raises=ss.NotClosed, reason="a zero variance has no canonical form, so no exact question is answered"
+    strict=True,
+    raises=ss.errors.NotClosed,
+    reason="a zero variance has no canonical form, so no exact question is answered",
 )
 
 
@@ -241,5 +250,5 @@ def test_a_deterministic_line_below_the_query_is_barren():
 )
 def test_discriminant_analysis_refuses_zero_variances_as_the_likelihood_does(rows, covariance):
     """The likelihood is unbounded there, and `MLE` says so of the same lines."""
-    with pytest.raises(ss.DataError, match=r"\bx\b"):
-        ss.discriminant_analysis(rows, "c", covariance=covariance)
+    with pytest.raises(ss.errors.DataError, match=r"\bx\b"):
+        ss.classify.discriminant_analysis(rows, "c", covariance=covariance)

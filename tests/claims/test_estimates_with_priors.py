@@ -12,7 +12,7 @@ from scipy import stats
 
 import sepset as ss
 from sepset.api.learning import fit
-from sepset.learning.estimation.estimators import MAP, MLE, Bayes
+from sepset.learning.estimation.estimators import MLE, Bayes, PosteriorMode
 
 positive = st.floats(0.05, 20.0)
 
@@ -34,7 +34,7 @@ def test_the_estimate_lies_between_the_prior_mean_and_the_frequencies(pairs, str
     share = strength / (rows + strength)
     expected = share * mean + (0.0 if not rows else (1 - share) * counts / rows)
     net, data = die(len(counts)), ss.Dataset(rows_of(counts), die(len(counts)).variables)
-    for prior in (ss.ContextStrength(strength, tuple(mean)), ss.Dirichlet(strength * mean)):
+    for prior in (ss.priors.ContextStrength(strength, tuple(mean)), ss.priors.Dirichlet(strength * mean)):
         np.testing.assert_allclose(fit(net, data, Bayes(prior)).model.cpd("die").values, expected, rtol=1e-9)
 
 
@@ -52,7 +52,7 @@ def test_laplace_by_factorials(tosses):
 @pytest.mark.parametrize("counts", [(0, 0, 0), (5, 0, 2), (0, 40, 1)])
 def test_tails_and_intervals_by_drawing(counts):
     data = ss.Dataset(rows_of(counts), die(3).variables)
-    posterior = fit(die(3), data, Bayes(ss.Dirichlet([0.5, 1.0, 2.0]))).posterior
+    posterior = fit(die(3), data, Bayes(ss.priors.Dirichlet([0.5, 1.0, 2.0]))).posterior
     drawn = np.random.default_rng(0).dirichlet(np.array([0.5, 1.0, 2.0]) + counts, size=40_000)
     for state in range(3):
         for above in (0.05, 0.3, 0.8):
@@ -73,7 +73,7 @@ def test_without_rows_a_prior_network_is_projected_on_any_graph(graph):
     joint = np.array([math.exp(prior.log_probability(dict(zip(names, c, strict=True)))[0]) for c in cells])
     joint = joint.reshape(shape)
     empty = ss.Dataset.from_codes([prior.variables[n] for n in names], np.zeros((0, 3), np.int64))
-    found = fit(ss.DAG.parse(graph), empty, Bayes(ss.BDe(prior, 7.0))).model
+    found = fit(ss.DAG.parse(graph), empty, Bayes(ss.priors.BDe(prior, 7.0))).model
     for name in names:
         parents = [p.name for p in found.cpd(name).parents]
         axes = [names.index(n) for n in (*parents, name)]
@@ -91,7 +91,7 @@ def test_priors_without_conjugacy_fade():
     gaps = []
     for copies in (1, 10, 100):
         many = rows.with_weights(np.full(200, float(copies)))
-        mode = fit(net, many, MAP([ss.Normal(0.5), ss.K2()])).model.cpd("c").to_table().values
+        mode = fit(net, many, PosteriorMode([ss.priors.NormalWeights(0.5), ss.K2()])).model.cpd("c").to_table().values
         gaps.append(np.abs(mode - best).max())
     assert gaps[0] > 1e-3
     np.testing.assert_allclose(np.array(gaps[:2]) / np.array(gaps[1:]), 10.0, rtol=0.5)
@@ -103,7 +103,7 @@ def test_sharing_pays_until_the_crossover(p, q):
     crossover = (p * (1 - p) + q * (1 - q)) / (p - q) ** 2
     a, b = ss.Discrete("a"), ss.Discrete("b")
     apart = ss.BayesNet(ss.TableCPD(a, [0.5, 0.5]), ss.TableCPD(b, [0.5, 0.5]))
-    tied = ss.tie(apart, {"coin": ["a", "b"]})
+    tied = ss.learning.tie(apart, {"coin": ["a", "b"]})
     for num, pays in ((max(1, int(0.5 * crossover)), True), (int(2 * crossover) + 1, False)):
         at = [stats.binom(num, chance).pmf(np.arange(num + 1)) for chance in (p, q)]
         for k, m in itertools.product(range(0, num + 1, max(1, num // 4)), repeat=2):

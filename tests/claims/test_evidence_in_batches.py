@@ -109,7 +109,9 @@ def test_rows_have_their_probabilities_together_with_a_finding(given):
 
 
 @pytest.mark.parametrize("finding", [VIRTUAL, SOFT, ss.Not("A"), {"A", "B"}], ids=lambda f: type(f).__name__)
-@pytest.mark.xfail(strict=True, raises=ss.DataError, reason="a cell of a frame is a state or missing, nothing else")
+@pytest.mark.xfail(
+    strict=True, raises=ss.errors.DataError, reason="a cell of a frame is a state or missing, nothing else"
+)
 def test_a_cell_may_hold_an_uncertain_finding(finding):
     """One row with the finding, one with a state, one with nothing."""
     name = "sat" if isinstance(finding, ss.Likelihood | ss.Soft) else "grade"
@@ -122,7 +124,9 @@ def test_a_cell_may_hold_an_uncertain_finding(finding):
     np.testing.assert_allclose(found, rows, rtol=0, atol=CLOSE)
 
 
-@pytest.mark.xfail(strict=True, raises=ss.ScopeError, reason="a frame predicts one variable at a time, never a joint")
+@pytest.mark.xfail(
+    strict=True, raises=ss.errors.ScopeError, reason="a frame predicts one variable at a time, never a joint"
+)
 def test_a_frame_predicts_joints():
     found = ss.predict(STUDENT, ROWS, targets=[("intelligence", "difficulty")])
     for row, cells in enumerate(zip(*ROWS.values(), strict=True)):
@@ -134,7 +138,7 @@ JOINT = np.array([[0.1, 0.2], [0.3, 0.4]])  # of (letter, sat)
 
 
 @pytest.mark.parametrize("pair", [("letter", "sat"), ("sat", "letter")], ids=" and ".join)
-@pytest.mark.xfail(strict=True, raises=ss.StateError, reason="soft findings are on single variables")
+@pytest.mark.xfail(strict=True, raises=ss.errors.StateError, reason="soft findings are on single variables")
 def test_a_soft_finding_on_a_joint(pair):
     """Jeffrey's rule with a partition of two variables: each cell's posterior keeps, its weight is what was said."""
     said = JOINT if pair == ("letter", "sat") else JOINT.T
@@ -163,7 +167,7 @@ def varied(child, row, state, theta):
     [{"sat": SOFT}, {"sat": SOFT, "grade": "C"}, {"sat": SOFT, "letter": ss.Soft([0.6, 0.4])}],
     ids=["one", "beside a state", "two"],
 )
-@pytest.mark.xfail(strict=True, raises=ss.NotApplicable, reason="sensitivity under soft findings is refused")
+@pytest.mark.xfail(strict=True, raises=ss.errors.NotApplicable, reason="sensitivity under soft findings is refused")
 def test_sensitivity_under_soft_findings(given):
     """The slope of the posterior in each parameter, soft findings fitted again at each value."""
     found = ss.sensitivity(STUDENT, "intelligence", state="high", given=given)

@@ -38,7 +38,7 @@ def draws(num_draws: int = 20_000):
 
 
 def evaluated(method):
-    found = ss.evaluate(STUDENT, ROWS, ss.LogLoss(), ss.Brier("intelligence"), method=method)
+    found = ss.evaluate(STUDENT, ROWS, ss.evaluation.LogLoss(), ss.evaluation.Brier("intelligence"), method=method)
     return [risk.mean for risk in found.values()], found.guarantees["risk"]
 
 
@@ -50,32 +50,32 @@ def imputed(method):
 
 def diverged(method):
     other = ss.BayesNet.random(STUDENT.dag, states={v.name: v.states for v in STUDENT.variables}, seed=3)
-    found = ss.divergence(STUDENT, other, method=method)
+    found = ss.evaluation.divergence(STUDENT, other, method=method)
     return [found.total], found.guarantees["divergence"]
 
 
 def validated(method):
-    learner = ss.Learner(STUDENT, ss.Bayes(ss.K2()))
+    learner = ss.evaluation.Learner(STUDENT, ss.Bayes(ss.K2()))
     found = ss.cross_validate(
-        learner, ss.sample(STUDENT, 60, seed=1), ss.Brier("sat"), split=ss.KFold(3), method=method
+        learner, ss.sample(STUDENT, 60, seed=1), ss.evaluation.Brier("sat"), split=ss.evaluation.KFold(3), method=method
     )
     return [found.risk.pooled_mean], found.guarantees["risk"]
 
 
 def calibrated(method):
-    found = ss.calibration_curve(STUDENT, ROWS, target="intelligence", bins=2, method=method)
+    found = ss.evaluation.calibration_curve(STUDENT, ROWS, target="intelligence", bins=2, method=method)
     return found.observed.tolist(), found.guarantees["curve"]
 
 
 def fitting_well(method):
-    found = ss.goodness_of_fit(STUDENT, ROWS, num_draws=2, method=method)
+    found = ss.evaluation.goodness_of_fit(STUDENT, ROWS, num_draws=2, method=method)
     return [found.statistic], found.guarantees["statistic"]
 
 
 def learned(inference):
     """EM on the hidden grades of few rows, a few steps from the same start."""
     rows = ss.sample(STUDENT, 12, seed=2).select(["intelligence", "difficulty", "sat", "letter"])
-    method = ss.EM(ss.Dirichlet(1.0), start="model", inference=inference)
+    method = ss.EM(ss.priors.Dirichlet(1.0), start="model", inference=inference)
     found = ss.fit(STUDENT, rows, method, until=ss.Until(steps=3, tolerance=None))
     return found.model.cpd("sat").values.ravel().tolist(), found
 
@@ -123,7 +123,7 @@ def test_em_finds_about_the_same_and_says_that_it_is_heuristic():
 def test_standard_errors_by_draws_are_heuristic():
     rows = {"coin": ["head", "tail", "tail", "tail"]}
     coin = ss.fit(ss.DAG.parse("coin"), rows).model
-    plain, found = (ss.standard_errors(coin, rows, method=method) for method in (None, draws(100)))
+    plain, found = (ss.learning.standard_errors(coin, rows, method=method) for method in (None, draws(100)))
     np.testing.assert_allclose(found["coin"], plain["coin"], rtol=1e-4)
     assert plain.guarantees == {"errors": ss.Guarantee.ESTIMATE}
     assert found.guarantees == {"errors": ss.Guarantee.HEURISTIC}

@@ -28,7 +28,7 @@ def folder(network, tmp_path_factory) -> Path:
     made = tmp_path_factory.mktemp("rows")
     rows = ss.sample(network, 5000, seed=0)
     for suffix in ("csv", "parquet"):
-        ss.write_dataset(rows, made / f"rows.{suffix}")
+        ss.data.write_dataset(rows, made / f"rows.{suffix}")
     return made
 
 
@@ -42,7 +42,7 @@ def scans(path: Path, work) -> float:
 
 def test_reading_a_file_is_one_scan(folder):
     path = folder / "rows.csv"
-    assert scans(path, lambda: ss.read_dataset(path)) < 1.5
+    assert scans(path, lambda: ss.data.read_dataset(path)) < 1.5
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_fit_is_the_same_whether_the_rows_are_in_memory_or_in_a_file(network, 
     path, until = folder / f"rows.{suffix}", ss.Until(steps=2)
     options = {"until": until} if isinstance(method, ss.EM) else {}
     found = ss.fit(network.dag, path, method, **options).model
-    expected = ss.fit(network.dag, ss.read_dataset(path), method, **options).model
+    expected = ss.fit(network.dag, ss.data.read_dataset(path), method, **options).model
     for cpd in expected.cpds:
         assert found.variables[cpd.child.name] == cpd.child
         assert (found.cpd(cpd.child.name).values == cpd.values).all()

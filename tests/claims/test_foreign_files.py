@@ -64,7 +64,7 @@ def written(folder: Path, suffix: str, row: str) -> Path:
     return path
 
 
-def values(model: ss.Model) -> np.ndarray:
+def values(model: ss.models.Model) -> np.ndarray:
     (name,) = model.variables.names
     return ss.query(model, name).values
 
@@ -87,7 +87,7 @@ def test_rows_can_be_kept_as_written(tmp_path, suffix):
 
 @each_format
 def test_rows_that_are_wrong_are_refused(tmp_path, suffix):
-    with pytest.raises(ss.FileFormatError, match="sum"):
+    with pytest.raises(ss.errors.FileFormatError, match="sum"):
         ss.read(written(tmp_path, suffix, "0.3 0.3 0.3"))
 
 

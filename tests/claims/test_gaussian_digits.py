@@ -11,7 +11,13 @@ import pytest
 import sepset as ss
 from support.tolerances import CLOSE
 
-METHODS = (ss.CliqueTree(), ss.VariableElimination(), ss.ShaferShenoy(), ss.BeliefUpdate(), ss.BruteForce())
+METHODS = (
+    ss.CliqueTree(),
+    ss.VariableElimination(),
+    ss.inference.ShaferShenoy(),
+    ss.inference.BeliefUpdate(),
+    ss.inference.BruteForce(),
+)
 MEAN, VARIANCE = 1000.0, 1e4  # of the first variable of the chain
 FOUND = 1100.0  # a finding one standard deviation above the mean
 
@@ -27,7 +33,7 @@ each_noise = pytest.mark.parametrize(
     "noise",
     [
         *(pytest.param(noise, marks=lost(FEWER)) for noise in (1e-4, 1e-6, 1e-8, 1e-10)),
-        pytest.param(1e-12, marks=lost(NONE_LEFT, ss.NotClosed)),
+        pytest.param(1e-12, marks=lost(NONE_LEFT, ss.errors.NotClosed)),
     ],
 )
 
@@ -85,8 +91,8 @@ def test_a_mixture_over_noisy_copies(noise):
 @pytest.mark.parametrize(
     "noise",
     [
-        pytest.param(1e-10, marks=lost("answers of one engine contradict each other", ss.BrokenInvariant)),
-        pytest.param(1e-12, marks=lost(NONE_LEFT, ss.NotClosed)),
+        pytest.param(1e-10, marks=lost("answers of one engine contradict each other", ss.errors.BrokenInvariant)),
+        pytest.param(1e-12, marks=lost(NONE_LEFT, ss.errors.NotClosed)),
     ],
 )
 def test_an_engine_agrees_with_itself(noise):
@@ -95,7 +101,7 @@ def test_an_engine_agrees_with_itself(noise):
 
 @pytest.mark.parametrize("noise", [1e-4, 1e-8, 1e-12])
 def test_the_joint_in_moment_form(noise):
-    joint = ss.joint_gaussian(chain(noise).cpds)
+    joint = ss.cpds.joint_gaussian(chain(noise).cpds)
     expected = VARIANCE + noise * np.minimum.outer(np.arange(3), np.arange(3))
     np.testing.assert_allclose(joint.covariance, expected, rtol=CLOSE)
 
@@ -174,7 +180,7 @@ def differences(seed: int) -> list[str]:
     try:
         marginals = ss.marginals(network(lines), given={f"x{p}": value for p, value in found.items()})
         answers = {i: marginals[f"x{i}"] for i in range(5) if i not in found}
-    except ss.NotClosed:
+    except ss.errors.NotClosed:
         return [f"network {seed} is called improper"]
     off = []
     for i, answer in answers.items():

@@ -10,12 +10,12 @@ import sepset as ss
 from sepset.api.learning import fit
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.priors import dirichlet as priors
-from sepset.cpds.priors.weights import Normal
+from sepset.cpds.priors.weights import NormalWeights
 from sepset.data.dataset import Dataset
 from sepset.graphs.graph import DAG
 from sepset.graphs.separation import d_separated
 from sepset.learning.classify.naivebayes import naive_bayes
-from sepset.learning.estimation.estimators import MAP, Bayes
+from sepset.learning.estimation.estimators import Bayes, PosteriorMode
 from sepset.learning.evaluation.losses import ZeroOne, evaluate
 from sepset.models.bayesnet import BayesNet
 
@@ -24,7 +24,7 @@ def test_parameters_of_letter_recognition():
     """26 letters and 256 binary pixels: a table of 6656 pixel probabilities, 6681 with the prior of the letters."""
     letter = ss.Discrete("letter", 26)
     pixels = [ss.Discrete(f"pixel{k}") for k in range(256)]
-    tables = [ss.TableCPD(p, np.full((26, 2), 0.5), letter) for p in pixels]
+    tables = [ss.TableCPD(p, np.full((26, 2), 0.5), given=letter) for p in pixels]
     assert sum(cpd.num_parameters for cpd in tables) == 6656
     assert BayesNet(ss.TableCPD(letter, np.full(26, 1 / 26)), *tables).num_parameters == 6681
     softmax = LogisticCPD(letter, dict.fromkeys(pixels, np.zeros((2, 26))))
@@ -73,7 +73,7 @@ def logistic(data: Dataset) -> BayesNet:
         *(ss.TableCPD(x, [0.5, 0.5]) for x in features),
         LogisticCPD(data.variables["y"], dict.fromkeys(features, 0.0)),
     )
-    return fit(template, data, MAP({"y": Normal(3.0), ...: priors.Dirichlet(1.0)})).model
+    return fit(template, data, PosteriorMode({"y": NormalWeights(3.0), ...: priors.Dirichlet(1.0)})).model
 
 
 def test_generative_fits_win_with_little_data_and_discriminative_ones_with_much():

@@ -45,35 +45,38 @@ def triangulated(graph: ss.UndirectedGraph) -> bool:
     return pairs(graph.edges) > MORAL and graph.num_edges == 9
 
 
-def of_triangles(tree: ss.ClusterGraph) -> bool:
+def of_triangles(tree: ss.graphs.ClusterGraph) -> bool:
     return len(tree.clusters) == 4 and all(len(cluster) == 3 for cluster in tree.clusters)
 
 
 UNDIRECTED: dict[str, tuple[Callable[[Any], object], Callable[[Any], bool]]] = {
-    "treewidth": (ss.treewidth, lambda found: found == 2),
-    "treewidth_bounds": (ss.treewidth_bounds, lambda found: found[0] <= 2 <= found[1]),
-    "clique_tree": (ss.clique_tree, of_triangles),
-    "elimination_order": (ss.elimination_order, lambda found: found.width == 2),
-    "induced_width": (lambda graph: ss.induced_width(graph, list("fbcdea")), lambda found: found == 2),
-    "is_chordal": (ss.is_chordal, lambda found: found is False),
-    "triangulate": (ss.triangulate, triangulated),
-    "maximal_cliques": (ss.maximal_cliques, lambda found: False),  # of a chordal graph only
-    "perfect_elimination_order": (ss.perfect_elimination_order, lambda found: False),
-    "separated": (lambda graph: ss.separated(graph, "a", "f"), lambda found: found is False),
+    "treewidth": (ss.graphs.treewidth, lambda found: found == 2),
+    "treewidth_bounds": (ss.graphs.treewidth_bounds, lambda found: found[0] <= 2 <= found[1]),
+    "clique_tree": (ss.graphs.tree_decomposition, of_triangles),
+    "elimination_order": (ss.graphs.elimination_order, lambda found: found.width == 2),
+    "induced_width": (lambda graph: ss.graphs.induced_width(graph, list("fbcdea")), lambda found: found == 2),
+    "is_chordal": (ss.graphs.is_chordal, lambda found: found is False),
+    "triangulate": (ss.graphs.triangulate, triangulated),
+    "maximal_cliques": (ss.graphs.maximal_cliques, lambda found: False),  # of a chordal graph only
+    "perfect_elimination_order": (ss.graphs.perfect_elimination_order, lambda found: False),
+    "separated": (lambda graph: ss.graphs.separated(graph, "a", "f"), lambda found: found is False),
 }
 OF_DIRECTED: dict[str, tuple[Callable[[Any], object], Callable[[Any], bool]]] = {
     "d_separated": (lambda graph: ss.d_separated(graph, "a", "f"), lambda found: found is False),
-    "active_trail": (lambda graph: ss.active_trail(graph, "a", "f"), lambda found: found.nodes[0::3] == ("a", "f")),
-    "moralize": (ss.moralize, lambda found: pairs(found.edges) == MORAL),
-    "cpdag": (ss.cpdag, lambda found: pairs(found.directed) == {"df", "ef"} and found.num_edges == 6),
-    "markov_blanket": (lambda graph: ss.markov_blanket(graph, "d"), lambda found: set(found) == set("bef")),
+    "active_trail": (
+        lambda graph: ss.graphs.active_trail(graph, "a", "f"),
+        lambda found: found.nodes[0::3] == ("a", "f"),
+    ),
+    "moralize": (ss.graphs.moralize, lambda found: pairs(found.edges) == MORAL),
+    "cpdag": (ss.graphs.cpdag, lambda found: pairs(found.directed) == {"df", "ef"} and found.num_edges == 6),
+    "markov_blanket": (lambda graph: ss.graphs.markov_blanket(graph, "d"), lambda found: set(found) == set("bef")),
     "independences": (
-        ss.independences,
+        ss.graphs.independences,
         lambda found: {("b", "c", ("a",)), ("d", "e", ("a",))} <= {(i.x, i.y, tuple(i.given)) for i in found},
     ),
-    "ancestors": (lambda graph: ss.ancestors(graph, "f"), lambda found: set(found) == set("abcde")),
-    "descendants": (lambda graph: ss.descendants(graph, "b"), lambda found: set(found) == set("df")),
-    "skeleton": (ss.skeleton, lambda found: pairs(found.edges) == DIRECTED),
+    "ancestors": (lambda graph: ss.graphs.ancestors(graph, "f"), lambda found: set(found) == set("abcde")),
+    "descendants": (lambda graph: ss.graphs.descendants(graph, "b"), lambda found: set(found) == set("df")),
+    "skeleton": (ss.graphs.skeleton, lambda found: pairs(found.edges) == DIRECTED),
 }
 
 
@@ -115,7 +118,7 @@ def test_questions_about_the_graph_of_a_model(question, is_right):
 
 
 def test_chain_components_of_a_directed_graph():
-    found = answer(ss.chain_components, GRAPH)
+    found = answer(ss.graphs.chain_components, GRAPH)
     assert found == REFUSED or {tuple(component) for component in found} == {(name,) for name in NODES}
 
 
@@ -123,10 +126,10 @@ def test_chain_components_of_a_directed_graph():
 @pytest.mark.parametrize(
     "drawn",
     [
-        pytest.param(lambda: ss.moralize(GRAPH), id="undirected graph"),
-        pytest.param(lambda: ss.cpdag(GRAPH), id="CPDAG"),
+        pytest.param(lambda: ss.graphs.moralize(GRAPH), id="undirected graph"),
+        pytest.param(lambda: ss.graphs.cpdag(GRAPH), id="CPDAG"),
         pytest.param(lambda: ss.datasets.load("misconception"), id="Markov network"),
-        pytest.param(lambda: ss.clique_tree(ss.moralize(GRAPH)), id="clique tree"),
+        pytest.param(lambda: ss.graphs.tree_decomposition(ss.graphs.moralize(GRAPH)), id="clique tree"),
     ],
 )
 def test_pictures_of_other_graphs(drawn):
@@ -181,7 +184,7 @@ def test_the_functions_are_found():
 @each_function
 def test_what_is_no_graph_is_refused_in_words(question):
     for value in (model(), ss.datasets.load("misconception"), "a -> b", None, 3, {"a": ["b"]}):
-        with pytest.raises(ss.ModelError, match="graph"):
+        with pytest.raises(ss.errors.ModelError, match="graph"):
             question(value)
 
 
@@ -191,7 +194,7 @@ def test_no_graph_is_taken_for_one_without_its_edges(question, kind):
     """What is answered for all edges, or refused, is not what is answered where edges of that kind are unheard of."""
     text = str(GRAPH) if kind is not ss.UndirectedGraph else "; ".join(f"{a} - {b}" for a, b in sorted(MORAL))
     found = answer(question, kind.parse(text))
-    if found != REFUSED and question.args[0] is not ss.immoralities:  # an undirected graph has none
+    if found != REFUSED and question.args[0] is not ss.graphs.immoralities:  # an undirected graph has none
         without = [answer(question, other(NODES)) for other in (ss.DAG, ss.UndirectedGraph, ss.MixedGraph)]
         assert question.args[0].__name__ in ALIKE or found not in [one for one in without if one != REFUSED]
 
@@ -224,14 +227,18 @@ ELIMINATION = "treewidth treewidth_bounds elimination_order triangulate is_chord
 @pytest.mark.parametrize("name", [*ELIMINATION.split(), "induced_width", "fill_in", "eliminate_graph"])
 def test_elimination_is_asked_of_the_moral_graph(name):
     question = of_graphs()[name]
-    assert repr(question(GRAPH)) == repr(question(ss.moralize(GRAPH)))
-    assert repr(question(ss.MixedGraph(GRAPH.nodes, GRAPH.directed))) == repr(question(ss.moralize(GRAPH)))
+    assert repr(question(GRAPH)) == repr(question(ss.graphs.moralize(GRAPH)))
+    assert repr(question(ss.MixedGraph(GRAPH.nodes, GRAPH.directed))) == repr(question(ss.graphs.moralize(GRAPH)))
 
 
 @pytest.mark.parametrize("given", ["", "d", "bc", "f"])
 def test_chain_separation_of_a_directed_graph_is_d_separation(given):
-    moral = ss.moralize(GRAPH)
+    moral = ss.graphs.moralize(GRAPH)
     for x, y in (("a", "f"), ("d", "e"), ("b", "c")):
         if not {x, y} & set(given):
-            assert ss.chain_separated(GRAPH, x, y, list(given)) == ss.d_separated(GRAPH, x, y, list(given))
-            assert ss.chain_separated(moral, x, y, list(given)) == ss.separated(moral, x, y, list(given))
+            assert ss.graphs.chain_separated(GRAPH, x, y, given=list(given)) == ss.d_separated(
+                GRAPH, x, y, given=list(given)
+            )
+            assert ss.graphs.chain_separated(moral, x, y, given=list(given)) == ss.graphs.separated(
+                moral, x, y, given=list(given)
+            )

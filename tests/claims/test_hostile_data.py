@@ -15,7 +15,7 @@ from sepset.data.moments import Moments
 from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.classify.naivebayes import tree_augmented
-from sepset.learning.estimation.estimators import MAP, MLE, Bayes
+from sepset.learning.estimation.estimators import MLE, Bayes, PosteriorMode
 from sepset.learning.estimation.metanetwork import meta_network
 from sepset.learning.estimation.networkpriors import BDe, ImaginaryData
 from sepset.learning.incomplete.em import EM
@@ -25,7 +25,7 @@ RNG = np.random.default_rng(0)
 X, NOISE = RNG.normal(size=30), RNG.normal(size=30)
 LINE, PAIR = DAG.parse("x -> y"), DAG.parse("a -> b")
 PRIOR = NormalGamma(0.0, 1.0, 2.0, 1.0)
-METHODS = [MLE(), Bayes(PRIOR), MAP(PRIOR), EM(), EM(PRIOR)]
+METHODS = [MLE(), Bayes(PRIOR), PosteriorMode(PRIOR), EM(), EM(PRIOR)]
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e150, 1e200, 1e300])
@@ -67,7 +67,7 @@ def test_constant_columns(columns):
     with pytest.raises(DataError, match=r"variance is zero.*constant"):
         fit(LINE, rows)
     assert np.isfinite(fit(LINE, rows, MLE(min_variance=1e-6)).log_likelihood)
-    for method in (Bayes(PRIOR), MAP(PRIOR), EM(PRIOR)):
+    for method in (Bayes(PRIOR), PosteriorMode(PRIOR), EM(PRIOR)):
         assert np.isfinite(fit(LINE, rows, method).log_likelihood)
 
 
@@ -177,7 +177,7 @@ def test_other_verbs_refuse_the_same():
     net = fit(PAIR, {"a": [0, 1, 0, 1], "b": [0, 0, 1, 1]}).model
     for number, kind in ((0, "blocks"), ("2", "blocks"), (2, "block")):
         with pytest.raises(ArgumentError, match=r"num_rows=|blocks"):
-            meta_network(net, number, kind)
+            meta_network(net, number, parameters=kind)
     post = fit(net, {"a": [0, 1], "b": [0, 1]}, Bayes(K2())).posterior
     with pytest.raises(ArgumentError, match="given= maps"):
         post.interval("b", 1, given=["a"])
@@ -187,7 +187,7 @@ def test_other_verbs_refuse_the_same():
         post.interval("a", 0, level="high")
 
 
-@pytest.mark.parametrize("method", [Bayes, MAP, EM])
+@pytest.mark.parametrize("method", [Bayes, PosteriorMode, EM])
 def test_a_prior_of_the_wrong_kind_names_those_that_fit(method):
     rows = {"x": X, "y": NOISE}
     for prior in (BDeu(10.0), K2(), LinearNormalGamma([0.0, 0.0, 0.0], 1.0, 2.0, 1.0)):

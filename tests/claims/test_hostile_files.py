@@ -15,7 +15,7 @@ from support.bounded import within
 def seconds_to_read(path) -> float:
     """Processor time to read a file, or to refuse it."""
     before = time.process_time()
-    with contextlib.suppress(ss.FileFormatError):
+    with contextlib.suppress(ss.errors.FileFormatError):
         ss.read(path)
     return time.process_time() - before
 
@@ -23,7 +23,7 @@ def seconds_to_read(path) -> float:
 def test_many_empty_members_of_a_compressed_file(tmp_path):
     """Twenty bytes a member: two hundred thousand are four megabytes, and nothing in them."""
     (tmp_path / "empty.uai.gz").write_bytes(gzip.compress(b"", mtime=0) * 200_000)
-    with pytest.raises(ss.FileFormatError):
+    with pytest.raises(ss.errors.FileFormatError):
         within(3, lambda: ss.read(tmp_path / "empty.uai.gz"))
 
 
@@ -42,5 +42,5 @@ def test_a_repeated_state_at_the_end_of_a_long_list(tmp_path):
     (tmp_path / "fine.bif").write_text(many_states(40_000, "another"))
     (tmp_path / "repeated.bif").write_text(many_states(40_000, "s39999"))
     plain = seconds_to_read(tmp_path / "fine.bif")
-    with pytest.raises(ss.FileFormatError, match="s39999"):
+    with pytest.raises(ss.errors.FileFormatError, match="s39999"):
         within(1 + 4 * plain, lambda: ss.read(tmp_path / "repeated.bif"))

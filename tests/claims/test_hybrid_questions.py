@@ -86,7 +86,7 @@ def refused(*kinds, why):
     return pytest.mark.xfail(strict=True, raises=kinds, reason=why)
 
 
-MIXED = refused(ss.NotClosed, why="a joint with a mixture in a discrete state has no factor to be returned in")
+MIXED = refused(ss.errors.NotClosed, why="a joint with a mixture in a discrete state has no factor to be returned in")
 EVIDENCE = [{}, {"y": 0.3}, {"y": -1.2}]
 
 
@@ -116,7 +116,7 @@ def findings(row):
     return {name: column[row] for name, column in ROWS.items() if column[row] is not None}
 
 
-REAL_TARGETS = refused(ss.NotApplicable, why="real variables are no targets of predictions")
+REAL_TARGETS = refused(ss.errors.NotApplicable, why="real variables are no targets of predictions")
 
 
 @REAL_TARGETS
@@ -166,7 +166,7 @@ def test_the_best_value_of_a_real_variable_of_a_gaussian():
     assert found.log_value == pytest.approx(norm.logpdf(0.0, 0.0, np.sqrt(2.0)), abs=CLOSE)
 
 
-MODES = refused(ss.NotClosed, why="the largest value of a mixture is not looked for")
+MODES = refused(ss.errors.NotClosed, why="the largest value of a mixture is not looked for")
 
 
 def largest(function, spots):
@@ -209,7 +209,7 @@ def best_contexts(given):
     return sorted(ranked, key=lambda entry: -entry[0])
 
 
-@refused(ss.NotApplicable, why="the next best of a model with real variables is refused")
+@refused(ss.errors.NotApplicable, why="the next best of a model with real variables is refused")
 def test_the_k_best_states_each_with_its_best_values():
     found = ss.map_assignment(HYBRID, given={"y": 0.3}, k=4)
     for (value, assignment), got, log in zip(
@@ -229,7 +229,7 @@ def test_the_k_best_states_of_discrete_variables():
 
 
 @pytest.mark.parametrize("theta", [0.1, 0.5, 0.9])
-@refused(ss.NotApplicable, why="sensitivity is for models whose variables are all discrete")
+@refused(ss.errors.NotApplicable, why="sensitivity is for models whose variables are all discrete")
 def test_sensitivity_to_tables_beside_real_findings(theta):
     found = ss.sensitivity(HYBRID, "a", state=1, given={"y": 0.3})
     assert found.probability == pytest.approx(posterior({"y": 0.3})[1].sum(), abs=CLOSE)
@@ -246,7 +246,7 @@ def test_sensitivity_to_tables_beside_real_findings(theta):
     assert seen == 2 + 6
 
 
-PAIRS = refused(ss.NotApplicable, why="all pairs at once are refused where one variable is real")
+PAIRS = refused(ss.errors.NotApplicable, why="all pairs at once are refused where one variable is real")
 
 
 @PAIRS
@@ -264,14 +264,14 @@ def test_all_pairs_of_a_hybrid():
     assert found["a", "x"].log_value({"a": 1, "x": 0.5}) == pytest.approx(np.log(density(1, 0.5, given)), abs=CLOSE)
 
 
-@refused(ss.NotApplicable, why="joints are planned for discrete models only")
+@refused(ss.errors.NotApplicable, why="joints are planned for discrete models only")
 def test_the_joint_of_a_hybrid_can_be_planned():
     plan = ss.prepare(HYBRID).joint_plan(["a", "x"], given={"y": 0.3})
     assert plan.targets == ("a", "x")
     assert plan.cost > 0
 
 
-INFORMATION = refused(ss.NotApplicable, why="information is measured between discrete variables only")
+INFORMATION = refused(ss.errors.NotApplicable, why="information is measured between discrete variables only")
 
 
 def test_the_entropy_of_one_gaussian_answer():
@@ -331,11 +331,16 @@ def test_the_best_thing_to_observe_next_may_be_real():
 
 
 METHODS = [
-    *(pytest.param(m, id=type(m).__name__) for m in (ss.VariableElimination(), ss.CliqueTree(), ss.BeliefUpdate())),
-    pytest.param(ss.BruteForce(), id="BruteForce"),
     *(
-        pytest.param(m, id=type(m).__name__, marks=refused(ss.NotApplicable, why="the method refuses real variables"))
-        for m in (ss.ShaferShenoy(), ss.RecursiveConditioning(), ss.CutsetConditioning())
+        pytest.param(m, id=type(m).__name__)
+        for m in (ss.VariableElimination(), ss.CliqueTree(), ss.inference.BeliefUpdate())
+    ),
+    pytest.param(ss.inference.BruteForce(), id="BruteForce"),
+    *(
+        pytest.param(
+            m, id=type(m).__name__, marks=refused(ss.errors.NotApplicable, why="the method refuses real variables")
+        )
+        for m in (ss.inference.ShaferShenoy(), ss.inference.RecursiveConditioning(), ss.inference.CutsetConditioning())
     ),
 ]
 
@@ -354,7 +359,7 @@ def test_every_method_answers_for_hybrids(method, given):
     assert log == pytest.approx(np.log(weights(given)[0].sum()), abs=CLOSE)
 
 
-@refused(ss.NotApplicable, why="conditional gives tables of discrete variables only")
+@refused(ss.errors.NotApplicable, why="conditional gives tables of discrete variables only")
 def test_a_real_variable_given_its_markov_blanket():
     """x given y is 1 + (y - 0.5) / 1.5 with variance 4/3."""
     found = GAUSSIAN.markov_net().conditional("x")
@@ -363,7 +368,7 @@ def test_a_real_variable_given_its_markov_blanket():
         assert found.log_value({"x": x, "y": y}) == pytest.approx(expected, abs=CLOSE)
 
 
-@refused(ss.NotApplicable, why="conditional gives tables of discrete variables only")
+@refused(ss.errors.NotApplicable, why="conditional gives tables of discrete variables only")
 def test_a_real_variable_given_its_discrete_and_real_neighbors():
     found = HYBRID.markov_net().conditional("x")
     mean, covariance = (part[0] for part in weights({"a": 1, "b": 2, "y": 0.3})[1][1, 2])

@@ -10,7 +10,7 @@ import pytest
 import sepset as ss
 from sepset.api.learning import fit
 from sepset.learning.incomplete.em import EM
-from sepset.learning.missing.mechanisms import MAR, MCAR, MNAR, Hiding, mask
+from sepset.learning.missing.mechanisms import MAR, MCAR, MNAR, Hiding, hide_cells
 from support.tolerances import printed
 
 ROWS = 30_000
@@ -42,14 +42,14 @@ def estimated_share(data, names):
 )
 def test_ignoring_the_mechanism_is_right_at_random_only(mechanism, consistent):
     """Theorem 19.1, by simulation: EM without any model of the mechanism."""
-    data = mask(TRUTH.sample(ROWS, seed=0), mechanism, seed=1)
+    data = hide_cells(TRUTH.sample(ROWS, seed=0), mechanism, seed=1)
     found = estimated_share(data, ["complaint", "xray"])
     assert (abs(found - SHARE) < 5 * np.sqrt(0.25 * 4 / ROWS)) == consistent
 
 
 def test_recording_the_reason_restores_missing_at_random():
     """Exercise 19.2: X-rays taken when the complaint asks for one, learned with and without the complaint."""
-    data = mask(TRUTH.sample(ROWS, seed=2), MAR(PER_COMPLAINT), seed=3)
+    data = hide_cells(TRUTH.sample(ROWS, seed=2), MAR(PER_COMPLAINT), seed=3)
     allowed = 5 * np.sqrt(0.25 * 4 / ROWS)
     assert abs(estimated_share(data, ["complaint", "xray"]) - SHARE) < allowed
     assert abs(estimated_share(data, ["xray"]) - SHARE) > allowed
@@ -112,8 +112,8 @@ def test_the_worked_pair_without_holes():
     """Equation 19.1: exponents 29, 14, 10, 4, 13 and 16."""
     rows = paired_rows(COUNTS)
     found = fit(PAIR, rows)
-    assert ss.Counts.of(rows, ["x", ("y", ("x",))])["x"].tolist() == [14.0, 29.0]
-    assert ss.Counts.of(rows, [("y", ("x",))])["y"].tolist() == [[4.0, 10.0], [16.0, 13.0]]
+    assert ss.data.Counts.of(rows, ["x", ("y", ("x",))])["x"].tolist() == [14.0, 29.0]
+    assert ss.data.Counts.of(rows, [("y", ("x",))])["y"].tolist() == [[4.0, 10.0], [16.0, 13.0]]
     np.testing.assert_allclose(found.model.cpd("x").values[1], 29 / 43)
     np.testing.assert_allclose(found.model.cpd("y").values[:, 1], [10 / 14, 13 / 29])
     np.testing.assert_allclose([29 / 43, 10 / 14, 13 / 29], [0.674419, 0.714286, 0.448276], atol=printed(6))
@@ -124,7 +124,7 @@ def test_the_worked_pair_with_a_hole_and_both_ways_to_fill_it():
     """Equation 19.2: a sum over the completions, also of the evidence; the missing x is 1 with probability 45/76."""
     rest = COUNTS | {(0, 1): 9}
     filled = [paired_rows(rest | {cell: rest[cell] + 1}) for cell in ((0, 1), (1, 1))]
-    assert ss.Counts.of(filled[1], ["x", ("y", ("x",))]).table(["x", "y"]).tolist() == [[4.0, 9.0], [16.0, 14.0]]
+    assert ss.data.Counts.of(filled[1], ["x", ("y", ("x",))]).table(["x", "y"]).tolist() == [[4.0, 9.0], [16.0, 14.0]]
     evidence = [fit(PAIR, rows, ss.Bayes(ss.K2())).posterior.log_marginal_likelihood for rows in filled]
     np.testing.assert_allclose(evidence, [-59.920028, -59.547353], atol=printed(6))
     total = np.logaddexp(*evidence)

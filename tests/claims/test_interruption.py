@@ -14,7 +14,7 @@ PROGRAM = """
     import sepset as ss
 
     truth = ss.BayesNet.random(ss.DAG.parse("h -> a; h -> b; h -> c; a -> d"), states=3, seed=1)
-    rows = ss.mask(truth.sample(2000, 2).select(["a", "b", "c", "d"]), ss.MCAR(0.3), seed=3)
+    rows = ss.missing.hide_cells(truth.sample(2000, 2).select(["a", "b", "c", "d"]), ss.missing.MCAR(0.3), seed=3)
     dag, hidden = truth.dag, [truth.variables["h"]]
 
     def go(**settings):

@@ -36,7 +36,9 @@ NET = ss.BayesNet(
 )
 ROWS = {"c": ["a", "b", "b", "a"], "d": [0, 1, 0, 1], "u": [0.5, 1.0, 2.5, -0.3], "x": [1.0, 3.0, 4.0, 0.2]}
 NO_FACTOR = pytest.mark.xfail(
-    strict=True, raises=ss.NotApplicable, reason="one kernel density in a network, and no exact question is answered"
+    strict=True,
+    raises=ss.errors.NotApplicable,
+    reason="one kernel density in a network, and no exact question is answered",
 )
 
 
@@ -94,7 +96,7 @@ def test_the_classes_of_a_frame_of_points():
 
 
 def test_the_classes_of_a_frame_by_a_classifier():
-    found = np.exp(ss.Classifier(NET, "c").predict(rows(without=["c"])).log_probabilities)
+    found = np.exp(ss.classify.Classifier(NET, "c").predict(rows(without=["c"])).log_probabilities)
     np.testing.assert_allclose(found, class_posteriors(), rtol=0, atol=CLOSE)
 
 
@@ -144,20 +146,20 @@ def test_complete_rows_have_their_densities():
 
 @NO_FACTOR
 def test_the_log_loss_of_complete_rows():
-    (found,) = ss.evaluate(NET, ROWS, ss.LogLoss()).values()
+    (found,) = ss.evaluate(NET, ROWS, ss.evaluation.LogLoss()).values()
     assert found.mean == pytest.approx(-np.mean([np.log(joint(*row)) for row in each_row()]), abs=CLOSE)
 
 
 @NO_FACTOR
 def test_the_conditional_log_loss_of_the_class():
-    (found,) = ss.evaluate(NET, ROWS, ss.ConditionalLogLoss("c")).values()
+    (found,) = ss.evaluate(NET, ROWS, ss.evaluation.ConditionalLogLoss("c")).values()
     places = [C.states.index(c) for c in ROWS["c"]]
     assert found.mean == pytest.approx(-np.log(class_posteriors()[np.arange(4), places]).mean(), abs=CLOSE)
 
 
 @NO_FACTOR
 def test_the_fit_of_complete_rows():
-    found = ss.goodness_of_fit(NET, ROWS, num_draws=19)
+    found = ss.evaluation.goodness_of_fit(NET, ROWS, num_draws=19)
     assert found.statistic == pytest.approx(-np.mean([np.log(joint(*row)) for row in each_row()]), abs=CLOSE)
     assert found.draws.shape == (19,)
 
@@ -166,8 +168,8 @@ def test_the_fit_of_complete_rows():
 def test_rows_are_left_out_one_at_a_time():
     """The density of each point from all the others, at a width that is given."""
     points = np.array([0.0, 0.4, 1.1, 2.5, 2.7])
-    learner = ss.Learner(ss.BayesNet(ss.KernelCPD(X, width=0.7)), ss.MLE())
-    found = ss.cross_validate(learner, {"x": points.tolist()}, split=ss.LeaveOneOut()).risk.pooled_mean
+    learner = ss.evaluation.Learner(ss.BayesNet(ss.KernelCPD(X, width=0.7)), ss.MLE())
+    found = ss.cross_validate(learner, {"x": points.tolist()}, split=ss.evaluation.LeaveOneOut()).risk.pooled_mean
     kernels = norm.pdf(points[:, None], points[None, :], 0.7) * (1.0 - np.eye(5))
     assert found == pytest.approx(-np.log(kernels.sum(axis=1) / 4).mean(), abs=CLOSE)
 
@@ -175,7 +177,7 @@ def test_rows_are_left_out_one_at_a_time():
 @pytest.mark.xfail(strict=True, raises=AssertionError, reason="likelihood weighting is recommended and does not exist")
 def test_a_refusal_names_ways_that_exist():
     """The posterior of an unobserved real parent has no closed form; the refusal says what there is instead."""
-    with pytest.raises(ss.NotApplicable) as refused:
+    with pytest.raises(ss.errors.NotApplicable) as refused:
         ss.query(NET, "u", given={"x": 1.0})
     assert "to_linear_gaussian" in str(refused.value)
     assert "likelihood weighting" not in str(refused.value)

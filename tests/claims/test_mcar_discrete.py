@@ -66,7 +66,7 @@ SIZES = [
 )
 def test_it_rejects_at_its_level_where_cells_are_missing_completely_at_random(size):
     """Of 16 p-values about one lies below 0.05, and they fill the interval from zero to one evenly."""
-    found = np.array([ss.mcar_test(completely_at_random(seed, **size)).p_value for seed in range(16)])
+    found = np.array([ss.missing.mcar_test(completely_at_random(seed, **size)).p_value for seed in range(16)])
     assert (found < LEVEL).sum() <= binom.ppf(0.9999, 16, LEVEL)
     assert abs(found.mean() - 0.5) < 5 * np.sqrt(1 / 12 / 16)
 
@@ -74,7 +74,7 @@ def test_it_rejects_at_its_level_where_cells_are_missing_completely_at_random(si
 @pytest.mark.parametrize("size", SIZES)
 def test_it_finds_columns_that_are_hidden_by_another(size):
     """Zeros of the first column hide six times as many cells as its other states; some hundred rows leave no doubt."""
-    assert ss.mcar_test(by_the_first_column(0, **size)).p_value < 1e-4
+    assert ss.missing.mcar_test(by_the_first_column(0, **size)).p_value < 1e-4
 
 
 @WIDE
@@ -86,4 +86,4 @@ def test_the_columns_of_alarm_can_be_tested():
         hidden, rng = rows.copy(), np.random.default_rng(0)
         for name in ("CVP", "HISTORY"):
             hidden.loc[rng.random(len(rows)) < often, name] = None
-        assert (ss.mcar_test(hidden).p_value < 1e-4) == is_found
+        assert (ss.missing.mcar_test(hidden).p_value < 1e-4) == is_found

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 from sepset.api.learning import fit
 from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
-from sepset.cpds.priors.weights import Laplace, Normal
+from sepset.cpds.priors.weights import LaplaceWeights, NormalWeights
 from sepset.cpds.table import TableCPD
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
@@ -55,7 +55,7 @@ def oracle_slope(net, rows, h=1e-4):
                 moved = values.copy()
                 moved[row, cell] *= np.exp(move)
                 moved[row] /= moved[row].sum()
-                changed = TableCPD(cpd.child, moved.reshape(cpd.values.shape), cpd.parents)
+                changed = TableCPD(cpd.child, moved.reshape(cpd.values.shape), given=cpd.parents)
                 ends.append(log_likelihood(net.with_cpds(changed), rows))
             found.append((ends[0] - ends[1]) / (2 * h))
     return np.array(found)
@@ -121,7 +121,7 @@ def test_no_step_lowers_the_enumerated_objective(name, case):
 def test_modes_under_priors_agree_with_em(name):
     net = network("logistic")
     rows = masked_codes(net, 80)
-    prior = (Normal(1.0), Dirichlet(1.5))
+    prior = (NormalWeights(1.0), Dirichlet(1.5))
     rule = Until(steps=300, tolerance=1e-14 if name in MONOTONE else None)
     slow = fit(net, rows, EM(prior, start="model"), until=Until(steps=1000, tolerance=1e-14))
     fast = fit(net, rows, replace(ALL[name], prior=prior, start="model"), until=rule)
@@ -132,7 +132,7 @@ def test_modes_under_priors_agree_with_em(name):
 @pytest.mark.parametrize("name", ["conjugate em", "lbfgs", "conjugate", "steepest"])
 @pytest.mark.parametrize("scale", [0.08, 0.5])
 def test_sharp_priors_end_where_em_does_with_the_same_zeros(name, scale):
-    prior = (Laplace(scale), Dirichlet(1.5))
+    prior = (LaplaceWeights(scale), Dirichlet(1.5))
     nets = [network("logistic"), mixed()]
     for net, rows in zip(nets, [masked_codes(nets[0], 80), mixed_rows(nets[1], 40, 0.1)], strict=True):
         slow = fit(net, rows, EM(prior, start="model"), until=Until(steps=200, tolerance=1e-11))

@@ -107,7 +107,7 @@ def unless_refused(change, ask):
     """The answer; None where an object with other orders of states is refused, as divergences refuse it."""
     try:
         return ask()
-    except ss.ScopeError:
+    except ss.errors.ScopeError:
         if change in BY_STATES:
             return None
         raise
@@ -115,19 +115,22 @@ def unless_refused(change, ask):
 
 CLIMBERS = {
     "EM": lambda start: ss.EM(start=start),
-    "IncrementalEM": lambda start: ss.IncrementalEM(start=start),
+    "IncrementalEM": lambda start: ss.learning.IncrementalEM(start=start),
     "StepwiseEM": lambda start: ss.StepwiseEM(start=start),
     "HardEM": lambda start: ss.HardEM(start=start),
     "GradientAscent": lambda start: ss.GradientAscent(start=start),
 }
-CLOSED = {"EM": CLIMBERS["EM"], "IncrementalEM of one part": lambda start: ss.IncrementalEM(start=start, parts=1)}
+CLOSED = {
+    "EM": CLIMBERS["EM"],
+    "IncrementalEM of one part": lambda start: ss.learning.IncrementalEM(start=start, parts=1),
+}
 
 
 def starts(methods):
     """One case for each method and change of order."""
     misplaced = pytest.mark.xfail(
         strict=True,
-        raises=(AssertionError, ss.ModelError, ss.ImpossibleEvidence),
+        raises=(AssertionError, ss.errors.ModelError, ss.ImpossibleEvidence),
         reason="a start network is used by position: its CPDs, parents and states are not matched by name",
     )
     return [
@@ -230,11 +233,11 @@ def only(evaluation):
 
 POSITIONS = "parents are taken by position, so an equal network with others first has another density"
 ASKED = {
-    "divergence to it": (lambda net: ss.divergence(network(), net).total, lambda: 0.0, ()),
-    "divergence from it": (lambda net: ss.divergence(net, network()).total, lambda: 0.0, ()),
-    "distance of parameters": (lambda net: ss.parameter_distance(network(), net), lambda: 0.0, ()),
-    "log-loss": (lambda net: only(ss.evaluate(net, COMPLETE, ss.LogLoss())), own_log_loss, ()),
-    "Brier score": (lambda net: only(ss.evaluate(net, COMPLETE, ss.Brier("h"))), own_brier, ()),
+    "divergence to it": (lambda net: ss.evaluation.divergence(network(), net).total, lambda: 0.0, ()),
+    "divergence from it": (lambda net: ss.evaluation.divergence(net, network()).total, lambda: 0.0, ()),
+    "distance of parameters": (lambda net: ss.evaluation.parameter_distance(network(), net), lambda: 0.0, ()),
+    "log-loss": (lambda net: only(ss.evaluate(net, COMPLETE, ss.evaluation.LogLoss())), own_log_loss, ()),
+    "Brier score": (lambda net: only(ss.evaluate(net, COMPLETE, ss.evaluation.Brier("h"))), own_brier, ()),
     "observed likelihood": (
         lambda net: ss.prepare(net).log_probabilities(ROWS).sum(),
         lambda: own_log_likelihood(flat(P_H, P_W, P_X)),
@@ -311,7 +314,7 @@ def test_there_is_one_column_of_probabilities_for_each_class(seen):
 
 
 REFUSED = pytest.mark.xfail(
-    strict=True, raises=ss.ScopeError, reason="states in another order than in the data are refused"
+    strict=True, raises=ss.errors.ScopeError, reason="states in another order than in the data are refused"
 )
 
 
@@ -340,9 +343,9 @@ def test_bias_and_variance_are_those_of_the_states_and_not_of_their_codes(loss):
     asia = ss.datasets.load("asia")
     rows = asia.sample(400, seed=1)
     text = rows.to_frame("pandas").astype(str)
-    learner = ss.Learner(asia, ss.Bayes(ss.BDeu(5)))
+    learner = ss.evaluation.Learner(asia, ss.Bayes(ss.BDeu(5)))
     found, again = (
-        ss.bias_variance(learner, data, target="dysp", test=data, num_rows=100, repeats=5, loss=loss)
+        ss.evaluation.bias_variance(learner, data, target="dysp", test=data, num_rows=100, repeats=5, loss=loss)
         for data in (rows, text)
     )
     assert (again.noise, again.bias, again.variance) == pytest.approx((found.noise, found.bias, found.variance))
@@ -361,8 +364,8 @@ def test_a_learner_with_states_in_another_order_has_no_bias_either(change):
 
 
 def bias_of_the_truth(truth):
-    learner = ss.Learner(network(), ss.Bayes(ss.K2()))
-    return ss.bias_variance(learner, truth, target="x", test=COMPLETE, num_rows=4000, repeats=8).bias
+    learner = ss.evaluation.Learner(network(), ss.Bayes(ss.K2()))
+    return ss.evaluation.bias_variance(learner, truth, target="x", test=COMPLETE, num_rows=4000, repeats=8).bias
 
 
 GRADE, TALENT, EASE = (

@@ -20,7 +20,7 @@ def model() -> ss.BayesNet:
     return ss.BayesNet(ss.TableCPD(A, [0.2, 0.8]), ss.TableCPD(B, [[0.3, 0.7], [0.6, 0.4]], given=A))
 
 
-def answer() -> ss.QueryResult:
+def answer() -> ss.inference.QueryResult:
     return ss.query(model(), "b")
 
 
@@ -80,13 +80,13 @@ def test_marginals_are_a_table_in_a_terminal():
             marks=missing("views have no HTML", AttributeError),
         ),
         pytest.param(
-            lambda: ss.active_trail(model().dag, "a", "b"),
+            lambda: ss.graphs.active_trail(model().dag, "a", "b"),
             ("a", "b"),
             id="trail",
             marks=missing("trails have no HTML", AttributeError),
         ),
         pytest.param(
-            lambda: ss.independences(ss.DAG.parse("a -> b -> c"))[0],
+            lambda: ss.graphs.independences(ss.DAG.parse("a -> b -> c"))[0],
             ("a", "b", "c"),
             id="independence",
             marks=missing("independences have no HTML", AttributeError),
@@ -123,10 +123,14 @@ def test_completion_finds_what_an_answer_can_do(name):
 @pytest.mark.parametrize(
     ("read", "expected"),
     [
-        pytest.param(dict, {"no": 0.54, "yes": 0.46}, id="dict", marks=missing("no mapping", ss.StateError)),
-        pytest.param(list, ["no", "yes"], id="list", marks=missing("no sequence", ss.StateError)),
-        pytest.param(lambda found: "no" in found, True, id="a state", marks=missing("no container", ss.StateError)),
-        pytest.param(lambda found: "A" in found, False, id="no state", marks=missing("no container", ss.StateError)),
+        pytest.param(dict, {"no": 0.54, "yes": 0.46}, id="dict", marks=missing("no mapping", ss.errors.StateError)),
+        pytest.param(list, ["no", "yes"], id="list", marks=missing("no sequence", ss.errors.StateError)),
+        pytest.param(
+            lambda found: "no" in found, True, id="a state", marks=missing("no container", ss.errors.StateError)
+        ),
+        pytest.param(
+            lambda found: "A" in found, False, id="no state", marks=missing("no container", ss.errors.StateError)
+        ),
     ],
 )
 def test_an_answer_is_a_mapping_from_states_to_probabilities(read, expected):

@@ -18,7 +18,7 @@ from sepset.cpds.table import TableCPD
 from sepset.cpds.tree import Split, TreeCPD
 from sepset.data.dataset import Dataset
 from sepset.graphs.graph import DAG
-from sepset.learning.estimation.estimators import MAP, MLE, Bayes
+from sepset.learning.estimation.estimators import MLE, Bayes, PosteriorMode
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
 from support.tolerances import printed
@@ -175,17 +175,17 @@ def test_normal_gamma_posterior():
 )
 def test_modes_depend_on_the_parameterization(alpha, theta, softmax, logit):
     """Example 17.10."""
-    assert head(0, 0, MAP(Dirichlet(alpha), parameterization="theta")) == pytest.approx(theta)
-    mode = head(0, 0, MAP(Dirichlet(alpha)))
+    assert head(0, 0, PosteriorMode(Dirichlet(alpha), parameterization="theta")) == pytest.approx(theta)
+    mode = head(0, 0, PosteriorMode(Dirichlet(alpha)))
     assert mode == pytest.approx(softmax, abs=printed(6))
     assert math.log(mode / (1 - mode)) == pytest.approx(logit, abs=printed(6))
 
 
 def test_a_flat_density_has_no_mode_but_that_of_logits_has():
     """Example 17.10 at Beta(1, 1)."""
-    assert head(0, 0, MAP(Dirichlet(1))) == 0.5
+    assert head(0, 0, PosteriorMode(Dirichlet(1))) == 0.5
     with pytest.raises(ValueError, match="there are no rows"):
-        head(0, 0, MAP(Dirichlet(1), parameterization="theta"))
+        head(0, 0, PosteriorMode(Dirichlet(1), parameterization="theta"))
 
 
 def test_mass_does_not_depend_on_it():
@@ -201,7 +201,7 @@ def test_mode_of_a_dirichlet():
     die = Discrete("die", 3)
     rows = Dataset.from_codes([die], {"die": np.zeros(0, np.int64)})
     net = BayesNet(TableCPD(die, [0.2, 0.3, 0.5]))
-    found = fit(net, rows, MAP(Dirichlet([4, 3, 2]), parameterization="theta"))
+    found = fit(net, rows, PosteriorMode(Dirichlet([4, 3, 2]), parameterization="theta"))
     np.testing.assert_allclose(found.model.cpd("die").values, [1 / 2, 1 / 3, 1 / 6])
 
 

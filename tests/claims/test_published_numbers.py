@@ -13,12 +13,12 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.graphs.clusters import CliqueTree as Tree
+from sepset.graphs.clusters import ClusterTree as Tree
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.plan import make_plan
 from support.tolerances import CLOSE, EXACT, printed
 
-METHODS = [ss.BruteForce(), ss.VariableElimination(), ss.CliqueTree()]
+METHODS = [ss.inference.BruteForce(), ss.VariableElimination(), ss.CliqueTree()]
 every_method = pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
 A, B, C, D = (ss.Discrete(name, 2) for name in "abcd")
 
@@ -128,7 +128,7 @@ def test_independences_that_no_product_over_the_diamond_has():
 # temporal-and-learning-goals N6, U6, U7: Ising models, with the minus sign on the field.
 @every_method
 def test_two_spins(method):
-    net = ss.MarkovNet.ising(ss.Discrete.array("s", (2,), states=(-1, 1)), 0.5, 0.2)
+    net = ss.MarkovNet.ising(ss.Discrete.array("s", (2,), states=(-1, 1)), 0.5, field=0.2)
     assert z(net, method=method) == pytest.approx(4.777835, abs=printed(6))
     assert ss.query(net, ["s[0]", "s[1]"], method=method).values[1, 1] == pytest.approx(0.231312, abs=printed(6))
     assert ss.query(net, "s[0]", method=method)[1] == pytest.approx(0.358259, abs=printed(6))
@@ -150,7 +150,7 @@ def test_nine_spins(method, coupling, log_z, corner):
 
 
 def test_nine_spins_in_a_field():
-    net = ss.MarkovNet.ising(ss.Discrete.array("s", (3, 3), states=(-1, 1)), 0.4, 0.1)
+    net = ss.MarkovNet.ising(ss.Discrete.array("s", (3, 3), states=(-1, 1)), 0.4, field=0.1)
     assert float(ss.log_partition(net)) == pytest.approx(7.419458, abs=printed(6))
     answers = ss.marginals(net)
     assert answers["s[0,0]"].values @ [-1, 1] == pytest.approx(-0.295990, abs=printed(6))
@@ -175,7 +175,7 @@ def test_the_elimination_trace(seed):
     net = ss.BayesNet.random(dag, states=2, seed=seed)
     problem = net.problem()
     unpruned = problem.relevant(range(8), prune=False)
-    plan = make_plan(problem, unpruned, method=ss.GivenOrder("HGFEDCBA"), last=[0], joint=False)
+    plan = make_plan(problem, unpruned, method=ss.graphs.GivenOrder("HGFEDCBA"), last=[0], joint=False)
     cliques = ["".join(sorted(clique)) for clique in plan.elimination.cliques]
     assert cliques == ["EFH", "EG", "AEF", "ACDE", "ACD", "ABC", "AB", "A"]
     scopes = ["".join(sorted(m)) for m in plan.elimination.messages]
@@ -187,7 +187,7 @@ def test_the_elimination_trace(seed):
     expected = oracle.conditional(oracle.bayes_factors(families), dict.fromkeys("ABCDEFGH", 2), ["A"], {"H": 1})
     for order in ("HGFEDCBA", "BCDGHEFA", "ABCDEFGH"):
         for prune in (True, False):
-            method = ss.VariableElimination(order=ss.GivenOrder(order), prune=prune)
+            method = ss.VariableElimination(order=ss.graphs.GivenOrder(order), prune=prune)
             np.testing.assert_allclose(ss.query(net, "A", given={"H": 1}, method=method).values, expected, atol=EXACT)
 
 
@@ -252,7 +252,7 @@ def test_a_hidden_chain_in_either_direction():
     given = dict(zip(x, seen.tolist(), strict=True))
     names = [v.name for v in y]
     for order in (names, names[::-1]):
-        method = ss.VariableElimination(order=ss.GivenOrder(order))
+        method = ss.VariableElimination(order=ss.graphs.GivenOrder(order))
         assert float(ss.log_probability(net, given=given, method=method)) == pytest.approx(math.log(message.sum()))
         answer = ss.query(net, y[-1], given=given, method=method)
         np.testing.assert_allclose(answer.values, message / message.sum())
@@ -266,7 +266,7 @@ def test_multiplications_of_chain_elimination(length):
     rows = [[0.7, 0.3], [0.4, 0.6]]
     cpds = [ss.TableCPD(variables[0], [0.2, 0.8])]
     net = ss.BayesNet(*cpds, *(ss.TableCPD(v, rows, given=u) for u, v in itertools.pairwise(variables)))
-    order = ss.GivenOrder([v.name for v in variables[:-1]])
+    order = ss.graphs.GivenOrder([v.name for v in variables[:-1]])
     engine = ss.prepare(net, method=ss.VariableElimination(order=order, prune=False))
     found = engine.plan(given=[variables[-1].name])
     # `cost` counts one multiplication a factor and entry; a product of k factors takes k - 1.
@@ -278,7 +278,7 @@ def test_multiplications_of_chain_elimination(length):
 # variational-and-clique-tree-queries, section 4, example 2, B2 and B8: the six-node network and its separator.
 def test_six_nodes_and_their_separator():
     dag = ss.DAG.parse("X1 -> X3 <- X2; X1 -> X4 <- X2; X3 -> X5 <- X4; X3 -> X6")
-    tree = ss.clique_tree(ss.moralize(dag))
+    tree = ss.graphs.tree_decomposition(ss.graphs.moralize(dag))
     assert ("X3", "X4") in {tuple(sorted(s)) for s in tree.sepsets}
     net = ss.BayesNet.random(dag, seed=1)
     near = ss.query(net, "X6", given={"X3": 0}).values
@@ -298,7 +298,7 @@ def test_the_four_cycle_under_every_order(order):
     net = ss.MarkovNet(*(ss.Table(pair, values) for pair, values in tables.items()))
     factors = [(tuple(v.name for v in pair), values) for pair, values in tables.items()]
     cards = dict.fromkeys("abcd", 2)
-    method = ss.VariableElimination(order=ss.GivenOrder(order))
+    method = ss.VariableElimination(order=ss.graphs.GivenOrder(order))
     p = ss.query(net, [A, B, C, D], method=method).values
     np.testing.assert_allclose(p, oracle.conditional(factors, cards, list("abcd")), atol=EXACT)
     assert oracle.independent(p, [0], [3], [1, 2])
@@ -347,7 +347,7 @@ def misconception():
 
 def max_calibrated():
     tree = Tree([("a", "b", "d"), ("b", "c", "d")], [(0, 1)])
-    return calibrate(tree, list(misconception().problem().factors()), ss.MAX)
+    return calibrate(tree, list(misconception().problem().factors()), ss.factors.MAX)
 
 
 def test_misconception_max_marginals_in_a_calibrated_tree():
@@ -391,7 +391,7 @@ def test_misconception_max_marginals_of_single_variables():
     expected = {"a": (5e6, 1e6), "b": (1e6, 5e6), "c": (1e6, 5e6), "d": (5e6, 1e6)}
     for belief in result.beliefs:
         for v in belief.scope:
-            found = belief.marginalize([u for u in belief.scope if u != v], ss.MAX).values
+            found = belief.marginalize([u for u in belief.scope if u != v], ss.factors.MAX).values
             np.testing.assert_allclose(found, expected[v.name])
 
 
@@ -400,7 +400,7 @@ def test_tied_max_marginals_need_a_joint_decision():
     net = ss.MarkovNet(ss.Table((A, B), [[0.1, 0.4], [0.4, 0.1]]))
     joint = ss.query(net, [A, B]).distribution
     for v in (A, B):
-        np.testing.assert_allclose(joint.marginalize([u for u in (A, B) if u != v], ss.MAX).values, [0.4, 0.4])
+        np.testing.assert_allclose(joint.marginalize([u for u in (A, B) if u != v], ss.factors.MAX).values, [0.4, 0.4])
     best = ss.map_assignment(net, k=2)
     assert [one["a"] != one["b"] for one in best.assignments] == [True, True]
     assert best.probability == pytest.approx(0.4)

@@ -89,9 +89,9 @@ def test_a_full_disk_does_not_lose_a_fit(tmp_path, monkeypatch, room):
 @pytest.mark.parametrize(
     ("call", "kind"),
     [
-        pytest.param(lambda: ss.Table(COIN, ["a", "b"]), ss.ModelError, id="words in a table"),
-        pytest.param(lambda: ss.Table(COIN, [1j, 1]), ss.ModelError, id="complex numbers in a table"),
-        pytest.param(lambda: ss.TableCPD(COIN, ["a", "b"]), ss.ModelError, id="words in a CPD"),
+        pytest.param(lambda: ss.Table(COIN, ["a", "b"]), ss.errors.ModelError, id="words in a table"),
+        pytest.param(lambda: ss.Table(COIN, [1j, 1]), ss.errors.ModelError, id="complex numbers in a table"),
+        pytest.param(lambda: ss.TableCPD(COIN, ["a", "b"]), ss.errors.ModelError, id="words in a CPD"),
         pytest.param(
             lambda: ss.Discrete("x", 10**12),
             ss.TooLarge,
@@ -121,7 +121,7 @@ def test_a_generator_is_a_column():
 def test_durations_are_refused_as_dates_are(kind, unit):
     rows = {"a": np.array([1, 2, 3], f"timedelta64[{unit}]"), "b": [0, 1, 0]}
     frame = rows if kind == "mapping" else pytest.importorskip("pandas").DataFrame(rows)
-    assert "timedelta" in complaint(lambda: ss.fit(EDGE, frame), ss.DataError)
+    assert "timedelta" in complaint(lambda: ss.fit(EDGE, frame), ss.errors.DataError)
 
 
 # Words of other libraries.
@@ -158,7 +158,7 @@ def test_what_is_not_there_yet_is_said_to_be_so(call):
 
 
 def test_a_format_that_is_not_read_is_not_taken_for_another():
-    message = complaint(lambda: ss.read("network.dne"), ss.FileFormatError)
+    message = complaint(lambda: ss.read("network.dne"), ss.errors.FileFormatError)
     assert "Netica" in message
     assert "Did you mean" not in message
 
@@ -180,7 +180,7 @@ def test_arguments_of_other_libraries_are_translated(call, name):
     assert not message or name in message
 
 
-@wanted("a row of a frame is no evidence", ss.ScopeError)
+@wanted("a row of a frame is no evidence", ss.errors.ScopeError)
 def test_a_row_of_a_frame_is_evidence():
     row = pytest.importorskip("pandas").DataFrame({"smoke": ["yes"], "asia": ["no"]}).iloc[0]
     assert ss.query(asia(), "lung", given=row)["yes"] == pytest.approx(0.1)  # P(lung | smoke), as the network states it
@@ -189,7 +189,7 @@ def test_a_row_of_a_frame_is_evidence():
 @wanted("a networkx graph is refused without a word about from_networkx")
 def test_a_networkx_graph_is_a_structure():
     graph = pytest.importorskip("networkx").DiGraph([("a", "b")])
-    message = complaint(lambda: ss.fit(graph, {"a": [0, 1], "b": [1, 0]}), ss.ModelError)
+    message = complaint(lambda: ss.fit(graph, {"a": [0, 1], "b": [1, 0]}), ss.errors.ModelError)
     assert not message or "from_networkx" in message
 
 

@@ -111,7 +111,7 @@ def test_an_interruption_is_heard_within_a_long_step():
 
 @pytest.mark.xfail(strict=True, reason="choosing what to keep, or the cutset, takes minutes before the refusal")
 @pytest.mark.parametrize(
-    "method", [ss.RecursiveConditioning(), ss.CutsetConditioning()], ids=lambda m: type(m).__name__
+    "method", [ss.inference.RecursiveConditioning(), ss.inference.CutsetConditioning()], ids=lambda m: type(m).__name__
 )
 def test_conditioning_refuses_a_large_grid_soon(method):
     model, small = grid(70), grid(3)
@@ -173,7 +173,7 @@ def refusal(question) -> str:
     "method",
     [
         pytest.param(method, marks=pytest.mark.xfail(strict=True, reason="sizes are printed in GiB, however many"))
-        for method in (ss.CliqueTree(), ss.VariableElimination(), ss.RecursiveConditioning())
+        for method in (ss.CliqueTree(), ss.VariableElimination(), ss.inference.RecursiveConditioning())
     ],
     ids=lambda method: type(method).__name__,
 )
@@ -216,7 +216,7 @@ def test_a_graph_on_one_long_line_is_parsed_as_fast_as_on_many():
 @pytest.mark.xfail(strict=True, reason="the orders found are wider than the one row by row", raises=AssertionError)
 @pytest.mark.parametrize("side", [20, 40])
 def test_a_square_grid_is_eliminated_no_wider_than_row_by_row(side):
-    assert ss.elimination_order(grid(side).graph).width <= side
+    assert ss.graphs.elimination_order(grid(side).graph).width <= side
 
 
 @pytest.mark.parametrize(

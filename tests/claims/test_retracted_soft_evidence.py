@@ -85,7 +85,13 @@ cases = pytest.mark.parametrize(
 @cases
 @pytest.mark.parametrize(
     "method",
-    [None, ss.VariableElimination(), ss.ShaferShenoy(), ss.BeliefUpdate(), ss.BruteForce()],
+    [
+        None,
+        ss.VariableElimination(),
+        ss.inference.ShaferShenoy(),
+        ss.inference.BeliefUpdate(),
+        ss.inference.BruteForce(),
+    ],
     ids=lambda m: type(m).__name__,
 )
 def test_a_finding_is_withdrawn_as_if_it_had_never_been(given, method):

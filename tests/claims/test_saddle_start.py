@@ -50,7 +50,7 @@ def fitted(method):
     return found, " ".join([*words, *(str(w.message) for w in caught)])
 
 
-METHODS = {"EM": ss.EM, "IncrementalEM": ss.IncrementalEM, "StepwiseEM": ss.StepwiseEM}
+METHODS = {"EM": ss.EM, "IncrementalEM": ss.learning.IncrementalEM, "StepwiseEM": ss.StepwiseEM}
 SILENT = pytest.mark.xfail(
     strict=True, raises=AssertionError, reason="a symmetric start converges at the saddle, and nothing reports it"
 )

@@ -98,7 +98,7 @@ def leaves(number):
 def comb(ps, at, place=0):
     if place == len(ps):
         return [1.0 - at[place], at[place]]
-    return ss.Split(ps[place], {0: comb(ps, at, place + 1), 1: [1.0 - at[place], at[place]]})
+    return ss.cpds.Split(ps[place], {0: comb(ps, at, place + 1), 1: [1.0 - at[place], at[place]]})
 
 
 def tree_posterior(priors, at):
@@ -147,7 +147,7 @@ def test_priors_above_structured_cpds_are_varied_as_they_are(number):
         assert parameter.probability(theta) == pytest.approx(posterior(changed, links, leak), abs=CLOSE)
 
 
-@pytest.mark.xfail(strict=True, raises=ss.NotApplicable, reason="sensitivity is for directed models only")
+@pytest.mark.xfail(strict=True, raises=ss.errors.NotApplicable, reason="sensitivity is for directed models only")
 def test_undirected_models_are_varied_by_the_entries_of_their_factors():
     """The slope of P(a = 1 | c = 0) in every entry of both factors of a chain a - b - c."""
     a, b, c = (ss.Discrete(name) for name in "abc")

@@ -20,11 +20,11 @@ METHODS = {
     "the default": None,
     "CliqueTree": ss.CliqueTree(),
     "VariableElimination": ss.VariableElimination(),
-    "BeliefUpdate": ss.BeliefUpdate(),
-    "ShaferShenoy": ss.ShaferShenoy(),
-    "BruteForce": ss.BruteForce(),
-    "RecursiveConditioning": ss.RecursiveConditioning(),
-    "CutsetConditioning": ss.CutsetConditioning(),
+    "BeliefUpdate": ss.inference.BeliefUpdate(),
+    "ShaferShenoy": ss.inference.ShaferShenoy(),
+    "BruteForce": ss.inference.BruteForce(),
+    "RecursiveConditioning": ss.inference.RecursiveConditioning(),
+    "CutsetConditioning": ss.inference.CutsetConditioning(),
 }
 LINEAR = pytest.mark.xfail(
     strict=True, raises=AssertionError, reason="answers are normalized in linear space, where tiny shares become zero"
@@ -127,7 +127,7 @@ def test_classifiers_keep_the_logarithms_of_improbable_classes():
     h = ss.Discrete("h")
     xs = [ss.Discrete(f"x{i}") for i in range(400)]
     net = ss.BayesNet(ss.TableCPD(h, [0.5, 0.5]), *(ss.TableCPD(x, [[0.9, 0.1], [0.1, 0.9]], given=h) for x in xs))
-    found = ss.Classifier(net, "h").predict({x.name: [0] for x in xs}).log_probabilities
+    found = ss.classify.Classifier(net, "h").predict({x.name: [0] for x in xs}).log_probabilities
     assert found[0, 1] == pytest.approx(-400 * np.log(9.0), rel=CLOSE)
 
 

@@ -31,7 +31,7 @@ def comb(place):
     """A tree that looks at one parent after the other until one is on."""
     if place == NUM:
         return [1.0 - LEAVES[NUM], LEAVES[NUM]]
-    return ss.Split(PARENTS[place], {0: comb(place + 1), 1: [1.0 - LEAVES[place], LEAVES[place]]})
+    return ss.cpds.Split(PARENTS[place], {0: comb(place + 1), 1: [1.0 - LEAVES[place], LEAVES[place]]})
 
 
 FORMS = {
@@ -117,7 +117,7 @@ def confidence(form):
 
 
 def found_confidence(form):
-    curve = ss.calibration_curve(network(form), columns(), target="y")
+    curve = ss.evaluation.calibration_curve(network(form), columns(), target="y")
     shares = curve.weights / curve.weights.sum()
     return shares @ curve.predicted, shares @ curve.observed
 
@@ -153,35 +153,42 @@ ASKED = {
         posterior_of_first,
     ),
     "classifying by the child": (
-        lambda form: np.exp(ss.Classifier(network(form), "y").predict(columns(without=["y"])).log_probabilities),
+        lambda form: np.exp(
+            ss.classify.Classifier(network(form), "y").predict(columns(without=["y"])).log_probabilities
+        ),
         lambda form: both(p_on(form, X)),
     ),
     "classifying by a parent": (
-        lambda form: np.exp(ss.Classifier(network(form), "p0").predict(columns(without=["p0"])).log_probabilities),
+        lambda form: np.exp(
+            ss.classify.Classifier(network(form), "p0").predict(columns(without=["p0"])).log_probabilities
+        ),
         posterior_of_first,
     ),
     "log-loss": (
-        lambda form: risk(form, ss.LogLoss()),
+        lambda form: risk(form, ss.evaluation.LogLoss()),
         lambda form: -np.mean(np.log(p_parents(X) * p_child(form, X, ON))),
     ),
     "conditional log-loss": (
-        lambda form: risk(form, ss.ConditionalLogLoss("y")),
+        lambda form: risk(form, ss.evaluation.ConditionalLogLoss("y")),
         lambda form: -np.mean(np.log(p_child(form, X, ON))),
     ),
-    "0/1 loss": (lambda form: risk(form, ss.ZeroOne("y")), own_zero_one),
-    "Brier score": (lambda form: risk(form, ss.Brier("y")), own_brier),
+    "0/1 loss": (lambda form: risk(form, ss.evaluation.ZeroOne("y")), own_zero_one),
+    "Brier score": (lambda form: risk(form, ss.evaluation.Brier("y")), own_brier),
     "calibration": (found_confidence, confidence),
     "goodness of fit": (
-        lambda form: ss.goodness_of_fit(network(form), columns(), num_draws=9).statistic,
+        lambda form: ss.evaluation.goodness_of_fit(network(form), columns(), num_draws=9).statistic,
         lambda form: -np.mean(np.log(p_parents(X) * p_child(form, X, ON))),
     ),
-    "divergence from itself": (lambda form: ss.divergence(network(form), network(form)).total, lambda form: 0.0),
+    "divergence from itself": (
+        lambda form: ss.evaluation.divergence(network(form), network(form)).total,
+        lambda form: 0.0,
+    ),
     "divergence by families": (
-        lambda form: ss.divergence(network(form), network(form, np.full(NUM, 0.5))).families["y"],
+        lambda form: ss.evaluation.divergence(network(form), network(form, np.full(NUM, 0.5))).families["y"],
         lambda form: 0.0,
     ),
     "divergence of the roots": (
-        lambda form: ss.divergence(network(form), network(form, np.full(NUM, 0.5))).total,
+        lambda form: ss.evaluation.divergence(network(form), network(form, np.full(NUM, 0.5))).total,
         lambda form: (rel_entr(PRIORS, 0.5) + rel_entr(1.0 - PRIORS, 0.5)).sum(),
     ),
 }
@@ -322,7 +329,7 @@ def test_em_counts_what_it_expects(form):
 def test_bde_gives_each_leaf_of_a_wide_tree_its_imaginary_rows():
     """A prior network of fair roots reaches leaf i with probability 2^-(i+1), and there has its own row."""
     prior, strength = network("tree", np.full(NUM, 0.5)), 8.0
-    found = ss.fit(network("tree"), columns(), ss.Bayes(ss.BDe(prior, strength))).model
+    found = ss.fit(network("tree"), columns(), ss.Bayes(ss.priors.BDe(prior, strength))).model
     leaf = np.where(X.any(axis=1), X.argmax(axis=1), NUM)
     for place in range(6):
         x = np.zeros((1, NUM), int)

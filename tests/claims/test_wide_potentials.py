@@ -31,7 +31,7 @@ def unary(bits, chances):
 
 def code(checks, num_bits=NUM_BITS):
     """Independent bits under parity checks: a received word of a linear code."""
-    blocks = [ss.block([[BITS[i] for i in check]], ss.Parity()) for check in checks]
+    blocks = [ss.potentials.over_scopes([[BITS[i] for i in check]], ss.potentials.Parity()) for check in checks]
     return ss.MarkovNet(*unary(BITS[:num_bits], CHANCES[:num_bits]), *blocks)
 
 
@@ -117,7 +117,7 @@ def test_bits_under_short_parity_checks():
 @TABLE
 def test_at_least_one_of_many():
     """Z = 1 - prod(1 - p), and a bit is on with probability p / Z."""
-    net = ss.MarkovNet(*unary(BITS, CHANCES), ss.block([BITS], ss.AtLeastOne()))
+    net = ss.MarkovNet(*unary(BITS, CHANCES), ss.potentials.over_scopes([BITS], ss.potentials.AtLeastOne()))
     total = 1.0 - np.prod(1.0 - CHANCES)
     assert float(ss.log_partition(net)) == pytest.approx(np.log(total), abs=CLOSE)
     assert ss.query(net, "b7").values[1] == pytest.approx(CHANCES[7] / total, abs=CLOSE)
@@ -127,7 +127,7 @@ def test_at_least_one_of_many():
 
 @TABLE
 def test_the_last_of_many_must_be_on_where_all_others_are_off():
-    net = ss.MarkovNet(*unary(BITS, CHANCES), ss.block([BITS], ss.AtLeastOne()))
+    net = ss.MarkovNet(*unary(BITS, CHANCES), ss.potentials.over_scopes([BITS], ss.potentials.AtLeastOne()))
     assert ss.query(net, "b7", given={b.name: 0 for b in BITS if b.name != "b7"}).values.tolist() == [0.0, 1.0]
 
 
@@ -138,7 +138,7 @@ SEATS = [ss.Discrete(f"s{i}", 12) for i in range(12)]
 def test_all_different_counts_permutations():
     """Twelve guests on twelve seats; the first likes the first seat three times as much: Z = 14 * 11!."""
     likes = ss.Table((SEATS[0],), [3.0] + [1.0] * 11)
-    net = ss.MarkovNet(likes, ss.block([SEATS], ss.AllDifferent()))
+    net = ss.MarkovNet(likes, ss.potentials.over_scopes([SEATS], ss.potentials.AllDifferent()))
     assert float(ss.log_partition(net)) == pytest.approx(math.log(14) + math.lgamma(12), abs=CLOSE)
     assert ss.query(net, "s0").values.tolist() == pytest.approx([3 / 14] + [1 / 14] * 11, abs=CLOSE)
     assert ss.query(net, "s1").values.tolist() == pytest.approx([1 / 14] + [13 / 154] * 11, abs=CLOSE)
@@ -146,17 +146,21 @@ def test_all_different_counts_permutations():
 
 @TABLE
 def test_the_last_guest_takes_the_last_seat():
-    net = ss.MarkovNet(ss.block([SEATS], ss.AllDifferent()))
+    net = ss.MarkovNet(ss.potentials.over_scopes([SEATS], ss.potentials.AllDifferent()))
     found = ss.query(net, "s11", given={f"s{i}": (5 * i) % 12 for i in range(11)})
     assert found.values.tolist() == [float(seat == (5 * 11) % 12) for seat in range(12)]
 
 
-@pytest.mark.parametrize("potential", [ss.Parity(), ss.AtLeastOne()], ids=["parity", "at least one"])
+@pytest.mark.parametrize(
+    "potential", [ss.potentials.Parity(), ss.potentials.AtLeastOne()], ids=["parity", "at least one"]
+)
 @pytest.mark.xfail(strict=True, raises=AssertionError, reason="a constraint is planned as one clique of its variables")
 def test_the_plan_of_a_constraint_grows_with_its_variables_and_not_with_their_joint_states(potential):
     """A chain of auxiliaries: some entries for each variable."""
     for number in (8, 12, 16):
-        net = ss.MarkovNet(*unary(BITS[:number], CHANCES[:number]), ss.block([BITS[:number]], potential))
+        net = ss.MarkovNet(
+            *unary(BITS[:number], CHANCES[:number]), ss.potentials.over_scopes([BITS[:number]], potential)
+        )
         assert ss.plan(net).largest <= 16
         assert ss.plan(net).total_size <= 32 * number
 
@@ -164,7 +168,7 @@ def test_the_plan_of_a_constraint_grows_with_its_variables_and_not_with_their_jo
 @pytest.mark.xfail(strict=True, raises=AssertionError, reason="the table is built before its size is checked")
 def test_planning_builds_no_table():
     """Twenty bits: their table would take eight megabytes."""
-    net = ss.MarkovNet(*unary(BITS[:20], CHANCES[:20]), ss.block([BITS[:20]], ss.Parity()))
+    net = ss.MarkovNet(*unary(BITS[:20], CHANCES[:20]), ss.potentials.over_scopes([BITS[:20]], ss.potentials.Parity()))
     ss.plan(code([(0, 1, 2)], num_bits=3))
     tracemalloc.start()
     try:

@@ -42,14 +42,14 @@ def asia() -> ss.BayesNet:
 @pytest.fixture(params=[".csv", ".parquet"])
 def rows(request, tmp_path, asia) -> Path:
     path = tmp_path / f"rows{request.param}"
-    ss.write_dataset(asia.sample(500, seed=1), path)
+    ss.data.write_dataset(asia.sample(500, seed=1), path)
     return path
 
 
 @pytest.fixture
 def csv(tmp_path, asia) -> Path:
     path = tmp_path / "asia.csv"
-    ss.write_dataset(asia.sample(500, seed=1), path)
+    ss.data.write_dataset(asia.sample(500, seed=1), path)
     return path
 
 
@@ -59,7 +59,7 @@ def holes(tmp_path, asia) -> Path:
     codes = drawn.matrix().copy()
     codes[np.random.default_rng(0).random(codes.shape) < 0.1] = -1
     path = tmp_path / "holes.csv"
-    ss.write_dataset(ss.Dataset.from_codes(asia.variables, codes), path)
+    ss.data.write_dataset(ss.Dataset.from_codes(asia.variables, codes), path)
     return path
 
 
@@ -197,7 +197,7 @@ def test_calibration_is_drawn(csv, tmp_path):
 def test_impute_fills_every_cell(holes, tmp_path, asia):
     out = tmp_path / "full.csv"
     facts = parsed("impute", "asia", holes, "-o", out)
-    before, after = (ss.read_dataset(path, asia.variables) for path in (holes, out))
+    before, after = (ss.data.read_dataset(path, asia.variables) for path in (holes, out))
     assert after.is_complete
     assert facts["filled"] == sum(before.num_missing.values())
     for v in asia.variables:
@@ -209,7 +209,7 @@ def test_impute_fills_every_cell(holes, tmp_path, asia):
 def test_several_draws(holes, tmp_path, asia):
     facts = parsed("impute", "asia", holes, "-o", tmp_path / "drawn.csv", "--copies", "3", "--seed", "4")
     assert [Path(f).name for f in facts["files"]] == ["drawn-1.csv", "drawn-2.csv", "drawn-3.csv"]
-    first, second = (ss.read_dataset(f, asia.variables) for f in facts["files"][:2])
+    first, second = (ss.data.read_dataset(f, asia.variables) for f in facts["files"][:2])
     assert first.is_complete
     assert not first.equals(second)
 
@@ -223,11 +223,11 @@ def test_long_files_are_filled_part_by_part(holes, tmp_path, monkeypatch, asia):
 
 def test_hidden_variables_are_filled_on_request(tmp_path, asia):
     path, out = tmp_path / "narrow.csv", tmp_path / "wide.csv"
-    ss.write_dataset(asia.sample(20, seed=0).select(["xray", "dysp"]), path)
+    ss.data.write_dataset(asia.sample(20, seed=0).select(["xray", "dysp"]), path)
     shown("impute", "asia", path, "-o", out)
-    assert ss.read_dataset(out).variables.names == ("xray", "dysp")
+    assert ss.data.read_dataset(out).variables.names == ("xray", "dysp")
     shown("impute", "asia", path, "-o", out, "--hidden")
-    assert set(ss.read_dataset(out, asia.variables).variables.names) == set(asia.variables.names)
+    assert set(ss.data.read_dataset(out, asia.variables).variables.names) == set(asia.variables.names)
 
 
 def refused(monkeypatch, capsys, *arguments: str) -> str:
@@ -337,9 +337,9 @@ def test_states_of_columns_can_be_said(tmp_path, monkeypatch, capsys):
 
 
 def test_rows_can_be_filled_where_they_are(holes, asia):
-    before = ss.read_dataset(holes, asia.variables)
+    before = ss.data.read_dataset(holes, asia.variables)
     shown("impute", "asia", holes, "-o", holes)
-    after = ss.read_dataset(holes, asia.variables)
+    after = ss.data.read_dataset(holes, asia.variables)
     assert after.is_complete
     assert after.num_rows == before.num_rows
 
@@ -359,7 +359,7 @@ def test_texts_that_mean_nothing(tmp_path):
     shown("fit", "a -> b", path, "-o", out, "-m", "em", "--missing", "NA", "--missing", "-")
     assert ss.read(out).variables["a"].states == ("x", "y")
     shown("impute", out, path, "-o", tmp_path / "full.csv", "--missing", "NA", "--missing", "-")
-    assert ss.read_dataset(tmp_path / "full.csv").is_complete
+    assert ss.data.read_dataset(tmp_path / "full.csv").is_complete
     assert parsed("evaluate", out, path, "--missing", "NA", "--missing", "-")["rows"] == 4
 
 

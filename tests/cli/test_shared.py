@@ -28,7 +28,7 @@ def test_models_by_file_or_by_name(tmp_path):
     path = tmp_path / "asia.bif"
     ss.write(ss.datasets.load("asia"), path)
     assert len(load(str(path)).variables) == len(load("asia").variables) == 8
-    with pytest.raises(ss.ScopeError, match="Did you mean 'asia'"):
+    with pytest.raises(ss.errors.ScopeError, match="Did you mean 'asia'"):
         load("assia")
 
 
@@ -43,7 +43,7 @@ def test_answers_for_programs_and_for_people(capsys):
 
 def test_errors_are_one_line(capsys):
     with pytest.raises(SystemExit) as ended, one_line_errors():
-        raise ss.DataError("two\nlines")
+        raise ss.errors.DataError("two\nlines")
     assert ended.value.code == 2
     assert capsys.readouterr().err == "sepset: two lines\n"
     with pytest.raises(ZeroDivisionError), one_line_errors():
@@ -65,16 +65,16 @@ def test_places_are_checked_before_work_is_done(tmp_path, monkeypatch):
     require_place(tmp_path / "model.json")
     require_model_file(tmp_path / "model.json.gz")
     require_rows_file(tmp_path / "rows.csv.gz")
-    with pytest.raises(ss.FileFormatError, match="no directory"):
+    with pytest.raises(ss.errors.FileFormatError, match="no directory"):
         require_place(tmp_path / "none" / "model.json")
-    with pytest.raises(ss.FileFormatError, match="is a directory"):
+    with pytest.raises(ss.errors.FileFormatError, match="is a directory"):
         require_place(tmp_path)
-    with pytest.raises(ss.FileFormatError, match="known format"):
+    with pytest.raises(ss.errors.FileFormatError, match="known format"):
         require_model_file(tmp_path / "model.csv")
-    with pytest.raises(ss.FileFormatError, match="format of rows"):
+    with pytest.raises(ss.errors.FileFormatError, match="format of rows"):
         require_rows_file(tmp_path / "rows.json")
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(ss.FileFormatError, match="cannot be written to"):
+    with pytest.raises(ss.errors.FileFormatError, match="cannot be written to"):
         require_place(tmp_path / "model.json")
 
 

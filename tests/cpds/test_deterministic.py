@@ -27,7 +27,7 @@ def point_mass(child, parents, function):
 
 
 def test_a_sum_is_sparse():
-    cpd = DeterministicCPD(SUM, lambda a, b: a + b, (A, B))
+    cpd = DeterministicCPD(SUM, lambda a, b: a + b, given=(A, B))
     check_contract(cpd, point_mass(SUM, (A, B), lambda a, b: a + b))
     (factor,) = cpd.factors()
     assert isinstance(factor, SparseTable)
@@ -38,7 +38,7 @@ def test_a_sum_is_sparse():
 
 def test_a_small_gate_is_dense():
     a, b, c = (Discrete(name, (False, True)) for name in "abc")
-    cpd = DeterministicCPD(c, lambda x, y: x and y, (a, b))
+    cpd = DeterministicCPD(c, lambda x, y: x and y, given=(a, b))
     check_contract(cpd, point_mass(c, (a, b), lambda x, y: x and y))
     (factor,) = cpd.factors()
     assert isinstance(factor, Table)
@@ -47,28 +47,28 @@ def test_a_small_gate_is_dense():
 
 
 def test_mappings_and_constants():
-    cpd = DeterministicCPD(B, {0: 10, 1: 20, 2: 20}, A)
+    cpd = DeterministicCPD(B, {0: 10, 1: 20, 2: 20}, given=A)
     check_contract(cpd, point_mass(B, (A,), lambda a: 10 if a == 0 else 20))
-    check_contract(DeterministicCPD(B, {(0,): 10, (1,): 20, (2,): 20}, A), cpd.to_table().values)
+    check_contract(DeterministicCPD(B, {(0,): 10, (1,): 20, (2,): 20}, given=A), cpd.to_table().values)
     check_contract(DeterministicCPD(B, lambda: 20), [0.0, 1.0])
     check_contract(DeterministicCPD(B, {(): 10}), [1.0, 0.0])
     one = Discrete("one", 1)
-    check_contract(DeterministicCPD(one, lambda a, o: 0, (A, Discrete("p", 1))), np.ones((3, 1, 1)))
+    check_contract(DeterministicCPD(one, lambda a, o: 0, given=(A, Discrete("p", 1))), np.ones((3, 1, 1)))
 
 
 def test_bad_functions_are_refused():
     with pytest.raises(StateError, match="Unknown state 99 for b"):
-        DeterministicCPD(B, lambda a: 99, A)
+        DeterministicCPD(B, lambda a: 99, given=A)
     with pytest.raises(ModelError, match="2 of 3 values; 2 is missing"):
-        DeterministicCPD(B, {0: 10, 1: 10}, A)
+        DeterministicCPD(B, {0: 10, 1: 10}, given=A)
     with pytest.raises(ModelError, match="4 values; its parents have 3 joint states"):
-        DeterministicCPD(B, {0: 10, 1: 10, 2: 10, 3: 10}, A)
+        DeterministicCPD(B, {0: 10, 1: 10, 2: 10, 3: 10}, given=A)
     with pytest.raises(TooLarge, match="entries"):
-        DeterministicCPD(B, lambda *_: 10, tuple(Discrete(f"p{i}") for i in range(40)))
+        DeterministicCPD(B, lambda *_: 10, given=tuple(Discrete(f"p{i}") for i in range(40)))
 
 
 def test_statistics_count_agreement_and_breaches():
-    cpd = DeterministicCPD(B, {0: 10, 1: 20, 2: 20}, A)
+    cpd = DeterministicCPD(B, {0: 10, 1: 20, 2: 20}, given=A)
     rows = {A: np.array([0, 1, 2, 2]), B: np.array([0, 1, 0, 1])}
     assert cpd.statistics(rows).tolist() == [3.0, 1.0]
     assert cpd.statistics(rows, [1, 1, 5, 1]).tolist() == [3.0, 5.0]
@@ -79,7 +79,7 @@ def test_statistics_count_agreement_and_breaches():
 def multiplexer(num_inputs, num_states):
     selector = Discrete("which", num_inputs)
     inputs = tuple(Discrete(f"z{i}", num_states) for i in range(num_inputs))
-    return MultiplexerCPD(Discrete("x", num_states), selector, inputs)
+    return MultiplexerCPD(Discrete("x", num_states), selector, inputs=inputs)
 
 
 @pytest.mark.parametrize(("num_inputs", "num_states"), [(1, 2), (2, 2), (2, 3), (3, 2), (3, 1), (4, 2)])
@@ -101,7 +101,7 @@ def test_a_multiplexer_is_one_factor_an_input():
 
 def test_an_input_may_serve_twice_and_inputs_come_by_state():
     which, y, z, x = Discrete("which", ("l", "m", "r")), Discrete("y"), Discrete("z"), Discrete("x")
-    cpd = MultiplexerCPD(x, which, {"r": y, "l": y, "m": z})
+    cpd = MultiplexerCPD(x, which, inputs={"r": y, "l": y, "m": z})
     assert cpd.parents == (which, y, z)
     check_contract(cpd, point_mass(x, cpd.parents, lambda w, a, b: b if w == "m" else a))
 
@@ -117,4 +117,4 @@ def test_an_input_may_serve_twice_and_inputs_come_by_state():
 )
 def test_bad_multiplexers_are_refused(inputs, error, message):
     with pytest.raises(error, match=message):
-        MultiplexerCPD(Discrete("x"), Discrete("which"), inputs)
+        MultiplexerCPD(Discrete("x"), Discrete("which"), inputs=inputs)

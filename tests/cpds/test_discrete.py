@@ -45,7 +45,7 @@ def test_chunks_cover_everything_once(monkeypatch):
 
 def test_pieces_change_nothing(monkeypatch):
     rng = np.random.default_rng(0)
-    cpd = TableCPD.normalized(X, rng.random((2, 3, 3)), (A, B))
+    cpd = TableCPD.normalized(X, rng.random((2, 3, 3)), given=(A, B))
     rows = {A: rng.integers(2, size=50), B: rng.integers(3, size=50)}
     whole = cpd.sample(rows, 50, np.random.default_rng(1))
     scores = cpd.log_probability({**rows, X: whole})
@@ -61,7 +61,7 @@ def test_no_rows_give_no_draws():
 
 
 def test_absent_columns_are_named():
-    cpd = TableCPD(A, [[0.5, 0.5]] * 3, B)
+    cpd = TableCPD(A, [[0.5, 0.5]] * 3, given=B)
     with pytest.raises(DataError, match=r"TableCPD\(a\[2\] \| b\[3\]\) needs a column"):
         cpd.sample({}, 3, np.random.default_rng(0))
     with pytest.raises(DataError, match="column for a"):
@@ -69,7 +69,7 @@ def test_absent_columns_are_named():
 
 
 def test_contexts_outside_the_parents_are_ignored_and_unknown_states_are_not():
-    cpd = TableCPD(A, [[0.5, 0.5]] * 3, B)
+    cpd = TableCPD(A, [[0.5, 0.5]] * 3, given=B)
     assert cpd.irrelevant({"elsewhere": 5}) == (B,)
     with pytest.raises(ValueError, match="Unknown state 7 for b"):
         cpd.irrelevant({"b": 7})
@@ -77,7 +77,7 @@ def test_contexts_outside_the_parents_are_ignored_and_unknown_states_are_not():
 
 def test_contexts_list_what_the_empty_context_does_not():
     table = [[[0.5, 0.5]] * 3, [[0.1, 0.9], [0.2, 0.8], [0.3, 0.7]]]
-    found = TableCPD(Discrete("y"), table, (A, B)).contexts()
+    found = TableCPD(Discrete("y"), table, given=(A, B)).contexts()
     assert [(c.context, c.irrelevant) for c in found] == [({"a": 0}, (B,))]
 
 
@@ -101,7 +101,7 @@ def test_cpds_cannot_lose_fields():
 
 
 RAIN, WET = Discrete("rain", ("no", "<b>")), Discrete("wet", ("dry", "soaked"))
-CPD = TableCPD(WET, [[0.9, 0.1], [0.25, 0.75]], RAIN)
+CPD = TableCPD(WET, [[0.9, 0.1], [0.25, 0.75]], given=RAIN)
 
 
 def test_the_grid_has_parents_on_rows_and_states_as_columns():

@@ -15,7 +15,7 @@ from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.partition import PartitionCPD
 from sepset.cpds.priors.dirichlet import Dirichlet
-from sepset.cpds.priors.weights import Laplace, Normal
+from sepset.cpds.priors.weights import LaplaceWeights, NormalWeights
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.iterate import Until
@@ -58,17 +58,17 @@ def _nudged(net, rng):
     cpd = net.cpds[-1]
     if isinstance(cpd, NoisyOr):
         given = {p: np.clip(e * rng.normal(1, 0.02, e.shape), 0, 1) for p, e in cpd.effects.items()}
-        return net.with_cpds(NoisyOr(cpd.child, given, min(cpd.leak * rng.normal(1, 0.02), 1.0)))
+        return net.with_cpds(NoisyOr(cpd.child, given, leak=min(cpd.leak * rng.normal(1, 0.02), 1.0)))
     if isinstance(cpd, NoisyMax):
 
         def near(t):
             t = t * rng.normal(1, 0.02, t.shape)
             return t / t.sum(axis=-1, keepdims=True)
 
-        return net.with_cpds(NoisyMax(cpd.child, {p: near(e) for p, e in cpd.effects.items()}, near(cpd.leak)))
+        return net.with_cpds(NoisyMax(cpd.child, {p: near(e) for p, e in cpd.effects.items()}, leak=near(cpd.leak)))
     if isinstance(cpd, LogisticCPD):
         given = {p: w + rng.normal(0, 0.02, w.shape) for p, w in zip(cpd.parents, cpd.weights, strict=True)}
-        return net.with_cpds(LogisticCPD(cpd.child, given, cpd.bias + rng.normal(0, 0.02, cpd.bias.shape)))
+        return net.with_cpds(LogisticCPD(cpd.child, given, bias=cpd.bias + rng.normal(0, 0.02, cpd.bias.shape)))
     own = cpd.parameters
     theta = own.probabilities * rng.normal(1, 0.02, own.probabilities.shape)
     return net.with_cpds(cpd.from_statistics(theta * own.multiplicities))
@@ -136,7 +136,7 @@ def test_tree_leaves_pool_their_contexts():
     assert_allclose(found.distributions, leaves / leaves.sum(axis=1, keepdims=True), rtol=1e-10)
 
 
-WEIGHTED = [(Normal(1.0), Dirichlet(1.0)), (Laplace(1.0), Dirichlet(1.0))]
+WEIGHTED = [(NormalWeights(1.0), Dirichlet(1.0)), (LaplaceWeights(1.0), Dirichlet(1.0))]
 PRIORS = [("logistic", WEIGHTED[0]), ("logistic", WEIGHTED[1]), ("noisy-or", Dirichlet(0.5)), ("tree", Dirichlet(2.0))]
 
 
@@ -150,7 +150,7 @@ def test_no_step_lowers_the_log_posterior(form, prior):
 
 def test_priors_of_the_wrong_kind_are_refused():
     net = network("logistic")
-    with pytest.raises(NotApplicable, match="Normal, Laplace or ImaginaryData"):
+    with pytest.raises(NotApplicable, match="NormalWeights, LaplaceWeights or ImaginaryData"):
         fit(net, masked_codes(net), EM(prior=Dirichlet(1.0), start="model"))
 
 
@@ -159,8 +159,8 @@ def test_parts_are_shared_by_families_of_different_shape():
     theta = [[0.9, 0.1], [0.3, 0.7]]
     net = BayesNet(
         *ROOTS[:2],
-        PartitionCPD(m, [[0, 1], [1, 1]], theta, given=(a, b), block="shared"),
-        PartitionCPD(n, [1, 0], theta, given=a, block="shared"),
+        PartitionCPD(m, [[0, 1], [1, 1]], distributions=theta, given=(a, b), block="shared"),
+        PartitionCPD(n, [1, 0], distributions=theta, given=a, block="shared"),
     )
     rows = masked_codes(net, 40)
     counts = np.zeros((2, 2))

@@ -9,7 +9,7 @@ import pytest
 
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.priors.dirichlet import Dirichlet
-from sepset.cpds.priors.weights import Normal
+from sepset.cpds.priors.weights import NormalWeights
 from sepset.errors import DataError, ModelError, NotApplicable, TooLarge
 from sepset.variables.variable import Discrete
 from support.cpd_contract import check_contract, joint_states, random_rows
@@ -42,7 +42,7 @@ def test_contract(cards, levels):
     child, parents = Discrete("x", levels), tuple(Discrete(f"p{i}", card) for i, card in enumerate(cards))
     weights = [rng.normal(size=(card, levels)) for card in cards]
     bias = rng.normal(size=levels)
-    cpd = LogisticCPD(child, dict(zip(parents, weights, strict=True)), bias)
+    cpd = LogisticCPD(child, dict(zip(parents, weights, strict=True)), bias=bias)
     check_contract(cpd, softmax_table(child, parents, weights, bias))
 
 
@@ -119,7 +119,7 @@ def test_the_slope_is_that_of_the_loss():
 def test_a_prior_shrinks_separated_weights():
     cpd = LogisticCPD(X, {A: 0.0})
     stats = cpd.statistics({A: np.array([0, 0, 1, 1]), X: np.array([0, 0, 1, 1])})
-    free, tight = cpd.from_statistics(stats), cpd.from_statistics(stats, Normal(0.5))
+    free, tight = cpd.from_statistics(stats), cpd.from_statistics(stats, NormalWeights(0.5))
     assert abs(tight.weights[0][1, 1]) < 1.0 < abs(free.weights[0][1, 1])
     assert np.isfinite(free.weights[0]).all()
 
@@ -130,7 +130,7 @@ def test_unseen_states_follow_the_policy():
     assert cpd.from_statistics(stats).weights[0][2].tolist() == [0.0, 0.0]
     with pytest.raises(DataError, match="in the data: b=2"):
         cpd.from_statistics(stats, unseen="raise")
-    with pytest.raises(NotApplicable, match="Normal, Laplace or ImaginaryData"):
+    with pytest.raises(NotApplicable, match="NormalWeights, LaplaceWeights or ImaginaryData"):
         cpd.from_statistics(stats, Dirichlet(1.0))
 
 

@@ -8,7 +8,7 @@ import pytest
 from sepset.cpds.multinomials import Multinomials, exponents, from_logits, logits
 from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.priors.dirichlet import Dirichlet
-from sepset.cpds.priors.weights import Normal
+from sepset.cpds.priors.weights import NormalWeights
 from sepset.cpds.rules import RuleCPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ArgumentError, DataError, NotApplicable
@@ -80,7 +80,7 @@ def test_estimates_are_ratios_of_counts():
 def test_other_priors_and_policies_are_refused():
     coin = TableCPD(Discrete("coin"), [0.5, 0.5])
     with pytest.raises(NotApplicable, match="Dirichlet"):
-        coin.from_statistics(np.ones(2), Normal(1.0))
+        coin.from_statistics(np.ones(2), NormalWeights(1.0))
     with pytest.raises(ArgumentError, match="'uniform' or 'raise'; found 'zero'"):
         coin.from_statistics(np.ones(2), unseen="zero")
 

@@ -12,7 +12,7 @@ import pytest
 import oracle
 from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.priors.dirichlet import Dirichlet
-from sepset.cpds.priors.weights import Normal
+from sepset.cpds.priors.weights import NormalWeights
 from sepset.errors import DataError, NotApplicable, TooLarge
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
@@ -56,7 +56,7 @@ def test_the_worked_number():
 def test_contract_of_noisy_or(num_parents, leak):
     parents = tuple(Discrete(f"p{i}") for i in range(num_parents))
     chances = [[0.0, c] for c in (0.3, 1.0, 0.0, 0.6, 0.9)[:num_parents]]
-    cpd = NoisyOr(Discrete("y"), {p: c[1] for p, c in zip(parents, chances, strict=True)}, leak)
+    cpd = NoisyOr(Discrete("y"), {p: c[1] for p, c in zip(parents, chances, strict=True)}, leak=leak)
     if leak == 0.0 or leak == 1.0:
         return check_contract_without_learning(cpd, or_table(parents, chances, leak))
     return check_contract(cpd, or_table(parents, chances, leak), tolerance=1e-12)
@@ -76,7 +76,7 @@ def test_more_states_and_another_on():
     graded, child = Discrete("graded", ("none", "some", "much")), Discrete("y", ("yes", "no"))
     chances = [[0.0, 0.3, 0.8], [0.1, 0.1], [0.5]]
     given = {graded: {"some": 0.3, "much": 0.8}, Discrete("q"): [0.1, 0.1], Discrete("one", 1): [0.5]}
-    cpd = NoisyOr(child, given, 0.2, on="yes")
+    cpd = NoisyOr(child, given, leak=0.2, on="yes")
     check_contract(cpd, or_table(tuple(given), chances, 0.2, on=0), tolerance=1e-12)
     assert cpd.irrelevant({}) == (cpd.parents[1], cpd.parents[2])
     same = NoisyOr(child, {graded: 0.3}, on="yes").effects[graded]
@@ -146,14 +146,14 @@ def test_contract_of_noisy_max(cards, seed):
     child, parents = Discrete("x", 3), tuple(Discrete(f"p{i}", card) for i, card in enumerate(cards))
     leak = oracle.random_rows(rng, (1, 3), deterministic=0.0, zeros=0.0)[0]
     effects = [oracle.random_rows(rng, (card, 3), deterministic=0.3, zeros=0.3) for card in cards]
-    cpd = NoisyMax(child, dict(zip(parents, effects, strict=True)), leak)
+    cpd = NoisyMax(child, dict(zip(parents, effects, strict=True)), leak=leak)
     check_contract(cpd, max_table(child, parents, effects, leak), tolerance=1e-12)
 
 
 def test_noisy_max_of_two_states_is_noisy_or():
     given = {FLU: 0.8, COLD: 0.4}
-    plain = NoisyOr(FEVER, given, 0.1)
-    graded = NoisyMax(FEVER, {p: [[1, 0], [1 - c, c]] for p, c in given.items()}, [0.9, 0.1])
+    plain = NoisyOr(FEVER, given, leak=0.1)
+    graded = NoisyMax(FEVER, {p: [[1, 0], [1 - c, c]] for p, c in given.items()}, leak=[0.9, 0.1])
     np.testing.assert_allclose(graded.to_table().values, plain.to_table().values, rtol=0, atol=1e-15)
     assert graded.num_parameters == plain.num_parameters == 3
 
@@ -201,7 +201,7 @@ def test_estimates_recover_a_noisy_max():
     effects = [np.array([[1, 0, 0], [0.3, 0.5, 0.2]]), np.array([[1, 0, 0], [0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])]
     leak = np.array([0.8, 0.15, 0.05])
     truth = max_table(child, parents, effects, leak)
-    start = NoisyMax(child, dict(zip(parents, effects, strict=True)), [0.4, 0.3, 0.3])
+    start = NoisyMax(child, dict(zip(parents, effects, strict=True)), leak=[0.4, 0.3, 0.3])
     learned = start.from_statistics(exact_statistics(start, truth))
     np.testing.assert_allclose(learned.leak, leak, atol=1e-5)
     for parent, effect in zip(parents, effects, strict=True):
@@ -238,6 +238,6 @@ def test_forbidden_data_and_other_priors_are_refused():
     with pytest.raises(DataError, match="Give it a leak"):
         cpd.from_statistics(stats)
     with pytest.raises(NotApplicable, match="Dirichlet"):
-        cpd.from_statistics(stats, Normal(1.0))
+        cpd.from_statistics(stats, NormalWeights(1.0))
     with pytest.raises(DataError, match="its own statistics"):
         cpd.from_statistics(np.ones(4))

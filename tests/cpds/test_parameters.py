@@ -101,8 +101,8 @@ def test_operations_that_a_cpd_does_not_define_raise_with_its_name():
     own = cpd.parameters
     questions = {
         "random start": lambda: own.random(np.random.default_rng(0)),
-        "takes no prior": lambda: own.prior_term(ss.Dirichlet(1), [cpd]),
-        "no conjugate prior": lambda: own.posterior(ss.Dirichlet(1), [cpd], None),
+        "takes no prior": lambda: own.prior_term(ss.priors.Dirichlet(1), [cpd]),
+        "no conjugate prior": lambda: own.posterior(ss.priors.Dirichlet(1), [cpd], None),
         "say nothing about": lambda: own.from_counts(np.ones(2)),
         "real variables say nothing": lambda: own.from_moments(None),
         "incomplete rows": lambda: own.for_rows({}),
@@ -210,7 +210,7 @@ def test_functions_have_no_parameters_and_lines_say_none():
     for name in ("function", "multiplexer"):
         assert forms[name].parameters.names == ()
         assert forms[name].parameters.arrays == {}
-    with pytest.raises(ss.NotApplicable, match="free parameters"):
+    with pytest.raises(ss.errors.NotApplicable, match="free parameters"):
         _ = forms["line"].parameters.names
 
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.priors.regression import NormalGamma
-from sepset.cpds.priors.weights import Normal
+from sepset.cpds.priors.weights import NormalWeights
 from sepset.errors import NotApplicable, NotClosed
 from sepset.variables.variable import Discrete, Real
 
@@ -53,15 +53,17 @@ def test_modes_are_where_the_objective_is_largest():
         best = own.estimate(stats, term)
         top = own.of(best).score(stats) + own.of(best).log_prior(term)
         for da, dv in ((0.05, 1), (-0.05, 1), (0, 1.1), (0, 0.9)):
-            other = line.with_parameters(best.intercept + da, best.coefficients, best.covariance * dv)
+            other = line.with_parameters(best.intercept + da, best.coefficients, covariance=best.covariance * dv)
             assert own.of(other).score(stats) + own.of(other).log_prior(term) < top
 
 
 def test_priors_on_coefficients_and_others():
     own = LINES[1].parameters
-    assert own.log_prior(own.prior_term(Normal(1.0), [LINES[1]])) == -2.0
+    assert own.log_prior(own.prior_term(NormalWeights(1.0), [LINES[1]])) == -2.0
     assert own.log_prior(None) == 0.0
-    with pytest.raises(NotApplicable, match="NormalGamma, LinearNormalGamma, Normal, Laplace or ImaginaryData"):
+    with pytest.raises(
+        NotApplicable, match="NormalGamma, LinearNormalGamma, NormalWeights, LaplaceWeights or ImaginaryData"
+    ):
         own.prior_term(Dirichlet(1.0), [LINES[1]])
 
 

@@ -20,7 +20,7 @@ from sepset.cpds.priors.regression import (
 from sepset.cpds.regressionposterior import imagined
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable, ScopeError
-from sepset.learning.estimation.estimators import MAP, MLE, Bayes
+from sepset.learning.estimation.estimators import MLE, Bayes, PosteriorMode
 from sepset.learning.estimation.networkpriors import ImaginaryData
 from sepset.learning.incomplete.em import EM
 from sepset.models.bayesnet import BayesNet
@@ -293,7 +293,7 @@ def test_rows_that_make_no_prior_are_refused():
         {U: [], Y: []},
     ):
         rows = {v: np.array(column, dtype=np.float64) for v, column in columns.items()}
-        with pytest.raises(ModelError, match=r"give no prior of a regression.*NormalGamma.*MAP"):
+        with pytest.raises(ModelError, match=r"give no prior of a regression.*NormalGamma.*PosteriorMode"):
             imagined(SINGLE, SINGLE.scatters(rows))
     by = LinearGaussian(Y, covariance=[1.0, 1.0], by=A)
     with pytest.raises(ModelError, match="0 imaginary rows where a=1"):
@@ -337,7 +337,7 @@ def test_a_vector_with_real_parents():
         moved = mode.with_parameters(
             mode.intercept + 0.05 * rng.normal(size=(1, 2)),
             mode.coefficients + 0.05 * rng.normal(size=(1, 2, 4)),
-            mode.covariance * np.exp(0.1 * rng.normal()),
+            covariance=mode.covariance * np.exp(0.1 * rng.normal()),
         )
         assert post.log_density(moved, "theta") < best
 
@@ -369,7 +369,7 @@ def test_vectors_among_all_verbs():
     rows = ImaginaryData(data)
     twice = {n: np.concatenate([c, c]) for n, c in data.items()}
     plain = fit(net, twice, MLE()).model.cpd("p")
-    np.testing.assert_allclose(fit(net, data, MAP(rows)).model.cpd("p").covariance, plain.covariance)
+    np.testing.assert_allclose(fit(net, data, PosteriorMode(rows)).model.cpd("p").covariance, plain.covariance)
     assert fit(net, data, Bayes(rows)).posterior.block("p").contexts[0].degrees == 2 * (40 - data["d"].sum()) - 2
     with pytest.raises(NotApplicable, match="EM learns states and numbers"):
         fit(net, data, EM())

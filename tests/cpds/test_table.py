@@ -26,7 +26,7 @@ def random_case(cards, seed):
     rng = np.random.default_rng(seed)
     *parents, child = [Discrete(f"v{i}", card) for i, card in enumerate(cards)]
     table = oracle.random_rows(rng, tuple(cards), deterministic=0.3, zeros=0.3)
-    return TableCPD(child, table, tuple(parents)), table
+    return TableCPD(child, table, given=tuple(parents)), table
 
 
 @pytest.mark.parametrize("cards", [(2,), (1,), (3, 2), (2, 1), (1, 3, 2), (2, 3, 4), (2, 2, 2, 3)])
@@ -38,7 +38,7 @@ def test_contract(cards, seed):
 def test_contract_with_context_specific_rows():
     table = np.array(GRADES)
     table[0, 1] = table[0, 0]
-    check_contract(TableCPD(G, table, (I, D)), table)
+    check_contract(TableCPD(G, table, given=(I, D)), table)
 
 
 def test_the_student_grade():
@@ -55,11 +55,11 @@ def test_all_forms_of_input_agree():
     turned = Table((G, D, I), np.array(GRADES).transpose(2, 1, 0))
     flat = np.array(GRADES).reshape(-1)
     for given_form in (rows, named, turned, flat, np.array(GRADES), Table((I, D, G), GRADES)):
-        np.testing.assert_array_equal(TableCPD(G, given_form, (I, D)).values, GRADES)
+        np.testing.assert_array_equal(TableCPD(G, given_form, given=(I, D)).values, GRADES)
 
 
 def test_one_parent_takes_bare_states():
-    cpd = TableCPD(D, {"low": [0.5, 0.5], "high": {"easy": 0.1, "hard": 0.9}}, I)
+    cpd = TableCPD(D, {"low": [0.5, 0.5], "high": {"easy": 0.1, "hard": 0.9}}, given=I)
     assert cpd["high"].tolist() == [0.1, 0.9]
     assert cpd.parents == (I,)
 
@@ -91,7 +91,7 @@ def test_bad_rows_are_named_with_their_figure(row, figure):
     table = np.array(GRADES)
     table[1, 0] = row
     with pytest.raises(ModelError, match=figure) as error:
-        TableCPD(G, table, (I, D))
+        TableCPD(G, table, given=(I, D))
     assert "TableCPD(grade[3] | intelligence[2], difficulty[2])" in str(error.value)
     assert "(intelligence='high', difficulty='easy')" in str(error.value)
 
@@ -101,7 +101,7 @@ def test_rounding_dust_is_allowed():
 
 
 def test_normalized_divides_on_purpose():
-    cpd = TableCPD.normalized(G, [[2, 1, 1], [0, 0, 5]], I)
+    cpd = TableCPD.normalized(G, [[2, 1, 1], [0, 0, 5]], given=I)
     assert cpd.values.tolist() == [[0.5, 0.25, 0.25], [0.0, 0.0, 1.0]]
     assert TableCPD.normalized(D, [1e308, 1e308]).values.tolist() == [0.5, 0.5]
 
@@ -109,7 +109,7 @@ def test_normalized_divides_on_purpose():
 @pytest.mark.parametrize("row", [[0, 0, 0], [1, -1, 1], [np.nan, 1, 1]])
 def test_normalized_refuses_rows_without_weight(row):
     with pytest.raises(ModelError, match=r"\(intelligence='low'\) has the weights"):
-        TableCPD.normalized(G, [row, [1, 1, 1]], I)
+        TableCPD.normalized(G, [row, [1, 1, 1]], given=I)
 
 
 @pytest.mark.parametrize(
@@ -131,13 +131,13 @@ def test_normalized_refuses_rows_without_weight(row):
 )
 def test_bad_input_is_refused(table, given_parents, error, message):
     with pytest.raises(error, match=message):
-        TableCPD(D, table, given_parents)
+        TableCPD(D, table, given=given_parents)
 
 
 def test_tables_too_large_are_refused_before_anything_is_allocated():
     parents = tuple(Discrete(f"p{i}", 10) for i in range(12))
     with pytest.raises(TooLarge, match="entries"):
-        TableCPD(D, [0.5, 0.5], parents)
+        TableCPD(D, [0.5, 0.5], given=parents)
 
 
 def test_missing_codes_are_refused():
@@ -147,7 +147,7 @@ def test_missing_codes_are_refused():
 
 
 def test_statistics_are_the_contingency_table():
-    cpd = TableCPD(G, GRADES, (I, D))
+    cpd = TableCPD(G, GRADES, given=(I, D))
     rng = np.random.default_rng(3)
     rows = {v: rng.integers(v.num_states, size=200) for v in cpd.scope}
     expected = np.zeros((2, 2, 3))
@@ -162,7 +162,7 @@ def test_statistics_are_the_contingency_table():
 
 
 def test_unseen_rows_follow_the_policy():
-    cpd = TableCPD(D, [[0.5, 0.5], [0.5, 0.5]], I)
+    cpd = TableCPD(D, [[0.5, 0.5], [0.5, 0.5]], given=I)
     assert cpd.from_statistics([0, 0, 1, 3]).values.tolist() == [[0.5, 0.5], [0.25, 0.75]]
     with pytest.raises(DataError, match=r"data: \(intelligence='low'\)"):
         cpd.from_statistics([0, 0, 1, 3], unseen="raise")
@@ -177,7 +177,7 @@ def test_estimates_recover_the_table_from_its_own_expected_counts(seed):
 
 def test_many_one_state_parents_need_no_axes():
     parents = tuple(Discrete(f"p{i}", 1) for i in range(70))
-    cpd = TableCPD(D, [0.25, 0.75], parents)
+    cpd = TableCPD(D, [0.25, 0.75], given=parents)
     assert cpd.irrelevant({}) == parents
     rows = {p: np.zeros(3, np.int64) for p in parents}
     assert np.exp(cpd.log_probability({**rows, D: np.array([0, 1, 1])})).tolist() == [0.25, 0.75, 0.75]

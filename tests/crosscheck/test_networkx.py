@@ -36,25 +36,25 @@ def test_separation(seed):
 @pytest.mark.parametrize("seed", range(20))
 def test_moral_graphs_and_chordality(seed):
     _, _, dag, theirs = random_graph(seed)
-    moral, expected = ss.moralize(dag), nx.moral_graph(theirs)
+    moral, expected = ss.graphs.moralize(dag), nx.moral_graph(theirs)
     assert {frozenset(e) for e in moral.edges} == {frozenset(e) for e in expected.edges()}
-    assert ss.is_chordal(moral) == nx.is_chordal(expected)
+    assert ss.graphs.is_chordal(moral) == nx.is_chordal(expected)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_ancestors_and_components(seed):
     _, names, dag, theirs = random_graph(seed)
     for name in names:
-        assert set(ss.ancestors(dag, name)) == nx.ancestors(theirs, name)
-        assert set(ss.descendants(dag, name)) == nx.descendants(theirs, name)
-    ours = {frozenset(part) for part in ss.connected_components(ss.skeleton(dag))}
+        assert set(ss.graphs.ancestors(dag, name)) == nx.ancestors(theirs, name)
+        assert set(ss.graphs.descendants(dag, name)) == nx.descendants(theirs, name)
+    ours = {frozenset(part) for part in ss.graphs.connected_components(ss.graphs.skeleton(dag))}
     assert ours == {frozenset(part) for part in nx.weakly_connected_components(theirs)}
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_cliques_of_triangulated_graphs(seed):
     _, _, dag, _ = random_graph(seed)
-    chordal = ss.triangulate(ss.moralize(dag))
+    chordal = ss.graphs.triangulate(ss.graphs.moralize(dag))
     theirs = chordal.to_networkx()
     assert nx.is_chordal(theirs)
-    assert {frozenset(c) for c in ss.maximal_cliques(chordal)} == {frozenset(c) for c in nx.find_cliques(theirs)}
+    assert {frozenset(c) for c in ss.graphs.maximal_cliques(chordal)} == {frozenset(c) for c in nx.find_cliques(theirs)}

@@ -120,7 +120,7 @@ def test_separation(seed):
 def test_equivalence_classes(seed, num_edges):
     names, edges = random_dag(np.random.default_rng(seed), edges=num_edges)
     dag, peer = both(names, edges)
-    found, expected = ss.cpdag(dag), peer.to_pdag()
+    found, expected = ss.graphs.cpdag(dag), peer.to_pdag()
     assert set(found.directed) == set(expected.directed_edges)
     assert {frozenset(e) for e in found.undirected} == {frozenset(e) for e in expected.undirected_edges}
 
@@ -129,7 +129,7 @@ def test_equivalence_classes(seed, num_edges):
 def test_moral_graphs_and_immoralities(seed):
     names, edges = random_dag(np.random.default_rng(seed))
     dag, peer = both(names, edges)
-    assert {frozenset(e) for e in ss.moralize(dag).edges} == {frozenset(e) for e in peer.moralize().edges()}
+    assert {frozenset(e) for e in ss.graphs.moralize(dag).edges} == {frozenset(e) for e in peer.moralize().edges()}
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -137,4 +137,4 @@ def test_markov_blankets(seed):
     names, edges = random_dag(np.random.default_rng(seed))
     dag, peer = both(names, edges)
     for name in names:
-        assert set(ss.markov_blanket(dag, name)) == set(peer.get_markov_blanket(name))
+        assert set(ss.graphs.markov_blanket(dag, name)) == set(peer.get_markov_blanket(name))

@@ -148,7 +148,7 @@ def test_divergence_of_two_networks(name):
     other = ss.BayesNet(*mixed)
     first, second = peer_of(name), peers.to_pyagrum(other)  # the distance only borrows them
     bits = gum.ExactBNdistance(first, second).compute()["klPQ"]
-    assert float(ss.divergence(net, other).total) == pytest.approx(bits * math.log(2), rel=CLOSE)
+    assert float(ss.evaluation.divergence(net, other).total) == pytest.approx(bits * math.log(2), rel=CLOSE)
 
 
 @each_network(*BUILT_IN)
@@ -161,6 +161,6 @@ def test_separation_and_equivalence_class(name):
         assert ss.d_separated(net.dag, first, second, given=given) == peer.isIndependent(first, second, given)
     essential = gum.EssentialGraph(peer)
     named = {node: peer.variable(node).name() for node in peer.nodes()}
-    found = ss.cpdag(net.dag)
+    found = ss.graphs.cpdag(net.dag)
     assert {(a, b) for a, b in found.directed} == {(named[a], named[b]) for a, b in essential.arcs()}
     assert {frozenset(e) for e in found.undirected} == {frozenset((named[a], named[b])) for a, b in essential.edges()}

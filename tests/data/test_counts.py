@@ -140,7 +140,7 @@ def test_families_as_users_write_them():
 def test_threads_change_no_bit(threads):
     rows = random_rows(2, 10_000)
     weights = np.random.default_rng(3).random(10_000)
-    one, many = (Counts.of(rows, FAMILIES, weights, threads=n) for n in (1, threads))
+    one, many = (Counts.of(rows, FAMILIES, weights=weights, threads=n) for n in (1, threads))
     assert all(a.tobytes() == b.tobytes() for a, b in zip(one.tables, many.tables, strict=True))
 
 
@@ -186,8 +186,8 @@ def test_taking_away_what_was_not_there_is_refused():
 def test_rounding_leaves_no_ghosts():
     rows = random_rows(5, 1000)
     weights = np.random.default_rng(6).random(1000)
-    whole = Counts.of(rows, FAMILIES, weights)
-    backwards = Counts.of(rows[::-1], FAMILIES, weights[::-1])
+    whole = Counts.of(rows, FAMILIES, weights=weights)
+    backwards = Counts.of(rows[::-1], FAMILIES, weights=weights[::-1])
     assert all((table == 0).all() for table in (whole - backwards).tables)
 
 
@@ -276,10 +276,10 @@ def lazy_forms(rows, tmp_path):
 def test_every_engine_gives_the_same_answer(tmp_path, weights):
     rows = random_rows(10, 2000)
     numbers = None if weights is None else np.arange(2000) % 3 / 2  # halves: sums are exact in any order
-    expected = Counts.of(rows, FAMILIES, numbers)
+    expected = Counts.of(rows, FAMILIES, weights=numbers)
     assert_counts(expected, list(rows.rows()), numbers)
     for name, source in lazy_forms(rows, tmp_path).items():
-        found = Counts.of(source, FAMILIES, weights)
+        found = Counts.of(source, FAMILIES, weights=weights)
         assert (found.num_rows, found.total) == (expected.num_rows, expected.total), name
         for one, other in zip(found.tables, expected.tables, strict=True):
             np.testing.assert_array_equal(one, other, err_msg=name)

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # Dask's own
 
 @engines
 def test_states_of_every_type(engine):
-    counts = Counts.of(ENGINES[engine](CELLS), [(A, (N, T)), F], "w")
+    counts = Counts.of(ENGINES[engine](CELLS), [(A, (N, T)), F], weights="w")
     expected = np.zeros((2, 2, 2))
     expected[0, 1, 0], expected[1, 0, 1], expected[1, 1, 0] = 0.5, 1, 2
     np.testing.assert_array_equal(counts["a"], expected)
@@ -66,16 +66,16 @@ def test_unknown_states_are_named(engine):
 )
 def test_bad_weights(engine, weights, message):
     with pytest.raises(DataError, match=message):
-        Counts.of(ENGINES[engine](CELLS | {"w": weights}), [A], "w")
+        Counts.of(ENGINES[engine](CELLS | {"w": weights}), [A], weights="w")
 
 
 @engines
 def test_no_families_no_rows(engine):
     assert Counts.of(ENGINES[engine](CELLS), []).num_rows == 3
-    assert Counts.of(ENGINES[engine](CELLS), [], "w").total == 3.5
+    assert Counts.of(ENGINES[engine](CELLS), [], weights="w").total == 3.5
     empty = pl.LazyFrame(CELLS).filter(pl.col("n") > 5)
     if engine == "polars":
-        assert Counts.of(empty, [A, (N, [A])], "w").tables[1].tolist() == [[0, 0], [0, 0]]
+        assert Counts.of(empty, [A, (N, [A])], weights="w").tables[1].tolist() == [[0, 0], [0, 0]]
 
 
 @engines
@@ -83,7 +83,7 @@ def test_names_that_our_own_columns_might_use(engine):
     names = ["rows", "sum", "weight", "key0", "one", "least", "known"]
     variables = [Discrete(name, ("x", "y")) for name in names]
     cells = {name: ["x", "y", "y"] for name in names} | {"w": [1.0, 2.0, 0.5]}
-    counts = Counts.of(ENGINES[engine](cells), [*variables, variables], "w")
+    counts = Counts.of(ENGINES[engine](cells), [*variables, variables], weights="w")
     assert all(counts[name].tolist() == [1, 2.5] for name in names[:-1])
     assert counts.table(names).sum() == 3.5
 
@@ -136,6 +136,6 @@ def test_contexts_without_weight_have_no_moments():
 
 def test_no_rows():
     none = ROWS.filter(pl.col("x") > 10)
-    assert Moments.of(none, [X], K).count.tolist() == [0, 0, 0]
+    assert Moments.of(none, [X], given=K).count.tolist() == [0, 0, 0]
     assert Moments.of(none, [X]).total == 0
     assert np.all(Moments.of(none, [X], weights="w").scatter == 0)

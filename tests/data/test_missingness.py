@@ -57,7 +57,7 @@ def test_names_and_displays():
     assert found.never_together == (("a", "b"),)
     assert found.observed_names(0) == ("a",)
     assert found.rows(0).tolist() == [0, 1]
-    assert repr(found) == "MissingPatterns(2 patterns, 0 of 3 rows complete)"
+    assert repr(found) == "MissingPatternsResult(2 patterns, 0 of 3 rows complete)"
     assert "<td>?</td>" in found._repr_html_()
     assert len([line for line in printed(found).splitlines() if line.startswith("│")]) == 2
     with pytest.raises(ValueError, match="read-only"):

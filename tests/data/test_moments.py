@@ -90,7 +90,7 @@ def test_moments_are_exact_to_rounding(mean):
     assert_moments(Moments.of(rows, [X, Y], weights=weights), columns, weights, rtol=1e-6)
     places = [cells["k"], cells["l"]]
     assert_moments(Moments.of(rows, [X, Y], given=(K, L)), columns, None, places, rtol=1e-6)
-    assert_moments(Moments.of(rows, ["x", "y"], ["k", "l"], weights), columns, weights, places, rtol=1e-6)
+    assert_moments(Moments.of(rows, ["x", "y"], given=["k", "l"], weights=weights), columns, weights, places, rtol=1e-6)
 
 
 finite = st.floats(-1e6, 1e6, width=32)
@@ -106,9 +106,9 @@ def from_tuples(rows):
 @given(rows_of_numbers, st.integers(0, 25))
 def test_any_chunks_merge_to_the_whole(rows, cut):
     data, columns, weights, places = from_tuples(rows)
-    parts = Moments.of(data[:cut], [X, Y], K), Moments.of(data[cut:], [X, Y], K)
+    parts = Moments.of(data[:cut], [X, Y], given=K), Moments.of(data[cut:], [X, Y], given=K)
     for moments in (
-        Moments.of(data, [X, Y], K),
+        Moments.of(data, [X, Y], given=K),
         parts[0] + parts[1],
         parts[1] + parts[0],
         sum(parts),
@@ -124,7 +124,7 @@ def test_any_chunks_merge_to_the_whole(rows, cut):
 def test_rows_taken_away_again(kept, gone):
     data, columns, weights, places = from_tuples(kept)
     other = from_tuples(gone)[0]
-    rest = Moments.of(data.concat(other), [X, Y], K) - Moments.of(other, [X, Y], K)
+    rest = Moments.of(data.concat(other), [X, Y], given=K) - Moments.of(other, [X, Y], given=K)
     for context in range(3):
         count, mean, scatter = exact(np.array(columns)[:, places[0] == context], weights[places[0] == context])
         np.testing.assert_allclose(rest.count[context], count, atol=1e-9)
@@ -135,7 +135,7 @@ def test_rows_taken_away_again(kept, gone):
 
 def test_pooling_some_contexts():
     cells = sample(2, 300, 50.0)
-    moments = Moments.of(dataset(cells), [X, Y], (K, L))
+    moments = Moments.of(dataset(cells), [X, Y], given=(K, L))
     columns = [cells["x"], cells["y"]]
     assert_moments(moments.pooled([L]), columns, None, [cells["l"]])
     assert_moments(moments.pooled(["l", "k"]), columns, None, [cells["l"], cells["k"]])
@@ -146,7 +146,7 @@ def test_pooling_some_contexts():
 
 def test_selecting_variables():
     cells = sample(3, 50)
-    moments = Moments.of(dataset(cells), [X, Y], K).select(["y"])
+    moments = Moments.of(dataset(cells), [X, Y], given=K).select(["y"])
     assert_moments(moments, [cells["y"]], None, [cells["k"]])
     assert moments.variables == (Y,)
     with pytest.raises(ScopeError, match="No moments of 'z'"):
@@ -172,8 +172,8 @@ def test_refusals():
 
 
 def test_taking_away_what_was_not_there():
-    few = Moments.of(Dataset({"x": [1.0, 2.0], "k": ["a", "b"]}, [X, K]), X, K)
-    many = Moments.of(Dataset({"x": [1.0, 2.0, 3.0], "k": ["a", "b", "b"]}, [X, K]), X, K)
+    few = Moments.of(Dataset({"x": [1.0, 2.0], "k": ["a", "b"]}, [X, K]), X, given=K)
+    many = Moments.of(Dataset({"x": [1.0, 2.0, 3.0], "k": ["a", "b", "b"]}, [X, K]), X, given=K)
     with pytest.raises(DataError, match="count of 'x' with k='b' would fall below zero"):
         few - many
     wide = Moments.of({"x": [0.0, 100.0]}, ["x"])
@@ -206,11 +206,11 @@ def test_scale_and_values():
     assert pickle.loads(pickle.dumps(moments)).scatter.tolist() == [[2.0]]
     with pytest.raises(DataError, match="mean holds finite numbers of shape"):
         Moments((X,), (), np.ones(()), np.ones(2), np.ones((1, 1)), 1)
-    assert repr(Moments.of({"x": [1.0], "k": ["a"]}, ["x"], "k")) == "Moments('x' given 'k', 1 rows)"
+    assert repr(Moments.of({"x": [1.0], "k": ["a"]}, ["x"], given="k")) == "Moments('x' given 'k', 1 rows)"
 
 
 def test_empty_contexts_have_no_covariance():
-    moments = Moments.of(Dataset({"x": [1.0, 2.0], "k": ["a", "a"]}, [X, K]), X, K)
+    moments = Moments.of(Dataset({"x": [1.0, 2.0], "k": ["a", "a"]}, [X, K]), X, given=K)
     assert moments.count.tolist() == [2, 0, 0]
     assert np.isnan(moments.covariance[1]).all()
     assert Moments.of(Dataset.from_codes([X], {"x": np.zeros(0)}), X).total == 0
@@ -245,8 +245,8 @@ def test_every_engine_gives_the_same_answer(mean, tmp_path):
     columns, places, weights = [cells["x"], cells["y"]], [cells["k"], cells["l"]], np.arange(120) % 4 / 2
     for source in sources.values():
         assert_moments(Moments.of(source, [X, Y]), columns, rtol=1e-6)
-        assert_moments(Moments.of(source, [X, Y], (K, L)), columns, None, places, rtol=1e-6)
-        assert_moments(Moments.of(source, [X, Y], (K, L), "w"), columns, weights, places, rtol=1e-6)
+        assert_moments(Moments.of(source, [X, Y], given=(K, L)), columns, None, places, rtol=1e-6)
+        assert_moments(Moments.of(source, [X, Y], given=(K, L), weights="w"), columns, weights, places, rtol=1e-6)
         assert_moments(Moments.of(source, [X, Y], weights="w"), columns, weights, rtol=1e-6)
 
 
@@ -259,10 +259,10 @@ def test_refusals_on_every_engine():
         with pytest.raises(DataError, match=r"'x' (misses one cell|holds NaN)"):
             Moments.of(source, [X])
         with pytest.raises(DataError, match="'y'"):
-            Moments.of(source, [Y], K)
+            Moments.of(source, [Y], given=K)
         if name != "frame":
             with pytest.raises(DataError, match="unknown state 'c'"):
-                Moments.of(source, [Real("w")], Discrete("k", ("a", "b")))
+                Moments.of(source, [Real("w")], given=Discrete("k", ("a", "b")))
 
 
 def test_equal_moments_give_equal_likelihood_at_any_parameters():

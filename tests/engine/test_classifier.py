@@ -215,6 +215,8 @@ def test_what_comes_back_is_a_result():
     easy, hard = (Classifier(model, "c").predict(rows) for rows in ({"x": [0], "z": [1]}, {"x": [0]}))
     assert easy.guarantees == hard.guarantees == {"marginals": ss.Guarantee.EXACT}
     assert easy.method == ss.CliqueTree()
-    assert Classifier(model, "c", method=ss.BruteForce()).predict({"x": [0]}).method == ss.BruteForce()
+    assert (
+        Classifier(model, "c", method=ss.inference.BruteForce()).predict({"x": [0]}).method == ss.inference.BruteForce()
+    )
     assert len(easy) == 1
     assert repr(easy) == "Classification(1 rows; c)"

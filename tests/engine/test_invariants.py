@@ -20,7 +20,7 @@ from support.random_gaussians import hybrid_net, linear_net
 from support.random_models import random_case, random_evidence
 from support.terminal import printed
 
-METHODS = (ss.CliqueTree(), ss.VariableElimination(), ShaferShenoy(), ss.BruteForce())
+METHODS = (ss.CliqueTree(), ss.VariableElimination(), ShaferShenoy(), ss.inference.BruteForce())
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -104,7 +104,7 @@ def test_broken_trees_are_found(monkeypatch):
         tree = made.tree
 
         def refuse():
-            raise ss.ModelError("no path")
+            raise ss.errors.ModelError("no path")
 
         parts = {"clusters": tree.clusters, "edges": tree.edges, "sepsets": tree.sepsets}
         return replace(made, tree=SimpleNamespace(**parts, check_running_intersection=refuse))

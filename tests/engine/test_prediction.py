@@ -66,7 +66,7 @@ def test_a_targets_own_column_is_ignored(engine):
 def test_default_targets_have_no_column(engine):
     found = engine.predict({"grade": ["A"], "letter": ["weak"]})
     assert [v.name for v in found.targets] == ["difficulty", "intelligence", "sat"]
-    with pytest.raises(ss.ScopeError, match="Every variable has a column"):
+    with pytest.raises(ss.errors.ScopeError, match="Every variable has a column"):
         engine.predict(ss.sample(engine.model, 3))
 
 
@@ -106,29 +106,29 @@ def test_impossible_rows_are_left_empty(kind):
 
 
 def test_wrong_questions_are_refused(engine):
-    with pytest.raises(ss.ArgumentError, match="on_impossible= is 'raise' or 'null'; found 'drop'"):
+    with pytest.raises(ss.errors.ArgumentError, match="on_impossible= is 'raise' or 'null'; found 'drop'"):
         engine.predict(None, targets="sat", on_impossible="drop")
-    with pytest.raises(ss.DataError, match=r"columns are 'grad', variables .*\. Did you mean 'grade'\?"):
+    with pytest.raises(ss.errors.DataError, match=r"columns are 'grad', variables .*\. Did you mean 'grade'\?"):
         engine.predict(pd.DataFrame({"grad": ["A"]}), targets="sat")
-    with pytest.raises(ss.DataError, match=r"columns are none, variables 'difficulty'"):
+    with pytest.raises(ss.errors.DataError, match=r"columns are none, variables 'difficulty'"):
         engine.predict(pd.DataFrame(index=[0, 1]), targets="sat")
-    with pytest.raises(ss.DataError, match=r"'grade' 2 times Rename or drop some"):
+    with pytest.raises(ss.errors.DataError, match=r"'grade' 2 times Rename or drop some"):
         engine.predict(pd.DataFrame([["A", "B"]], columns=["grade", "grade"]), targets="sat")
-    with pytest.raises(ss.DataError, match="No column is a variable of the model"):
+    with pytest.raises(ss.errors.DataError, match="No column is a variable of the model"):
         engine.predict({"x": [1]}, targets="sat")
-    with pytest.raises(ss.DataError, match="A frame of findings was expected; found int"):
+    with pytest.raises(ss.errors.DataError, match="A frame of findings was expected; found int"):
         engine.predict(3, targets="sat")
-    with pytest.raises(ss.DataError, match=r"Row 0 holds \{.*\} \(set\)"):
+    with pytest.raises(ss.errors.DataError, match=r"Row 0 holds \{.*\} \(set\)"):
         engine.predict({"grade": [{"A", "B"}]}, targets="sat")
-    with pytest.raises(ss.DataError, match="Likelihood"):
+    with pytest.raises(ss.errors.DataError, match="Likelihood"):
         engine.predict({"grade": [ss.Likelihood([0.1, 0.2, 0.7])]}, targets="sat")
-    with pytest.raises(ss.DataError, match="unknown state 'D'"):
+    with pytest.raises(ss.errors.DataError, match="unknown state 'D'"):
         engine.predict({"grade": ["D"]}, targets="sat")
-    with pytest.raises(ss.ScopeError, match="Did you mean 'sat'"):
+    with pytest.raises(ss.errors.ScopeError, match="Did you mean 'sat'"):
         engine.predict(ROWS, targets="satt")
-    with pytest.raises(ss.ScopeError, match="'grade' was not predicted; targets are 'sat'"):
+    with pytest.raises(ss.errors.ScopeError, match="'grade' was not predicted; targets are 'sat'"):
         engine.predict(ROWS, targets="sat").probabilities("grade")
-    with pytest.raises(ss.ArgumentError, match="threads= is a whole number"):
+    with pytest.raises(ss.errors.ArgumentError, match="threads= is a whole number"):
         engine.predict(ROWS, targets="sat", threads=0)
 
 
@@ -153,9 +153,9 @@ def test_one_question_takes_evidence_and_the_other_rows(engine):
     assert float(engine.log_probability(given={"grade": "A"})) == pytest.approx(np.log(0.362))
     np.testing.assert_allclose(np.exp(engine.log_probabilities(pl.DataFrame({"grade": ["A"]}))), [0.362])
     np.testing.assert_allclose(np.exp(engine.log_probabilities(ss.Dataset({"grade": ["A"]}))), [0.362])
-    with pytest.raises(ss.ScopeError, match="Evidence is a mapping"):
+    with pytest.raises(ss.errors.ScopeError, match="Evidence is a mapping"):
         engine.log_probability(given=3)
-    with pytest.raises(ss.DataError, match="A frame of findings was expected; found int"):
+    with pytest.raises(ss.errors.DataError, match="A frame of findings was expected; found int"):
         engine.log_probabilities(3)
 
 
@@ -180,7 +180,7 @@ def test_hybrid_models_take_numbers_and_predict_states():
     found = engine.predict({"x": numbers}, targets="work")
     expected = [0.5 if v is None else 1 / (1 + np.exp(-2 * v)) for v in numbers]
     np.testing.assert_allclose(found.probabilities("work")[:, 1], expected, atol=CLOSE)
-    with pytest.raises(ss.NotApplicable, match="discrete targets; 'x' are continuous"):
+    with pytest.raises(ss.errors.NotApplicable, match="discrete targets; 'x' are continuous"):
         engine.predict({"work": ["bad"]}, targets="x")
 
 

@@ -88,7 +88,9 @@ def test_posteriors_and_joint_modes_are_those_of_the_joint(case, data):
 def test_only_what_is_given_counts():
     a, b, c = (Discrete(n) for n in "abc")
     net = BayesNet(
-        TableCPD(a, [0.5, 0.5]), TableCPD(b, [[0.9, 0.1], [0.2, 0.8]], a), TableCPD(c, [[0.7, 0.3], [0.4, 0.6]], a)
+        TableCPD(a, [0.5, 0.5]),
+        TableCPD(b, [[0.9, 0.1], [0.2, 0.8]], given=a),
+        TableCPD(c, [[0.7, 0.3], [0.4, 0.6]], given=a),
     )
     rows = {"a": [0], "b": [1], "c": [1]}
     (none,) = Engine(net).posteriors(rows, "a", features=[])
@@ -236,6 +238,6 @@ def test_impossible_mixed_rows_and_no_rows():
 def test_losses_and_likelihoods_of_mixed_rows():
     rows = mixed_holes(40)
     expected = np.array([by_hand(row) for row in rows.rows()])
-    risk = ss.evaluate(MIXED, rows)[ss.LogLoss()]
+    risk = ss.evaluate(MIXED, rows)[ss.evaluation.LogLoss()]
     np.testing.assert_allclose(risk.rows, -expected, rtol=1e-9, atol=1e-12)
     assert ss.prepare(MIXED).log_probabilities(rows).sum() == pytest.approx(expected.sum(), rel=1e-9)

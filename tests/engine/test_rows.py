@@ -26,7 +26,7 @@ def test_rows_over_variables_miss_what_has_no_column():
     assert rows.num_missing == {"a": 1, "b": 2}
     assert not is_observed(rows, [A])
     assert rows_over(rows, [B]) is rows
-    with pytest.raises(ss.DataError, match=r"columns are 'A', variables 'a', 'b'"):
+    with pytest.raises(ss.errors.DataError, match=r"columns are 'A', variables 'a', 'b'"):
         rows_over({"A": [0]}, [A, B])
 
 
@@ -36,7 +36,7 @@ def test_findings_leave_out_other_columns_and_targets():
     assert (found.positions, found.real_positions) == ((1,), (2,))
     assert found.codes.tolist() == [[2], [-1]]
     assert findings_of({"b": [2, None], "x": [0.5, 1.5]}, variables, without=[1]).positions == ()
-    with pytest.raises(ss.DataError, match="No column is a variable of the model"):
+    with pytest.raises(ss.errors.DataError, match="No column is a variable of the model"):
         findings_of({"A": [0]}, variables)
 
 
@@ -44,15 +44,15 @@ def test_names_of_columns_and_default_targets():
     for data in ({"a": [0]}, pd.DataFrame({"a": [0]}), ss.Dataset({"a": [0]})):
         assert column_names(data) == ("a",)
         assert default_targets(Variables([A, B]), data) == [1]
-    with pytest.raises(ss.ScopeError, match="nothing to predict by default"):
+    with pytest.raises(ss.errors.ScopeError, match="nothing to predict by default"):
         default_targets(Variables([A]), {"a": [0]})
-    with pytest.raises(ss.DataError, match="A frame of findings was expected; found int"):
+    with pytest.raises(ss.errors.DataError, match="A frame of findings was expected; found int"):
         column_names(3)
 
 
 def test_targets_have_states():
     assert discrete_targets(Variables([A, B, X]), [1, 0]) == (B, A)
-    with pytest.raises(ss.NotApplicable, match="'x' are continuous"):
+    with pytest.raises(ss.errors.NotApplicable, match="'x' are continuous"):
         discrete_targets(Variables([A, B, X]), [2])
 
 

@@ -141,7 +141,7 @@ def test_limits_where_the_evidence_becomes_impossible():
     one = next(p for p in sensitivity(net, "a", state=1, given={"b": 1}) if p.child == "a" and p.state == 1)
     assert math.isnan(one.probability(0.0))
     assert one.range == pytest.approx((1.0, 1.0))
-    with pytest.raises(ss.ArgumentError, match="theta= is a number from 0 to 1"):
+    with pytest.raises(ss.errors.ArgumentError, match="theta= is a number from 0 to 1"):
         one.probability(1.5)
     assert one.theta(0.5) is None
 
@@ -150,7 +150,7 @@ def test_views(student):
     from rich.console import Console
 
     found = ss.prepare(student).sensitivity("intelligence", state="high", given={"grade": "C"})
-    assert repr(found).startswith("Sensitivity(P(intelligence='high') = 0.0789474, 26 parameters")
+    assert repr(found).startswith("SensitivityResult(P(intelligence='high') = 0.0789474, 26 parameters")
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(found)
     assert "P(grade='C' | intelligence='high', difficulty='easy')" in console.export_text()
@@ -165,17 +165,17 @@ def test_views(student):
 
 def test_refusals(student):
     engine = ss.prepare(student)
-    with pytest.raises(ss.ScopeError, match="observed already"):
+    with pytest.raises(ss.errors.ScopeError, match="observed already"):
         engine.sensitivity("grade", state="A", given={"grade": "A"})
-    with pytest.raises(ss.StateError, match="Did you mean 'high'"):
+    with pytest.raises(ss.errors.StateError, match="Did you mean 'high'"):
         engine.sensitivity("intelligence", state="hihg")
-    with pytest.raises(ss.NotApplicable, match="Soft"):
+    with pytest.raises(ss.errors.NotApplicable, match="Soft"):
         engine.sensitivity("intelligence", state="high", given={"grade": ss.Soft([0.2, 0.3, 0.5])})
     a, x = ss.Discrete("a"), ss.Real("x")
-    with pytest.raises(ss.NotApplicable, match="directed"):
+    with pytest.raises(ss.errors.NotApplicable, match="directed"):
         ss.prepare(ss.MarkovNet(ss.Table(a, [1, 2]))).sensitivity("a", state=1)
     hybrid = ss.BayesNet(ss.TableCPD(a, [0.5, 0.5]), ss.LinearGaussian(x, [0.0, 1.0], covariance=1.0, by=a))
-    with pytest.raises(ss.NotApplicable, match="continuous"):
+    with pytest.raises(ss.errors.NotApplicable, match="continuous"):
         ss.prepare(hybrid).sensitivity("a", state=1)
     b = ss.Discrete("b")
     net = ss.BayesNet(ss.TableCPD(a, [1.0, 0.0]), ss.TableCPD(b, [[0.5, 0.5]] * 2, given=a))

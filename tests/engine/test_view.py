@@ -119,9 +119,9 @@ def test_views_are_immutable_and_checked(engine):
         seen.given = {}
     with pytest.raises(TypeError):
         seen.given["xray"] = "no"
-    with pytest.raises(ss.StateError, match="Did you mean 'yes'"):
+    with pytest.raises(ss.errors.StateError, match="Did you mean 'yes'"):
         seen.observe({"smoke": "yess"})
-    with pytest.raises(ss.ScopeError, match="Unknown variable"):
+    with pytest.raises(ss.errors.ScopeError, match="Unknown variable"):
         engine.observe({"smok": "yes"})
     with pytest.raises(ss.ImpossibleEvidence):
         engine.observe({"either": "no", "lung": "yes"}).marginals()

@@ -25,13 +25,15 @@ def covariance(rng, size):
 
 def normal(rng, scope=None):
     scope = some(rng, REALS, 1) if scope is None else scope
-    return Gaussian(scope, rng.normal(size=width(scope)), covariance(rng, width(scope)))
+    return Gaussian(scope, rng.normal(size=width(scope)), covariance=covariance(rng, width(scope)))
 
 
 def mixture(rng, scope, count=3):
     size = width(scope)
     sigmas = [covariance(rng, size) for _ in range(count)]
-    return GaussianMixture(scope, rng.dirichlet(np.ones(count)), 2 * rng.normal(size=(count, size)), sigmas)
+    return GaussianMixture(
+        scope, rng.dirichlet(np.ones(count)), means=2 * rng.normal(size=(count, size)), covariances=sigmas
+    )
 
 
 def test_they_are_distributions():
@@ -41,7 +43,7 @@ def test_they_are_distributions():
 
 
 def test_one_real_is_a_number():
-    g = Gaussian(X, 3.0, 4.0)
+    g = Gaussian(X, 3.0, covariance=4.0)
     assert (g.mean(), g.mode(), g.variance()) == (3.0, 3.0, 4.0)
     assert g.entropy() == pytest.approx(0.5 * math.log(2 * math.pi * math.e * 4))
     low, high = g.interval(0.95)
@@ -83,7 +85,7 @@ def test_kl_and_entropy_are_expectations(rng):
 
 
 def test_singular_gaussians():
-    line = Gaussian((X, Y), [0.0, 1.0], [[1.0, 2.0], [2.0, 4.0]])
+    line = Gaussian((X, Y), [0.0, 1.0], covariance=[[1.0, 2.0], [2.0, 4.0]])
     assert line.entropy() == -math.inf
     posterior = line.condition({X: 2.0})
     assert posterior.mean() == pytest.approx(5.0)
@@ -99,11 +101,11 @@ def test_singular_gaussians():
         line.log_density({X: 0.0, Y: 1.0})
     with pytest.raises(ScopeError, match="missing 'y'"):
         line.log_density({X: 0.0})
-    full = Gaussian((X, Y), [0, 0], np.eye(2))
+    full = Gaussian((X, Y), [0, 0], covariance=np.eye(2))
     assert line.kl(full) == math.inf
     with pytest.raises(NotClosed, match="positive definite"):
         full.kl(line)
-    point = Gaussian(X, 2.0, 0.0)
+    point = Gaussian(X, 2.0, covariance=0.0)
     assert point.interval() == (2.0, 2.0)
     assert point.sample(3)["x"].tolist() == [2.0, 2.0, 2.0]
 
@@ -119,7 +121,7 @@ def test_samples_have_the_moments():
 
 
 def test_intervals_and_means_by_name():
-    g = Gaussian((X, P), [0, 1, 2], np.diag([1.0, 4.0, 9.0]))
+    g = Gaussian((X, P), [0, 1, 2], covariance=np.diag([1.0, 4.0, 9.0]))
     ends = g.interval(0.5)
     assert ends["x"][1] == pytest.approx(0.6744897501960817)
     np.testing.assert_allclose(ends["p"][0], [1 - 2 * 0.6744897501960817, 2 - 3 * 0.6744897501960817])
@@ -188,21 +190,21 @@ def test_mixture_samples():
 
 
 def test_one_component_is_a_gaussian():
-    g = Gaussian((X,), 2.0, 3.0)
-    m = GaussianMixture(X, [1.0], [2.0], [3.0])
+    g = Gaussian((X,), 2.0, covariance=3.0)
+    m = GaussianMixture(X, [1.0], means=[2.0], covariances=[3.0])
     assert m.mode() == pytest.approx(2.0)
     assert m.entropy() == pytest.approx(g.entropy(), abs=1e-8)
     assert m.interval() == pytest.approx(g.interval())
 
 
 def test_a_component_of_weight_zero_is_nothing():
-    m = GaussianMixture(X, [1.0, 0.0], [2.0, 50.0], [3.0, 1.0])
+    m = GaussianMixture(X, [1.0, 0.0], means=[2.0, 50.0], covariances=[3.0, 1.0])
     assert m.mode() == pytest.approx(2.0)
     assert m.mean() == 2.0
 
 
 def test_singular_components():
-    m = GaussianMixture(X, [0.5, 0.5], [0.0, 1.0], [0.0, 1.0])
+    m = GaussianMixture(X, [0.5, 0.5], means=[0.0, 1.0], covariances=[0.0, 1.0])
     assert set(np.unique(m.sample(50)["x"] == 0.0)) == {True, False}
     with pytest.raises(NotClosed, match="component 0 is singular"):
         m.entropy()
@@ -226,15 +228,23 @@ def test_pictures():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: Gaussian(X, 0.0, -1.0), ModelError, "eigenvalue -1"),
-        (lambda: Gaussian((X, Y), [0, 0], [[1, 2], [2, 1]]), ModelError, "eigenvalue -1"),
-        (lambda: Gaussian(X, np.nan, 1.0), ModelError, "finite"),
-        (lambda: Gaussian((A,), 0.0, 1.0), ScopeError, "continuous"),
-        (lambda: Gaussian(X, 0, 1).marginal("q"), ScopeError, "'q' is not in the scope"),
-        (lambda: Gaussian(X, 0, 1).kl(Gaussian((X, Y), [0, 0], np.eye(2))), ScopeError, "one scope"),
-        (lambda: GaussianMixture(X, [0.5, 0.4], [0, 1], [1, 1]), ModelError, "sum of 0.9"),
-        (lambda: GaussianMixture(X, [1.5, -0.5], [0, 1], [1, 1]), ModelError, ">= 0"),
-        (lambda: GaussianMixture((X, Y), [1.0], [[0, 0]], [np.eye(2)]).entropy(), NotClosed, "no closed form"),
+        (lambda: Gaussian(X, 0.0, covariance=-1.0), ModelError, "eigenvalue -1"),
+        (lambda: Gaussian((X, Y), [0, 0], covariance=[[1, 2], [2, 1]]), ModelError, "eigenvalue -1"),
+        (lambda: Gaussian(X, np.nan, covariance=1.0), ModelError, "finite"),
+        (lambda: Gaussian((A,), 0.0, covariance=1.0), ScopeError, "continuous"),
+        (lambda: Gaussian(X, 0, covariance=1).marginal("q"), ScopeError, "'q' is not in the scope"),
+        (
+            lambda: Gaussian(X, 0, covariance=1).kl(Gaussian((X, Y), [0, 0], covariance=np.eye(2))),
+            ScopeError,
+            "one scope",
+        ),
+        (lambda: GaussianMixture(X, [0.5, 0.4], means=[0, 1], covariances=[1, 1]), ModelError, "sum of 0.9"),
+        (lambda: GaussianMixture(X, [1.5, -0.5], means=[0, 1], covariances=[1, 1]), ModelError, ">= 0"),
+        (
+            lambda: GaussianMixture((X, Y), [1.0], means=[[0, 0]], covariances=[np.eye(2)]).entropy(),
+            NotClosed,
+            "no closed form",
+        ),
     ],
 )
 def test_errors_say_what_was_found(make, error, message):
@@ -243,7 +253,7 @@ def test_errors_say_what_was_found(make, error, message):
 
 
 def test_they_are_immutable():
-    g = Gaussian(X, 0.0, 1.0)
+    g = Gaussian(X, 0.0, covariance=1.0)
     with pytest.raises(AttributeError):
         g.mu = np.zeros(1)
     with pytest.raises(ValueError, match="read-only"):

@@ -116,7 +116,7 @@ def test_edges_come_and_go():
 
 def test_long_graphs_have_short_reprs():
     names = [f"X{i}" for i in range(1000)]
-    chain = DAG.from_arrays(names, np.arange(999), np.arange(1, 1000))
+    chain = DAG.from_arrays(names, sources=np.arange(999), targets=np.arange(1, 1000))
     assert repr(chain).endswith("X7 -> X8; ...: 1000 nodes, 999 edges)")
     assert len(repr(chain)) < 200
     assert repr(DAG.parse("A -> B; C -> B")) == "DAG(A -> B; C -> B)"

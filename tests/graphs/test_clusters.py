@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sepset.errors import ModelError, ScopeError
-from sepset.graphs.clusters import CliqueTree, ClusterGraph, clique_tree, strong_order, strong_root
+from sepset.graphs.clusters import ClusterGraph, ClusterTree, strong_order, strong_root, tree_decomposition
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import DAG, UndirectedGraph, moralize
 from support import plain_elimination as plain
@@ -30,7 +30,7 @@ def test_clique_trees_of_any_order(drawn, data):
     nodes, edges = drawn
     order = data.draw(st.permutations(nodes))
     joined = data.draw(st.booleans())
-    tree = clique_tree(UndirectedGraph(nodes, edges), order, joined=joined)
+    tree = tree_decomposition(UndirectedGraph(nodes, edges), order, joined=joined)
     assert {frozenset(c) for c in tree.clusters} == plain.maximal(plain.eliminate(nodes, edges, order)[0])
     assert len(set(tree.clusters)) == len(tree)
     assert has_running_intersection(tree.clusters, tree.edges, tree.sepsets) or not nodes
@@ -48,7 +48,7 @@ def test_clique_trees_of_any_order(drawn, data):
 @given(undirected(), st.data())
 def test_clique_trees_are_maximum_spanning_trees(drawn, data):
     nodes, edges = drawn
-    tree = clique_tree(UndirectedGraph(nodes, edges), data.draw(st.permutations(nodes)))
+    tree = tree_decomposition(UndirectedGraph(nodes, edges), data.draw(st.permutations(nodes)))
     complete = nx.Graph()
     complete.add_nodes_from(range(len(tree)))
     for a, b in itertools.combinations(range(len(tree)), 2):
@@ -61,7 +61,7 @@ def test_clique_trees_are_maximum_spanning_trees(drawn, data):
 @given(undirected(), st.data())
 def test_separators_separate(drawn, data):
     nodes, edges = drawn
-    tree = clique_tree(UndirectedGraph(nodes, edges), data.draw(st.permutations(nodes)))
+    tree = tree_decomposition(UndirectedGraph(nodes, edges), data.draw(st.permutations(nodes)))
     graph = nx.Graph(edges)
     graph.add_nodes_from(nodes)
     for i, separator in enumerate(tree.separators):
@@ -80,7 +80,7 @@ def test_separators_separate(drawn, data):
 @given(undirected(), st.data())
 def test_schedules_collect(drawn, data):
     nodes, edges = drawn
-    tree = clique_tree(UndirectedGraph(nodes, edges), data.draw(st.permutations(nodes)))
+    tree = tree_decomposition(UndirectedGraph(nodes, edges), data.draw(st.permutations(nodes)))
     root = data.draw(st.sampled_from(range(len(tree)))) if len(tree) else None
     messages = tree.schedule(root)
     assert len(messages) == len(tree.edges)
@@ -97,7 +97,7 @@ def test_schedules_collect(drawn, data):
 @given(dags())
 def test_every_family_has_a_clique(drawn):
     dag = DAG(*drawn)
-    tree = clique_tree(moralize(dag))
+    tree = tree_decomposition(moralize(dag))
     scopes = [(node, *dag.parents(node)) for node in dag.nodes]
     for scope, home in zip(scopes, tree.families(scopes), strict=True):
         assert set(scope) <= set(tree.clusters[home])
@@ -107,7 +107,7 @@ def test_every_family_has_a_clique(drawn):
 def test_a_network_of_six():
     """P(x1) P(x2) P(x3|x1,x2) P(x4|x1,x2) P(x5|x3,x4) P(x6|x3): X3 and X4 separate X1, X2 from X5, X6."""
     dag = DAG.parse("X1 -> X3 <- X2; X1 -> X4 <- X2; X3 -> X5 <- X4; X3 -> X6")
-    tree = clique_tree(moralize(dag))
+    tree = tree_decomposition(moralize(dag))
     assert {"X3", "X4"} in [set(separator) for separator in tree.separators]
     assert {frozenset(c) for c in tree.clusters} == {
         frozenset({"X1", "X2", "X3", "X4"}),
@@ -158,23 +158,23 @@ def test_malformed_cluster_graphs(clusters, edges, sepsets, message):
 def test_clique_trees_are_checked():
     triangle = [("A", "B"), ("B", "C"), ("C", "A")]
     with pytest.raises(ModelError, match="no loops"):
-        CliqueTree(triangle, [(0, 1), (1, 2), (2, 0)])
+        ClusterTree(triangle, [(0, 1), (1, 2), (2, 0)])
     with pytest.raises(ModelError, match="Running intersection fails for 'A'"):
-        CliqueTree(triangle, [(0, 1), (1, 2)])
+        ClusterTree(triangle, [(0, 1), (1, 2)])
     with pytest.raises(ModelError, match="no cluster 5"):
-        CliqueTree([("A",)]).schedule(5)
+        ClusterTree([("A",)]).schedule(5)
     with pytest.raises(ScopeError, match="No cluster contains 'A', 'C'"):
-        CliqueTree([("A", "B"), ("B", "C")], [(0, 1)]).family(["A", "C"])
+        ClusterTree([("A", "B"), ("B", "C")], [(0, 1)]).family(["A", "C"])
 
 
 def test_empty_tree():
-    tree = clique_tree(UndirectedGraph())
+    tree = tree_decomposition(UndirectedGraph())
     assert (len(tree), tree.schedule(), tree.roots(), tree.variables) == (0, (), (), ())
     assert strong_root(tree, "X") is None
 
 
 def test_cluster_graphs_are_values():
-    one, two = (clique_tree(UndirectedGraph.parse("A - B - C"), "ABC") for _ in range(2))
+    one, two = (tree_decomposition(UndirectedGraph.parse("A - B - C"), "ABC") for _ in range(2))
     assert one == two
     assert hash(one) == hash(two)
     assert repr(one) == "CliqueTree(2 clusters of up to 2, 1 edges)"
@@ -187,8 +187,8 @@ HYBRID = DAG.parse("A -> X; X -> Y <- B; A -> C; A -> Z; C -> Z; Y -> Z")
 CONTINUOUS = ("X", "Y", "Z")
 
 
-def tree_of(*clusters: str) -> CliqueTree:
-    return CliqueTree([tuple(c) for c in clusters], itertools.pairwise(range(len(clusters))))
+def tree_of(*clusters: str) -> ClusterTree:
+    return ClusterTree([tuple(c) for c in clusters], itertools.pairwise(range(len(clusters))))
 
 
 def test_strong_roots_of_three_trees():
@@ -198,14 +198,14 @@ def test_strong_roots_of_three_trees():
 
 
 def test_the_hybrid_moral_graph_is_chordal():
-    cliques = {frozenset(c) for c in clique_tree(moralize(HYBRID)).clusters}
+    cliques = {frozenset(c) for c in tree_decomposition(moralize(HYBRID)).clusters}
     assert cliques == {frozenset("AXY"), frozenset("BXY"), frozenset("ACYZ")}
 
 
 def test_strong_triangulation_of_the_hybrid_network():
     order = strong_order(moralize(HYBRID), CONTINUOUS)
     assert set(order.order[:3]) == set(CONTINUOUS)
-    tree = clique_tree(moralize(HYBRID), order)
+    tree = tree_decomposition(moralize(HYBRID), order)
     root = strong_root(tree, CONTINUOUS)
     assert root is not None
     assert {"A", "B", "C"} <= set(tree.clusters[root])
@@ -226,11 +226,11 @@ def test_strong_orders_give_strong_roots(drawn, data):
     nodes, edges = drawn
     graph = UndirectedGraph(nodes, edges)
     gamma = {node for node in nodes if data.draw(st.booleans())}
-    tree = clique_tree(graph, strong_order(graph, gamma, cards=3), joined=True)
+    tree = tree_decomposition(graph, strong_order(graph, gamma, cards=3), joined=True)
     root = strong_root(tree, gamma)
     assert root is not None or not nodes
     assert all(rooted_strongly(tree, top, gamma) for top in tree.roots())
-    anything = clique_tree(graph, data.draw(st.permutations(nodes)), joined=True)
+    anything = tree_decomposition(graph, data.draw(st.permutations(nodes)), joined=True)
     found = strong_root(anything, gamma)
     strong = [i for i in range(len(anything)) if rooted_strongly(anything, i, gamma)]
     assert found == (strong[0] if strong else None)
@@ -245,7 +245,7 @@ def test_strong_sizes_count_discrete_states_only():
 
 def test_long_trees_are_printed_in_part():
     chain = UndirectedGraph([], itertools.pairwise(map(str, range(100))))
-    lines = str(clique_tree(chain)).splitlines()
+    lines = str(tree_decomposition(chain)).splitlines()
     assert len(lines) == 82
     assert lines[40] == "... (99 clusters in all)"
     assert lines[-1] == "... (98 edges in all)"
@@ -253,9 +253,9 @@ def test_long_trees_are_printed_in_part():
 
 def test_a_forest_has_no_single_strong_root():
     with pytest.raises(ModelError, match="joined=True"):
-        strong_root(clique_tree(UndirectedGraph("AB"), "AB"), "A")
+        strong_root(tree_decomposition(UndirectedGraph("AB"), "AB"), "A")
 
 
 def test_a_clique_tree_from_a_finished_order():
     graph = UndirectedGraph.parse("A - B - C - D - A")
-    assert clique_tree(graph, eliminate_graph(graph, "ABCD")) == clique_tree(graph, "ABCD")
+    assert tree_decomposition(graph, eliminate_graph(graph, "ABCD")) == tree_decomposition(graph, "ABCD")

@@ -126,7 +126,7 @@ def test_empty_and_single():
 
 def test_reading_an_order():
     found = eliminate_graph(UndirectedGraph.parse("A - B - C"), "ABC", cards=3)
-    assert repr(found) == "EliminationOrder(3 variables, width 1, total size 18)"
+    assert repr(found) == "GraphElimination(3 variables, width 1, total size 18)"
     assert str(found).splitlines()[1] == "order: A, B, C"
     assert len(found) == 3
 

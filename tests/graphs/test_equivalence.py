@@ -13,10 +13,10 @@ from sepset.graphs.equivalence import (
     consistent_extension,
     covered_edges,
     cpdag,
+    directed_imap,
     i_equivalent,
     immoralities,
     is_cpdag,
-    markov_to_bayes,
     meek_rules,
 )
 from sepset.graphs.graph import DAG, MixedGraph, UndirectedGraph, moralize, skeleton
@@ -97,7 +97,7 @@ def test_meek_rules_find_all_that_background_knowledge_implies(four):
             told = MixedGraph(
                 names(4),
                 [*pattern.directed, *known],
-                [e for e in pattern.undirected if e not in known and e[::-1] not in known],
+                undirected=[e for e in pattern.undirected if e not in known and e[::-1] not in known],
             )
             agreeing = [set(edges) for edges in group if set(known) <= set(edges)]
             assert set(meek_rules(told).directed) == set.intersection(*agreeing)
@@ -142,7 +142,7 @@ def test_meek_rules_close_larger_graphs(drawn, data):
     loose = [e for e in dag.edges if e not in pattern.directed]
     known = [e for e in loose if data.draw(st.integers(0, 4)) == 0]
     arrows, lines = _arrows_and_lines(dag, {*pattern.directed, *known})
-    found = meek_rules(MixedGraph(dag.nodes, arrows, lines))
+    found = meek_rules(MixedGraph(dag.nodes, arrows, undirected=lines))
     assert (set(found.directed), {frozenset(e) for e in found.undirected}) == closed_under_meek(arrows, lines)
 
 
@@ -173,9 +173,9 @@ def test_each_meek_rule(before, after):
 
 def test_meek_rules_run_along_chains_both_ways():
     nodes = names(2000)
-    forward = MixedGraph(nodes, [(nodes[0], nodes[1])], list(itertools.pairwise(nodes[1:])))
+    forward = MixedGraph(nodes, [(nodes[0], nodes[1])], undirected=list(itertools.pairwise(nodes[1:])))
     assert meek_rules(forward).undirected == ()
-    backward = MixedGraph(nodes, [(nodes[-1], nodes[-2])], list(itertools.pairwise(nodes[:-1])))
+    backward = MixedGraph(nodes, [(nodes[-1], nodes[-2])], undirected=list(itertools.pairwise(nodes[:-1])))
     assert meek_rules(backward).directed == tuple((b, a) for a, b in itertools.pairwise(nodes))
 
 
@@ -185,7 +185,7 @@ def test_extensions_keep_skeleton_arrows_and_immoralities(drawn, data):
     dag = DAG(*drawn)
     pattern = cpdag(dag)
     known = [e for e in dag.edges if e in pattern.directed or data.draw(st.booleans())]
-    pdag = MixedGraph(dag.nodes, known, [e for e in dag.edges if e not in known])
+    pdag = MixedGraph(dag.nodes, known, undirected=[e for e in dag.edges if e not in known])
     extension = consistent_extension(pdag)
     assert skeleton(extension) == skeleton(dag)
     assert set(known) <= set(extension.edges)
@@ -199,7 +199,7 @@ def test_small_pdags_extend_exactly_when_some_dag_does():
     every = [DAG(nodes, edges) for edges in all_dags(nodes)]
     for kinds in itertools.product(range(4), repeat=3):
         directed = [(a, b) if k == 1 else (b, a) for (a, b), k in zip(pairs, kinds, strict=True) if k in (1, 2)]
-        pdag = MixedGraph(nodes, directed, [p for p, k in zip(pairs, kinds, strict=True) if k == 3])
+        pdag = MixedGraph(nodes, directed, undirected=[p for p, k in zip(pairs, kinds, strict=True) if k == 3])
         fits = [
             dag
             for dag in every
@@ -238,7 +238,7 @@ def test_markov_to_bayes_is_a_minimal_imap(drawn, data):
     nodes, edges = drawn
     graph = UndirectedGraph(nodes, edges)
     order = data.draw(st.one_of(st.none(), st.permutations(nodes)))
-    dag = markov_to_bayes(graph, order)
+    dag = directed_imap(graph, order)
     assert set(dag.nodes) == set(nodes)
     assert immoralities(dag) == ()
     if order is not None:
@@ -254,7 +254,7 @@ def test_markov_to_bayes_is_a_minimal_imap(drawn, data):
 
 def test_chordal_graphs_need_no_new_edges():
     chordal = UndirectedGraph.parse("A - B - C - A; C - D; E")
-    dag = markov_to_bayes(chordal)
+    dag = directed_imap(chordal)
     assert skeleton(dag) == chordal == moralize(dag)
 
 

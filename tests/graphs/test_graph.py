@@ -41,7 +41,7 @@ def test_arrays_names_text_and_networkx_build_the_same_dag(drawn):
     nodes, edges = drawn
     dag = DAG(nodes, edges)
     sources, targets = ([nodes.index(e[k]) for e in edges] for k in (0, 1))
-    assert DAG.from_arrays(nodes, sources, targets) == dag
+    assert DAG.from_arrays(nodes, sources=sources, targets=targets) == dag
     assert DAG.parse(str(dag)) == dag
     assert DAG.from_networkx(dag.to_networkx()) == dag
     assert set(dag.to_networkx().edges()) == set(edges)
@@ -119,7 +119,7 @@ def test_an_undirected_graph_is_moral(drawn):
 @given(chain_graphs())
 def test_chain_graphs(drawn):
     nodes, directed, joined = drawn
-    graph = MixedGraph(nodes, directed, joined)
+    graph = MixedGraph(nodes, directed, undirected=joined)
     assert graph.is_chain_graph
     assert MixedGraph.from_networkx(graph.to_networkx()) == graph
     blocks = chain_components(graph)
@@ -146,7 +146,9 @@ def test_mixed_graphs_hold_one_edge_a_pair():
         with pytest.raises(ModelError, match="Two edges join 'A' and 'B'"):
             MixedGraph.parse(edges)
     assert MixedGraph.parse("A - B; B - A").num_edges == 1
-    assert MixedGraph.from_arrays("ABC", [0], [1], lefts=[2], rights=[1]) == MixedGraph.parse("A -> B - C")
+    assert MixedGraph.from_arrays("ABC", sources=[0], targets=[1], lefts=[2], rights=[1]) == MixedGraph.parse(
+        "A -> B - C"
+    )
     assert MixedGraph.parse("A -> B - C; D - C").neighbors("C") == ("B", "D")
 
 
@@ -167,14 +169,14 @@ def test_ancestral_sets_follow_arrows_and_undirected_edges():
 
 def test_node_numbers_are_checked():
     with pytest.raises(ScopeError, match="0 to 1; found 0 to 2"):
-        DAG.from_arrays("AB", [0], [2])
+        DAG.from_arrays("AB", sources=[0], targets=[2])
 
 
 def test_large_graphs_build_fast_enough_to_test():
     rng = np.random.default_rng(0)
     ends = np.sort(rng.integers(0, 20_000, (2, 60_000)), axis=0)
     sources, targets = rng.permutation(20_000)[ends[:, ends[0] != ends[1]]]
-    dag = DAG.from_arrays([f"X{i}" for i in range(20_000)], sources, targets)
+    dag = DAG.from_arrays([f"X{i}" for i in range(20_000)], sources=sources, targets=targets)
     place = np.argsort(dag.topological_ids)
     assert (place[sources] < place[targets]).all()
 

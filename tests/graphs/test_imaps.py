@@ -156,7 +156,7 @@ def test_a_chain_graph_with_no_perfect_dag_or_undirected_map():
     def truth(x, ys, given_):
         return all(chain_separated_by_definition(directed, joined, x, y, set(given_)) for y in ys)
 
-    assert is_perfect_map(MixedGraph(nodes, directed, joined), truth)
+    assert is_perfect_map(MixedGraph(nodes, directed, undirected=joined), truth)
     assert not is_perfect_map(UndirectedGraph(nodes, [*joined, *directed]), truth)
     inseparable = {(x, y) for x, y in itertools.combinations(nodes, 2)} - {
         (x, y) for x, y, z in pairs_and_sets(nodes) if truth(x, [y], z)

@@ -141,7 +141,7 @@ def test_a_large_sparse_graph_is_ordered():
     n = 20_000
     rng = np.random.default_rng(0)
     parents = np.array([rng.integers(max(0, i - 50), i) for i in range(1, n)])
-    tree = UndirectedGraph.from_arrays([f"N{i}" for i in range(n)], np.arange(1, n), parents)
+    tree = UndirectedGraph.from_arrays([f"N{i}" for i in range(n)], sources=np.arange(1, n), targets=parents)
     assert elimination_order(tree).width == 1
     assert elimination_order(tree, method=MinNeighbors()).width == 1
 

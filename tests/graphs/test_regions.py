@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
-from sepset.graphs.regions import RegionGraph, bethe_graph, join_graph, region_graph
+from sepset.graphs.regions import RegionGraph, bethe_graph, cluster_variation_graph, join_graph
 
 SCOPES = st.lists(st.lists(st.sampled_from("ABCDEF"), unique=True, max_size=3), max_size=7)
 
@@ -41,7 +41,7 @@ def test_join_graphs(scopes, order, bound):
 
 @given(SCOPES)
 def test_region_graphs_count_each_variable_once(scopes):
-    graph = region_graph(scopes, "ABCDEF")
+    graph = cluster_variation_graph(scopes, "ABCDEF")
     graph.check_counting()
     sets = [frozenset(region) for region in graph.regions]
     for scope in scopes:
@@ -58,7 +58,7 @@ def test_region_graphs_count_each_variable_once(scopes):
 def test_counting_numbers_of_pairs_are_those_of_bethe():
     """Over pairwise scopes the regions are edges, 1 each, and nodes, one less their degree."""
     edges = [("A", "B"), ("B", "C"), ("C", "A"), ("A", "D")]
-    counts = dict(zip(region_graph(edges).regions, region_graph(edges).counting, strict=True))
+    counts = dict(zip(cluster_variation_graph(edges).regions, cluster_variation_graph(edges).counting, strict=True))
     assert {region: count for region, count in counts.items() if len(region) == 1} == {
         ("A",): -2,
         ("B",): -1,
@@ -69,7 +69,7 @@ def test_counting_numbers_of_pairs_are_those_of_bethe():
 def test_kikuchi_on_a_grid():
     """Squares of a 3 x 3 grid: the squares 1, inner edges -1, the center 1."""
     squares = [[f"{i + a}{j + b}" for a in (0, 1) for b in (0, 1)] for i in (0, 1) for j in (0, 1)]
-    graph = region_graph(squares)
+    graph = cluster_variation_graph(squares)
     assert sorted(graph.counting) == [-1] * 4 + [1] * 5
     assert graph.counting[graph.regions.index(("11",))] == 1
     assert len(graph) == 9
@@ -90,6 +90,6 @@ def test_refusals():
 
 
 def test_nothing_at_all():
-    assert len(bethe_graph([])) == len(join_graph([], [], bound=1)) == len(region_graph([])) == 0
-    assert region_graph([()], "A").regions == (("A",),)
+    assert len(bethe_graph([])) == len(join_graph([], [], bound=1)) == len(cluster_variation_graph([])) == 0
+    assert cluster_variation_graph([()], "A").regions == (("A",),)
     assert bethe_graph([()]).clusters == ((),)

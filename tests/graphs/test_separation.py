@@ -139,7 +139,7 @@ def test_a_hundred_thousand_nodes_take_linear_time():
     targets = rng.integers(1, size, 2 * size)
     sources = (targets * rng.random(2 * size)).astype(np.int64)
     number = rng.permutation(size)
-    dag = DAG.from_arrays([f"X{i}" for i in range(size)], number[sources], number[targets])
+    dag = DAG.from_arrays([f"X{i}" for i in range(size)], sources=number[sources], targets=number[targets])
     observed = [f"X{i}" for i in range(2, 2000)]
     d_separated(STUDENT, "D", "I")
     found = within(5.0, lambda: d_separated(dag, "X0", "X1", given=observed))
@@ -178,7 +178,7 @@ def test_chain_separation_implies_independence(drawn, seed):
     """A chain graph's distribution: each component given its parents is a normalized product over moral cliques."""
     nodes, directed, joined = drawn
     rng = np.random.default_rng(seed)
-    graph = MixedGraph(nodes, directed, joined)
+    graph = MixedGraph(nodes, directed, undirected=joined)
     every = list(range(len(nodes)))
     joint = np.ones([2] * len(nodes))
     done: set[str] = set()
@@ -214,7 +214,7 @@ def test_chain_separation_implies_independence(drawn, seed):
 @settings(max_examples=60)
 def test_chain_separation_by_definition(drawn):
     nodes, directed, joined = drawn
-    graph = MixedGraph(nodes, directed, joined)
+    graph = MixedGraph(nodes, directed, undirected=joined)
     for x, y, zs in itertools.islice(pairs_and_sets(nodes), 120):
         assert chain_separated(graph, x, y, given=zs) is chain_separated_by_definition(directed, joined, x, y, zs)
 

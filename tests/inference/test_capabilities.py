@@ -119,7 +119,7 @@ def test_new_numbers_by_preparing_again():
     table[:] = 0.0  # the new problem has its own numbers
     assert changed.query([1], Evidence()).distribution.values.round(12).tolist() == [0.65, 0.35]
     assert prepared.query([1], Evidence()).distribution.values.round(12).tolist() == [0.55, 0.45]
-    with pytest.raises(ss.ModelError, match="must sum to one"):
+    with pytest.raises(ss.errors.ModelError, match="must sum to one"):
         with_values(prepared, {0: [0.5, 0.6]})
 
 
@@ -127,9 +127,9 @@ def test_factors_of_continuous_variables_are_refused():
     x, a = ss.Real("x"), ss.Discrete("a", 2)
     net = ss.BayesNet(ss.TableCPD(a, [0.5, 0.5]), ss.LinearGaussian(x, [0.0, 1.0], covariance=1.0, by=a))
     prepared = ss.VariableElimination().prepare(net.problem())
-    with pytest.raises(ss.NotApplicable, match="discrete scopes"):
+    with pytest.raises(ss.errors.NotApplicable, match="discrete scopes"):
         factor_marginals(prepared, Evidence())
-    with pytest.raises(ss.NotApplicable, match="Factor 1 is over continuous variables"):
+    with pytest.raises(ss.errors.NotApplicable, match="Factor 1 is over continuous variables"):
         with_values(prepared, {1: [1.0]})
 
 

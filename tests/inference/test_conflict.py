@@ -16,7 +16,7 @@ from support.random_models import random_finding, table_net
 
 A, B, C, D = (ss.Discrete(n, ("no", "yes")) for n in "abcd")
 COPY = np.eye(2)
-METHODS = [ss.BruteForce(), ss.VariableElimination(), ss.CliqueTree()]
+METHODS = [ss.inference.BruteForce(), ss.VariableElimination(), ss.CliqueTree()]
 
 
 def copies():
@@ -32,7 +32,7 @@ def blamed(net, given, method=None):
 
 
 @pytest.mark.parametrize(
-    "method", [ss.BruteForce(), ss.VariableElimination(), ss.CliqueTree()], ids=lambda m: type(m).__name__
+    "method", [ss.inference.BruteForce(), ss.VariableElimination(), ss.CliqueTree()], ids=lambda m: type(m).__name__
 )
 def test_findings_that_do_not_matter_are_left_out(method):
     net = copies()

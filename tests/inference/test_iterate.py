@@ -11,7 +11,7 @@ import pytest
 
 from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.inference import checkpoint
-from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, iterate
+from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, run
 from sepset.inference.result import Guarantee, IterativeResult, Status
 
 
@@ -41,15 +41,15 @@ class Halving:
 
 
 def walk(steps, **more):
-    return iterate(Walk(), 1.0, rng=np.random.default_rng(3), until=Until(steps=steps, tolerance=None), **more)
+    return run(Walk(), 1.0, rng=np.random.default_rng(3), until=Until(steps=steps, tolerance=None), **more)
 
 
 def test_statuses():
-    assert iterate(Halving(), 8, until=Until(steps=3, tolerance=None)).status is Status.STEP_LIMIT
-    run = iterate(Halving(), 8, until=Until(tolerance=0.5))
-    assert (run.status, run.state, run.num_steps) == (Status.CONVERGED, 0.5, 4)
-    assert run.trace.tolist() == [-4, -2, -1, -0.5]
-    done = iterate(Walk(done_at=5), 0.0, until=Until(steps=100, tolerance=None))
+    assert run(Halving(), 8, until=Until(steps=3, tolerance=None)).status is Status.STEP_LIMIT
+    outcome = run(Halving(), 8, until=Until(tolerance=0.5))
+    assert (outcome.status, outcome.state, outcome.num_steps) == (Status.CONVERGED, 0.5, 4)
+    assert outcome.trace.tolist() == [-4, -2, -1, -0.5]
+    done = run(Walk(done_at=5), 0.0, until=Until(steps=100, tolerance=None))
     assert (done.status, done.num_steps) == (Status.CONVERGED, 5)
 
 
@@ -59,9 +59,9 @@ def test_time_limit():
             time.sleep(0.02)
             return super().step(task, state, rng)
 
-    run = iterate(Slow(), 1.0, until=Until(steps=None, tolerance=None, seconds=0.1))
-    assert run.status is Status.TIME_LIMIT
-    assert 1 <= run.num_steps <= 5
+    outcome = run(Slow(), 1.0, until=Until(steps=None, tolerance=None, seconds=0.1))
+    assert outcome.status is Status.TIME_LIMIT
+    assert 1 <= outcome.num_steps <= 5
 
 
 def test_a_diverging_objective_is_reported():
@@ -69,17 +69,17 @@ def test_a_diverging_objective_is_reported():
         def step(self, task, state, rng):
             return state, Info(np.nan, np.nan)
 
-    assert iterate(Bad(), 1.0).status is Status.DIVERGED
+    assert run(Bad(), 1.0).status is Status.DIVERGED
 
 
 def test_no_steps_leave_the_first_state():
-    run = iterate(Halving(), 8, until=Until(steps=0))
-    assert (run.state, run.num_steps, run.status) == (8, 0, Status.STEP_LIMIT)
+    outcome = run(Halving(), 8, until=Until(steps=0))
+    assert (outcome.state, outcome.num_steps, outcome.status) == (8, 0, Status.STEP_LIMIT)
 
 
 def test_interruption_keeps_the_last_whole_state():
-    run = iterate(Walk(interrupt_at=4), 0.0, until=Until(steps=10, tolerance=None))
-    assert (run.status, run.state[0], run.num_steps) == (Status.INTERRUPTED, 4, 4)
+    outcome = run(Walk(interrupt_at=4), 0.0, until=Until(steps=10, tolerance=None))
+    assert (outcome.status, outcome.state[0], outcome.num_steps) == (Status.INTERRUPTED, 4, 4)
 
 
 def test_interruption_before_there_is_a_state_is_passed_on():
@@ -88,15 +88,15 @@ def test_interruption_before_there_is_a_state_is_passed_on():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        iterate(Never(), 1.0)
+        run(Never(), 1.0)
 
 
 def test_callback_sees_every_step_and_can_stop():
     seen = []
-    run = iterate(Halving(), 8, callback=lambda n, info, state: seen.append((n, info.objective, state)))
+    outcome = run(Halving(), 8, callback=lambda n, info, state: seen.append((n, info.objective, state)))
     assert seen[0] == (1, -4.0, 4.0)
-    assert len(seen) == run.num_steps
-    stopped = iterate(Halving(), 8, callback=lambda n, info, state: n == 2)
+    assert len(seen) == outcome.num_steps
+    stopped = run(Halving(), 8, callback=lambda n, info, state: n == 2)
     assert (stopped.status, stopped.num_steps) == (Status.COMPLETED, 2)
 
 
@@ -120,9 +120,9 @@ def test_checkpoints_resume_to_the_bit(tmp_path):
 
 def test_an_interrupted_run_resumes_where_it_was(tmp_path):
     file, rule = tmp_path / "run.bin", Until(steps=9, tolerance=None)
-    cut = iterate(Walk(interrupt_at=4), 1.0, rng=np.random.default_rng(3), until=rule, checkpoint=file)
+    cut = run(Walk(interrupt_at=4), 1.0, rng=np.random.default_rng(3), until=rule, checkpoint=file)
     assert cut.status is Status.INTERRUPTED
-    assert iterate(Walk(), 1.0, rng=np.random.default_rng(99), until=rule, checkpoint=file).state == walk(9).state
+    assert run(Walk(), 1.0, rng=np.random.default_rng(99), until=rule, checkpoint=file).state == walk(9).state
 
 
 def test_long_runs_write_as_they_go(tmp_path, monkeypatch):
@@ -154,8 +154,8 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch)
 
 def test_what_has_converged_stays_so(tmp_path):
     file = tmp_path / "run.bin"
-    first = iterate(Halving(), 8, until=Until(tolerance=0.5), checkpoint=file)
-    again = iterate(Halving(), 8, until=Until(tolerance=0.5), checkpoint=file)
+    first = run(Halving(), 8, until=Until(tolerance=0.5), checkpoint=file)
+    again = run(Halving(), 8, until=Until(tolerance=0.5), checkpoint=file)
     assert (again.status, again.num_steps) == (first.status, first.num_steps)
 
 
@@ -274,7 +274,7 @@ def test_states_that_cannot_be_kept_are_refused_before_the_first_step(tmp_path):
             raise AssertionError
 
     with pytest.raises(NotApplicable, match="codec="):
-        iterate(Odd(), 1.0, checkpoint=tmp_path / "run.bin")
+        run(Odd(), 1.0, checkpoint=tmp_path / "run.bin")
     assert not list(tmp_path.iterdir())
 
 
@@ -295,7 +295,7 @@ def test_codecs_keep_what_is_not_plain(tmp_path):
 
     file, rule = tmp_path / "run.bin", [Until(steps=n, tolerance=None) for n in (1, 3)]
     for until in rule:
-        found = iterate(Turning(), 0, until=until, checkpoint=file, codec=Text())
+        found = run(Turning(), 0, until=until, checkpoint=file, codec=Text())
     assert found.state == (1 + 2j) * 1j**3
     with pytest.raises(DataError, match="another version"):
         Run.load(file, codec=type("Bad", (Text,), {"unpack": lambda self, content: int(content)})())
@@ -303,20 +303,20 @@ def test_codecs_keep_what_is_not_plain(tmp_path):
 
 def test_a_stricter_rule_goes_on_from_where_a_looser_one_stopped(tmp_path):
     file = tmp_path / "run.bin"
-    assert iterate(Halving(), 8, until=Until(tolerance=0.5), checkpoint=file).state == 0.5
-    again = iterate(Halving(), 8, until=Until(tolerance=0.125), checkpoint=file)
-    whole = iterate(Halving(), 8, until=Until(tolerance=0.125))
+    assert run(Halving(), 8, until=Until(tolerance=0.5), checkpoint=file).state == 0.5
+    again = run(Halving(), 8, until=Until(tolerance=0.125), checkpoint=file)
+    whole = run(Halving(), 8, until=Until(tolerance=0.125))
     assert (again.state, again.status, again.trace.tolist()) == (whole.state, whole.status, whole.trace.tolist())
 
 
 def test_other_kinds_of_generators(tmp_path):
     file, rule = tmp_path / "run.bin", Until(steps=5, tolerance=None)
     for kind in (np.random.MT19937, np.random.Philox, np.random.SFC64, np.random.PCG64DXSM):
-        whole = iterate(Walk(), 1.0, rng=np.random.Generator(kind(3)), until=rule)
-        iterate(Walk(), 1.0, rng=np.random.Generator(kind(3)), until=Until(steps=2, tolerance=None), checkpoint=file)
-        assert iterate(Walk(), 1.0, rng=np.random.Generator(kind(9)), until=rule, checkpoint=file).state == whole.state
+        whole = run(Walk(), 1.0, rng=np.random.Generator(kind(3)), until=rule)
+        run(Walk(), 1.0, rng=np.random.Generator(kind(3)), until=Until(steps=2, tolerance=None), checkpoint=file)
+        assert run(Walk(), 1.0, rng=np.random.Generator(kind(9)), until=rule, checkpoint=file).state == whole.state
         with pytest.raises(DataError, match="generator; found PCG64"):
-            iterate(Walk(), 1.0, rng=np.random.default_rng(3), until=rule, checkpoint=file)
+            run(Walk(), 1.0, rng=np.random.default_rng(3), until=rule, checkpoint=file)
         file.unlink()
 
 
@@ -347,11 +347,11 @@ def test_an_interrupted_beginning_is_made_anew(tmp_path):
     """The best so far is what one gets; who resumes gets what one run would have given."""
     file, rule = tmp_path / "run.bin", Until(steps=2, tolerance=None)
     method = Begun()
-    cut = iterate(method, 8.0, checkpoint=file, until=rule)
+    cut = run(method, 8.0, checkpoint=file, until=rule)
     assert (cut.status, cut.state, cut.num_steps) == (Status.INTERRUPTED, (0, -1.0), 0)
-    resumed = iterate(method, 8.0, until=rule, checkpoint=file)
+    resumed = run(method, 8.0, until=rule, checkpoint=file)
     method.times = 1
-    assert resumed.state == iterate(method, 8.0, until=rule).state
+    assert resumed.state == run(method, 8.0, until=rule).state
 
 
 class Entering(Halving):
@@ -364,7 +364,7 @@ class Entering(Halving):
 
 
 def test_interruptions_of_compiled_code_are_interruptions():
-    assert iterate(Entering(), 8.0).status is Status.INTERRUPTED
+    assert run(Entering(), 8.0).status is Status.INTERRUPTED
 
     class Never(Halving):
         def init(self, task, rng):
@@ -374,9 +374,9 @@ def test_interruptions_of_compiled_code_are_interruptions():
             raise SystemError
 
     with pytest.raises(KeyboardInterrupt):
-        iterate(Never(), 8.0)
+        run(Never(), 8.0)
     with pytest.raises(SystemError):
-        iterate(Never(), 8.0, start=iterate(Halving(), 8.0, until=Until(steps=0)))
+        run(Never(), 8.0, start=run(Halving(), 8.0, until=Until(steps=0)))
 
 
 def test_stopping_rules_are_checked():
@@ -394,7 +394,7 @@ def test_stopping_rules_are_checked():
 
 def test_progress_names_the_step(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    iterate(Halving(), 8, until=Until(steps=3, tolerance=None), progress=True)
+    run(Halving(), 8, until=Until(steps=3, tolerance=None), progress=True)
     assert "step" in capsys.readouterr().err
 
 
@@ -405,15 +405,15 @@ class Reading(Halving):
 
 
 def test_a_run_is_read_with_its_status_trace_and_time():
-    run = iterate(Reading(), 8, until=Until(tolerance=0.5))
-    found = run.result(Reading(), 8)
-    assert (found.status, found.state, found.info["state"]) == (Status.CONVERGED, run, run.state)
-    assert found.trace is run.trace
-    assert found.info["seconds"] == round(run.seconds, 3)
+    outcome = run(Reading(), 8, until=Until(tolerance=0.5))
+    found = outcome.result(Reading(), 8)
+    assert (found.status, found.state, found.info["state"]) == (Status.CONVERGED, outcome, outcome.state)
+    assert found.trace is outcome.trace
+    assert found.info["seconds"] == round(outcome.seconds, 3)
     assert found.guarantees["parameters"] is Guarantee.STATIONARY
 
 
 def test_a_run_that_has_not_converged_is_at_no_stationary_point():
-    found = iterate(Reading(), 8, until=Until(steps=2, tolerance=None)).result(Reading(), 8)
+    found = run(Reading(), 8, until=Until(steps=2, tolerance=None)).result(Reading(), 8)
     assert found.status is Status.STEP_LIMIT
     assert found.guarantees == {"parameters": Guarantee.HEURISTIC, "bound": Guarantee.LOWER_BOUND}

@@ -11,18 +11,18 @@ from support.method_contract import check_method, check_sampling
 from support.random_models import KINDS, random_case, random_evidence
 
 METHODS = {
-    "brute force": ss.BruteForce(),
+    "brute force": ss.inference.BruteForce(),
     "elimination": ss.VariableElimination(),
-    "elimination, min-fill": ss.VariableElimination(order=ss.MinFill()),
-    "elimination, min-weight, unpruned": ss.VariableElimination(order=ss.MinWeight(), prune=False),
-    "elimination, max cardinality": ss.VariableElimination(order=ss.MaxCardinality()),
+    "elimination, min-fill": ss.VariableElimination(order=ss.graphs.MinFill()),
+    "elimination, min-weight, unpruned": ss.VariableElimination(order=ss.graphs.MinWeight(), prune=False),
+    "elimination, max cardinality": ss.VariableElimination(order=ss.graphs.MaxCardinality()),
     "clique tree": ss.CliqueTree(),
-    "clique tree, min-neighbors": ss.CliqueTree(order=ss.MinNeighbors()),
-    "belief update": ss.BeliefUpdate(),
-    "Shafer-Shenoy": ss.ShaferShenoy(),
-    "recursive conditioning": ss.RecursiveConditioning(),
-    "recursive conditioning, nothing kept": ss.RecursiveConditioning(memory=0),
-    "cutset conditioning": ss.CutsetConditioning(),
+    "clique tree, min-neighbors": ss.CliqueTree(order=ss.graphs.MinNeighbors()),
+    "belief update": ss.inference.BeliefUpdate(),
+    "Shafer-Shenoy": ss.inference.ShaferShenoy(),
+    "recursive conditioning": ss.inference.RecursiveConditioning(),
+    "recursive conditioning, nothing kept": ss.inference.RecursiveConditioning(memory=0),
+    "cutset conditioning": ss.inference.CutsetConditioning(),
 }
 
 
@@ -61,17 +61,17 @@ def test_methods_are_frozen_values_that_meet_the_protocol(method):
     [
         ss.CliqueTree,
         ss.VariableElimination,
-        ss.BeliefUpdate,
-        ss.ShaferShenoy,
-        ss.RecursiveConditioning,
-        ss.CutsetConditioning,
+        ss.inference.BeliefUpdate,
+        ss.inference.ShaferShenoy,
+        ss.inference.RecursiveConditioning,
+        ss.inference.CutsetConditioning,
     ],
 )
 def test_settings_are_checked_when_a_method_is_made(kind):
     for memory in (-1, "1GB", None, True, float("nan")):
-        with pytest.raises(ss.ArgumentError, match=r"memory= \(bytes\) is a number >= 0"):
+        with pytest.raises(ss.errors.ArgumentError, match=r"memory= \(bytes\) is a number >= 0"):
             kind(memory=memory)
-    for order in ("minfill", ss.MinFill, ["a"], None):
-        with pytest.raises(ss.ArgumentError, match=r"as MinFill\(\) or GivenOrder"):
+    for order in ("minfill", ss.graphs.MinFill, ["a"], None):
+        with pytest.raises(ss.errors.ArgumentError, match=r"as MinFill\(\) or GivenOrder"):
             kind(order=order)
-    assert kind(memory=8e9, order=ss.MinFill()).memory == 8e9
+    assert kind(memory=8e9, order=ss.graphs.MinFill()).memory == 8e9

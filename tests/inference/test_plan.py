@@ -81,7 +81,7 @@ def test_targets_are_kept_together_so_their_table_counts():
 
 def test_a_plan_too_large_is_refused_and_nothing_is_allocated():
     pixels = ss.Discrete.array("p", (60, 60), states=4)
-    engine = ss.prepare(ss.MarkovNet.potts(pixels, 0.5), method=ss.VariableElimination(order=ss.MinFill()))
+    engine = ss.prepare(ss.MarkovNet.potts(pixels, 0.5), method=ss.VariableElimination(order=ss.graphs.MinFill()))
     engine.plan("p[0,0]")
     tracemalloc.start()
     with pytest.raises(ss.TooLarge, match=r"largest .* entries \(width \d+\), about [\d.e+]+ GiB .* raise `memory=`"):
@@ -117,20 +117,23 @@ def test_bytes_for_people(size, text):
 
 
 def test_a_given_order_is_followed_as_far_as_the_question_allows():
-    engine = ss.prepare(chain(5), method=ss.VariableElimination(order=ss.GivenOrder(["x3", "x0", "x4", "x1", "x2"])))
+    engine = ss.prepare(
+        chain(5), method=ss.VariableElimination(order=ss.graphs.GivenOrder(["x3", "x0", "x4", "x1", "x2"]))
+    )
     assert engine.plan().order == ("x3", "x0", "x4", "x1", "x2")
     assert engine.plan("x0").order == ("x3", "x4", "x1", "x2", "x0")
     assert engine.plan("x0", given=["x4"]).order == ("x3", "x1", "x2", "x0")
-    partial = ss.prepare(chain(3), method=ss.VariableElimination(order=ss.GivenOrder(["x2"])))
+    partial = ss.prepare(chain(3), method=ss.VariableElimination(order=ss.graphs.GivenOrder(["x2"])))
     assert partial.plan().order == ("x2", "x0", "x1")
-    with pytest.raises(ss.ScopeError, match="Unknown variable 'x9'"):
-        ss.query(chain(3), "x0", method=ss.VariableElimination(order=ss.GivenOrder(["x9"])))
+    with pytest.raises(ss.errors.ScopeError, match="Unknown variable 'x9'"):
+        ss.query(chain(3), "x0", method=ss.VariableElimination(order=ss.graphs.GivenOrder(["x9"])))
 
 
 def grid(side):
     pixel = ss.Discrete.array("pixel", (side, side), states=2)
     return pixel, ss.MarkovNet(
-        ss.unary(pixel, np.zeros((side, side, 2))), ss.pairwise(pixel.grid_edges(), ss.Potts(1.5))
+        ss.potentials.unary(pixel, np.zeros((side, side, 2))),
+        ss.potentials.pairwise(pixel.grid_edges(), ss.potentials.Potts(1.5)),
     )
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.result import Guarantee, LogProbability, MapResult, Marginals, QueryResult, Status
+from sepset.inference.result import Guarantee, LogProbabilityResult, MapResult, MarginalsResult, QueryResult, Status
 
 A, B = ss.Discrete("a", ("u", "v")), ss.Discrete("b", 3)
 EXACT = {"log_partition": Guarantee.EXACT, "marginals": Guarantee.EXACT, "assignment": Guarantee.EXACT}
-ABOUT = {"method": ss.BruteForce(), "guarantees": EXACT}
+ABOUT = {"method": ss.inference.BruteForce(), "guarantees": EXACT}
 
 
 def query():
@@ -49,8 +49,8 @@ def test_marginals_are_read_when_asked_and_once():
         read.append(position)
         return "AB"[position]
 
-    answers = Marginals({"a": 0, "b": 1}, lookup, **ABOUT)
-    assert (len(answers), list(answers), repr(answers)) == (2, ["a", "b"], "Marginals(2 variables)")
+    answers = MarginalsResult({"a": 0, "b": 1}, lookup, **ABOUT)
+    assert (len(answers), list(answers), repr(answers)) == (2, ["a", "b"], "MarginalsResult(2 variables)")
     assert read == []
     assert answers["a"] == answers[A] == "A"
     assert read == [0]
@@ -60,24 +60,24 @@ def test_marginals_are_read_when_asked_and_once():
     assert dict(answers) == {"a": "A", "b": "B"}
     assert answers.guarantees is EXACT
     assert answers.status is Status.COMPLETED
-    with pytest.raises(ss.ScopeError, match=r"There is no marginal of 'bb'. Did you mean 'b'"):
+    with pytest.raises(ss.errors.ScopeError, match=r"There is no marginal of 'bb'. Did you mean 'b'"):
         answers["bb"]
-    with pytest.raises(ss.ScopeError, match=r"no marginal of 7\. There are those of 'a', 'b'\."):
+    with pytest.raises(ss.errors.ScopeError, match=r"no marginal of 7\. There are those of 'a', 'b'\."):
         answers[7]
     assert (answers.get("bb"), answers.get("bb", "none"), answers.get(B)) == (None, "none", "B")
 
 
 def test_log_probabilities_are_numbers_with_bounds():
-    exact = LogProbability(-2.0, -2.0, -2.0, **ABOUT)
+    exact = LogProbabilityResult(-2.0, -2.0, -2.0, **ABOUT)
     assert (float(exact), exact.gap) == (-2.0, 0.0)
     assert exact.probability == pytest.approx(math.exp(-2))
-    assert repr(exact) == "LogProbability(-2; exact)"
-    bounded = LogProbability(-2.0, -3.0, -1.0, **ABOUT)
+    assert repr(exact) == "LogProbabilityResult(-2; exact)"
+    bounded = LogProbabilityResult(-2.0, -3.0, -1.0, **ABOUT)
     assert bounded.gap == 2.0
-    assert LogProbability(-2.0, **ABOUT).gap == math.inf
-    impossible = LogProbability(-math.inf, -math.inf, -math.inf, **ABOUT)
+    assert LogProbabilityResult(-2.0, **ABOUT).gap == math.inf
+    impossible = LogProbabilityResult(-math.inf, -math.inf, -math.inf, **ABOUT)
     assert (impossible.probability, impossible.gap) == (0.0, 0.0)
-    assert LogProbability(5000.0, **ABOUT).probability == math.inf
+    assert LogProbabilityResult(5000.0, **ABOUT).probability == math.inf
 
 
 def map_result(**more):
@@ -92,7 +92,7 @@ def test_map_results_are_looked_into_by_name_variable_or_array():
     assert best.probability == pytest.approx(math.exp(-0.5))
     assert map_result(upper=-0.25).gap == 0.75
     assert repr(best) == "MapResult(a='v', b=2; log value -1; exact)"
-    with pytest.raises(ss.ScopeError, match=r"does not cover 'aa'. Did you mean 'a'"):
+    with pytest.raises(ss.errors.ScopeError, match=r"does not cover 'aa'. Did you mean 'a'"):
         best["aa"]
     spins = ss.Discrete.array("s", (2, 2), states=(-1, 1))
     states = {v.name: (-1, 1)[i % 2] for i, v in enumerate(spins)}

@@ -107,7 +107,7 @@ def test_factors_beyond_the_range_of_floats_keep_their_numbers(logs, zeros):
 
 def test_factors_of_a_block_that_are_not_named_keep_their_numbers():
     pixels = [ss.Discrete(f"p{i}", 2) for i in range(4)]
-    block = ss.FactorBlock([[0, 1], [1, 2], [2, 3]], (2, 2), [[1.0, 2.0, 3.0, 4.0]])
+    block = ss.factors.FactorBlock([[0, 1], [1, 2], [2, 3]], (2, 2), [[1.0, 2.0, 3.0, 4.0]])
     prepared = CliqueTree().prepare(ss.MarkovNet(block, variables=pixels).problem())
     old, new = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 1.0], [1.0, 0.0]])
     expected = (old @ new @ old).sum()
@@ -120,15 +120,15 @@ def test_factors_of_a_block_that_are_not_named_keep_their_numbers():
 def test_wrong_numbers_are_refused():
     net = ss.datasets.load("student")
     prepared = CliqueTree().prepare(net.problem())
-    with pytest.raises(ss.ModelError, match=r"must sum to one over it; found 1\.1"):
+    with pytest.raises(ss.errors.ModelError, match=r"must sum to one over it; found 1\.1"):
         prepared.with_values({0: [0.6, 0.5]})
-    with pytest.raises(ss.ModelError, match=r"Factor 0 has shape \(2,\); found \(3,\)"):
+    with pytest.raises(ss.errors.ModelError, match=r"Factor 0 has shape \(2,\); found \(3,\)"):
         prepared.with_values({0: [0.2, 0.3, 0.5]})
-    with pytest.raises(ss.ModelError, match="no factor 9"):
+    with pytest.raises(ss.errors.ModelError, match="no factor 9"):
         prepared.with_values({9: [1.0]})
-    with pytest.raises(ss.ModelError, match="no factor 'grade'"):
+    with pytest.raises(ss.errors.ModelError, match="no factor 'grade'"):
         prepared.with_values({"grade": [1.0]})
-    with pytest.raises(ss.ModelError, match="One array per factor was expected: 5; found 1"):
+    with pytest.raises(ss.errors.ModelError, match="One array per factor was expected: 5; found 1"):
         prepared.with_values([[0.5, 0.5]])
-    with pytest.raises(ss.StateError, match="at least zero"):
+    with pytest.raises(ss.errors.StateError, match="at least zero"):
         prepared.with_values({0: [1.5, -0.5]})

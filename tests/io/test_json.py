@@ -97,7 +97,7 @@ def test_hidden_variables_come_back():
 
 
 def test_features_come_back():
-    features = [Feature((A, B), lambda a, b: float(a and b == "x"), "both"), Feature(B, [0.5, -1, 2])]
+    features = [Feature((A, B), lambda a, b: float(a and b == "x"), name="both"), Feature(B, [0.5, -1, 2])]
     net = MarkovNet.log_linear(features, [0.75, -2.0], name="features")
     back = codec.parse(codec.render(net))
     assert back.weights.tolist() == [0.75, -2.0]
@@ -126,7 +126,7 @@ def test_lone_surrogates_survive():
 NET = BayesNet(
     TableCPD(A, [0.25, 0.75]),
     TreeCPD(B, Split(A, {False: [0.5, 0.25, 0.25], True: [0, 0, 1]})),
-    NoisyOr(Discrete("c"), {A: 0.5}, 0.125),
+    NoisyOr(Discrete("c"), {A: 0.5}, leak=0.125),
     name="small",
 )
 FILE = codec.render(NET, source="here")

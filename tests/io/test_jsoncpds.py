@@ -36,19 +36,19 @@ KINDS = [
     DeterministicCPD(C, lambda a, b: 0.5 if a and b == "x" else 1, given=(A, B)),
     DeterministicCPD(C, lambda: 1),
     TreeCPD(C, Split(B, {"x": [0.5, 0.5], ("y", "z"): Split(A, {True: [1, 0], False: [0.25, 0.75]})}), given=(A, B, S)),
-    TreeCPD(C, Split(B, {"x": [0.5, 0.5]}, Split(B, {"y": [1, 0], "z": [0, 1]}))),
+    TreeCPD(C, Split(B, {"x": [0.5, 0.5]}, otherwise=Split(B, {"y": [1, 0], "z": [0, 1]}))),
     TreeCPD(C, [0.5, 0.5]),
     RuleCPD(C, [({A: True, C: 1}, 0.25), ({A: True, C: 0.5}, 0.75), ({A: False, B: {"x", "z"}}, 0.5),
                 ({A: False, B: "y", C: 1}, 1.0), ({A: False, B: "y", C: 0.5}, 0.0)], block="rules"),
-    MultiplexerCPD(Discrete("m", 3), S, (X, Y)),
-    MultiplexerCPD(Discrete("m", 3), S, (X, X)),
+    MultiplexerCPD(Discrete("m", 3), S, inputs=(X, Y)),
+    MultiplexerCPD(Discrete("m", 3), S, inputs=(X, X)),
     NoisyOr(A, {B: [0, 0.25, 0.5], S: 0.125}, leak=0.0625),
     NoisyOr(C, {B: 0.5}, on=0.5),
-    NoisyMax(B, {A: [[1, 0, 0], [0.5, 0.25, 0.25]], S: [[1, 0, 0], [0, 0.5, 0.5]]}, [0.5, 0.5, 0]),
-    LogisticCPD(B, {A: [[0, 0, 0], [1, -2, 3]], S: [[0, 1, 0], [0.5, 0, 0]]}, [0.1, 0.2, 0.3]),
-    LogisticCPD(A, {S: 2.0}, -1.0),
-    PartitionCPD(C, [0, 2, 0], [[0.25, 0.75], [0.5, 0.5], [1, 0]], given=B, block="parts"),
-    PartitionCPD(C, 0, [[0.25, 0.75]]),
+    NoisyMax(B, {A: [[1, 0, 0], [0.5, 0.25, 0.25]], S: [[1, 0, 0], [0, 0.5, 0.5]]}, leak=[0.5, 0.5, 0]),
+    LogisticCPD(B, {A: [[0, 0, 0], [1, -2, 3]], S: [[0, 1, 0], [0.5, 0, 0]]}, bias=[0.1, 0.2, 0.3]),
+    LogisticCPD(A, {S: 2.0}, bias=-1.0),
+    PartitionCPD(C, [0, 2, 0], distributions=[[0.25, 0.75], [0.5, 0.5], [1, 0]], given=B, block="parts"),
+    PartitionCPD(C, 0, distributions=[[0.25, 0.75]]),
 ]  # fmt: skip
 
 
@@ -168,7 +168,7 @@ def test_deep_trees():
     wide = Discrete("w", 500)
     tree = [0.5, 0.5]
     for code in range(499):
-        tree = Split(wide, {code: [0.5, 0.5]}, tree)
+        tree = Split(wide, {code: [0.5, 0.5]}, otherwise=tree)
     try:
         cpd = TreeCPD(A, tree)
     except Exception:

@@ -100,7 +100,7 @@ def test_kinds_come_back_as_they_were():
     cause = NoisyMax(cough, {ill: [[1, 0, 0], [0.5, 0.25, 0.25]]}, leak=[0.5, 0.5, 0])
     after = TableCPD(Discrete("doctor", 2), [[1, 0], [0.5, 0.5], [0.25, 0.75]], given=cough)
     function = DeterministicCPD(Discrete("pill", 2), lambda c, i: int(c == "much" and i), given=(cough, ill))
-    noisy = NoisyOr(Discrete("sick", (True, False)), {cough: [0, 0.25, 0.75], ill: 0.5}, 0.25)
+    noisy = NoisyOr(Discrete("sick", (True, False)), {cough: [0, 0.25, 0.75], ill: 0.5}, leak=0.25)
     net = BayesNet(after, function, noisy, cause, TableCPD(ill, [0.75, 0.25]), name="two words")
     back = xdsl.parse(xdsl.render(net))
     assert back.name == "two words"

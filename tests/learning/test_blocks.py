@@ -87,8 +87,8 @@ def test_exact_predictive_of_a_chain_by_sequential_prediction():
 
 def test_contexts_in_parts_across_variables():
     """Two children with different parents share two multinomials; counts are pooled over both."""
-    b = PartitionCPD(B, [0, 1], [[0.5, 0.5]] * 2, given=A, block="shared")
-    c = PartitionCPD(C, [[0, 0], [0, 1]], [[0.5, 0.5]] * 2, given=(A, B), block="shared")
+    b = PartitionCPD(B, [0, 1], distributions=[[0.5, 0.5]] * 2, given=A, block="shared")
+    c = PartitionCPD(C, [[0, 0], [0, 1]], distributions=[[0.5, 0.5]] * 2, given=(A, B), block="shared")
     net = BayesNet(uniform(A), b, c)
     rng = np.random.default_rng(4)
     rows = rng.integers(2, size=(50, 3))

@@ -16,7 +16,7 @@ from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, ScopeError
 from sepset.graphs.graph import DAG
-from sepset.learning.coverage import FEW, fragmentation
+from sepset.learning.coverage import FEW, context_coverage
 from sepset.learning.estimation.estimators import MLE
 from sepset.learning.incomplete.em import EM
 from sepset.models.bayesnet import BayesNet
@@ -29,7 +29,7 @@ STATES = {"a": 2, "b": 3, "c": 3}
 def test_contexts_by_plain_counting(seed):
     net = BayesNet.random(DAG.parse("a -> c <- b"), states=STATES, seed=seed)
     data = net.sample(12, seed)
-    report = fit(net, data, MLE(unseen="uniform")).fragmentation
+    report = fit(net, data, MLE(unseen="uniform")).coverage
     rows = list(zip(*(data.codes(n).tolist() for n in "abc"), strict=True))
     counts = {u: sum(row[:2] == u for row in rows) for u in itertools.product(range(2), range(3))}
     assert report["c"].context_counts.tolist() == list(counts.values())
@@ -45,7 +45,7 @@ def test_contexts_by_plain_counting(seed):
 
 def test_real_children_have_contexts_too():
     rows = {"d": ["p", "p", "q"], "x": [1.0, 2.0, 3.0]}
-    report = fit(DAG.parse("d -> x"), rows, MLE(min_variance=1.0)).fragmentation
+    report = fit(DAG.parse("d -> x"), rows, MLE(min_variance=1.0)).coverage
     assert report["x"].context_counts.tolist() == [2.0, 1.0]
     assert report["x"].thin == ("(d='p')", "(d='q')")
     assert len(report) == 2
@@ -54,7 +54,7 @@ def test_real_children_have_contexts_too():
 def test_blocks_are_found_by_child_and_strangers_are_refused():
     a, b = Discrete("a"), Discrete("b")
     net = BayesNet(TableCPD(a, [0.5, 0.5], block="coin"), TableCPD(b, [0.5, 0.5], block="coin"))
-    report = fit(net, Dataset.from_codes([a, b], {"a": [0, 1, 1], "b": [0, 1, 1]})).fragmentation
+    report = fit(net, Dataset.from_codes([a, b], {"a": [0, 1, 1], "b": [0, 1, 1]})).coverage
     assert report["b"] is report["coin"]
     assert report["coin"].context_counts.tolist() == [6.0]
     with pytest.raises(ScopeError, match="Did you mean 'coin'"):
@@ -67,39 +67,39 @@ def test_parents_states_are_the_contexts_of_cpds_that_have_no_others():
     net = BayesNet(TableCPD(a, [0.2, 0.3, 0.5]), NoisyOr(c, {a: 0.5}, leak=0.1))
     rng = np.random.default_rng(0)
     rows = {"a": rng.integers(2, size=20), "c": rng.integers(2, size=20)}
-    report = fit(net, rows, MLE(unseen="uniform")).fragmentation
+    report = fit(net, rows, MLE(unseen="uniform")).coverage
     assert report["c"].context_counts.tolist() == [*np.bincount(rows["a"]).tolist(), 0.0]
     assert report.unseen == {"c": ("(a=2)",)}
     logistic = BayesNet(TableCPD(a, [0.2, 0.3, 0.5]), LogisticCPD(c, {a: [0.0, 0.0, 0.0]}))
-    assert fragmentation(logistic, rows).unseen == {"c": ("(a=2)",)}
+    assert context_coverage(logistic, rows).unseen == {"c": ("(a=2)",)}
 
 
 def test_cpds_without_contexts_are_left_out():
     a, c = Discrete("a"), Discrete("c")
     net = BayesNet(TableCPD(a, [0.5, 0.5]), DeterministicCPD(c, lambda s: s, given=a))
     rows = {"a": [0, 1, 1], "c": [0, 1, 1]}
-    assert [b.name for b in fragmentation(net, rows)] == ["a"]
+    assert [b.name for b in context_coverage(net, rows)] == ["a"]
 
 
 def test_a_report_before_anything_is_fitted():
     rows = {"a": [0, 0, 1, 1], "b": [0, 1, 1, 0], "x": [0.5, 1.0, 1.5, 2.0]}
     states = [Discrete("a", 3), Discrete("b")]
-    report = fragmentation(DAG.parse("a -> b; a -> x <- b"), rows, variables=states)
+    report = context_coverage(DAG.parse("a -> b; a -> x <- b"), rows, variables=states)
     assert report["b"].context_counts.tolist() == [2.0, 2.0, 0.0]
     assert report.unseen == {"b": ("(a=2)",), "x": ("(a=2, b=0)", "(a=2, b=1)")}
-    assert fragmentation(DAG.parse("a"), rows, variables=states[:1], weights=[0, 0, 2, 1])[
+    assert context_coverage(DAG.parse("a"), rows, variables=states[:1], weights=[0, 0, 2, 1])[
         "a"
     ].context_counts.tolist() == [3.0]
     with pytest.raises(DataError, match="complete"):
-        fragmentation(DAG.parse("a"), {"a": [0, None, 1]})
+        context_coverage(DAG.parse("a"), {"a": [0, None, 1]})
 
 
 def test_a_fit_names_the_first_contexts_without_rows():
     big = Discrete("big", 6)
     rows = {"big": [0, 0, 1], "c": [0, 1, 1]}
     found = fit(DAG.parse("big -> c"), rows, MLE(unseen="uniform"), variables=[big])
-    shown = found.fragmentation.shown_unseen
-    assert shown == "c (big=2), c (big=3), c (big=4) and 1 more, all in fragmentation.unseen"
+    shown = found.coverage.shown_unseen
+    assert shown == "c (big=2), c (big=3), c (big=4) and 1 more, all in coverage.unseen"
     assert shown in found._repr_html_()
     assert "without rows" not in fit(DAG.parse("c"), rows)._repr_html_()
 
@@ -116,8 +116,8 @@ def test_expected_rows_of_every_kind():
     )
     rng = np.random.default_rng(0)
     rows = {v.name: rng.integers(2, size=20) for v in (a, c, d, e)} | {"x": rng.normal(size=20)}
-    found = fit(net, rows, EM(), until=3).fragmentation
-    counted = fragmentation(net, rows)
+    found = fit(net, rows, EM(), until=3).coverage
+    counted = context_coverage(net, rows)
     assert [b.name for b in found] == [b.name for b in counted]
     for mine, theirs in zip(found, counted, strict=True):
         np.testing.assert_allclose(mine.context_counts, theirs.context_counts, atol=1e-9)
@@ -125,20 +125,20 @@ def test_expected_rows_of_every_kind():
     coin = fit(DAG.parse("b -> y"), {"b": [0, 1, None], "y": [0, 1, 1]}, EM())
     joint = coin.model.cpd("b").values * coin.model.cpd("y").values[:, 1]
     share = joint[1] / joint.sum()
-    np.testing.assert_allclose(coin.fragmentation["y"].context_counts, [2 - share, 1 + share], atol=1e-3)
+    np.testing.assert_allclose(coin.coverage["y"].context_counts, [2 - share, 1 + share], atol=1e-3)
 
 
 def test_the_fewest_rows_are_those_of_the_thinnest_context():
     rows = {"a": [0] * 7 + [1] * 3 + [2] * 5, "b": [0, 1, 1] * 5}
-    report = fragmentation(DAG.parse("a -> b"), rows)
+    report = context_coverage(DAG.parse("a -> b"), rows)
     shown = {row[0]: row for row in report._shown().rows}
     assert shown["a"][-2:] == ("15", "15")
     assert shown["b"][-2:] == ("3", "5")
-    unseen = fragmentation(DAG.parse("a -> b"), rows, variables=[Discrete("a", (0, 1, 2, 3))])
+    unseen = context_coverage(DAG.parse("a -> b"), rows, variables=[Discrete("a", (0, 1, 2, 3))])
     assert {row[0]: row for row in unseen._shown().rows}["b"][-2:] == ("0", "4")
 
 
 def test_blocks_without_contexts_have_no_fewest_rows():
     net = BayesNet(NoisyOr(Discrete("c"), {}, leak=0.1))
-    report = fragmentation(net, {"c": [0, 1, 1]})
+    report = context_coverage(net, {"c": [0, 1, 1]})
     assert [row[-2:] for row in report._shown().rows] == [("", "")]

@@ -1,4 +1,4 @@
-"""What `fit` takes and what a `Fit` shows."""
+"""What `fit` takes and what a `FitResult` shows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from sepset.data.dataset import Dataset
 from sepset.errors import ArgumentError, DataError
 from sepset.graphs.graph import DAG
 from sepset.inference.result import Status
-from sepset.learning.estimation.estimators import MAP, MLE, Bayes
-from sepset.learning.fit import Fit, LearningMethod
+from sepset.learning.estimation.estimators import MLE, Bayes, PosteriorMode
+from sepset.learning.fit import FitResult, LearningMethod
 from sepset.variables.variable import Discrete
 
 ROWS = {"a": [0, 0, 1, 1, 1], "b": ["x", "y", "y", "y", "x"]}
@@ -29,7 +29,9 @@ def test_methods_are_values_with_a_fit():
 
     class Own:
         def fit(self, task):
-            return Fit(task.template, task.rng.random(), method=self, status=Status.STEP_LIMIT, trace=[-2.0, -1.0])
+            return FitResult(
+                task.template, task.rng.random(), method=self, status=Status.STEP_LIMIT, trace=[-2.0, -1.0]
+            )
 
     found = fit(PAIR, ROWS, Own(), seed=3)
     assert found.log_likelihood == np.random.default_rng(3).random()
@@ -54,11 +56,11 @@ def test_given_variables_fix_the_states():
     np.testing.assert_allclose(found.cpd("a").values, [4 / 11, 5 / 11, 2 / 11])
 
 
-@pytest.mark.parametrize("method", [MLE(unseen="uniform"), Bayes(BDeu(3)), MAP(K2())], ids=repr)
+@pytest.mark.parametrize("method", [MLE(unseen="uniform"), Bayes(BDeu(3)), PosteriorMode(K2())], ids=repr)
 def test_counts_that_were_added_up_are_enough(method):
     asia = ss.datasets.load("asia")
     rows = asia.sample(300, seed=1).with_weights(np.random.default_rng(0).random(300))
-    counts = sum(ss.Counts.of(part, asia.cpds) for part in (rows[:50], rows[50:120], rows[120:]))
+    counts = sum(ss.data.Counts.of(part, asia.cpds) for part in (rows[:50], rows[50:120], rows[120:]))
     for structure in (asia, asia.dag):
         found, expected = fit(structure, counts, method), fit(structure, rows, method)
         assert found.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-12)
@@ -72,29 +74,29 @@ def test_counts_serve_structured_cpds_and_update_posteriors():
     gate = ss.NoisyOr(c, {a: 0.5, b: 0.5}, leak=0.1)
     net = ss.BayesNet(ss.TableCPD(a, [0.5, 0.5]), ss.TableCPD(b, [0.3, 0.7]), gate)
     rows = net.sample(200, seed=0)
-    counts = ss.Counts.of(rows, net.cpds)
+    counts = ss.data.Counts.of(rows, net.cpds)
     np.testing.assert_allclose(
         fit(net, counts).model.cpd("c").to_table().values, fit(net, rows).model.cpd("c").to_table().values, atol=1e-9
     )
     pair = net.subnetwork("a")
     posterior = fit(pair, rows[:80], Bayes(K2())).posterior
-    later = posterior.update(ss.Counts.of(rows[80:], pair.cpds))
+    later = posterior.update(ss.data.Counts.of(rows[80:], pair.cpds))
     whole = fit(pair, rows, Bayes(K2())).posterior
     assert later.log_marginal_likelihood == pytest.approx(whole.log_marginal_likelihood, rel=1e-12)
 
 
 def test_counts_that_do_not_fit_are_refused():
-    counts = ss.Counts.of({"a": [0, 1], "b": [0, 1]}, ["a", "b"])
-    with pytest.raises(ss.ScopeError, match=r"'A' was not counted; 'a', 'b' were\. Did you mean 'a'"):
+    counts = ss.data.Counts.of({"a": [0, 1], "b": [0, 1]}, ["a", "b"])
+    with pytest.raises(ss.errors.ScopeError, match=r"'A' was not counted; 'a', 'b' were\. Did you mean 'a'"):
         fit(ss.DAG.parse("A"), counts)
-    with pytest.raises(ss.ScopeError, match="No family holds 'a', 'b' together"):
+    with pytest.raises(ss.errors.ScopeError, match="No family holds 'a', 'b' together"):
         fit(ss.DAG.parse("a -> b"), counts)
-    with pytest.raises(ss.DataError, match="weights of their rows already"):
+    with pytest.raises(ss.errors.DataError, match="weights of their rows already"):
         fit(ss.DAG.parse("a"), counts, weights=[1, 1])
-    with pytest.raises(ss.NotApplicable, match="say nothing about LinearGaussian"):
+    with pytest.raises(ss.errors.NotApplicable, match="say nothing about LinearGaussian"):
         fit(ss.BayesNet(ss.LinearGaussian(ss.Real("x"), covariance=1.0)), counts)
     other = ss.BayesNet(ss.TableCPD(ss.Discrete("a", (1, 0)), [0.5, 0.5]))
-    with pytest.raises(ss.ScopeError, match="was counted; the network has"):
+    with pytest.raises(ss.errors.ScopeError, match="was counted; the network has"):
         fit(other, counts)
 
 
@@ -114,19 +116,19 @@ def test_it_prints():
     with console.capture() as captured:
         console.print(found)
         console.print(found.posterior)
-        console.print(found.fragmentation)
+        console.print(found.coverage)
     text = captured.get()
     for part in ("log-likelihood", "log marginal likelihood", "BDeu", "exact", "3 contexts", "Dirichlet"):
         assert part in text
     assert "<table>" in found._repr_html_()
-    assert repr(found).startswith("Fit(BayesNet(2 variables")
+    assert repr(found).startswith("FitResult(BayesNet(2 variables")
 
 
 def test_the_trace_is_drawn():
     pytest.importorskip("matplotlib").use("Agg")
     from matplotlib import pyplot as plt
 
-    found = Fit(fit(PAIR, ROWS).model, -1.0, method=MLE(), trace=[-3.0, -2.0, -1.0])
+    found = FitResult(fit(PAIR, ROWS).model, -1.0, method=MLE(), trace=[-3.0, -2.0, -1.0])
     axes = found.plot()
     assert axes.lines[0].get_ydata().tolist() == [-3.0, -2.0, -1.0]
     assert found.plot(axes) is axes

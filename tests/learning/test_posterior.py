@@ -19,7 +19,7 @@ from sepset.cpds.tree import Split, TreeCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ArgumentError, DataError, NotApplicable, ScopeError
 from sepset.graphs.graph import DAG
-from sepset.learning.estimation.estimators import MAP, Bayes
+from sepset.learning.estimation.estimators import Bayes, PosteriorMode
 from sepset.learning.estimation.networkpriors import ImaginaryData
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real, Vector
@@ -223,13 +223,13 @@ def test_no_parameters_are_denser_than_the_mode(parameterization):
     rows = {"k": rng.integers(3, size=20), "x": rng.normal(size=20), "y": rng.normal(size=20)}
     prior = [Dirichlet(2), NormalGamma(0, 1, 2, 1)]
     posterior = fit(net, rows, Bayes(prior)).posterior
-    mode = fit(net, rows, MAP(prior, parameterization=parameterization)).model
+    mode = fit(net, rows, PosteriorMode(prior, parameterization=parameterization)).model
     best = posterior.log_density(mode, parameterization)
     for seed in range(30):
         assert posterior.log_density(posterior.sample_model(seed), parameterization) < best
     other = "theta" if parameterization == "softmax" else "softmax"
     assert posterior.log_density(mode, other) < posterior.log_density(
-        fit(net, rows, MAP(prior, parameterization=other)).model, other
+        fit(net, rows, PosteriorMode(prior, parameterization=other)).model, other
     )
     with pytest.raises(ArgumentError, match="'softmax' or 'theta'"):
         posterior.log_density(mode, "logit")

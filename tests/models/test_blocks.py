@@ -8,7 +8,7 @@ import pytest
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.potentials import Parity, Potts
 from sepset.factors.table import Table
-from sepset.models.blocks import block, pairwise, unary
+from sepset.models.blocks import over_scopes, pairwise, unary
 from sepset.models.markovnet import MarkovNet
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
@@ -47,16 +47,16 @@ def test_pairwise_over_grids_and_pairs():
 
 def test_blocks_of_any_arity():
     bit = Discrete.array("bit", 6)
-    checks = block([[0, 1, 2], [3, 4, 5]], Parity(), array=bit)
+    checks = over_scopes([[0, 1, 2], [3, 4, 5]], Parity(), array=bit)
     assert repr(checks) == "FactorArray(2 factors of 3 variables over 'bit')"
     assert checks.bind(Variables([bit])).cards == (2, 2, 2)
-    mixed = block([(Discrete("a"), pixel[0, 1]), (Discrete("b"), pixel[1, 1])], np.ones((2, 3)))
+    mixed = over_scopes([(Discrete("a"), pixel[0, 1]), (Discrete("b"), pixel[1, 1])], np.ones((2, 3)))
     assert mixed.cards() == (2, 3)
 
 
 def test_no_factors_at_all():
     lone = Discrete.array("lone", (1, 1))
-    for empty in (block([], np.ones((2, 2))), pairwise([], Potts(1.0)), pairwise(lone.grid_edges(), Potts(1.0))):
+    for empty in (over_scopes([], np.ones((2, 2))), pairwise([], Potts(1.0)), pairwise(lone.grid_edges(), Potts(1.0))):
         assert len(empty) == 0
         assert len(empty.bind(Variables([lone]))) == 0
     assert MarkovNet.potts(lone, 1.0).num_factors == 0
@@ -65,14 +65,14 @@ def test_no_factors_at_all():
 def test_refusals():
     a, b, c = Discrete("a"), Discrete("b", 3), Discrete("c")
     with pytest.raises(ModelError, match="one shape"):
-        block([(a, c), (a, b)], np.ones((2, 2)))
+        over_scopes([(a, c), (a, b)], np.ones((2, 2)))
     with pytest.raises(ModelError, match="equally many variables"):
-        block([(a, c), (a,)], np.ones((2, 2)))
+        over_scopes([(a, c), (a,)], np.ones((2, 2)))
     with pytest.raises(ModelError, match=r"values of shape \(2, 2\) or \(1, 2, 2\)"):
-        block([(a, c)], np.ones((3, 3)))
+        over_scopes([(a, c)], np.ones((3, 3)))
     with pytest.raises(ScopeError, match="positions 0 to 3"):
-        block([[0, 4]], Potts(1.0), array=pixel)
+        over_scopes([[0, 4]], Potts(1.0), array=pixel)
     with pytest.raises(ScopeError, match="matrix of positions"):
-        block([0, 1], Potts(1.0), array=pixel)
+        over_scopes([0, 1], Potts(1.0), array=pixel)
     with pytest.raises(ScopeError, match="Unknown array"):
         unary(pixel, [0.0, 0.0, 0.0]).bind(Variables([a]))

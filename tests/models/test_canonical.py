@@ -58,5 +58,5 @@ def test_factors_outside_the_graph_are_one():
 
 
 def test_zeros_are_refused():
-    with pytest.raises(ss.ModelError, match="positive"):
+    with pytest.raises(ss.errors.ModelError, match="positive"):
         canonical_form(ss.Table(ss.Discrete("a"), [0.0, 1.0]))

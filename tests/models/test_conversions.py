@@ -15,10 +15,10 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.potentials import Parity
 from sepset.factors.table import Table
-from sepset.graphs.equivalence import markov_to_bayes
+from sepset.graphs.equivalence import directed_imap
 from sepset.graphs.graph import DAG, UndirectedGraph, skeleton
 from sepset.models.bayesnet import BayesNet
-from sepset.models.blocks import block, pairwise
+from sepset.models.blocks import over_scopes, pairwise
 from sepset.models.chaingraph import ChainGraph
 from sepset.models.conversions import (
     maximal_cliques,
@@ -96,7 +96,7 @@ def test_pairwise_form_has_factors_of_two(net):
 
 def test_pairwise_form_of_parity_checks():
     bit = Discrete.array("Y", 4)
-    net = MarkovNet(block([[0, 1, 2], [1, 2, 3]], Parity(), array=bit))
+    net = MarkovNet(over_scopes([[0, 1, 2], [1, 2, 3]], Parity(), array=bit))
     np.testing.assert_allclose(visible_joint(pairwise_form(net)), visible_joint(net))
 
 
@@ -113,7 +113,7 @@ def test_maximal_cliques_agree_with_networkx(size, seed):
 @given(strategies.markov_nets(max_variables=4, zeros=False))
 @settings(max_examples=40)
 def test_the_directed_structure_of_a_markov_net_is_an_i_map(net):
-    dag = markov_to_bayes(net.graph)
+    dag = directed_imap(net.graph)
     joint, names = visible_joint(net), [v.name for v in net]
     joint = joint / joint.sum()
     for a, b in itertools.combinations(range(len(names)), 2):

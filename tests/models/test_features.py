@@ -15,7 +15,7 @@ a, b = Discrete("a", ("x", "y")), Discrete("b", (1, 2, 3))
 
 
 def test_functions_see_states():
-    feature = Feature((a, b), lambda name, number: number if name == "y" else -1, "count")
+    feature = Feature((a, b), lambda name, number: number if name == "y" else -1, name="count")
     assert feature.values.tolist() == [[-1, -1, -1], [1, 2, 3]]
     assert repr(feature) == "Feature(count: a, b)"
     assert not feature.values.flags.writeable

@@ -20,7 +20,7 @@ from sepset.factors.potentials import AtLeastOne, Parity, Potts
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.graphs.graph import UndirectedGraph
-from sepset.models.blocks import block, pairwise, unary
+from sepset.models.blocks import over_scopes, pairwise, unary
 from sepset.models.features import Feature
 from sepset.models.markovnet import MarkovNet
 from sepset.variables.array import Edges
@@ -136,7 +136,7 @@ CHECKS = [[0, 1, 2, 3], [0, 3, 4], [2, 3, 5]]
 
 def code_net(received: str | None = None) -> MarkovNet:
     bit = Discrete.array("Y", 6)
-    checks = [block([CHECKS[0]], Parity(), array=bit), block(CHECKS[1:], Parity(), array=bit)]
+    checks = [over_scopes([CHECKS[0]], Parity(), array=bit), over_scopes(CHECKS[1:], Parity(), array=bit)]
     if received is None:
         return MarkovNet(*checks)
     word = np.array([int(c) for c in received])
@@ -170,14 +170,14 @@ def test_ldpc_n4_decodes():
 def test_ising_n6_and_its_sign():
     """temporal-and-learning-goals N6, U6 and U7: the field enters with a minus."""
     spin = Discrete.array("x", 2, states=(-1, 1))
-    net = MarkovNet.ising(spin, 0.5, 0.2)
+    net = MarkovNet.ising(spin, 0.5, field=0.2)
     assert abs(z(net) - 4.777835) < printed(6)
     p = joint(net)
     assert abs(p[1, 1] - 0.231312) < printed(6)
     assert abs(p[1].sum() - 0.358259) < printed(6)
     assert abs(p[1, 1] / p[1].sum() - 0.645656) < printed(6)
     assert p[1, 1] / p[1].sum() == pytest.approx(1 / (1 + math.exp(-2 * (0.5 - 0.2))))
-    swapped = joint(MarkovNet.ising(Discrete.array("x", 2, states=(1, -1)), 0.5, 0.2))
+    swapped = joint(MarkovNet.ising(Discrete.array("x", 2, states=(1, -1)), 0.5, field=0.2))
     np.testing.assert_allclose(swapped[::-1, ::-1], p, atol=EXACT)
 
 
@@ -186,7 +186,7 @@ def test_ising_by_definition():
     rng = np.random.default_rng(5)
     edges = spin.grid_edges()
     w, u = rng.normal(size=len(edges)), rng.normal(size=(2, 3))
-    net = MarkovNet.ising(spin, w, u)
+    net = MarkovNet.ising(spin, w, field=u)
     codes = rng.integers(0, 2, (40, 6))
     x = 2.0 * codes - 1
     expected = (x[:, edges.pairs[:, 0]] * x[:, edges.pairs[:, 1]]) @ w - x @ u.reshape(-1)
@@ -203,7 +203,7 @@ def test_ising_refuses():
     with pytest.raises(ModelError, match="one weight or 1"):
         MarkovNet.ising(Discrete.array("s", 2, states=(-1, 1)), [1.0, 2.0])
     with pytest.raises(ModelError, match="needs logarithms of shape"):
-        MarkovNet.ising(Discrete.array("s", 2, states=(-1, 1)), 1.0, [1.0, 2.0, 3.0])
+        MarkovNet.ising(Discrete.array("s", 2, states=(-1, 1)), 1.0, field=[1.0, 2.0, 3.0])
 
 
 def test_potts_by_definition_with_weights_an_edge():
@@ -214,7 +214,9 @@ def test_potts_by_definition_with_weights_an_edge():
     codes = rng.integers(0, 3, (30, 6))
     equal = codes[:, edges.pairs[:, 0]] == codes[:, edges.pairs[:, 1]]
     local = logs.reshape(6, 3)[np.arange(6), codes].sum(1)
-    np.testing.assert_allclose(MarkovNet.potts(label, w, logs).log_value_codes(codes), equal @ w + local, atol=1e-10)
+    np.testing.assert_allclose(
+        MarkovNet.potts(label, w, log_values=logs).log_value_codes(codes), equal @ w + local, atol=1e-10
+    )
     shared = MarkovNet.potts(label, 1.5)
     np.testing.assert_allclose(shared.log_value_codes(codes), 1.5 * equal.sum(1), atol=1e-10)
     np.testing.assert_allclose(shared.scaled(2).log_value_codes(codes), 3.0 * equal.sum(1), atol=1e-10)
@@ -272,8 +274,8 @@ def test_condition_of_blocks_equals_condition_of_tables():
     net = MarkovNet(
         unary(label, rng.normal(size=(2, 3, 3))),
         pairwise(label.grid_edges(), Potts(0.7)),
-        block(pairs, rng.exponential(size=(len(pairs), 3, 3)), array=label),
-        block([[0, 1, 2], [3, 4, 5]], rng.exponential(size=(3, 3, 3)), array=label),
+        over_scopes(pairs, rng.exponential(size=(len(pairs), 3, 3)), array=label),
+        over_scopes([[0, 1, 2], [3, 4, 5]], rng.exponential(size=(3, 3, 3)), array=label),
         Table((label[0, 0], label[1, 2]), rng.exponential(size=(3, 3))),
     )
     given_ = {"l[0,1]": 2, label[1, 1]: 0, "l[1,2]": {0, 1}}
@@ -344,7 +346,7 @@ def test_chain_end_conditional():
 def test_constraint_potentials():
     """temporal-and-learning-goals U8: 1[x + y + z >= 1], a hard zero."""
     bit = Discrete.array("b", 3)
-    p = joint(MarkovNet(block([[0, 1, 2]], AtLeastOne(), array=bit)))
+    p = joint(MarkovNet(over_scopes([[0, 1, 2]], AtLeastOne(), array=bit)))
     assert p[0, 0, 0] == 0
     np.testing.assert_allclose(p.reshape(-1)[1:], 1 / 7)
 
@@ -404,7 +406,7 @@ def test_pairwise_energies():
 
 def test_log_linear_features():
     a, b = Discrete("a", 3), Discrete("b", 2)
-    features = [Feature((a, b), lambda x, y: x * y, "product"), Feature(b, [1.0, -2.0])]
+    features = [Feature((a, b), lambda x, y: x * y, name="product"), Feature(b, [1.0, -2.0])]
     net = MarkovNet.log_linear(features, [0.5, -1.5])
     for x, y in itertools.product(range(3), range(2)):
         expected = 0.5 * x * y - 1.5 * (1.0 if y == 0 else -2.0)

@@ -34,9 +34,9 @@ def discrete_forms(rng):
         "table": TableCPD(X, rows(rng, 4, 2).reshape(-1), given=(A, B)),
         "tree": TreeCPD(X, Split(A, {0: leaves[0], 1: Split(B, {0: leaves[1], 1: leaves[2]})})),
         "rules": RuleCPD(X, [*rules, ({A: 1, B: 1}, 0.5)]),
-        "partition": PartitionCPD(X, [[0, 1], [1, 0]], leaves[:2], given=(A, B)),
+        "partition": PartitionCPD(X, [[0, 1], [1, 0]], distributions=leaves[:2], given=(A, B)),
         "noisy-or": NoisyOr(X, {A: p, B: q}, leak=0.3 * u),
-        "noisy-max": NoisyMax(G, {A: rows(rng, 2, 3), B: rows(rng, 2, 3)}, rows(rng, 1, 3)[0]),
+        "noisy-max": NoisyMax(G, {A: rows(rng, 2, 3), B: rows(rng, 2, 3)}, leak=rows(rng, 1, 3)[0]),
         "logistic": LogisticCPD(X, {A: rng.normal(), B: rng.normal()}, bias=rng.normal()),
     }
 
@@ -45,7 +45,7 @@ def all_forms(rng):
     """Those, with functions and lines."""
     return discrete_forms(rng) | {
         "function": DeterministicCPD(X, lambda a, b: a ^ b, given=(A, B)),
-        "multiplexer": MultiplexerCPD(X, A, (B, Discrete("c"))),
+        "multiplexer": MultiplexerCPD(X, A, inputs=(B, Discrete("c"))),
         "line": LinearGaussian(
             S, rng.normal(size=2), coefficients=rng.normal(size=2), covariance=[0.5, 2.0], given=R, by=A
         ),
@@ -72,7 +72,7 @@ def every_cpd():
         "rules, contexts that overlap": RuleCPD(
             middle, [*overlapping, ({A: 1, middle: 1}, 0.4), ({A: 1, middle: 2}, 0.4)]
         ),
-        "partition, three states": PartitionCPD(X, [0, 1, 1], rows(rng, 2, 2), given=G),
+        "partition, three states": PartitionCPD(X, [0, 1, 1], distributions=rows(rng, 2, 2), given=G),
         "noisy-or, no leak": NoisyOr(X, {A: 0.7, G: [0.0, 0.2, 0.6]}),
         "noisy-or, on in its first state": NoisyOr(coin, {A: 0.7, B: 0.4}, leak=0.1, on="heads"),
         "noisy-or, a chain": NoisyOr(X, {Discrete(f"u{i}"): 0.1 + 0.15 * i for i in range(5)}, leak=0.05),

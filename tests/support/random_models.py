@@ -152,7 +152,7 @@ def multiplexer(rng, parents):
     table = np.zeros((2, 3, 3, 3))
     for pick, x, y in np.ndindex(2, 3, 3):
         table[pick, x, y, (x, y)[pick]] = 1.0
-    return MultiplexerCPD(child, selector, (left, right)), table
+    return MultiplexerCPD(child, selector, inputs=(left, right)), table
 
 
 FORMS = (noisy_or, noisy_max, logistic, deterministic, tree, rules, multiplexer)
@@ -186,7 +186,7 @@ def markov_net(rng, ties=None):
     factors = oracle.random_factors(rng, cards, int(rng.integers(0, 6)), ties=ties)
     by_name = {v.name: v for v in variables}
     made = [ss.Table([by_name[n] for n in scope], table) for scope, table in factors]
-    kinds = [f if rng.random() < 0.8 else ss.SparseTable.from_table(f) for f in made]
+    kinds = [f if rng.random() < 0.8 else ss.factors.SparseTable.from_table(f) for f in made]
     return Case(ss.MarkovNet(*kinds, variables=variables), factors, cards, False)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import oracle
 import sepset as ss
-from sepset.graphs.clusters import CliqueTree
+from sepset.graphs.clusters import ClusterTree
 from sepset.inference.exact.messages import Calibration
 from sepset.variables.evidence import Evidence, resolve
 
@@ -27,7 +27,7 @@ def random_tree(rng, most=7, cards=(1, 2, 2, 3, 4), parts=True):
             edges.append((other, i))
             fresh |= shared
         clusters.append(fresh)
-    tree = CliqueTree([sorted(c) for c in clusters], edges)
+    tree = ClusterTree([sorted(c) for c in clusters], edges)
     return tree, {name: int(rng.choice(cards)) for name in tree.variables}
 
 
@@ -121,5 +121,5 @@ def calibrated(rng, num=7, observed=0.2):
         return None
     problem = net.problem()
     evidence = resolve(given, net.variables)
-    prepared = ss.BeliefUpdate().prepare(problem)
+    prepared = ss.inference.BeliefUpdate().prepare(problem)
     return Calibrated(problem, evidence, prepared.calibrate(evidence), cards, array / array.sum())

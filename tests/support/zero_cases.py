@@ -31,7 +31,7 @@ def model_of(factors):
 
 def evidence_of(given):
     codes = {NAMES.index(n): f for n, f in given.items() if isinstance(f, int)}
-    return ss.Evidence(codes, {NAMES.index(n): f for n, f in given.items() if not isinstance(f, int)})
+    return ss.variables.Evidence(codes, {NAMES.index(n): f for n, f in given.items() if not isinstance(f, int)})
 
 
 def check(engine, factors, given):

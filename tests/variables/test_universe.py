@@ -132,6 +132,6 @@ def test_names_of_states_are_found_or_left_to_a_longer_look():
     assert variables.find_state("g", "A") == (0, 0)
     for name, state in [("g", "1"), ("r", "A"), ("x", "A"), ("h", "C")]:
         assert variables.find_state(name, state) is None
-    with_array = Variables([Discrete("h", ("A", "B")), Discrete.array("x", (2,), ("A", "B"))])
+    with_array = Variables([Discrete("h", ("A", "B")), Discrete.array("x", (2,), states=("A", "B"))])
     assert with_array.find_state("h", "B") is None
     assert with_array.find_state("x[0]", "B") is None

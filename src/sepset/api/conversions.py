@@ -13,7 +13,7 @@ from sepset.engine.kept import engine_for
 from sepset.errors import NotApplicable
 from sepset.factors.table import Table
 from sepset.graphs.elimination import eliminate_graph
-from sepset.graphs.equivalence import markov_to_bayes
+from sepset.graphs.equivalence import directed_imap
 from sepset.graphs.graph import UndirectedGraph
 from sepset.inference.plan import interaction_graph
 from sepset.models.bayesnet import BayesNet
@@ -32,7 +32,7 @@ def to_bayes_net(model: Model, *, order: Sequence[VariableLike] | None = None) -
     Tested by: api/test_conversions.py::test_conversion_keeps_the_distribution
 
     >>> import sepset as ss
-    >>> ss.to_bayes_net(ss.datasets.load("misconception")).dag.num_edges
+    >>> ss.models.to_bayes_net(ss.datasets.load("misconception")).dag.num_edges
     5
     """
     if isinstance(model, BayesNet) and order is None:
@@ -44,7 +44,7 @@ def to_bayes_net(model: Model, *, order: Sequence[VariableLike] | None = None) -
     everything = problem.relevant(range(len(problem.variables)), prune=False)
     hidden = [v.name for v in problem.variables[problem.num_visible :]]
     graph = _without(interaction_graph(problem, everything), hidden)
-    dag = markov_to_bayes(graph, order=_names(order))
+    dag = directed_imap(graph, order=_names(order))
     engine = engine_for(model)
     notes: list[str] = []
     cpds = [_conditional(engine, name, dag.parents(name), notes) for name in dag.topological_order]

@@ -13,7 +13,7 @@ from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
 from sepset.learning import fit as learning
 from sepset.learning.estimation.estimators import MLE
-from sepset.learning.fit import F, Fit, Fits, LearningMethod
+from sepset.learning.fit import F, FitResult, Fits, LearningMethod
 from sepset.models.bayesnet import BayesNet
 
 
@@ -29,7 +29,7 @@ def fit(
     until: object = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-) -> Fit: ...
+) -> FitResult: ...
 @overload
 def fit(
     structure: DAG | BayesNet,
@@ -54,7 +54,7 @@ def fit(
     until: object = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-) -> Fit:
+) -> FitResult:
     r"""The network with the parameters that `method` learns from `data`.
 
     $$\hat\theta_{x \mid \mathbf u} = \frac{M[\mathbf u, x]}{M[\mathbf u]}$$
@@ -66,7 +66,7 @@ def fit(
             and share parameters where they name the same block.
         data: a dataset, any frame, eager or lazy, a mapping of columns, or the path of a CSV or Parquet file; for
             methods that need no more, `Counts` of the families, which may have been added up from many parts.
-        method: maximum likelihood, `MLE()`, by default; `Bayes`, `MAP`, `EM` and others.
+        method: maximum likelihood, `MLE()`, by default; `Bayes`, `PosteriorMode`, `EM` and others.
         weights: one per row, or the name of a column.
         variables: the meaning of some columns, or hidden variables, where `structure` is a graph.
         seed: a number or a generator, for methods that draw.
@@ -84,7 +84,7 @@ def fit(
     [[0.667, 0.333], [0.0, 1.0]]
     """
     chosen: Fits[Any] = MLE() if method is None else method
-    found: Fit = learning.fit(
+    found: FitResult = learning.fit(
         structure,
         data,
         chosen,

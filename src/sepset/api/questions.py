@@ -17,13 +17,13 @@ from sepset.engine.engine import Engine
 from sepset.engine.information import InformationValues
 from sepset.engine.kept import engine_for
 from sepset.engine.prediction import Prediction
-from sepset.engine.sensitivity import Sensitivity
+from sepset.engine.sensitivity import SensitivityResult
 from sepset.errors import NotApplicable
 from sepset.graphs.ordering import Portfolio
 from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.method import Method
-from sepset.inference.plan import Plan
-from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
+from sepset.inference.plan import EliminationPlan
+from sepset.inference.result import LogProbabilityResult, MapResult, MarginalsResult, QueryResult
 from sepset.models.model import Model
 from sepset.variables.evidence import Given
 from sepset.variables.variable import State, VariableLike
@@ -79,7 +79,7 @@ def query(
     return engine_for(model, method).query(targets, given=given)
 
 
-def marginals(model: Model, *, given: Given = None, method: Method | None = None) -> Marginals:
+def marginals(model: Model, *, given: Given = None, method: Method | None = None) -> MarginalsResult:
     """The marginal of every variable given the evidence, as a lazy mapping; observed ones are point masses.
 
     Reference: Koller & Friedman 10.3.
@@ -93,7 +93,7 @@ def marginals(model: Model, *, given: Given = None, method: Method | None = None
     return engine_for(model, method).marginals(given=given)
 
 
-def log_probability(model: Model, *, given: Given = None, method: Method | None = None) -> LogProbability:
+def log_probability(model: Model, *, given: Given = None, method: Method | None = None) -> LogProbabilityResult:
     r"""$\log P(\mathbf e)$, the logarithm of the probability of the evidence; -inf if it is impossible.
 
     Reference: Koller & Friedman 9.3.2.
@@ -107,7 +107,7 @@ def log_probability(model: Model, *, given: Given = None, method: Method | None 
     return engine_for(model, method).log_probability(given=given)
 
 
-def log_partition(model: Model, *, given: Given = None, method: Method | None = None) -> LogProbability:
+def log_partition(model: Model, *, given: Given = None, method: Method | None = None) -> LogProbabilityResult:
     r"""$\log Z(\mathbf e)$, the logarithm of the total weight of the assignments consistent with the evidence.
 
     Reference: Koller & Friedman 4.2.2.
@@ -182,7 +182,7 @@ def plan(
     given: Given | Iterable[VariableLike] = None,
     method: Method | None = None,
     seconds: float | None = None,
-) -> Plan:
+) -> EliminationPlan:
     """The cost of a question, without computing it: elimination order, width, largest table, entries and memory.
 
     Args:
@@ -232,7 +232,7 @@ def predict(
 
 def sensitivity(
     model: Model, target: VariableLike, *, state: State, given: Given = None, method: Method | None = None
-) -> Sensitivity:
+) -> SensitivityResult:
     r"""The dependence of $P(\text{target} = \text{state} \mid \mathbf e)$ on every table parameter, steepest first.
 
     Args:

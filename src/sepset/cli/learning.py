@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sepset.learning.evaluation.losses import Evaluation, Loss
     from sepset.learning.evaluation.splits import KFold
     from sepset.learning.evaluation.validation import Validation
-    from sepset.learning.fit import Fit, LearningMethod
+    from sepset.learning.fit import FitResult, LearningMethod
     from sepset.models.bayesnet import BayesNet
     from sepset.variables.variable import Discrete
 
@@ -337,7 +337,7 @@ def _with_regressions(prior: Any, template: BayesNet, rows: Path | Dataset) -> A
     return {**weak_line_priors(columns), ...: prior}
 
 
-def _fit_facts(found: Fit, out: Path) -> dict[str, Any]:
+def _fit_facts(found: FitResult, out: Path) -> dict[str, Any]:
     return {
         "model": str(out),
         "method": repr(found.method),

@@ -14,7 +14,6 @@ from sepset.cpds.kerneldensity import (
 )
 from sepset.cpds.lineargaussian import (
     LinearGaussian as LinearGaussian,
-    joint_gaussian as joint_gaussian,
 )
 from sepset.cpds.logistic import (
     LogisticCPD as LogisticCPD,
@@ -36,6 +35,9 @@ from sepset.cpds.table import (
 from sepset.cpds.tree import (
     Split as Split,
     TreeCPD as TreeCPD,
+)
+from sepset.models.jointgaussian import (
+    joint_gaussian as joint_gaussian,
 )
 
 __all__ = [

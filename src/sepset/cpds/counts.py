@@ -208,5 +208,5 @@ def unseen_message(
         return f"{owner!r}: there are no rows, or all have weight zero. {remedy}"
     rest = len(empty) - SHOWN
     named = ", ".join(map(name, empty[:SHOWN])) + (f" and {rest} more" if rest > 0 else "")
-    where = " fragmentation(structure, data).unseen lists them all." if rest > 0 else ""
+    where = " context_coverage(structure, data).unseen lists them all." if rest > 0 else ""
     return f"{owner!r}: {len(empty)} of {num_contexts} contexts never occur in the data: {named}. {remedy}{where}"

@@ -56,8 +56,8 @@ class DeterministicCPD(DiscreteCPD):
         self,
         child: Discrete,
         function: Callable[..., State] | Mapping[Any, State],
-        given: Discrete | Iterable[Discrete] = (),
         *,
+        given: Discrete | Iterable[Discrete] = (),
         block: ParameterBlock | str | None = None,
     ) -> None:
         self._init(child, given, block)
@@ -128,7 +128,7 @@ class MultiplexerCPD(DiscreteCPD):
     Tested by: cpds/test_deterministic.py::test_a_multiplexer_is_one_factor_an_input
 
     >>> which, left, right = Discrete("which", ("l", "r")), Discrete("left", 3), Discrete("right", 3)
-    >>> cpd = MultiplexerCPD(Discrete("seen", 3), which, (left, right))
+    >>> cpd = MultiplexerCPD(Discrete("seen", 3), which, inputs=(left, right))
     >>> cpd, cpd.irrelevant({"which": "l"})
     (MultiplexerCPD(seen[3] | which[2], left[3], right[3]), (Discrete('right', (0, 1, 2)),))
     """
@@ -142,8 +142,8 @@ class MultiplexerCPD(DiscreteCPD):
         self,
         child: Discrete,
         selector: Discrete,
-        inputs: Sequence[Discrete] | Mapping[State, Discrete],
         *,
+        inputs: Sequence[Discrete] | Mapping[State, Discrete],
         block: ParameterBlock | str | None = None,
     ) -> None:
         chosen = _inputs(child, selector, inputs)
@@ -192,7 +192,7 @@ class MultiplexerCPD(DiscreteCPD):
         """The CPD described by a file."""
         known = Variables(parents)
         selector, *inputs = (known[item.text()] for item in (fields["selector"], *fields["inputs"]))
-        return cls(child, cast(Discrete, selector), cast("list[Discrete]", inputs), block=block)
+        return cls(child, cast(Discrete, selector), inputs=cast("list[Discrete]", inputs), block=block)
 
     @property
     def parameters(self) -> MultiplexerParameters:

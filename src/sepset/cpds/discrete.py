@@ -128,7 +128,7 @@ class DiscreteCPD(Frozen, Tabulated):
         for part in chunks(total):
             places = np.arange(part.start, part.stop)
             values[part] = self.probabilities(decode(places, self.parents), len(places))
-        return TableCPD(self.child, values.reshape(-1), self.parents, block=self.block)
+        return TableCPD(self.child, values.reshape(-1), given=self.parents, block=self.block)
 
     @abstractmethod
     def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
@@ -160,7 +160,8 @@ class DiscreteCPD(Frozen, Tabulated):
 
         Args:
             stats: what `statistics` returns, or sums of those.
-            prior: pseudo-counts such as `Dirichlet(1)`, or for CPDs with weights a prior such as `Normal(1)`; None for
+            prior: pseudo-counts such as `Dirichlet(1)`, or for CPDs with weights a prior such as `NormalWeights(1)`;
+            None for
                 maximum likelihood.
             unseen: contexts that neither rows nor prior determine become "uniform", or "raise" an error.
 

@@ -292,7 +292,7 @@ class KernelCPD:
         narrow = np.diag(self._ready(context)[self._split :] ** 2)
         stored = self.samples.points[context][:, self._split :]
         covariances = np.broadcast_to(narrow, (len(stored), *narrow.shape))
-        return GaussianMixture(self.child, shares / shares.sum(), stored, covariances)
+        return GaussianMixture(self.child, shares / shares.sum(), means=stored, covariances=covariances)
 
     def to_linear_gaussian(self) -> LinearGaussian:
         r"""The linear Gaussian with the same first two moments of child and real parents, in each discrete context.

@@ -95,7 +95,7 @@ class LinearGaussian:
 
     @classmethod
     def standard(
-        cls, child: Vector, given: Iterable[Vector] | Vector = (), by: Iterable[Discrete] | Discrete = ()
+        cls, child: Vector, given: Iterable[Vector] | Vector = (), *, by: Iterable[Discrete] | Discrete = ()
     ) -> LinearGaussian:
         """The standard normal distribution whatever the parents: a CPD to be fitted.
 
@@ -276,7 +276,8 @@ class LinearGaussian:
 
         Args:
             stats: what `statistics` or `scatters` returns, or sums of those.
-            prior: `Normal` or `Laplace` on the coefficients, for the maximum a posteriori estimate; or None.
+            prior: `NormalWeights` or `LaplaceWeights` on the coefficients, for the maximum a posteriori estimate; or
+            None.
             unseen: contexts without data "raise" an error, or "keep" their parameters.
 
         Reference: Koller & Friedman, section 17.2.4.
@@ -284,7 +285,10 @@ class LinearGaussian:
         Tested by: cpds/test_lineargaussian.py::test_the_estimate_is_least_squares
         """
         if prior is not None and not isinstance(prior, WeightPrior):
-            raise NotApplicable(f"{self!r} takes no prior such as {prior!r}. Use Normal or Laplace, or Bayes and MAP.")
+            raise NotApplicable(
+                f"{self!r} takes no prior such as {prior!r}. Use NormalWeights or LaplaceWeights, or Bayes and "
+                "PosteriorMode."
+            )
         known = self.centered(stats)
         empty = np.flatnonzero(known.counts == 0)
         if empty.size and unseen == "raise":
@@ -295,13 +299,15 @@ class LinearGaussian:
     def _regressed(self, known: Scatters, prior: WeightPrior | None) -> LinearGaussian:
         """Least squares, or penalized least squares, in each context; those without rows keep their parameters."""
         if not self.given and (known.counts > 0).all():
-            return self.with_parameters(known.means, self.coefficients, known.products / known.counts[:, None, None])
+            return self.with_parameters(
+                known.means, self.coefficients, covariance=known.products / known.counts[:, None, None]
+            )
         a, B, C = self.intercept.copy(), self.coefficients.copy(), self.covariance.copy()
         for e, scatter in enumerate(known.contexts):
             if scatter.count > 0:
                 fit = self._regression(scatter, prior)
                 a[e], B[e], C[e] = fit.intercept, fit.slope, fit.residual / scatter.count
-        return self.with_parameters(a, B, C)
+        return self.with_parameters(a, B, covariance=C)
 
     def _regression(self, scatter: Scatter, prior: WeightPrior | None) -> LinearFit:
         if prior is not None:
@@ -319,7 +325,7 @@ class LinearGaussian:
             raise DataError(f"{self!r} has statistics of shape {expected}; found {found}.")
         return stats if isinstance(stats, Scatters) else Scatters.from_sums(stats)
 
-    def with_parameters(self, intercept: Floats, coefficients: Floats, covariance: Floats) -> LinearGaussian:
+    def with_parameters(self, intercept: Floats, coefficients: Floats, *, covariance: Floats) -> LinearGaussian:
         """The same CPD with these parameters, one entry per joint state of the discrete parents."""
         result = made(LinearGaussian)
         result._set(self.child, self.given, self.by, self.block, intercept, coefficients, covariance)

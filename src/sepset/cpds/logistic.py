@@ -59,8 +59,8 @@ class LogisticCPD(DiscreteCPD):
         self,
         child: Discrete,
         given: Mapping[Discrete, ArrayLike],
-        bias: ArrayLike = 0.0,
         *,
+        bias: ArrayLike = 0.0,
         block: ParameterBlock | str | None = None,
     ) -> None:
         self._init(child, tuple(given), block)
@@ -135,7 +135,7 @@ class LogisticCPD(DiscreteCPD):
         """The CPD described by a file."""
         k, sizes = child.num_states, [p.num_states for p in parents]
         weights = np.split(fields["weights"].array((sum(sizes), k)), np.cumsum(sizes)[:-1])
-        return cls(child, dict(zip(parents, weights, strict=False)), fields["bias"].array((k,)), block=block)
+        return cls(child, dict(zip(parents, weights, strict=False)), bias=fields["bias"].array((k,)), block=block)
 
     @property
     def parameters(self) -> Weights:
@@ -200,14 +200,14 @@ class Weights(JointStates[LogisticCPD]):
         if isinstance(prior, WeightPrior):
             return PriorTerm(density=prior)
         raise NotApplicable(
-            f"{self.cpd!r} takes a prior such as Normal, Laplace or ImaginaryData; found {prior!r}. For a mixed "
-            "network give a list of priors."
+            f"{self.cpd!r} takes a prior such as NormalWeights, LaplaceWeights or ImaginaryData; found {prior!r}. For a "
+            "mixed network give a list of priors."
         )
 
     @property
     def remedy(self) -> str:
         """The advice in errors about parents' states that never occur."""
-        return "Give a prior such as Normal(1), or unseen='uniform'."
+        return "Give a prior such as NormalWeights(1), or unseen='uniform'."
 
     def fitted(self, stats: Configurations, prior: PriorTerm | None) -> LogisticCPD:
         r"""The weights of maximum likelihood, or posterior, found by L-BFGS; the problem is concave.

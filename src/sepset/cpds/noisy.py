@@ -102,8 +102,8 @@ class NoisyOr(NoisyCPD):
         self,
         child: Discrete,
         given: Mapping[Discrete, Effect],
-        leak: float = 0.0,
         *,
+        leak: float = 0.0,
         on: State | None = None,
         block: ParameterBlock | str | None = None,
     ) -> None:
@@ -178,8 +178,8 @@ class NoisyMax(NoisyCPD):
         self,
         child: Discrete,
         given: Mapping[Discrete, ArrayLike],
-        leak: ArrayLike | None = None,
         *,
+        leak: ArrayLike | None = None,
         block: ParameterBlock | str | None = None,
     ) -> None:
         self._init(child, tuple(given), block)

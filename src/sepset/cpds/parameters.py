@@ -242,7 +242,7 @@ class CompleteRows(Values[C], Generic[C, S]):
     @property
     def sizes(self) -> Floats:
         """The number of joint states of parents and child per cell, if the CPD is made of multinomials."""
-        raise self.refusal("is not made of multinomials, which such a prior needs", "Use MAP with Dirichlet.")
+        raise self.refusal("is not made of multinomials, which such a prior needs", "Use PosteriorMode with Dirichlet.")
 
     def prior_term(self, prior: object, cpds: Sequence[C], *, is_theta: bool = False) -> PriorTerm:
         """The term of a prior in the objective; a prior that does not apply raises an error.
@@ -300,7 +300,7 @@ class CompleteRows(Values[C], Generic[C, S]):
     def posterior(self, prior: object, cpds: Sequence[C], stats: S) -> Any:
         """The posterior of the parameters of a block, of which this is the first CPD."""
         raise self.refusal(
-            "declares no conjugate prior, so its posterior has no closed form", "Use MAP, or give it a table."
+            "declares no conjugate prior, so its posterior has no closed form", "Use PosteriorMode, or give it a table."
         )
 
     def contexts(self, stats: S) -> Contexts | None:
@@ -453,7 +453,7 @@ class Coordinates(IncompleteRows[C]):
         return self.information(self.joined(stats, prior))
 
     def kinks(self, prior: PriorTerm | None) -> Floats:
-        r"""The size of the log prior's kink at zero along each coordinate: $1 / s$ for weights under `Laplace`."""
+        r"""The size of the log prior's kink at zero along each coordinate: $1 / s$ under `LaplaceWeights`."""
         sharp = prior is not None and isinstance(prior.density, WeightPrior) and prior.density.rate > 0
         return self.penalized * prior.density.rate if sharp and prior is not None else np.zeros(len(self.coordinates))
 

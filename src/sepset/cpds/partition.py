@@ -41,7 +41,7 @@ class PartitionCPD(DiscreteCPD):
     Tested by: cpds/test_partition.py::test_contract
 
     >>> a, b, x = Discrete("a"), Discrete("b"), Discrete("x")
-    >>> cpd = PartitionCPD(x, [[0, 0], [0, 1]], [[0.9, 0.1], [0.2, 0.8]], given=(a, b))
+    >>> cpd = PartitionCPD(x, [[0, 0], [0, 1]], distributions=[[0.9, 0.1], [0.2, 0.8]], given=(a, b))
     >>> cpd, cpd.num_parameters, cpd.to_table()[1, 0]
     (PartitionCPD(x[2] | a[2], b[2]), 2, array([0.9, 0.1]))
     """
@@ -54,9 +54,9 @@ class PartitionCPD(DiscreteCPD):
         self,
         child: Discrete,
         parts: ArrayLike | Mapping[Any, int],
+        *,
         distributions: ArrayLike,
         given: Discrete | Iterable[Discrete] = (),
-        *,
         block: ParameterBlock | str | None = None,
     ) -> None:
         self._init(child, given, block)
@@ -83,7 +83,7 @@ class PartitionCPD(DiscreteCPD):
     def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
         """The CPD described by a file."""
         rows = fields["rows"].array((-1, child.num_states))
-        return cls(child, fields["parts"].wholes(), rows, parents, block=block)
+        return cls(child, fields["parts"].wholes(), distributions=rows, given=parents, block=block)
 
     @property
     def parameters(self) -> PartitionRows:

@@ -46,8 +46,8 @@ EPSILON = float(np.finfo(np.float64).eps)
 def penalized(scatter: Scatter, prior: WeightPrior, size: int = 1) -> LinearFit:
     """The maximum posterior regression of the last coordinate on the others, from their scatter.
 
-    >>> from sepset.cpds.priors.weights import Normal
-    >>> flat = penalized(Scatter.of([[0, 1], [1, 3], [2, 2], [3, 5]]), Normal(0.01))
+    >>> from sepset.cpds.priors.weights import NormalWeights
+    >>> flat = penalized(Scatter.of([[0, 1], [1, 3], [2, 2], [3, 5]]), NormalWeights(0.01))
     >>> bool(abs(flat.slope[0, 0]) < 0.01)
     True
     """

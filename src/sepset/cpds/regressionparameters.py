@@ -99,7 +99,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
 
     def from_arrays(self, arrays: Mapping[str, Floats]) -> LinearGaussian:
         """The CPD with these parameters."""
-        return self.cpd.with_parameters(arrays["intercept"], arrays["coefficients"], arrays["covariance"])
+        return self.cpd.with_parameters(arrays["intercept"], arrays["coefficients"], covariance=arrays["covariance"])
 
     @property
     def lines(self) -> Floats:
@@ -111,7 +111,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         lines = np.stack([lines for lines, _ in parameters])
         slope = np.ascontiguousarray(np.swapaxes(lines[:, 1:], 1, 2))
         return self.cpd.with_parameters(
-            lines[:, 0].copy(), slope, np.stack([covariance for _, covariance in parameters])
+            lines[:, 0].copy(), slope, covariance=np.stack([covariance for _, covariance in parameters])
         )
 
     @property
@@ -124,7 +124,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         """The CPD with intercepts moved by about a standard deviation."""
         spread = np.sqrt(np.diagonal(self.cpd.covariance, axis1=1, axis2=2))
         intercept = self.cpd.intercept + rng.normal(size=self.cpd.intercept.shape) * spread
-        return self.cpd.with_parameters(intercept, self.cpd.coefficients.copy(), self.cpd.covariance.copy())
+        return self.cpd.with_parameters(intercept, self.cpd.coefficients.copy(), covariance=self.cpd.covariance.copy())
 
     def tells(self, parent: Discrete) -> bool:
         """Whether some parameter differs between the states of a discrete parent."""
@@ -211,8 +211,8 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         if isinstance(prior, WeightPrior):
             return PriorTerm(density=prior)
         raise NotApplicable(
-            f"{self.cpd!r} takes a prior such as NormalGamma, LinearNormalGamma, Normal, Laplace or ImaginaryData; "
-            f"found {prior!r}. For a mixed network give a list of priors."
+            f"{self.cpd!r} takes a prior such as NormalGamma, LinearNormalGamma, NormalWeights, LaplaceWeights or "
+            f"ImaginaryData; found {prior!r}. For a mixed network give a list of priors."
         )
 
     def maximized(
@@ -247,7 +247,9 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         with $k$ coordinates; contexts without weight are unchanged.
         """
         share = np.where(counts > 0, counts / (counts + made.child.size + 1.0), 1.0)
-        return made.with_parameters(made.intercept, made.coefficients, made.covariance * share[:, None, None])
+        return made.with_parameters(
+            made.intercept, made.coefficients, covariance=made.covariance * share[:, None, None]
+        )
 
     def _filled(self, known: Scatters, prior: WeightPrior | None, unseen: object) -> LinearGaussian:
         """Least squares, with contexts without rows filled as `unseen` says."""
@@ -326,7 +328,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         away = own.from_statistics(residuals, unseen="keep")
         center = stats.means[:, split:] - np.einsum("cij,cj->ci", own.coefficients, stats.means[:, :split])
         slopes = own.coefficients + away.coefficients
-        better = own.with_parameters(center + away.intercept, slopes, away.covariance)
+        better = own.with_parameters(center + away.intercept, slopes, covariance=away.covariance)
         return self._merged(stats.counts > 0, better, own)
 
     def _residuals(self, cpd: LinearGaussian, stats: Scatters, columns: Columns, weights: Floats | None) -> Scatters:
@@ -343,15 +345,15 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         seen = stats.counts > 0
         if least is not None:
             raised = np.where(seen[:, None, None], floored(self.cpd.covariance, least), self.cpd.covariance)
-            return self.cpd.with_parameters(self.cpd.intercept, self.cpd.coefficients, raised)
+            return self.cpd.with_parameters(self.cpd.intercept, self.cpd.coefficients, covariance=raised)
         flat = seen & (smallest_eigenvalues(self.cpd.covariance) <= limit)
         if flat.any():
             e = int(flat.argmax())
             where = f" where {states_of(self.cpd.by, e)}" if self.cpd.by else ""
             raise DataError(
                 f"{self.cpd!r}: the variance is zero{where} ({stats.counts[e]:g} rows), so the likelihood is "
-                "unbounded: the child is constant or fitted perfectly. Use MLE(min_variance=...), or Bayes or MAP with "
-                "NormalGamma(...)."
+                "unbounded: the child is constant or fitted perfectly. Use MLE(min_variance=...), or Bayes or "
+                "PosteriorMode with NormalGamma(...)."
             )
         return self.cpd
 
@@ -519,7 +521,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         spread = (float(seen.var()) if len(seen) else 1.0) or 1.0
         intercept = np.full((len(self.cpd.intercept), 1), self.center[-1])
         flat, wide = np.zeros_like(self.cpd.coefficients), np.full_like(self.cpd.covariance, spread)
-        return self.cpd.with_parameters(intercept, flat, wide)
+        return self.cpd.with_parameters(intercept, flat, covariance=wide)
 
     @property
     def coordinates(self) -> Floats:
@@ -532,7 +534,9 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         slopes = rows[:, 1:-1]
         intercept = rows[:, 0] + center[-1] - slopes @ center[:-1]
         variance = np.exp(2.0 * np.clip(rows[:, -1], -300.0, 300.0))
-        return self.cpd.with_parameters(intercept[:, None], slopes[:, None, :].copy(), variance[:, None, None])
+        return self.cpd.with_parameters(
+            intercept[:, None], slopes[:, None, :].copy(), covariance=variance[:, None, None]
+        )
 
     def score_slope(self, stats: Floats) -> Floats:
         """Residuals times parents, and squared residuals minus the variance, each over the variance."""

@@ -107,7 +107,7 @@ class RegressionPosterior:
         except ModelError as error:
             raise ModelError(
                 f"{self.cpds[0]!r}: with {post.degrees:g} degrees of freedom (twice the shape) the variance has no "
-                "mean. Use a stronger prior, or MAP."
+                "mean. Use a stronger prior, or PosteriorMode."
             ) from error
 
     def sampled_cpds(self, rng: np.random.Generator) -> tuple[LinearGaussian, ...]:
@@ -204,7 +204,7 @@ def imagined(cpd: LinearGaussian, stats: Scatters) -> tuple[RegressionPrior, ...
         raise ModelError(
             f"{cpd!r}: {stats.counts[bad[0]]:g} imaginary rows{where} give no prior of a regression. It takes "
             f"more than {num + size - 1} rows, parents that are not collinear, and a child that they do not fit "
-            "exactly. Add rows, or use NormalGamma(...); or MAP, which takes any rows."
+            "exactly. Add rows, or use NormalGamma(...); or PosteriorMode, which takes any rows."
         )
     kind = LinearNormalGamma if size == 1 else LinearNormalInverseWishart
     return tuple(kind.flat(num, size).update(scatter) for scatter in stats.contexts)

@@ -78,8 +78,8 @@ class RuleCPD(DiscreteCPD):
         self,
         child: Discrete,
         rules: Iterable[Rule | tuple[Mapping[Any, Any], float]],
-        given: Discrete | Iterable[Discrete] | None = None,
         *,
+        given: Discrete | Iterable[Discrete] | None = None,
         block: ParameterBlock | str | None = None,
     ) -> None:
         listed = [rule if isinstance(rule, Rule) else Rule(*rule) for rule in rules]
@@ -228,7 +228,9 @@ class RuleCells(Multinomials[RuleCPD]):
         """The context of each rule; raises if contexts share rules."""
         table = self._occurrences
         if ((table > 0).sum(axis=0) > 1).any():
-            raise self.refusal("has rules that several contexts share, so no Dirichlet is conjugate", "Use MAP.")
+            raise self.refusal(
+                "has rules that several contexts share, so no Dirichlet is conjugate", "Use PosteriorMode."
+            )
         return np.asarray((table > 0).argmax(axis=0), dtype=np.int64)
 
     @property

@@ -58,8 +58,8 @@ class TableCPD(DiscreteCPD):
         self,
         child: Discrete,
         table: ArrayLike | Table | Mapping[Any, Any],
-        given: Discrete | Iterable[Discrete] = (),
         *,
+        given: Discrete | Iterable[Discrete] = (),
         block: ParameterBlock | str | None = None,
         tolerance: float = TOLERANCE,
     ) -> None:
@@ -73,8 +73,8 @@ class TableCPD(DiscreteCPD):
         cls,
         child: Discrete,
         weights: ArrayLike | Table | Mapping[Any, Any],
-        given: Discrete | Iterable[Discrete] = (),
         *,
+        given: Discrete | Iterable[Discrete] = (),
         block: ParameterBlock | str | None = None,
     ) -> Self:
         """The CPD whose rows are `weights` divided by their sums; a row of zeros raises an error.
@@ -93,7 +93,7 @@ class TableCPD(DiscreteCPD):
                 "A row needs finite weights >= 0, not all zero."
             )
         scaled = np.ldexp(rows, -np.frexp(rows.max(axis=1, keepdims=True))[1])  # exact, and no sum overflows
-        return cls(child, (scaled / scaled.sum(axis=1, keepdims=True)).reshape(-1), bare.parents, block=block)
+        return cls(child, (scaled / scaled.sum(axis=1, keepdims=True)).reshape(-1), given=bare.parents, block=block)
 
     @property
     def values(self) -> Floats:
@@ -130,7 +130,7 @@ class TableCPD(DiscreteCPD):
         Exact: the rows are equal, entry by entry, across all states of such a parent.
 
         >>> a, b, x = Discrete("a"), Discrete("b"), Discrete("x")
-        >>> cpd = TableCPD(x, [[[0.5, 0.5], [0.5, 0.5]], [[0.1, 0.9], [0.2, 0.8]]], (a, b))
+        >>> cpd = TableCPD(x, [[[0.5, 0.5], [0.5, 0.5]], [[0.1, 0.9], [0.2, 0.8]]], given=(a, b))
         >>> cpd.irrelevant({"a": 0}), cpd.irrelevant({"a": 1})
         ((Discrete('b', (0, 1)),), ())
         """
@@ -142,7 +142,7 @@ class TableCPD(DiscreteCPD):
     def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
         """The CPD described by a file."""
         rows = fields["rows"].array((num_entries(parents), child.num_states))
-        return cls(child, rows.reshape(-1), parents, block=block, tolerance=ROUNDING)
+        return cls(child, rows.reshape(-1), given=parents, block=block, tolerance=ROUNDING)
 
     @property
     def parameters(self) -> TableRows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -48,6 +48,7 @@ class Split:
 
     variable: Discrete
     branches: Mapping[Any, Subtree]
+    _: KW_ONLY
     otherwise: Subtree | None = None
 
 
@@ -80,8 +81,8 @@ class TreeCPD(DiscreteCPD):
         self,
         child: Discrete,
         tree: Subtree,
-        given: Discrete | Iterable[Discrete] | None = None,
         *,
+        given: Discrete | Iterable[Discrete] | None = None,
         block: ParameterBlock | str | None = None,
     ) -> None:
         found = tuple(dict.fromkeys(_variables(tree)))

@@ -96,8 +96,8 @@ class Counts:
         cls,
         data: object,
         families: Iterable[Family],
-        weights: Weights = None,
         *,
+        weights: Weights = None,
         missing: Missing = "refuse",
         threads: int | None = 1,
     ) -> Counts:
@@ -199,7 +199,7 @@ class Counts:
         self, data: object, weights: Weights = None, *, missing: Missing = "refuse", threads: int | None = 1
     ) -> Counts:
         """These counts and those of new rows: data in chunks, or as it arrives."""
-        return self + Counts.of(data, self.families, weights, missing=missing, threads=threads)
+        return self + Counts.of(data, self.families, weights=weights, missing=missing, threads=threads)
 
     def _aligned(self, other: Counts) -> list[Floats]:
         """The other's tables in the order of our families."""

@@ -74,21 +74,21 @@ class Dataset(Frozen, Tabulated):
 
     def __init__(
         self,
-        frame: object,
+        data: object,
         variables: Iterable[Discrete | Vector | VariableArray] | None = None,
         *,
         missing_columns: Literal["refuse", "allow"] = "refuse",
         weights: ArrayLike | str | None = None,
     ) -> None:
         scope = None if variables is None else _scope(variables)
-        if isinstance(frame, str | os.PathLike):
-            with naming(frame):
-                self._bind(file_columns(frame, _with_weights(scope, weights)), scope, missing_columns, weights)
-        elif isinstance(frame, FileRows):
-            with naming(frame.path):
-                self._bind(frame.matched(_with_weights(scope, weights)), scope, missing_columns, weights)
+        if isinstance(data, str | os.PathLike):
+            with naming(data):
+                self._bind(file_columns(data, _with_weights(scope, weights)), scope, missing_columns, weights)
+        elif isinstance(data, FileRows):
+            with naming(data.path):
+                self._bind(data.matched(_with_weights(scope, weights)), scope, missing_columns, weights)
         else:
-            self._bind(frame, scope, missing_columns, weights)
+            self._bind(data, scope, missing_columns, weights)
 
     def _bind(
         self,

@@ -20,7 +20,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MissingPatterns(Tabulated):
+class MissingPatternsResult(Tabulated):
     r"""The sets of cells that are observed together, with how many rows have each; the most frequent first.
 
     Attributes:
@@ -86,7 +86,7 @@ class MissingPatterns(Tabulated):
 
     def __repr__(self) -> str:
         total = int(self.num_rows.sum())
-        return f"MissingPatterns({len(self)} patterns, {self.num_complete} of {total} rows complete)"
+        return f"MissingPatternsResult({len(self)} patterns, {self.num_complete} of {total} rows complete)"
 
     def _cells(self) -> list[tuple[str, ...]]:
         marks = np.where(self.observed[:SHOWN], "·", "?")
@@ -96,7 +96,7 @@ class MissingPatterns(Tabulated):
         return Shown(("rows", *self.names), self._cells(), repr(self), "? is missing")
 
 
-def missing_patterns(data: object, variables: Iterable[VariableLike] | None = None) -> MissingPatterns:
+def missing_patterns(data: object, variables: Iterable[VariableLike] | None = None) -> MissingPatternsResult:
     """The table of which cells are observed together, the most frequent pattern first.
 
     Args:
@@ -108,7 +108,7 @@ def missing_patterns(data: object, variables: Iterable[VariableLike] | None = No
     Tested by: data/test_missingness.py::test_counts_are_those_of_the_rows
 
     >>> missing_patterns({"a": ["x", "y", None], "b": ["u", None, "v"]})
-    MissingPatterns(3 patterns, 1 of 3 rows complete)
+    MissingPatternsResult(3 patterns, 1 of 3 rows complete)
     """
     rows = as_dataset(data, variables)
     observed = ~rows.mask
@@ -117,7 +117,7 @@ def missing_patterns(data: object, variables: Iterable[VariableLike] | None = No
     order = np.lexsort((first, -count))
     place = np.argsort(order)[which]
     weight = np.bincount(place, rows.weights, len(order)).astype(np.float64)
-    return MissingPatterns(rows.variables.names, observed[first[order]], count[order], weight, place)
+    return MissingPatternsResult(rows.variables.names, observed[first[order]], count[order], weight, place)
 
 
 def patterns_of(observed: Bools) -> tuple[Ints, Ints]:

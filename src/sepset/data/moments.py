@@ -73,6 +73,7 @@ class Moments:
         cls,
         data: object,
         variables: Iterable[VariableLike],
+        *,
         given: VariableLike | Iterable[VariableLike] = (),
         weights: Weights = None,
     ) -> Moments:
@@ -154,7 +155,7 @@ class Moments:
 
     def update(self, data: object, weights: Weights = None) -> Moments:
         """These moments and those of new rows: data in chunks, or as it arrives."""
-        return self + Moments.of(data, self.variables, self.given, weights)
+        return self + Moments.of(data, self.variables, given=self.given, weights=weights)
 
     def scale(self, factor: float) -> Moments:
         """Every weight times a factor: old data discounted."""

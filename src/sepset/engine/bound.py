@@ -80,7 +80,7 @@ class Bound:
         if isinstance(variable, Discrete):
             return Table.indicator(variable, variable.states[evidence.codes[position]])
         value = evidence.reals[position]
-        return Gaussian((variable,), value, np.zeros((len(value), len(value))))
+        return Gaussian((variable,), value, covariance=np.zeros((len(value), len(value))))
 
     @lazy
     def log_total(self) -> float:

@@ -29,7 +29,7 @@ from sepset.factors.algebra import AnyVariable
 from sepset.inference.method import Method
 from sepset.inference.result import EVERYTHING_EXACT, Result
 from sepset.models.bayesnet import BayesNet
-from sepset.models.decisions.costs import DECLINED, decide
+from sepset.models.decisions.costs import DECLINED, least_cost_action
 from sepset.variables.variable import Discrete, VariableLike
 
 
@@ -65,7 +65,7 @@ class Classification(Tabulated, Result):
 
         Reference: Koller & Friedman, box 17.A; Chow (1970).
         """
-        return self._named(decide(self.probabilities, costs, decline=decline))
+        return self._named(least_cost_action(self.probabilities, costs, decline=decline))
 
     def _named(self, codes: Ints) -> Objects:
         states = np.empty(self.target.num_states + 1, object)

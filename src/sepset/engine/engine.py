@@ -22,8 +22,8 @@ from sepset.engine.expectedcounts import expected_counts
 from sepset.engine.information import InformationValues
 from sepset.engine.invariants import CheckReport
 from sepset.engine.rowquestions import RowQuestions
-from sepset.engine.sensitivity import Sensitivity
-from sepset.engine.view import Observed
+from sepset.engine.sensitivity import SensitivityResult
+from sepset.engine.view import View
 from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.table import Table
 from sepset.inference.compiled.gradients import Derivatives
@@ -31,8 +31,8 @@ from sepset.inference.conflict import impossible
 from sepset.inference.diagnosis.retraction import RetractionTree, retracted
 from sepset.inference.map.kbest import k_best
 from sepset.inference.method import Answer, Best, Calibrates, Method, ReadsAll, can, dense, elimination_settings
-from sepset.inference.plan import JointPlan, Plan
-from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
+from sepset.inference.plan import EliminationPlan, JointPlan
+from sepset.inference.result import LogProbabilityResult, MapResult, MarginalsResult, QueryResult
 from sepset.inference.treequery.pairs import Pairs
 from sepset.models.model import Model
 from sepset.variables.evidence import Evidence, Given, resolve
@@ -92,13 +92,13 @@ class Engine(RowQuestions):
             free = free * self.point(v, evidence)
         return free.align([self.model.variables[v] for v in positions])
 
-    def marginals(self, *, given: Given = None) -> Marginals:
+    def marginals(self, *, given: Given = None) -> MarginalsResult:
         """The marginal of every variable given the evidence; observed ones are point masses."""
         evidence = self.evidence(given)
         read, log_partition = self._read_marginals(evidence)
         if log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
-        return Marginals(self._place, read, log_partition, method=self.method, guarantees=self.promises)
+        return MarginalsResult(self._place, read, log_partition, method=self.method, guarantees=self.promises)
 
     def _marginals_and_points(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """A reader of all marginals and the log partition, for a method that reads only unobserved variables."""
@@ -106,17 +106,17 @@ class Engine(RowQuestions):
         observed = frozenset(evidence.observed)
         return lambda v: self.point(v, evidence) if v in observed else dense(read(v)), log_partition
 
-    def log_partition(self, *, given: Given = None) -> LogProbability:
+    def log_partition(self, *, given: Given = None) -> LogProbabilityResult:
         r"""$\log \sum_{\mathbf x} \prod_i \phi_i$ over the assignments consistent with the evidence."""
         return self._log(self.prepared.log_partition(self.weighted_evidence(given)))
 
-    def log_probability(self, *, given: Given = None) -> LogProbability:
+    def log_probability(self, *, given: Given = None) -> LogProbabilityResult:
         """The logarithm of the probability of the evidence; -inf where it is impossible."""
         return self._log(self.prepared.log_partition(self.weighted_evidence(given)) - self.log_total)
 
-    def _log(self, value: float) -> LogProbability:
+    def _log(self, value: float) -> LogProbabilityResult:
         guarantee = {"log_partition": self.promises["log_partition"]}
-        return LogProbability(float(value), float(value), float(value), method=self.method, guarantees=guarantee)
+        return LogProbabilityResult(float(value), float(value), float(value), method=self.method, guarantees=guarantee)
 
     def map_assignment(
         self, *, given: Given = None, over: VariableLike | Iterable[VariableLike] | None = None, k: int = 1
@@ -174,7 +174,7 @@ class Engine(RowQuestions):
 
     def plan(
         self, targets: VariableLike | Iterable[VariableLike] = (), *, given: Given | Iterable[VariableLike] = None
-    ) -> Plan:
+    ) -> EliminationPlan:
         """The plan and cost of a query; `given` may be evidence, or only the names of the observed variables."""
         if given is None or isinstance(given, Mapping):
             observed = resolve(given, self.model.variables).observed
@@ -238,7 +238,7 @@ class Engine(RowQuestions):
         """
         return expected_counts(self, data, families, weights, threads)
 
-    def observe(self, given: Given) -> Observed:
+    def observe(self, given: Given) -> View:
         """The engine with these findings: an immutable view, calibrated on its first question, that can be extended.
 
         Guarantee: as the method.
@@ -249,7 +249,7 @@ class Engine(RowQuestions):
         >>> [round(view.marginals()["lung"]["yes"], 4) for view in (seen, seen.observe({"smoke": "no"}))]
         [0.4887, 0.1423]
         """
-        return Observed(self, given)
+        return View(self, given)
 
     def pairwise_marginals(self, *, given: Given = None) -> Pairs:
         """The joint of every pair of variables given the evidence, in one sweep over a calibrated tree.
@@ -267,7 +267,7 @@ class Engine(RowQuestions):
         names = frozenset(self.model.variables[v].name for v in evidence.observed)
         return Pairs(self.prepared.pairwise_marginals(evidence), singles, names)
 
-    def retracted_marginals(self, *, given: Given) -> Marginals:
+    def retracted_marginals(self, *, given: Given) -> MarginalsResult:
         r"""For every finding, $P(X \mid \mathbf e_{-X})$: its variable given all the *other* findings.
 
         A finding that is improbable under its own retracted marginal is suspect. If that is cheaper, one calibration
@@ -287,9 +287,9 @@ class Engine(RowQuestions):
         make = partial(RetractionTree, self.prepared, *key)
         read = retracted(self.prepared, evidence, lambda: self._retractions.get(key, make))
         place = {self.model.variables[v].name: v for v in evidence.touched}
-        return Marginals(place, read, method=self.method, guarantees=self.promises)
+        return MarginalsResult(place, read, method=self.method, guarantees=self.promises)
 
-    def sensitivity(self, target: VariableLike, *, state: State, given: Given = None) -> Sensitivity:
+    def sensitivity(self, target: VariableLike, *, state: State, given: Given = None) -> SensitivityResult:
         r"""How $P(\text{target} = \text{state} \mid \mathbf e)$ depends on every parameter of every table CPD.
 
         Each parameter varies alone, the rest of its row in proportion; then the posterior is

@@ -82,7 +82,7 @@ def mutual_information(engine: Engine, xs: Names, ys: Names, given: Given, on: N
     """The mutual information of two sets of discrete variables given the evidence, and on average given `on`."""
     first, second, third = _apart(engine, xs, ys, on)
     joint = engine.query([*first, *second, *third], given=given).distribution
-    return max(0.0, float(joint.mutual_information(first, second, third)))
+    return max(0.0, float(joint.mutual_information(first, second, given=third)))
 
 
 def conditional(engine: Engine, targets: Names, on: Names, given: Given) -> Table:

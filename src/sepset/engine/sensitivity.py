@@ -99,7 +99,7 @@ ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class Sensitivity(Result, Sequence[ParameterSensitivity], Tabulated):
+class SensitivityResult(Result, Sequence[ParameterSensitivity], Tabulated):
     """Every parameter of a network with its effect on one posterior, the steepest first.
 
     Attributes:
@@ -140,7 +140,9 @@ class Sensitivity(Result, Sequence[ParameterSensitivity], Tabulated):
 
     def __repr__(self) -> str:
         top = f"; steepest {self[0]}: {self.derivatives[0]:+.4g}" if len(self) else ""
-        return f"Sensitivity(P({self.target}={self.state!r}) = {self.probability:.6g}, {len(self)} parameters{top})"
+        return (
+            f"SensitivityResult(P({self.target}={self.state!r}) = {self.probability:.6g}, {len(self)} parameters{top})"
+        )
 
     def _shown(self) -> Shown:
         ranges = [(one, *one.range) for one in self[:20]]
@@ -178,7 +180,7 @@ class _Columns:
         return _Columns(self.problem, self.group[order], self.row[order], self.code[order], self.numbers[order])
 
 
-def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given) -> Sensitivity:
+def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given) -> SensitivityResult:
     """The effect of every table parameter on the posterior of one state."""
     evidence = engine.weighted_evidence(given)
     position = engine.model.variables.id(target)
@@ -191,7 +193,7 @@ def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given
     columns, left_out = _parameters(engine.derivatives.problem, part, whole, posterior)
     slope = columns.numbers[:, 1] - columns.numbers[:, 3] * posterior
     order = np.argsort(-np.abs(slope), kind="stable")
-    return Sensitivity(
+    return SensitivityResult(
         variable.name,
         state,
         posterior,

@@ -12,7 +12,7 @@ from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset
 from sepset.inference.method import Calibrates, can
-from sepset.inference.result import LogProbability, MapResult, Marginals, QueryResult
+from sepset.inference.result import LogProbabilityResult, MapResult, MarginalsResult, QueryResult
 from sepset.inference.treequery.joints import ManyJoints
 from sepset.variables.evidence import Evidence, Finding, Given, is_missing, resolve
 from sepset.variables.variable import VariableLike
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sepset.engine.information import InformationValues
 
 
-class Observed(Frozen):
+class View(Frozen):
     """A model with findings, calibrated once: each answer is computed when first read, and cached.
 
     `observe` returns a new view and leaves this one unchanged. Views share the engine, and so its factors and compiled
@@ -49,7 +49,7 @@ class Observed(Frozen):
         kept = {name: finding for name, finding in named.items() if not is_missing(finding)}
         fill(self, engine=engine, given=MappingProxyType(kept))
 
-    def observe(self, given: Given) -> Observed:
+    def observe(self, given: Given) -> View:
         """The view with these findings added or changed; None drops one.
 
         >>> import sepset as ss
@@ -57,18 +57,18 @@ class Observed(Frozen):
         >>> dict(seen.observe({"smoke": "no", "xray": None}).given)
         {'smoke': 'no'}
         """
-        changed = Observed(self.engine, given).given
+        changed = View(self.engine, given).given
         variables = self.engine.model.variables
         named = {variables[variables.id(v)].name for v in (given or {})}
         kept = {name: finding for name, finding in self.given.items() if name not in named}
-        return Observed(self.engine, {**kept, **changed})
+        return View(self.engine, {**kept, **changed})
 
-    def marginals(self) -> Marginals:
+    def marginals(self) -> MarginalsResult:
         """The marginal of every variable; observed ones are point masses."""
         return self._marginals
 
     @lazy
-    def _marginals(self) -> Marginals:
+    def _marginals(self) -> MarginalsResult:
         return self.engine.marginals(given=self.given)
 
     def query(self, targets: VariableLike | Iterable[VariableLike]) -> QueryResult:
@@ -93,12 +93,12 @@ class Observed(Frozen):
             return None
         return ManyJoints(self.engine.prepared, prepared, self._evidence)
 
-    def log_probability(self) -> LogProbability:
+    def log_probability(self) -> LogProbabilityResult:
         """The logarithm of the probability of the findings; -inf where they are impossible."""
         return self._log_probability
 
     @lazy
-    def _log_probability(self) -> LogProbability:
+    def _log_probability(self) -> LogProbabilityResult:
         return self.engine.log_probability(given=self.given)
 
     def map_assignment(self, *, over: VariableLike | Iterable[VariableLike] | None = None, k: int = 1) -> MapResult:
@@ -109,7 +109,7 @@ class Observed(Frozen):
         """Independent draws of all variables from the posterior, observed ones at their values."""
         return self.engine.sample(num_rows, given=self.given, seed=seed)
 
-    def retracted_marginals(self) -> Marginals:
+    def retracted_marginals(self) -> MarginalsResult:
         """For every finding the distribution of its variable given all the other findings."""
         return self.engine.retracted_marginals(given=self.given)
 
@@ -128,4 +128,4 @@ class Observed(Frozen):
         return f"Observed({self.engine.model!r}; {findings or 'nothing'}{more})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Observed, (self.engine, dict(self.given))
+        return View, (self.engine, dict(self.given))

@@ -352,7 +352,7 @@ class CanonicalTable:
         live = np.flatnonzero(forms.alive)
         left = tuple(v for v in self.continuous if v in scope)
         share = weights[0, live] / weights[0, live].sum()
-        return GaussianMixture(left, share, mean[live], covariance[live]).marginal(scope)
+        return GaussianMixture(left, share, means=mean[live], covariances=covariance[live]).marginal(scope)
 
     def to_distribution(self, kept: Iterable[VariableLike]) -> Table | Gaussian | GaussianMixture | CanonicalTable:
         """The normalized marginal over `kept`: a table for discrete variables, this class where reals are among them.

@@ -51,7 +51,7 @@ class Gaussian:
     Tested by: factors/test_moments.py::test_marginals_slice_and_conditioning_is_the_schur_complement
 
     >>> from sepset.variables.variable import Real
-    >>> joint = Gaussian((Real("x"), Real("y")), [1.0, 2.0], [[2.0, 1.0], [1.0, 2.0]])
+    >>> joint = Gaussian((Real("x"), Real("y")), [1.0, 2.0], covariance=[[2.0, 1.0], [1.0, 2.0]])
     >>> joint.marginal("y").mean(), joint.condition({"x": 3.0}).mean()
     (2.0, 3.0)
     """
@@ -60,7 +60,7 @@ class Gaussian:
     mu: Floats
     covariance: Floats
 
-    def __init__(self, scope: Iterable[Vector] | Vector, mean: ArrayLike, covariance: ArrayLike) -> None:
+    def __init__(self, scope: Iterable[Vector] | Vector, mean: ArrayLike, *, covariance: ArrayLike) -> None:
         variables = continuous_scope(scope)
         size = width(variables)
         mu, sigma = shaped(mean, (), (size,), "means")[0], shaped(covariance, (), (size, size), "covariances")[0]
@@ -166,7 +166,7 @@ class Gaussian:
         return self._as_mixture().plot(ax)
 
     def _as_mixture(self) -> GaussianMixture:
-        return GaussianMixture(self.scope, [1.0], self.mu[None], self.covariance[None])
+        return GaussianMixture(self.scope, [1.0], means=self.mu[None], covariances=self.covariance[None])
 
     def __repr__(self) -> str:
         return short(self)
@@ -187,7 +187,7 @@ class GaussianMixture:
     Tested by: factors/test_moments.py::test_mixtures_marginalize_and_condition
 
     >>> from sepset.variables.variable import Real
-    >>> mixture = GaussianMixture(Real("x"), [0.4, 0.6], [0.0, 3.0], [1.0, 4.0])
+    >>> mixture = GaussianMixture(Real("x"), [0.4, 0.6], means=[0.0, 3.0], covariances=[1.0, 4.0])
     >>> round(mixture.mean(), 9), round(mixture.variance(), 9)
     (1.8, 4.96)
     """
@@ -198,7 +198,7 @@ class GaussianMixture:
     covariances: Floats
 
     def __init__(
-        self, scope: Iterable[Vector] | Vector, weights: ArrayLike, means: ArrayLike, covariances: ArrayLike
+        self, scope: Iterable[Vector] | Vector, weights: ArrayLike, *, means: ArrayLike, covariances: ArrayLike
     ) -> None:
         variables, shares = continuous_scope(scope), np.array(weights, dtype=np.float64)
         count, size = shares.size, width(variables)
@@ -307,7 +307,9 @@ class GaussianMixture:
         """The marginal over `kept`, in that order: that of each component."""
         scope = _chosen(self.scope, kept)
         at = places(self.scope, scope)
-        return GaussianMixture(scope, self.weights, self.means[:, at], self.covariances[:, at[:, None], at])
+        return GaussianMixture(
+            scope, self.weights, means=self.means[:, at], covariances=self.covariances[:, at[:, None], at]
+        )
 
     def condition(self, assignment: Assignment) -> GaussianMixture:
         """The posterior of the rest: each component conditioned, and reweighted by its density at the values."""
@@ -320,14 +322,19 @@ class GaussianMixture:
             logs = logs + np.log(self.weights)
         weights = np.exp(logs - log_sum(logs, 0))
         means, covariances = [p.mu for p in parts], [p.covariance for p in parts]
-        return GaussianMixture(parts[0].scope, weights / weights.sum(), np.array(means), np.array(covariances))
+        return GaussianMixture(
+            parts[0].scope, weights / weights.sum(), means=np.array(means), covariances=np.array(covariances)
+        )
 
     def _components(self) -> Iterable[tuple[Floats, Floats]]:
         return zip(self.means, self.covariances, strict=True)
 
     def _alone(self, kept: tuple[Vector, ...]) -> list[GaussianMixture]:
         at = places(self.scope, kept)
-        return [GaussianMixture(kept, [1.0], m[None, at], c[None, at[:, None], at]) for m, c in self._components()]
+        return [
+            GaussianMixture(kept, [1.0], means=m[None, at], covariances=c[None, at[:, None], at])
+            for m, c in self._components()
+        ]
 
     def plot(self, ax: Any = None) -> Any:
         """The density over one coordinate, or its contours over two, on matplotlib axes."""

@@ -328,7 +328,7 @@ class Regression:
         """The child's distribution, where it has no parents."""
         if self.parents:
             raise NotClosed(f"{self!r} depends on {listing([v.name for v in self.parents])}; condition on them first.")
-        return Gaussian(self.child, self.intercept[0], self.covariance[0])
+        return Gaussian(self.child, self.intercept[0], covariance=self.covariance[0])
 
     def to_distribution(self, kept: Iterable[VariableLike]) -> Any:
         """The normalized marginal over `kept`, in moment form where that is the child alone."""
@@ -338,7 +338,7 @@ class Regression:
         if not self.by:
             return self.to_moments()
         num = num_entries(self.by)
-        return GaussianMixture(self.child, np.full(num, 1.0 / num), self.intercept, self.covariance)
+        return GaussianMixture(self.child, np.full(num, 1.0 / num), means=self.intercept, covariances=self.covariance)
 
     def __repr__(self) -> str:
         return conditional(self.frontal, self.parents, "Regression")

@@ -10,13 +10,13 @@ from sepset.base.frozen import fill
 from sepset.base.text import listing
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.base import each, name_of
-from sepset.graphs.elimination import Cards, EliminationOrder
+from sepset.graphs.elimination import Cards, GraphElimination
 from sepset.graphs.graph import Graph, Node, Nodes
 from sepset.graphs.kinds import undirected
 from sepset.graphs.ordering import OrderingMethod, elimination_order
 from sepset.graphs.triangulation import resolve
 
-__all__ = ["CliqueTree", "ClusterGraph", "Message", "clique_tree", "strong_order", "strong_root"]
+__all__ = ["ClusterGraph", "ClusterTree", "Message", "strong_order", "strong_root", "tree_decomposition"]
 
 Scope = tuple[str, ...]
 
@@ -197,12 +197,12 @@ class ClusterGraph:
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class CliqueTree(ClusterGraph):
+class ClusterTree(ClusterGraph):
     """A cluster graph without loops, with running intersection: a tree, or one tree per connected component.
 
     Reference: Koller & Friedman, definition 10.3.
 
-    >>> tree = CliqueTree([("A", "B"), ("B", "C")], [(0, 1)])
+    >>> tree = ClusterTree([("A", "B"), ("B", "C")], [(0, 1)])
     >>> tree.schedule(root=0)
     (Message(source=1, target=0, sepset=('B',)),)
     """
@@ -243,7 +243,7 @@ class CliqueTree(ClusterGraph):
 
         Reference: Koller & Friedman, algorithm 10.1.
 
-        >>> CliqueTree([("A",), ("A", "B"), ("B",)], [(0, 1), (1, 2)]).schedule(1)[0].source
+        >>> ClusterTree([("A",), ("A", "B"), ("B",)], [(0, 1), (1, 2)]).schedule(1)[0].source
         2
         """
         rows: list[list[tuple[int, Scope]]] = [[] for _ in self.clusters]
@@ -260,9 +260,9 @@ class CliqueTree(ClusterGraph):
         return tuple(reversed(messages))
 
 
-def clique_tree(
-    graph: Graph, order: EliminationOrder | Iterable[Node] | None = None, *, joined: bool = False
-) -> CliqueTree:
+def tree_decomposition(
+    graph: Graph, order: GraphElimination | Iterable[Node] | None = None, *, joined: bool = False
+) -> ClusterTree:
     """The clique tree of the chordal graph that an elimination order induces: its maximal cliques.
 
     Each maximal clique is linked to the one that receives its message; this is a maximum spanning tree of the cliques
@@ -280,7 +280,7 @@ def clique_tree(
     Tested by: graphs/test_clusters.py::test_clique_trees_of_any_order
 
     >>> from sepset.graphs.graph import UndirectedGraph
-    >>> print(clique_tree(UndirectedGraph.parse("A - B - C; C - D"), "ABCD"))
+    >>> print(tree_decomposition(UndirectedGraph.parse("A - B - C; C - D"), "ABCD"))
     0: A, B
     1: B, C
     2: C, D
@@ -305,10 +305,10 @@ def clique_tree(
         links = list(itertools.pairwise(sorted(last.values())))
         edges += links
         sepsets += [()] * len(links)
-    return CliqueTree(clusters, edges, sepsets)
+    return ClusterTree(clusters, edges, sepsets)
 
 
-def strong_root(tree: CliqueTree, continuous: Nodes) -> int | None:
+def strong_root(tree: ClusterTree, continuous: Nodes) -> int | None:
     r"""The first cluster that is a strong root of the tree, or None if there is none.
 
     Toward a strong root discrete variables are summed out only where no continuous ones are left: for each clique
@@ -324,13 +324,15 @@ def strong_root(tree: CliqueTree, continuous: Nodes) -> int | None:
     Guarantee: exact.
     Tested by: graphs/test_clusters.py::test_strong_roots_of_three_trees
 
-    >>> strong_root(CliqueTree([("A", "X"), ("X", "Y")], [(0, 1)]), ["X", "Y"])
+    >>> strong_root(ClusterTree([("A", "X"), ("X", "Y")], [(0, 1)]), ["X", "Y"])
     0
     """
     if not tree.clusters:
         return None
     if not tree.is_connected:
-        raise ModelError("A strong root needs a single tree; join the parts first: clique_tree(graph, joined=True).")
+        raise ModelError(
+            "A strong root needs a single tree; join the parts first: tree_decomposition(graph, joined=True)."
+        )
     gamma = frozenset(scope_of(continuous))
     sets = [frozenset(cluster) for cluster in tree.clusters]
 
@@ -350,7 +352,7 @@ def strong_order(
     *,
     cards: Cards = None,
     method: OrderingMethod | None = None,
-) -> EliminationOrder:
+) -> GraphElimination:
     """An elimination order with every continuous node before every discrete one: its clique tree has a strong root.
 
     Args:

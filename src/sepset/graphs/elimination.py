@@ -17,13 +17,13 @@ from sepset.errors import ScopeError, StateError
 from sepset.graphs.graph import Graph, Node, Nodes, UndirectedGraph
 from sepset.graphs.kinds import undirected
 
-__all__ = ["Cards", "EliminationOrder", "card_list", "eliminate_graph", "fill_in", "induced_width"]
+__all__ = ["Cards", "GraphElimination", "card_list", "eliminate_graph", "fill_in", "induced_width"]
 
 Cards: TypeAlias = Mapping[str, int] | int | None
 
 
 @dataclass(frozen=True, slots=True)
-class EliminationOrder:
+class GraphElimination:
     r"""The result of eliminating the nodes of a graph in `order`.
 
     $$\mathbf C_i = \{X_i\} \cup \mathrm{Nb}_i, \qquad
@@ -112,7 +112,7 @@ class EliminationOrder:
         return len(self.order)
 
     def __repr__(self) -> str:
-        return f"EliminationOrder({len(self)} variables, width {self.width}, total size {self.total_size:,})"
+        return f"GraphElimination({len(self)} variables, width {self.width}, total size {self.total_size:,})"
 
     def __str__(self) -> str:
         fill, cliques = len(self.fill_edges), len(self.maximal)
@@ -124,7 +124,7 @@ class EliminationOrder:
         )
 
 
-def eliminate_graph(graph: Graph, order: Iterable[Node], *, cards: Cards = None, keep: Nodes = ()) -> EliminationOrder:
+def eliminate_graph(graph: Graph, order: Iterable[Node], *, cards: Cards = None, keep: Nodes = ()) -> GraphElimination:
     """The result of eliminating `order` from `graph`: cliques, messages, fill edges, width and table sizes.
 
     Args:
@@ -213,13 +213,13 @@ def _checked_order(graph: UndirectedGraph, order: Iterable[Node], kept: Sequence
     return ids
 
 
-def _result(graph: UndirectedGraph, ids: list[int], kept: list[int], cards: list[int]) -> EliminationOrder:
+def _result(graph: UndirectedGraph, ids: list[int], kept: list[int], cards: list[int]) -> GraphElimination:
     indptr, indices = (array.tolist() for array in graph.neighbor_csr)
     rows = [set(indices[start:stop]) for start, stop in itertools.pairwise(indptr)]
     position = dict(zip([*ids, *kept], range(len(graph)), strict=True))
     scopes, parents = _messages(ids, rows, position)
     names = graph.nodes
-    return EliminationOrder(
+    return GraphElimination(
         order=tuple(names[v] for v in ids),
         cliques=tuple((names[v], *(names[u] for u in scopes[i])) for i, v in enumerate(ids)),
         sizes=tuple(cards[v] * math.prod(cards[u] for u in scopes[i]) for i, v in enumerate(ids)),

@@ -18,10 +18,10 @@ __all__ = [
     "consistent_extension",
     "covered_edges",
     "cpdag",
+    "directed_imap",
     "i_equivalent",
     "immoralities",
     "is_cpdag",
-    "markov_to_bayes",
     "meek_rules",
 ]
 
@@ -86,7 +86,7 @@ def cpdag(dag: Graph) -> MixedGraph:
     """
     dag = directed(dag, "cpdag")
     fixed = dict.fromkeys(edge for x, z, y in immoralities(dag) for edge in ((x, z), (y, z)))
-    return meek_rules(MixedGraph(dag.nodes, fixed, [edge for edge in dag.edges if edge not in fixed]))
+    return meek_rules(MixedGraph(dag.nodes, fixed, undirected=[edge for edge in dag.edges if edge not in fixed]))
 
 
 def meek_rules(pdag: Graph) -> MixedGraph:
@@ -157,7 +157,7 @@ def consistent_extension(pdag: Graph) -> DAG:
             f"The PDAG has no consistent extension: among {stuck} every choice of a last node closes a cycle "
             "or adds an immorality. Check the directions of the edges between them."
         )
-    return DAG.from_arrays(pdag.nodes, _column(directed, 0), _column(directed, 1))
+    return DAG.from_arrays(pdag.nodes, sources=_column(directed, 0), targets=_column(directed, 1))
 
 
 def is_cpdag(graph: Graph) -> bool:
@@ -178,7 +178,7 @@ def is_cpdag(graph: Graph) -> bool:
     return cpdag(member) == graph
 
 
-def markov_to_bayes(graph: Graph, order: Iterable[Node] | None = None) -> DAG:
+def directed_imap(graph: Graph, order: Iterable[Node] | None = None) -> DAG:
     """A DAG that is a minimal I-map of an undirected graph; its skeleton is chordal.
 
     The parents of a node are its neighbors when the nodes are eliminated in the reverse of `order`.
@@ -192,7 +192,7 @@ def markov_to_bayes(graph: Graph, order: Iterable[Node] | None = None) -> DAG:
     Tested by: graphs/test_equivalence.py::test_markov_to_bayes_is_a_minimal_imap,
         models/test_conversions.py::test_the_directed_structure_of_a_markov_net_is_an_i_map
 
-    >>> markov_to_bayes(UndirectedGraph.parse("A - B - C - D - A"), order="ABCD")
+    >>> directed_imap(UndirectedGraph.parse("A - B - C - D - A"), order="ABCD")
     DAG(A -> B; A -> C; A -> D; B -> C; C -> D)
     """
     graph = undirected(graph)
@@ -279,4 +279,6 @@ class _Edges:
         directed = [(x, y) for x, children in enumerate(self.children) for y in children]
         joined = self.undirected()
         columns = [_column(pairs, k) for pairs in (directed, joined) for k in (0, 1)]
-        return MixedGraph.from_arrays(nodes, columns[0], columns[1], lefts=columns[2], rights=columns[3])
+        return MixedGraph.from_arrays(
+            nodes, sources=columns[0], targets=columns[1], lefts=columns[2], rights=columns[3]
+        )

@@ -68,10 +68,10 @@ class DAG(Graph):
         self._fill_named(nodes, edges, ())
 
     @classmethod
-    def from_arrays(cls, nodes: Iterable[str], sources: ArrayLike, targets: ArrayLike) -> Self:
+    def from_arrays(cls, nodes: Iterable[str], *, sources: ArrayLike, targets: ArrayLike) -> Self:
         """The DAG with an edge from node number `sources[i]` to `targets[i]`, built without a loop over edges.
 
-        >>> DAG.from_arrays("ABC", [0, 2], [1, 1])
+        >>> DAG.from_arrays("ABC", sources=[0, 2], targets=[1, 1])
         DAG(A -> B; C -> B)
         """
         names = unique_names(nodes)
@@ -153,10 +153,10 @@ class UndirectedGraph(Graph):
         self._fill_named(nodes, (), edges)
 
     @classmethod
-    def from_arrays(cls, nodes: Iterable[str], sources: ArrayLike, targets: ArrayLike) -> Self:
+    def from_arrays(cls, nodes: Iterable[str], *, sources: ArrayLike, targets: ArrayLike) -> Self:
         """The graph that joins node number `sources[i]` and `targets[i]`, built without a loop over edges.
 
-        >>> UndirectedGraph.from_arrays("ABC", [0, 2], [1, 1])
+        >>> UndirectedGraph.from_arrays("ABC", sources=[0, 2], targets=[1, 1])
         UndirectedGraph(A - B; B - C)
         """
         names = unique_names(nodes)
@@ -208,6 +208,7 @@ class MixedGraph(Graph):
         self,
         nodes: Iterable[Node] = (),
         directed: Iterable[Sequence[Node]] = (),
+        *,
         undirected: Iterable[Sequence[Node]] = (),
     ) -> None:
         self._fill_named(nodes, directed, undirected)
@@ -216,15 +217,15 @@ class MixedGraph(Graph):
     def from_arrays(
         cls,
         nodes: Iterable[str],
+        *,
         sources: ArrayLike = (),
         targets: ArrayLike = (),
-        *,
         lefts: ArrayLike = (),
         rights: ArrayLike = (),
     ) -> Self:
         """The graph with edges `sources[i] -> targets[i]` and `lefts[i] - rights[i]` between node numbers.
 
-        >>> MixedGraph.from_arrays("ABC", [0], [1], lefts=[1], rights=[2])
+        >>> MixedGraph.from_arrays("ABC", sources=[0], targets=[1], lefts=[1], rights=[2])
         MixedGraph(A -> B; B - C)
         """
         names = unique_names(nodes)
@@ -236,7 +237,7 @@ class MixedGraph(Graph):
         arcs = [(text_of(a), text_of(b)) for a, b in graph.edges()]
         both = set(arcs)
         single = [(a, b) for a, b in arcs if (b, a) not in both]
-        return cls(map(text_of, graph.nodes), single, [(a, b) for a, b in arcs if (b, a) in both])
+        return cls(map(text_of, graph.nodes), single, undirected=[(a, b) for a, b in arcs if (b, a) in both])
 
     def to_networkx(self) -> Any:
         """The graph as a networkx `DiGraph`; each undirected edge becomes two opposite arcs."""
@@ -295,7 +296,7 @@ class MixedGraph(Graph):
         """
         added = [(source, target)]
         extra: tuple[Any, Any] = (added, []) if directed else ([], added)
-        return type(self)(self.nodes, (*self.directed, *extra[0]), (*self.undirected, *extra[1]))
+        return type(self)(self.nodes, (*self.directed, *extra[0]), undirected=(*self.undirected, *extra[1]))
 
     def reverse(self, source: Node, target: Node) -> Self:
         """The graph with the directed edge `source -> target` reversed.

@@ -23,7 +23,7 @@ from sepset.base.threads import NEVER
 from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.graphs import costs
 from sepset.graphs.base import name_of
-from sepset.graphs.elimination import Cards, EliminationOrder, card_list, eliminate_graph
+from sepset.graphs.elimination import Cards, GraphElimination, card_list, eliminate_graph
 from sepset.graphs.graph import Graph, Node, Nodes, UndirectedGraph
 from sepset.graphs.kinds import undirected
 
@@ -380,7 +380,7 @@ def elimination_order(
     method: OrderingMethod | None = None,
     last: Nodes = (),
     groups: Iterable[Nodes] = (),
-) -> EliminationOrder:
+) -> GraphElimination:
     """A good elimination order of `graph`, with its cliques, width and table sizes.
 
     Args:

@@ -11,7 +11,7 @@ from sepset.errors import ModelError, ScopeError
 from sepset.graphs.clusters import ClusterGraph, scope_of
 from sepset.graphs.graph import Node, Nodes
 
-__all__ = ["RegionGraph", "bethe_graph", "join_graph", "region_graph"]
+__all__ = ["RegionGraph", "bethe_graph", "cluster_variation_graph", "join_graph"]
 
 Scope = tuple[str, ...]
 
@@ -123,7 +123,7 @@ class RegionGraph:
 
     Reference: Koller & Friedman, section 11.3.7.
 
-    >>> region_graph([("A", "B"), ("B", "C")]).counting
+    >>> cluster_variation_graph([("A", "B"), ("B", "C")]).counting
     (1, 1, -1)
     """
 
@@ -134,7 +134,7 @@ class RegionGraph:
     def check_counting(self) -> None:
         r"""Raise `ModelError` unless each variable is counted once: $\sum_{r \ni X} \kappa_r = 1$.
 
-        >>> region_graph([("A", "B"), ("B", "C")]).check_counting()
+        >>> cluster_variation_graph([("A", "B"), ("B", "C")]).check_counting()
         """
         totals: dict[str, int] = {}
         for region, count in zip(self.regions, self.counting, strict=True):
@@ -150,7 +150,7 @@ class RegionGraph:
         return len(self.regions)
 
 
-def region_graph(scopes: Iterable[Nodes], variables: Iterable[Node] | None = None) -> RegionGraph:
+def cluster_variation_graph(scopes: Iterable[Nodes], variables: Iterable[Node] | None = None) -> RegionGraph:
     r"""The region graph of the cluster variation method: the largest scopes and all their intersections.
 
     $$\kappa_r = 1 - \sum_{s \supset r} \kappa_s$$
@@ -164,7 +164,7 @@ def region_graph(scopes: Iterable[Nodes], variables: Iterable[Node] | None = Non
     Guarantee: each variable counted once.
     Tested by: graphs/test_regions.py::test_region_graphs_count_each_variable_once
 
-    >>> print(*region_graph([("A", "B", "C"), ("B", "C", "D")]).regions)
+    >>> print(*cluster_variation_graph([("A", "B", "C"), ("B", "C", "D")]).regions)
     ('A', 'B', 'C') ('B', 'C', 'D') ('B', 'C')
     """
     given = [scope_of(scope) for scope in scopes]

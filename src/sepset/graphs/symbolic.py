@@ -11,7 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.errors import ScopeError
-from sepset.graphs.elimination import EliminationOrder, eliminate_graph
+from sepset.graphs.elimination import GraphElimination, eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import OrderingMethod, OrderingTask
 
@@ -95,13 +95,13 @@ class SymbolicElimination:
         return tuple(self.nodes[i] for i in self.order.tolist())
 
     @lazy
-    def named(self) -> EliminationOrder:
+    def named(self) -> GraphElimination:
         """The same with names: cliques, fill edges, width and sizes."""
         start, neighbors = self.rows
         sources = np.repeat(np.arange(len(self.nodes)), np.diff(start))
         once = sources < neighbors
         names = tuple(self.nodes)
-        graph = UndirectedGraph.from_arrays(names, sources[once], neighbors[once])
+        graph = UndirectedGraph.from_arrays(names, sources=sources[once], targets=neighbors[once])
         return eliminate_graph(graph, self.names, cards=dict(zip(names, map(int, self.cards), strict=True)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sepset.errors import ModelError
-from sepset.graphs.elimination import EliminationOrder, eliminate_graph, fill_in, induced_width
+from sepset.graphs.elimination import GraphElimination, eliminate_graph, fill_in, induced_width
 from sepset.graphs.graph import Graph, Node, UndirectedGraph
 from sepset.graphs.kinds import undirected
 from sepset.graphs.ordering import (
@@ -22,8 +22,8 @@ from sepset.graphs.ordering import (
 from sepset.graphs.width import treewidth, treewidth_bounds
 
 __all__ = [
-    "EliminationOrder",
     "GivenOrder",
+    "GraphElimination",
     "MaxCardinality",
     "MinFill",
     "MinNeighbors",
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-def triangulate(graph: Graph, order: EliminationOrder | Iterable[Node] | None = None) -> UndirectedGraph:
+def triangulate(graph: Graph, order: GraphElimination | Iterable[Node] | None = None) -> UndirectedGraph:
     """The induced graph of an elimination order: the graph with the fill edges added, which is chordal.
 
     Args:
@@ -109,7 +109,7 @@ def maximal_cliques(graph: Graph) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(graph.nodes[v] for v in clique) for clique in numbers)
 
 
-def resolve(graph: UndirectedGraph, order: EliminationOrder | Iterable[Node] | None) -> EliminationOrder:
+def resolve(graph: UndirectedGraph, order: GraphElimination | Iterable[Node] | None) -> GraphElimination:
     """The result of eliminating `order`, given in any of its forms.
 
     >>> resolve(UndirectedGraph.parse("A - B"), "AB").width
@@ -117,10 +117,10 @@ def resolve(graph: UndirectedGraph, order: EliminationOrder | Iterable[Node] | N
     """
     if order is None:
         return elimination_order(graph)
-    return order if isinstance(order, EliminationOrder) else eliminate_graph(graph, order)
+    return order if isinstance(order, GraphElimination) else eliminate_graph(graph, order)
 
 
-def _perfect(graph: UndirectedGraph) -> EliminationOrder:
+def _perfect(graph: UndirectedGraph) -> GraphElimination:
     found = elimination_order(graph, method=MaxCardinality())
     if found.fill_edges:
         a, b = found.fill_edges[0]

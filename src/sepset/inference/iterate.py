@@ -10,7 +10,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -81,6 +81,7 @@ class Until:
 
     steps: int | None = 1000
     tolerance: float | None = 1e-8
+    _: KW_ONLY
     seconds: float | None = None
 
     def __post_init__(self) -> None:
@@ -247,7 +248,7 @@ Callback = Callable[[int, Info, Any], object]
 """Called after each step with its number, its outcome, and the state; True stops the run."""
 
 
-def iterate(
+def run(
     method: Iterative[T, S],
     task: T,
     *,
@@ -285,7 +286,7 @@ def iterate(
     ...         return task
     ...     def step(self, task, state, rng):
     ...         return state / 2, Info(-state / 2, state / 2)
-    >>> iterate(Halving(), 8.0, until=Until(tolerance=0.5)).state
+    >>> run(Halving(), 8.0, until=Until(tolerance=0.5)).state
     0.5
     """
     rng = np.random.default_rng(0) if rng is None else rng

@@ -19,10 +19,10 @@ from sepset.errors import ArgumentError
 from sepset.factors.algebra import Factor
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.table import Table
-from sepset.graphs.clusters import CliqueTree
+from sepset.graphs.clusters import ClusterTree
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
-from sepset.inference.plan import JointPlan, Plan
+from sepset.inference.plan import EliminationPlan, JointPlan
 from sepset.inference.result import Answers, Guarantee, Guarantees
 from sepset.inference.values import Values
 from sepset.problem import Problem
@@ -121,7 +121,7 @@ class Prepared(AnswersQueries, Maximizes, Protocol):
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable."""
 
-    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
+    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of a question, with its cost."""
 
 
@@ -271,7 +271,7 @@ class Calibrated(Protocol):
     r"""A calibrated tree: $\prod_i \beta_i / \prod_{ij} \mu_{ij}$ is the distribution it started from."""
 
     @property
-    def tree(self) -> CliqueTree:
+    def tree(self) -> ClusterTree:
         """The cliques and their sepsets."""
 
     @property

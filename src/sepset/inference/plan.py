@@ -14,7 +14,7 @@ from sepset.base.arraytypes import Ints
 from sepset.base.display import Shown, Tabulated, text_table
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
-from sepset.graphs.elimination import EliminationOrder
+from sepset.graphs.elimination import GraphElimination
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import GivenOrder, Names, OrderingMethod
 from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
@@ -26,7 +26,7 @@ ENTRY_BYTES = 8
 
 
 @dataclass(frozen=True)
-class Plan(Tabulated):
+class EliminationPlan(Tabulated):
     """The plan of a question: the relevant factors, an elimination order, and its cost in entries and bytes.
 
     Attributes:
@@ -49,7 +49,7 @@ class Plan(Tabulated):
         return self.symbolic.cost(_first_ranks(*self.scopes, self.symbolic.order))
 
     @property
-    def elimination(self) -> EliminationOrder:
+    def elimination(self) -> GraphElimination:
         """The order with its cliques and sizes, by name."""
         return self.symbolic.named
 
@@ -119,7 +119,7 @@ class JointPlan(Protocol):
         """The query."""
 
     @property
-    def elimination(self) -> Plan:
+    def elimination(self) -> EliminationPlan:
         """The plan of an elimination without the tree."""
 
     @property
@@ -169,7 +169,7 @@ def interaction_graph(problem: Problem, relevant: Relevant, extra: Iterable[Sequ
         pairs.update((a, b) for i, a in enumerate(ids) for b in ids[i + 1 :])
     ends = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
     names = [problem.variables[v].name for v in relevant.variables]
-    return UndirectedGraph.from_arrays(names, ends[:, 0], ends[:, 1])
+    return UndirectedGraph.from_arrays(names, sources=ends[:, 0], targets=ends[:, 1])
 
 
 def make_plan(
@@ -183,7 +183,7 @@ def make_plan(
     joint: bool = True,
     limit: int | None = None,
     cards: Ints | None = None,
-) -> Plan:
+) -> EliminationPlan:
     """The plan that eliminates all but `last` first, then `last`; in both, continuous variables before discrete ones.
 
     Args:
@@ -213,7 +213,7 @@ def make_plan(
         method = _within(method, problem, nodes, group)
     entries = math.inf if limit is None else math.log2(max(limit, 1) / ENTRY_BYTES)
     symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), states, group, method, entries)
-    return Plan(
+    return EliminationPlan(
         relevant=relevant,
         symbolic=symbolic,
         num_variables=problem.num_visible,

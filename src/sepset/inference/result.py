@@ -205,7 +205,7 @@ class Answers(Mapping[K, V]):
             return default
 
 
-class Marginals(Answers[str, Any]):
+class MarginalsResult(Answers[str, Any]):
     """The marginal of every variable, by name or variable; computed when read.
 
     Attributes:
@@ -267,7 +267,7 @@ class Marginals(Answers[str, Any]):
         return len(self._place)
 
     def __repr__(self) -> str:
-        return f"Marginals({len(self)} variables)"
+        return f"MarginalsResult({len(self)} variables)"
 
 
 def _exp(value: float) -> float:
@@ -275,7 +275,7 @@ def _exp(value: float) -> float:
 
 
 @dataclass(frozen=True)
-class LogProbability(Result):
+class LogProbabilityResult(Result):
     """A logarithm of a probability (or partition function) with bounds; `float()` gives the value."""
 
     value: float
@@ -296,7 +296,7 @@ class LogProbability(Result):
         return self.value
 
     def __repr__(self) -> str:
-        return f"LogProbability({self.value:.10g}; {self.guarantees['log_partition'].value})"
+        return f"LogProbabilityResult({self.value:.10g}; {self.guarantees['log_partition'].value})"
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ def _read_log_linear(root: Cursor, head: _Head) -> MarkovNet:
 
 
 def _feature(item: Cursor, scope: Any, numbers: Any, title: str) -> Feature:
-    return item.made(lambda: Feature(scope, numbers, title))
+    return item.made(lambda: Feature(scope, numbers, name=title))
 
 
 def _read_chain_graph(root: Cursor, head: _Head, misses: Misses) -> ChainGraph:

@@ -219,14 +219,14 @@ def _influenced(
     """The CPD of a noisy-max node: rows go from strongest to absent, `levels` are the codes from absent upward."""
     if child.num_states == 2:
         chances = {parent: effect[:, 0] for parent, effect in zip(given, effects, strict=True)}
-        return NoisyOr(child, chances, float(leak[0]), on=child.states[levels[1]])
+        return NoisyOr(child, chances, leak=float(leak[0]), on=child.states[levels[1]])
     graded = {parent: effect[:, ::-1] for parent, effect in zip(given, effects, strict=True)}
     if levels == list(range(child.num_states)):
-        return NoisyMax(child, graded, leak[::-1])
+        return NoisyMax(child, graded, leak=leak[::-1])
     if child.num_states * math.prod(parent.num_states for parent in given) > MAX_TABLE:
         raise ModelError(f"the noisy-max node {child.name} has a table of more than {MAX_TABLE:,} numbers")
     ordered = Discrete(child.base, [child.states[code] for code in levels], index=child.index, lag=child.lag)
-    rows = NoisyMax(ordered, graded, leak[::-1]).to_table().table.flat.reshape(-1, child.num_states)
+    rows = NoisyMax(ordered, graded, leak=leak[::-1]).to_table().table.flat.reshape(-1, child.num_states)
     return TableCPD(child, rows[:, np.argsort(levels)].reshape(-1), given=given)
 
 

@@ -75,7 +75,7 @@ class BlockFragmentation:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fragmentation(Tabulated):
+class CoverageResult(Tabulated):
     r"""How many rows each context $\mathbf u$ of each CPD has, and which cells have none.
 
     The contexts of noisy-or, noisy-max and logistic CPDs are the states of each of their parents, one by one.
@@ -85,28 +85,28 @@ class Fragmentation(Tabulated):
     Tested by: learning/test_coverage.py::test_contexts_by_plain_counting
 
     >>> rows = {"a": [0, 0, 0, 1], "b": [0, 1, 1, 0]}
-    >>> report = Fragmentation.of(Statistics.of(Task(Template.of(DAG.parse("a -> b"), rows).network, rows), "MLE"))
+    >>> report = CoverageResult.of(Statistics.of(Task(Template.of(DAG.parse("a -> b"), rows).network, rows), "MLE"))
     >>> report, report["b"].context_counts.tolist()
-    (Fragmentation(3 contexts: 0 unseen, 3 with fewer than 5 rows; 1 zero cells), [3.0, 1.0])
+    (CoverageResult(3 contexts: 0 unseen, 3 with fewer than 5 rows; 1 zero cells), [3.0, 1.0])
     """
 
     blocks: tuple[BlockFragmentation, ...]
 
     @classmethod
-    def of(cls, stats: Statistics) -> Fragmentation:
+    def of(cls, stats: Statistics) -> CoverageResult:
         """The report of some statistics; CPDs without contexts of their own are left out."""
         pools = stats.blocks.values()
         return cls._of([(pool.cpds, pool.cpds[0].parameters.contexts(pool.total)) for pool in pools])
 
     @classmethod
-    def expected(cls, blocks: Blocks, statistics: Sequence[Floats]) -> Fragmentation:
+    def expected(cls, blocks: Blocks, statistics: Sequence[Floats]) -> CoverageResult:
         """The report of expected statistics: fractions of rows whose contexts are not all known."""
         cpds = [tuple(blocks.template.cpds[i] for i in members) for members in blocks.members]
         rows = zip(cpds, blocks.firsts(blocks.template), statistics, strict=True)
         return cls._of([(tied, own.expected_contexts(stats)) for tied, own, stats in rows])
 
     @classmethod
-    def _of(cls, parts: Iterable[tuple[tuple[CPD, ...], Contexts | None]]) -> Fragmentation:
+    def _of(cls, parts: Iterable[tuple[tuple[CPD, ...], Contexts | None]]) -> CoverageResult:
         known = [(cpds, found) for cpds, found in parts if found is not None]
         return cls(tuple(BlockFragmentation(c[0].block.name, c, f.counts, f.zero_cells) for c, f in known))
 
@@ -132,7 +132,7 @@ class Fragmentation(Tabulated):
         """The first contexts without a row, and where all are listed; nothing where there are none."""
         firsts = [f"{name} {context}" for name, contexts in self.unseen.items() for context in contexts[:SHOWN]][:SHOWN]
         rest = sum(b.num_unseen for b in self.blocks) - len(firsts)
-        more = f" and {rest} more, all in fragmentation.unseen" if rest > 0 else ""
+        more = f" and {rest} more, all in coverage.unseen" if rest > 0 else ""
         return ", ".join(firsts) + more
 
     @lazy
@@ -150,7 +150,7 @@ class Fragmentation(Tabulated):
             yield b.name, str(b.num_contexts), str(b.num_unseen), str(b.num_thin), str(b.zero_cells), *few
 
     def __repr__(self) -> str:
-        return f"Fragmentation({self.headline})"
+        return f"CoverageResult({self.headline})"
 
     def _shown(self) -> Shown:
         return Shown(HEAD, list(self._rows()), self.headline)
@@ -159,13 +159,13 @@ class Fragmentation(Tabulated):
 HEAD = ("parameters", "contexts", "unseen", "thin", "zero cells", "fewest rows", "median rows")
 
 
-def fragmentation(
+def context_coverage(
     structure: DAG | BayesNet,
     data: object,
     *,
     weights: Weights = None,
     variables: Iterable[AnyVariable] | None = None,
-) -> Fragmentation:
+) -> CoverageResult:
     r"""How many rows of the data each context $\mathbf u$ of each CPD has, before anything is fitted.
 
     Args:
@@ -177,9 +177,9 @@ def fragmentation(
 
     >>> rows = {"a": [0, 0, 0], "b": [0, 1, 1]}
     >>> from sepset.variables.variable import Discrete
-    >>> fragmentation(DAG.parse("a -> b"), rows, variables=[Discrete("a")]).unseen
+    >>> context_coverage(DAG.parse("a -> b"), rows, variables=[Discrete("a")]).unseen
     {'b': ('(a=1)',)}
     """
     template = Template.of(structure, data, variables)
     task = Task(template.network, data, weights, coded=template.coded)
-    return Fragmentation.of(Statistics.of(task, "fragmentation"))
+    return CoverageResult.of(Statistics.of(task, "coverage"))

@@ -26,14 +26,14 @@ from sepset.models.bayesnet import BayesNet
 from sepset.models.defaults import Template
 
 if TYPE_CHECKING:
-    from sepset.learning.coverage import Fragmentation
+    from sepset.learning.coverage import CoverageResult
     from sepset.learning.posterior import Posterior
 
-F = TypeVar("F", bound="Fit", covariant=True)
+F = TypeVar("F", bound="FitResult", covariant=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit(Tabulated, IterativeResult):
+class FitResult(Tabulated, IterativeResult):
     r"""A fitted network, how well it fits, and how it was found.
 
     Attributes:
@@ -41,7 +41,7 @@ class Fit(Tabulated, IterativeResult):
         log_likelihood: $\log P(\mathcal D)$ of the data under the model, missing cells summed out.
         trace: the objective after each iteration; one number for direct methods.
         posterior: the distribution over parameters, from Bayesian methods.
-        fragmentation: how the data spread over contexts, where they were counted.
+        coverage: how the data spread over contexts, where they were counted.
         state: where an iterative method stopped, to resume from.
         num_rows: the number of rows used, or their total weight.
         guarantees: what is known about the parameters.
@@ -49,13 +49,14 @@ class Fit(Tabulated, IterativeResult):
     >>> from sepset.learning.estimation.estimators import MLE
     >>> found = fit(DAG.parse("coin"), {"coin": ["head", "tail", "tail", "tail"]}, MLE())
     >>> found, found.model.cpd("coin").values
-    (Fit(BayesNet(1 variables, 0 edges, 1 parameters); MLE(); log-likelihood -2.249341; completed), array([0.25, 0.75]))
+    (FitResult(BayesNet(1 variables, 0 edges, 1 parameters); MLE(); log-likelihood -2.249341; completed), array([0.25,
+    0.75]))
     """
 
     model: BayesNet
     log_likelihood: float
     posterior: Posterior | None = field(default=None, kw_only=True)
-    fragmentation: Fragmentation | None = field(default=None, kw_only=True)
+    coverage: CoverageResult | None = field(default=None, kw_only=True)
     num_rows: float = field(default=0.0, kw_only=True)
     guarantees: Guarantees = field(default_factory=lambda: {"parameters": Guarantee.EXACT}, kw_only=True)
 
@@ -97,22 +98,24 @@ class Fit(Tabulated, IterativeResult):
             yield "log marginal likelihood", self.posterior.shown_evidence
             exact = self.posterior.is_mean_exact
             yield "predictions of one row", "exact" if exact else "approximate; posterior.log_predictive is exact"
-        if self.fragmentation is not None:
-            yield "data", self.fragmentation.headline
-            if self.fragmentation.unseen:
-                yield "without rows", self.fragmentation.shown_unseen
+        if self.coverage is not None:
+            yield "data", self.coverage.headline
+            if self.coverage.unseen:
+                yield "without rows", self.coverage.shown_unseen
         for what, value in self.info.items():
             yield what, str(value)
 
     def __repr__(self) -> str:
-        return f"Fit({self.model!r}; {self.method!r}; log-likelihood {self.log_likelihood:.7g}; {self.status.value})"
+        return (
+            f"FitResult({self.model!r}; {self.method!r}; log-likelihood {self.log_likelihood:.7g}; {self.status.value})"
+        )
 
     def _shown(self) -> Shown:
-        return Shown((), list(self._facts()), "Fit")
+        return Shown((), list(self._facts()), "FitResult")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PosteriorFit(Fit):
+class PosteriorFitResult(FitResult):
     """A fitted network with the posterior of its parameters."""
 
     posterior: Posterior = field(kw_only=True)
@@ -122,7 +125,7 @@ class PosteriorFit(Fit):
 class LearningMethod(Protocol):
     """A frozen value of settings that can fit the parameters of a network."""
 
-    def fit(self, task: Task) -> Fit:
+    def fit(self, task: Task) -> FitResult:
         """The fitted network."""
 
 

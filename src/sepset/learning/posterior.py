@@ -162,7 +162,7 @@ class Posterior(Tabulated):
         r"""The log density of the parameters of `model`, which has the form of this posterior's network.
 
         A density belongs to a parameterization: with $\eta_k = \log(\theta_k / \theta_K)$ that of logits is that of
-        probabilities times the Jacobian $\prod_k \theta_k$. `MAP` finds where it is largest.
+        probabilities times the Jacobian $\prod_k \theta_k$. `PosteriorMode` finds where it is largest.
 
         Args:
             parameterization: "softmax" (logits, logarithms of variances), or "theta" (the parameters themselves).

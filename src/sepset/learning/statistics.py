@@ -144,11 +144,11 @@ def stored_statistics(cpds: Sequence[CPD], source: object, weights: Weights) -> 
     found: dict[CPD, Any] = {}
     total = 0.0
     for reals, given, members in _packs([cpd for cpd in cpds if cpd.parameters.stored == "moments"]):
-        moments = Moments.of(source, reals, given, weights)
+        moments = Moments.of(source, reals, given=given, weights=weights)
         found |= {cpd: cpd.parameters.from_moments(moments) for cpd in members}
         total = moments.total
     if families or not found:
-        counts = Counts.of(source, families, weights)
+        counts = Counts.of(source, families, weights=weights)
         found |= _from_counts(families, counts)
         total = counts.total
     return found, total

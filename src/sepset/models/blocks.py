@@ -1,4 +1,4 @@
-r"""Factors written over arrays of variables: `unary`, `pairwise` and `block` for grids, chains and codes.
+r"""Factors written over arrays of variables: `unary`, `pairwise` and `over_scopes` for grids, chains and codes.
 
 They store positions within their arrays; a model binds them to its own numbering. Nothing is built element by element.
 """
@@ -130,7 +130,9 @@ def pairwise(
     FactorArray(7 factors of 2 variables over 'pixel')
     """
     made = (
-        block(edges, potential, space=space) if not isinstance(edges, Edges) else _over_edges(edges, potential, space)
+        over_scopes(edges, potential, space=space)
+        if not isinstance(edges, Edges)
+        else _over_edges(edges, potential, space)
     )
     if len(made) and made.places.shape[1] != 2:
         raise ModelError(f"pairwise needs pairs of variables; found scopes of {made.places.shape[1]}. Use block.")
@@ -138,10 +140,10 @@ def pairwise(
 
 
 def _over_edges(edges: Edges, potential: Potential | Table | ArrayLike, space: Space) -> FactorArray:
-    return block(edges.pairs, potential, array=edges.array, space=space)
+    return over_scopes(edges.pairs, potential, array=edges.array, space=space)
 
 
-def block(
+def over_scopes(
     scopes: Iterable[Sequence[Discrete]] | ArrayLike,
     potential: Potential | Table | ArrayLike,
     *,
@@ -161,7 +163,7 @@ def block(
     Tested by: models/test_blocks.py::test_blocks_of_any_arity
 
     >>> from sepset.factors.potentials import Parity
-    >>> block([[0, 1, 2, 3], [2, 3, 5, 0]], Parity(), array=Discrete.array("bit", 6))
+    >>> over_scopes([[0, 1, 2, 3], [2, 3, 5, 0]], Parity(), array=Discrete.array("bit", 6))
     FactorArray(2 factors of 4 variables over 'bit')
     """
     parts, places = _places(scopes, array)

@@ -166,4 +166,4 @@ def _cpd(conditional: Any) -> TableCPD:
     table = source if not hasattr(source, "to_table") else source.to_table()
     rows = table.align((*conditional.parents, child)).normalize([child]).values.reshape(-1, child.num_states)
     filled = np.where(rows.sum(axis=1, keepdims=True) > 0, rows, 1.0)
-    return TableCPD.normalized(child, filled.reshape(-1), conditional.parents)
+    return TableCPD.normalized(child, filled.reshape(-1), given=conditional.parents)

@@ -109,8 +109,8 @@ def default_cpd(child: AnyVariable, parents: Iterable[AnyVariable]) -> CPD:
                 f"variables=[Discrete({reals[0].name!r}, ...)]."
             )
         check_size((*states, child))
-        return TableCPD(child, np.full(num_entries((*states, child)), 1.0 / child.num_states), states)
-    return LinearGaussian.standard(child, reals, states)
+        return TableCPD(child, np.full(num_entries((*states, child)), 1.0 / child.num_states), given=states)
+    return LinearGaussian.standard(child, reals, by=states)
 
 
 def _variables(dag: DAG, data: object, given: Iterable[AnyVariable]) -> Inferred:

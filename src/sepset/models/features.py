@@ -42,7 +42,7 @@ class Feature:
     name: str
 
     def __init__(
-        self, scope: Iterable[Discrete] | Discrete, function: Callable[..., Any] | ArrayLike, name: str = ""
+        self, scope: Iterable[Discrete] | Discrete, function: Callable[..., Any] | ArrayLike, *, name: str = ""
     ) -> None:
         variables = check_scope(listed(scope))
         check_size(variables)

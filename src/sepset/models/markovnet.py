@@ -23,7 +23,7 @@ from sepset.factors.block import Block, FactorBlock, Single
 from sepset.factors.potentials import Potts
 from sepset.factors.table import Table
 from sepset.graphs.graph import UndirectedGraph
-from sepset.models.blocks import FactorArray, block, pairwise, unary
+from sepset.models.blocks import FactorArray, over_scopes, pairwise, unary
 from sepset.models.features import Feature
 from sepset.models.model import NamedModel, is_factor
 from sepset.models.reduction import reduced, scaled_block
@@ -44,7 +44,7 @@ class MarkovNet(NamedModel):
     r"""A Gibbs distribution $P \propto \prod_i \phi_i$; factors need not be normalized.
 
     Args:
-        parts: factors (`Table`, `SparseTable`, `CanonicalGaussian`, ...), or `unary`, `pairwise` and `block` over
+        parts: factors (`Table`, `SparseTable`, `CanonicalGaussian`, ...), or `unary`, `pairwise` and `over_scopes` over
             arrays; also a `FactorBlock` whose scopes are positions in `variables`.
         variables: the variables in the order they will have; those of the factors follow. Isolated ones are uniform.
         auxiliaries: hidden variables of the factors: they are summed out, and are not the model's own.
@@ -137,8 +137,8 @@ class MarkovNet(NamedModel):
         cls,
         array: VariableArray,
         coupling: ArrayLike,
-        field: ArrayLike = 0.0,
         *,
+        field: ArrayLike = 0.0,
         edges: Edges | None = None,
         name: str = "",
     ) -> MarkovNet:
@@ -156,7 +156,7 @@ class MarkovNet(NamedModel):
         Tested by: models/test_markovnet.py::test_ising_by_definition
 
         >>> spin = Discrete.array("spin", (2,), states=(-1, 1))
-        >>> net = MarkovNet.ising(spin, 0.5, 0.2)
+        >>> net = MarkovNet.ising(spin, 0.5, field=0.2)
         >>> round(float(net.log_value({"spin[0]": 1, "spin[1]": 1})[0]), 6)
         0.1
         """
@@ -173,8 +173,8 @@ class MarkovNet(NamedModel):
         cls,
         array: VariableArray,
         weight: ArrayLike,
-        log_values: ArrayLike | None = None,
         *,
+        log_values: ArrayLike | None = None,
         edges: Edges | None = None,
         name: str = "",
     ) -> MarkovNet:
@@ -420,7 +420,7 @@ def _coupled(edges: Edges, weights: Floats, table: Floats) -> FactorArray:
     """Pairwise factors $e^{w_{ij} T(x_i, x_j)}$."""
     if weights.shape not in ((), (len(edges),)):
         raise ModelError(f"{edges!r} needs one weight or {len(edges)}; found shape {weights.shape}.")
-    return block(edges.pairs, np.multiply.outer(weights, table), array=edges.array, space="log")
+    return over_scopes(edges.pairs, np.multiply.outer(weights, table), array=edges.array, space="log")
 
 
 def _assignment(factor: Factor, columns: Mapping[Any, AnyArray], row: int) -> dict[Any, Any]:
@@ -435,7 +435,7 @@ def markov_graph(problem: Problem) -> UndirectedGraph:
         pairs += [part.scopes[:, list(two)].astype(np.int64) for two in axes]
     sources, targets = np.concatenate(pairs).T
     names = problem.variables.names
-    graph = UndirectedGraph.from_arrays(names, sources, targets)
+    graph = UndirectedGraph.from_arrays(names, sources=sources, targets=targets)
     if problem.num_visible == len(names):
         return graph
     return _without_hidden(graph, names[problem.num_visible :])

@@ -206,7 +206,7 @@ class Discrete(_Named):
         self._init(name, index, lag, domain, part)
 
     @staticmethod
-    def array(name: str, shape: int | Sequence[int], states: int | Iterable[State] = 2) -> VariableArray:
+    def array(name: str, shape: int | Sequence[int], *, states: int | Iterable[State] = 2) -> VariableArray:
         """A lazy array of variables with the same states: a million variables cost one object.
 
         >>> pixel = Discrete.array("pixel", (512, 512), states=("paper", "ink"))

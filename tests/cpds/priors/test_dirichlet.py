@@ -9,7 +9,7 @@ from sepset.cpds.multinomials import Multinomials
 from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.partition import PartitionCPD
 from sepset.cpds.priors.dirichlet import K2, BDeu, ContextStrength, Dirichlet, DirichletMixture
-from sepset.cpds.priors.weights import Laplace, Normal
+from sepset.cpds.priors.weights import LaplaceWeights, NormalWeights
 from sepset.cpds.rules import RuleCPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable
@@ -50,7 +50,7 @@ def test_dirichlets_are_read_only_and_print():
 
 
 @pytest.mark.parametrize("value", [0, -1, np.inf, np.nan, "3"])
-@pytest.mark.parametrize("kind", [Normal, Laplace, BDeu, ContextStrength])
+@pytest.mark.parametrize("kind", [NormalWeights, LaplaceWeights, BDeu, ContextStrength])
 def test_sizes_are_positive(kind, value):
     with pytest.raises(ModelError, match=f"{kind.__name__} needs a finite .* > 0"):
         kind(value)
@@ -118,7 +118,7 @@ def test_rules_stand_in_any_order(seed):
 
 
 def test_parts_have_their_share():
-    cpd = PartitionCPD(X, [0, 0, 1], np.full((2, 3), 1 / 3), given=B)
+    cpd = PartitionCPD(X, [0, 0, 1], distributions=np.full((2, 3), 1 / 3), given=B)
     np.testing.assert_allclose(pseudo_counts_of(BDeu(9), [cpd]), [2, 2, 2, 1, 1, 1])
 
 
@@ -127,7 +127,7 @@ def test_other_cpds_and_priors_are_refused():
     with pytest.raises(NotApplicable, match="is not made of multinomials"):
         BDeu(1).hyperparameters([gate])
     with pytest.raises(NotApplicable, match="takes a Dirichlet prior"):
-        pseudo_counts_of(Normal(1.0), [TABLE])
+        pseudo_counts_of(NormalWeights(1.0), [TABLE])
     with pytest.raises(NotApplicable, match="pseudo-counts such as"):
         gate.from_statistics(gate.statistics({A: np.array([0]), gate.child: np.array([0])}), BDeu(1))
 

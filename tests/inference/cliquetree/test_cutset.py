@@ -63,7 +63,7 @@ def test_it_agrees_with_elimination_on_published_networks(name, memory):
 
 def grid(side):
     pixels = ss.Discrete.array("s", (side, side), states=(-1, 1))
-    return ss.MarkovNet.ising(pixels, 0.4, np.random.default_rng(5).normal(size=(side, side)))
+    return ss.MarkovNet.ising(pixels, 0.4, field=np.random.default_rng(5).normal(size=(side, side)))
 
 
 def test_less_memory_fixes_more_variables_and_every_case_fits():
@@ -122,7 +122,7 @@ def test_a_plan_tells_the_cutset_and_the_cases():
 
 
 def test_too_many_cases_are_refused_with_the_figure_and_the_alternative():
-    engine = ss.prepare(grid(14), method=CutsetConditioning(memory=1000, order=ss.MinFill()))
+    engine = ss.prepare(grid(14), method=CutsetConditioning(memory=1000, order=ss.graphs.MinFill()))
     with pytest.raises(ss.TooLarge, match=r"fix \d+ variables .* 10\^\d+\.\d cases, .* RecursiveConditioning\(memory="):
         engine.log_partition()
 
@@ -146,7 +146,7 @@ def test_impossible_models_and_constants():
 
 def test_continuous_variables_are_refused_and_promises_are_exact():
     net = linear_net(oracle.random_linear_gaussian(np.random.default_rng(0), 3))
-    with pytest.raises(ss.NotApplicable, match=r"CutsetConditioning enumerates states; 'x0' is continuous"):
+    with pytest.raises(ss.errors.NotApplicable, match=r"CutsetConditioning enumerates states; 'x0' is continuous"):
         ss.prepare(net, method=CutsetConditioning())
     problem = ss.datasets.load("asia").problem()
     assert isinstance(CutsetConditioning(), Method)

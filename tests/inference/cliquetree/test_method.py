@@ -19,7 +19,7 @@ def test_discrete_problems_are_compiled_and_others_are_not():
 def test_a_tree_too_large_is_refused_with_the_figure():
     spins = ss.Discrete.array("s", (40, 40), states=(-1, 1))
     with pytest.raises(ss.TooLarge, match=r"entries \(width \d+\), about .*B in total"):
-        ss.marginals(ss.MarkovNet.ising(spins, 0.3), method=ss.CliqueTree(order=ss.MinFill()))
+        ss.marginals(ss.MarkovNet.ising(spins, 0.3), method=ss.CliqueTree(order=ss.graphs.MinFill()))
 
 
 def test_the_guarantee_says_where_a_shape_was_lost():
@@ -40,6 +40,6 @@ def test_the_guarantee_says_where_a_shape_was_lost():
 
 def test_unknown_uses_of_zeros_are_refused():
     with pytest.raises(
-        ss.ArgumentError, match=r"zeros= is 'auto', 'dense' or 'sparse'; found 'spare'\. Did you mean 'sparse'\?"
+        ss.errors.ArgumentError, match=r"zeros= is 'auto', 'dense' or 'sparse'; found 'spare'\. Did you mean 'sparse'\?"
     ):
         ss.CliqueTree(zeros="spare")

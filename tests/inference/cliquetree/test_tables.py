@@ -41,7 +41,7 @@ def test_marginals_cover_observed_variables_as_point_masses(seed):
 def test_maxima_over_some_variables_sum_out_the_others():
     student = ss.datasets.load("student")
     prepared = ss.CliqueTree().prepare(student.problem())
-    plain = ss.BruteForce().prepare(student.problem())
+    plain = ss.inference.BruteForce().prepare(student.problem())
     for over in ([1], [0, 2], [4, 3, 2, 1, 0]):
         found, expected = prepared.best(Evidence(), over), plain.best(Evidence(), over)
         assert found.log_value == pytest.approx(expected.log_value, abs=CLOSE)

@@ -13,7 +13,7 @@ from sepset.variables.evidence import Evidence
 
 
 def compiler_of(model, zeros="auto", memory=2**30):
-    return Compiler(Planner(model.problem(), Settings(ss.MinFill(), memory, zeros)))
+    return Compiler(Planner(model.problem(), Settings(ss.graphs.MinFill(), memory, zeros)))
 
 
 def test_one_question_serves_all_values_of_a_pattern():

@@ -49,7 +49,7 @@ def reached(question, factors):
 def test_an_interrupted_run_keeps_its_workspace_to_itself(monkeypatch):
     case_model = chain()[0]
     problem = case_model.problem()
-    plan = make_plan(problem, problem.relevant((), (), constants=True), method=ss.MinFill())
+    plan = make_plan(problem, problem.relevant((), (), constants=True), method=ss.graphs.MinFill())
     values = values_of(problem)
     question = compile_for(values, plan, observed=())
 
@@ -64,7 +64,7 @@ def test_an_interrupted_run_keeps_its_workspace_to_itself(monkeypatch):
 
 def test_a_workspace_is_there_again_once_a_run_was_read():
     problem = chain()[0].problem()
-    plan = make_plan(problem, problem.relevant((), (), constants=True), method=ss.MinFill())
+    plan = make_plan(problem, problem.relevant((), (), constants=True), method=ss.graphs.MinFill())
     values = values_of(problem)
     question = compile_for(values, plan, observed=())
     with run_dense(question, values, Evidence()):
@@ -77,7 +77,9 @@ def test_only_what_a_changed_finding_reaches_is_computed_again(seed):
     rng = np.random.default_rng(seed)
     model, tables = chain(7)
     problem, observed = model.problem(), (0, 3, 6)
-    plan = make_plan(problem, problem.relevant((), observed, constants=True), method=ss.MinFill(), observed=observed)
+    plan = make_plan(
+        problem, problem.relevant((), observed, constants=True), method=ss.graphs.MinFill(), observed=observed
+    )
     values = values_of(problem)
     question = compile_for(values, plan, observed=observed, marginals=(1, 2, 4, 5))
     codes = [0, 0, 0]

@@ -66,7 +66,7 @@ def test_dense_keeps_every_state():
     factors = zero_case(1)
     problem = model_of(factors).problem()
     dense, sparse = (ss.CliqueTree(zeros=zeros).prepare(problem) for zeros in ("dense", "auto"))
-    assert dense.tables.compiler.planner.pattern(ss.Evidence()).states is None
+    assert dense.tables.compiler.planner.pattern(ss.variables.Evidence()).states is None
     check(dense, factors, {"a": 0})
     assert sparse.plan((), ()).total_size < dense.plan((), ()).total_size
 
@@ -98,11 +98,11 @@ def test_impossible_states_spread_along_a_chain():
 
 def test_only_the_first_values_of_an_observed_set_have_their_own_tables():
     domains = Domains(FactorStore.of(chain_of_equals().problem()), np.full(6, 4))
-    first = domains.of(ss.Evidence({2: 0}))
+    first = domains.of(ss.variables.Evidence({2: 0}))
     assert first.cards.tolist() == [1] * 6
-    assert domains.of(ss.Evidence({2: 0})) is first
-    assert domains.of(ss.Evidence({2: 2})) is domains.possible is domains.of(ss.Evidence())
-    assert domains.of(ss.Evidence({2: 1})) is None
+    assert domains.of(ss.variables.Evidence({2: 0})) is first
+    assert domains.of(ss.variables.Evidence({2: 2})) is domains.possible is domains.of(ss.variables.Evidence())
+    assert domains.of(ss.variables.Evidence({2: 1})) is None
 
 
 def test_tables_that_would_hardly_shrink_are_left_alone(monkeypatch):
@@ -111,10 +111,10 @@ def test_tables_that_would_hardly_shrink_are_left_alone(monkeypatch):
     assert Domains(store, cards).possible is None
     monkeypatch.setattr(costs, "BITS_FOR_SMALLER_DOMAINS", 0.5)
     assert Domains(store, cards).possible is not None
-    assert Domains(store, cards).of(ss.Evidence({2: 0})) is not Domains(store, cards).possible
+    assert Domains(store, cards).of(ss.variables.Evidence({2: 0})) is not Domains(store, cards).possible
     monkeypatch.setattr(costs, "SAVING_FOR_FIRST_DOMAINS", 1e9)
     domains = Domains(store, cards)
-    assert domains.of(ss.Evidence({2: 0})) is domains.possible
+    assert domains.of(ss.variables.Evidence({2: 0})) is domains.possible
     monkeypatch.setattr(costs, "MOST_ENTRIES_PER_VARIABLE_FOR_SMALLER_DOMAINS", 1)
     assert not Domains(store, cards).has_zeros
     monkeypatch.setattr(costs, "MOST_ENTRIES_PER_VARIABLE_FOR_SMALLER_DOMAINS", 800)
@@ -126,7 +126,7 @@ def test_where_nothing_is_possible_every_state_stays():
     a, b = ss.Discrete("a", 2), ss.Discrete("b", 2)
     model = ss.MarkovNet(ss.Table((a, b), [[1, 0], [0, 0]]), ss.Table((a, b), [[0, 1], [1, 1]]))
     assert possible_states(FactorStore.of(model.problem()), np.full(2, 2)).cards.tolist() == [2, 2]
-    assert ss.CliqueTree().prepare(model.problem()).log_partition(ss.Evidence()) == -math.inf
+    assert ss.CliqueTree().prepare(model.problem()).log_partition(ss.variables.Evidence()) == -math.inf
 
 
 def test_marginals_are_spread_in_any_order():

@@ -77,7 +77,7 @@ def wide_model():
 def test_ranges_too_wide_for_linear_numbers_are_answered_in_logarithms():
     answers = prepared(wide_model())
     assert not answers.tables.store.is_safe
-    evidence = ss.Evidence()
+    evidence = ss.variables.Evidence()
     log_z = oracle.log_z(FACTORS, WIDE)
     assert answers.log_partition(evidence) == pytest.approx(log_z, rel=CLOSE)
     read, found = answers.marginals(evidence)
@@ -112,10 +112,10 @@ def test_an_observed_set_asked_often_gets_a_longer_look(monkeypatch):
     monkeypatch.setattr(costs, "ENTRIES_PER_SINK_FOR_GROUPS", 100)
     monkeypatch.setattr(costs, "ENTRIES_PER_SINK_FOR_GROUPS_LATER", 10)
     for _ in range(costs.USES_BEFORE_SEARCH):
-        answers.marginals(ss.Evidence())
+        answers.marginals(ss.variables.Evidence())
     assert not looks
     for _ in range(3):
-        answers.marginals(ss.Evidence())
+        answers.marginals(ss.variables.Evidence())
     assert len(looks) == 1
 
 
@@ -123,12 +123,12 @@ def test_groups_run_when_they_are_read(compilations, monkeypatch):
     monkeypatch.setattr(planner, "target_groups", lambda *args, whole, cards: ((0,), (1, 2), (3, 4)))
     monkeypatch.setattr(costs, "ENTRIES_PER_SINK_FOR_GROUPS", 0)
     student = ss.datasets.load("student")
-    whole = ss.BruteForce().prepare(student.problem())
-    read, log_partition = prepared(student).marginals(ss.Evidence())
+    whole = ss.inference.BruteForce().prepare(student.problem())
+    read, log_partition = prepared(student).marginals(ss.variables.Evidence())
     assert log_partition == pytest.approx(0.0, abs=CLOSE)
     assert compilations == ["sweep"]
     for position in (4, 3, 1):
-        expected = whole.query([position], ss.Evidence()).distribution.values
+        expected = whole.query([position], ss.variables.Evidence()).distribution.values
         np.testing.assert_allclose(read(position).values, expected, atol=CLOSE)
     assert compilations == ["sweep", "all", "all"]
     monkeypatch.delattr(engine, "run")
@@ -139,7 +139,7 @@ def test_groups_run_when_they_are_read(compilations, monkeypatch):
 
 def test_plans_too_large_are_refused_before_anything_is_allocated():
     with pytest.raises(ss.TooLarge, match="RecursiveConditioning"):
-        prepared(ss.datasets.load("alarm"), memory=2000).marginals(ss.Evidence())
+        prepared(ss.datasets.load("alarm"), memory=2000).marginals(ss.variables.Evidence())
 
 
 def test_answers_are_the_callers_own_and_read_only():
@@ -154,8 +154,8 @@ def test_answers_are_the_callers_own_and_read_only():
 
 
 def test_models_without_variables_and_with_everything_observed():
-    assert prepared(ss.MarkovNet()).log_partition(ss.Evidence()) == 0.0
+    assert prepared(ss.MarkovNet()).log_partition(ss.variables.Evidence()) == 0.0
     student = ss.datasets.load("student")
-    everything = ss.Evidence(dict.fromkeys(range(5), 0))
+    everything = ss.variables.Evidence(dict.fromkeys(range(5), 0))
     _, log_partition = prepared(student).marginals(everything)
     assert log_partition == pytest.approx(math.log(0.6 * 0.7 * 0.3 * 0.95 * 0.1), abs=CLOSE)

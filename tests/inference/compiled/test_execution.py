@@ -43,7 +43,7 @@ def test_the_evidence_decides_between_linear_numbers_and_logarithms(given, kind)
     for found in (run(question, values, evidence, None), run_tensors(question, values, evidence)):
         with found:
             assert isinstance(found, kind)
-            mass = ss.query(net, "tub", method=ss.BruteForce()).values * weights
+            mass = ss.query(net, "tub", method=ss.inference.BruteForce()).values * weights
             np.testing.assert_allclose(found.joint(), mass / mass.sum(), rtol=CLOSE)
             assert found.log_partition == pytest.approx(np.log(mass.sum()), abs=CLOSE)
 

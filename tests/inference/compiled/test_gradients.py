@@ -20,7 +20,7 @@ MAKERS = (table_net, markov_net, structured_net, chain_graph)
 
 def plain_factors(problem):
     """The problem's factors and cards as the oracle takes them, auxiliaries included."""
-    tables = [f.to_table() if isinstance(f, ss.SparseTable) else f for f in problem.factors()]
+    tables = [f.to_table() if isinstance(f, ss.factors.SparseTable) else f for f in problem.factors()]
     factors = [(names_of(f.scope), f.values) for f in tables]
     return factors, {v.name: v.num_states for v in problem.variables}
 
@@ -111,7 +111,7 @@ def test_no_memory_is_refused_with_its_figure():
     problem = ss.datasets.load("asia").problem()
     with pytest.raises(ss.TooLarge, match="the limit is 0 B"):
         Derivatives(problem, memory=0).gradient(Evidence())
-    engine = ss.prepare(ss.datasets.load("asia"), method=ss.RecursiveConditioning(memory=0))
+    engine = ss.prepare(ss.datasets.load("asia"), method=ss.inference.RecursiveConditioning(memory=0))
     with pytest.raises(ss.TooLarge, match="the limit is 0 B"):
         engine.sensitivity("lung", state="yes", given={"xray": "yes"})
     given = {"xray": "yes", "smoke": "no"}

@@ -48,7 +48,7 @@ def test_every_question_with_entries_of_any_size(seed, given):
     engine = prepared(model)
     codes = {model.variables.id(n): f for n, f in given.items() if isinstance(f, int)}
     weights = {model.variables.id(n): f for n, f in given.items() if not isinstance(f, int)}
-    evidence = ss.Evidence(codes, weights)
+    evidence = ss.variables.Evidence(codes, weights)
     log_z = oracle.log_z(factors, CARDS, given)
     assert engine.log_partition(evidence) == pytest.approx(log_z, rel=CLOSE)
     if log_z == -math.inf:
@@ -71,7 +71,7 @@ def test_every_question_with_entries_of_any_size(seed, given):
 @pytest.mark.parametrize("seed", range(6))
 def test_factor_marginals_and_derivatives(seed):
     model, factors = wide_case(seed, zeros=0.05)
-    evidence = ss.Evidence({1: 2})
+    evidence = ss.variables.Evidence({1: 2})
     given = {"b": 2}
     log_z = oracle.log_z(factors, CARDS, given)
     if log_z == -math.inf:
@@ -97,7 +97,7 @@ def test_draws_follow_the_posterior():
         ss.Table([model.variables["a"]], [1.0, 1e-200]),
     )
     given = [*factors, (("a",), np.array([1.0, 1e-200]))]
-    drawn = prepared(shifted).sample(20_000, ss.Evidence(), np.random.default_rng(0))
+    drawn = prepared(shifted).sample(20_000, ss.variables.Evidence(), np.random.default_rng(0))
     truth = oracle.marginals(given, CARDS)
     for v, column in drawn.items():
         name = shifted.variables[v].name
@@ -111,10 +111,10 @@ def test_thousands_of_factors_on_one_variable():
     model = ss.MarkovNet(*([ss.Table(x, [1.0, 1e-5])] * 3000), ss.Table((x, y), [[0.25, 0.0], [1.0, 3.0]]))
     engine = prepared(model)
     below = -3000 * 5 * math.log(10.0)
-    assert engine.log_partition(ss.Evidence()) == pytest.approx(math.log(0.25), rel=CLOSE)
-    assert engine.log_partition(ss.Evidence({0: 1})) == pytest.approx(below + math.log(4.0), rel=CLOSE)
-    assert engine.log_partition(ss.Evidence({1: 1})) == pytest.approx(below + math.log(3.0), rel=CLOSE)
-    read, _ = engine.marginals(ss.Evidence({1: 1}))
+    assert engine.log_partition(ss.variables.Evidence()) == pytest.approx(math.log(0.25), rel=CLOSE)
+    assert engine.log_partition(ss.variables.Evidence({0: 1})) == pytest.approx(below + math.log(4.0), rel=CLOSE)
+    assert engine.log_partition(ss.variables.Evidence({1: 1})) == pytest.approx(below + math.log(3.0), rel=CLOSE)
+    read, _ = engine.marginals(ss.variables.Evidence({1: 1}))
     np.testing.assert_array_equal(read(0).values, [0.0, 1.0])
 
 
@@ -122,7 +122,7 @@ def test_a_long_chain_of_tiny_numbers():
     n, tiny = 400, 1e-300
     chain = [ss.Discrete(f"x{i}", 2) for i in range(n)]
     model = ss.MarkovNet(*(ss.Table(pair, [[tiny, 0.0], [1.0, tiny]]) for pair in itertools.pairwise(chain)))
-    read, log_partition = prepared(model).marginals(ss.Evidence())
+    read, log_partition = prepared(model).marginals(ss.variables.Evidence())
     # A path starts in state 1 and may step down once (weight 1), or stays where it is (weight tiny each step): n - 1
     # places for the step, and two paths without one.
     stay = (n - 1) * math.log(tiny)
@@ -134,11 +134,11 @@ def test_a_long_chain_of_tiny_numbers():
 def test_impossible_findings_and_empty_problems():
     x = ss.Discrete("x", 2)
     engine = prepared(ss.MarkovNet(ss.Table(x, [1.0, 0.0]), ss.Table(x, [1e-300, 1e300])))
-    assert engine.log_partition(ss.Evidence({0: 1})) == -math.inf
-    assert engine.log_partition(ss.Evidence()) == pytest.approx(math.log(1e-300), rel=CLOSE)
-    assert engine.best(ss.Evidence({0: 1}), []).log_value == -math.inf
+    assert engine.log_partition(ss.variables.Evidence({0: 1})) == -math.inf
+    assert engine.log_partition(ss.variables.Evidence()) == pytest.approx(math.log(1e-300), rel=CLOSE)
+    assert engine.best(ss.variables.Evidence({0: 1}), []).log_value == -math.inf
     with pytest.raises(ss.ImpossibleEvidence):
-        engine.factor_marginals(ss.Evidence({}, {0: np.array([0.0, 1.0])}))
+        engine.factor_marginals(ss.variables.Evidence({}, {0: np.array([0.0, 1.0])}))
     empty = ss.MarkovNet().problem()
     assert len(FactorValues(empty, FactorStore.of(empty)).logs) == 0
 
@@ -146,11 +146,14 @@ def test_impossible_findings_and_empty_problems():
 def test_linear_numbers_are_tried_first_and_both_agree():
     problem = ss.datasets.load("asia").problem()
     tables = ss.CliqueTree().prepare(problem).tables
-    _, question = tables.compiler.all_marginals(tables.compiler.planner.pattern(ss.Evidence()))
+    _, question = tables.compiler.all_marginals(tables.compiler.planner.pattern(ss.variables.Evidence()))
     values = FactorValues(problem, tables.store)
-    with run_tensors(question, values, ss.Evidence()) as run:
+    with run_tensors(question, values, ss.variables.Evidence()) as run:
         assert not run.is_log
-    with run_dense(question, values, ss.Evidence()) as linear, run_log(question, values, ss.Evidence()) as logs:
+    with (
+        run_dense(question, values, ss.variables.Evidence()) as linear,
+        run_log(question, values, ss.variables.Evidence()) as logs,
+    ):
         assert logs.is_log
         np.testing.assert_allclose(linear.singles(), logs.singles(), rtol=CLOSE, atol=1e-300)
 
@@ -164,7 +167,7 @@ def test_logarithms_are_kept_with_the_problem():
 def test_new_values_have_their_own_logarithms():
     model, _ = wide_case(1, zeros=0.0)
     engine = prepared(model)
-    evidence = ss.Evidence()
+    evidence = ss.variables.Evidence()
     before = engine.log_partition(evidence)
     values = [table.values * 2.0 for table in model.factors]
     assert engine.with_values(values).log_partition(evidence) == pytest.approx(
@@ -179,5 +182,7 @@ def test_long_runs_can_be_interrupted(monkeypatch):
         "sepset.inference.compiled.logspace.interruptible", lambda run: asked.append(run(np.zeros(1, np.uint8)))
     )
     model, factors = wide_case(2)
-    assert prepared(model).log_partition(ss.Evidence()) == pytest.approx(oracle.log_z(factors, CARDS), rel=CLOSE)
+    assert prepared(model).log_partition(ss.variables.Evidence()) == pytest.approx(
+        oracle.log_z(factors, CARDS), rel=CLOSE
+    )
     assert asked == [None]

@@ -14,7 +14,7 @@ from support.counted_orders import CountedOrders
 
 
 def planner_of(model, order=None, memory=2**30, zeros="auto"):
-    return Planner(model.problem(), Settings(order or ss.MinFill(), memory, zeros))
+    return Planner(model.problem(), Settings(order or ss.graphs.MinFill(), memory, zeros))
 
 
 def test_what_asks_about_everything_shares_one_plan():

@@ -22,7 +22,7 @@ def question(model, observed=(), touched=(), kept=(), marginals=True, **settings
     problem = model.problem()
     hidden = [v for v in range(len(problem.variables)) if v not in observed]
     relevant = problem.relevant(hidden, observed, touched=touched, constants=True)
-    plan = make_plan(problem, relevant, method=ss.Portfolio(), observed=observed, last=kept)
+    plan = make_plan(problem, relevant, method=ss.graphs.Portfolio(), observed=observed, last=kept)
     values = FactorValues(problem, FactorStore.of(problem))
     targets, cards = hidden if marginals else None, problem.variables.cards
     layout = values.store.layout
@@ -65,7 +65,7 @@ def test_likelihoods_enter_where_they_were_announced():
     weights = np.array([0.2, 0.5, 1.0])
     with run_dense(asked, values, Evidence({}, {grade: weights})) as run:
         log_partition = run.log_partition
-    prior = ss.query(net, "grade", method=ss.BruteForce()).values
+    prior = ss.query(net, "grade", method=ss.inference.BruteForce()).values
     assert math.exp(log_partition) == pytest.approx(prior @ weights, rel=1e-12)
 
 
@@ -76,7 +76,9 @@ def test_kept_variables_are_one_table():
     with run_dense(asked, values, Evidence()) as run:
         flat = run.joint()
     names = [net.variables[v].name for v in asked.joint_positions]
-    np.testing.assert_allclose(flat, ss.query(net, names, method=ss.BruteForce()).values.reshape(-1), rtol=1e-12)
+    np.testing.assert_allclose(
+        flat, ss.query(net, names, method=ss.inference.BruteForce()).values.reshape(-1), rtol=1e-12
+    )
 
 
 def test_a_new_store_is_not_answered_from_an_old_workspace():

@@ -59,9 +59,9 @@ def test_draws_follow_the_posterior(kind):
 
 def test_no_rows_and_no_variables():
     prepared = ss.CliqueTree().prepare(ss.datasets.load("student").problem())
-    empty = prepared.sample(0, ss.Evidence(), np.random.default_rng(0))
+    empty = prepared.sample(0, ss.variables.Evidence(), np.random.default_rng(0))
     assert all(len(column) == 0 for column in empty.values())
-    everything = ss.Evidence(dict.fromkeys(range(5), 0))
+    everything = ss.variables.Evidence(dict.fromkeys(range(5), 0))
     assert prepared.sample(3, everything, np.random.default_rng(0)) == {}
 
 

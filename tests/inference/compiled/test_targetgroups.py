@@ -35,7 +35,7 @@ def test_ancestors_are_those_of_the_graph():
         names = net.variables.names
         for i, variable in enumerate(names):
             found = {names[v] for v in members(ancestry.masks[i])}
-            assert found == {variable, *ss.ancestors(net.dag, variable)}
+            assert found == {variable, *ss.graphs.ancestors(net.dag, variable)}
             assert {names[v] for v in members(ancestry.children[i])} == set(net.dag.children(variable))
 
 
@@ -74,7 +74,7 @@ def wide_net(causes=5, states=8):
 
 def test_groups_never_cost_more_than_one_tree():
     split = 0
-    models = [(case.model, evidence) for case, _, _, evidence in cases()] + [(wide_net(), ss.Evidence())]
+    models = [(case.model, evidence) for case, _, _, evidence in cases()] + [(wide_net(), ss.variables.Evidence())]
     for model, evidence in models:
         problem, touched = model.problem(), sorted(evidence.weights)
         ancestry, costs = Ancestry.of(problem), SetCosts(problem, evidence.observed)
@@ -104,7 +104,7 @@ def test_many_small_trees_instead_of_a_wide_one(monkeypatch):
     monkeypatch.setattr(constants, "ENTRIES_PER_SINK_FOR_GROUPS", 0)
     engine = ss.prepare(net, method=ss.CliqueTree())
     compiler = engine.prepared.tables.compiler
-    groups, _ = compiler.all_marginals(compiler.planner.pattern(ss.Evidence()))
+    groups, _ = compiler.all_marginals(compiler.planner.pattern(ss.variables.Evidence()))
     assert len(groups) > 1
     found = engine.marginals()
     for name in net.variables.names:
@@ -130,7 +130,7 @@ def test_what_is_above_the_evidence_comes_with_the_first_group():
     observed = (net.variables.id("effect 0"),)
     groups = grouped(net.problem(), observed, ())
     assert len(groups) > 1
-    assert {net.variables.id(v) for v in ss.ancestors(net.dag, "effect 0")} <= set(groups[0])
+    assert {net.variables.id(v) for v in ss.graphs.ancestors(net.dag, "effect 0")} <= set(groups[0])
 
 
 @pytest.mark.parametrize("whole", [0, 10**18])

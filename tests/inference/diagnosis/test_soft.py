@@ -12,7 +12,7 @@ from sepset.variables.evidence import Evidence, resolve
 from support.tolerances import CLOSE, EXACT
 
 A, B, C = ss.Discrete("a", ("x", "y")), ss.Discrete("b", 3), ss.Discrete("c", 2)
-METHODS = [ss.BruteForce(), ss.VariableElimination(), ss.CliqueTree()]
+METHODS = [ss.inference.BruteForce(), ss.VariableElimination(), ss.CliqueTree()]
 
 
 def net(seed=0):
@@ -106,18 +106,18 @@ def test_a_state_beyond_the_reach_of_likelihoods_is_not_called_impossible():
 
 def test_soft_evidence_has_no_probability_of_its_own():
     for ask in (ss.log_probability, ss.log_partition):
-        with pytest.raises(ss.NotApplicable, match="Soft evidence on 'c' fixes a posterior"):
+        with pytest.raises(ss.errors.NotApplicable, match="Soft evidence on 'c' fixes a posterior"):
             ask(net(), given={"c": ss.Soft([0.5, 0.5])})
 
 
 def test_evidence_without_soft_findings_passes_through():
     model = net()
     evidence = resolve({"a": "x"}, model.variables)
-    assert resolve_soft(ss.BruteForce().prepare(model.problem()), evidence) is evidence
-    assert resolve_soft(ss.BruteForce().prepare(model.problem()), Evidence()) == Evidence()
+    assert resolve_soft(ss.inference.BruteForce().prepare(model.problem()), evidence) is evidence
+    assert resolve_soft(ss.inference.BruteForce().prepare(model.problem()), Evidence()) == Evidence()
 
 
 def test_sparse_factors_meet_soft_evidence_too():
-    pair = ss.SparseTable.from_table(ss.Table((A, C), [[0.5, 0.0], [0.25, 0.25]]))
+    pair = ss.factors.SparseTable.from_table(ss.Table((A, C), [[0.5, 0.0], [0.25, 0.25]]))
     answer = ss.query(ss.MarkovNet(pair), ["a", "c"], given={"a": ss.Soft([0.2, 0.8])})
     np.testing.assert_allclose(answer.values, [[0.2, 0.0], [0.4, 0.4]], atol=EXACT)

@@ -46,7 +46,7 @@ def test_every_order_gives_the_same_sum(seed):
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_modes_read_backwards_are_a_maximizer_for_every_order(order):
     variables, factors = chain(np.random.default_rng(3))
-    done = eliminate(factors, [variables[i] for i in order], ss.MAX)
+    done = eliminate(factors, [variables[i] for i in order], ss.factors.MAX)
     columns = read_back(done.conditionals, 1, None)
     states = {v: v.states[int(columns[v][0])] for v in variables}
     plain = [(tuple(v.name for v in f.scope), f.values) for f in factors]
@@ -58,10 +58,10 @@ def test_modes_read_backwards_are_a_maximizer_for_every_order(order):
 def test_each_variable_may_have_its_own_sum():
     # Marginal MAP: b is summed, then a maximized; the marginal's maximizer differs from the joint's.
     joint = ss.Table((A, B), [[0.35, 0.05], [0.30, 0.30]])
-    done = eliminate([joint], [B, A], lambda v: ss.MAX if v == A else ss.SUM)
+    done = eliminate([joint], [B, A], lambda v: ss.factors.MAX if v == A else ss.factors.SUM)
     assert done.remainder.log_total == pytest.approx(math.log(0.6))
     assert read_back([c for c in done.conditionals if c.frontal[0] == A], 1, None)[A].tolist() == [1]
-    assert read_back(eliminate([joint], [B, A], ss.MAX).conditionals, 1, None)[A].tolist() == [0]
+    assert read_back(eliminate([joint], [B, A], ss.factors.MAX).conditionals, 1, None)[A].tolist() == [0]
 
 
 def test_draws_read_backwards_follow_the_joint():
@@ -78,7 +78,7 @@ def test_draws_read_backwards_follow_the_joint():
 def test_a_variable_without_factors_is_uniform_and_a_real_one_is_refused():
     done = eliminate([], [A])
     assert done.remainder.log_total == pytest.approx(math.log(2))
-    with pytest.raises(ss.NotClosed, match="No factor has x in its scope"):
+    with pytest.raises(ss.errors.NotClosed, match="No factor has x in its scope"):
         eliminate([], [ss.Real("x")])
 
 
@@ -140,16 +140,16 @@ def test_a_real_and_the_state_it_depends_on_are_asked_together():
     joint = ss.query(net, [x, d, e]).distribution
     expected = math.log(0.75 * 0.5) - 0.5 * math.log(2 * math.pi)
     assert joint.log_value({"d": 1, "e": 1, "x": 3.0}) == pytest.approx(expected)
-    with pytest.raises(ss.NotClosed, match="Ask for the continuous targets alone, or for 'e' too"):
+    with pytest.raises(ss.errors.NotClosed, match="Ask for the continuous targets alone, or for 'e' too"):
         ss.query(net, [x, d])
-    with pytest.raises(ss.ScopeError, match="Leave out 'd', whose values are known"):
+    with pytest.raises(ss.errors.ScopeError, match="Leave out 'd', whose values are known"):
         ss.query(net, [x, d], given={"d": 1})
 
 
 def test_maxima_of_reals_under_a_sum_over_states_are_refused_with_a_way_out():
     d, x = ss.Discrete("d", 2), ss.Real("x")
     net = ss.BayesNet(ss.TableCPD(d, [0.5, 0.5]), ss.LinearGaussian(x, [0.0, 3.0], covariance=1.0, by=d))
-    with pytest.raises(ss.NotClosed, match=r"density of 'x' .* mixture .* Leave out `over=`"):
+    with pytest.raises(ss.errors.NotClosed, match=r"density of 'x' .* mixture .* Leave out `over=`"):
         ss.map_assignment(net, over="x")
     assert ss.map_assignment(net, given={"x": 2.0}).assignment == {"d": 1}
 

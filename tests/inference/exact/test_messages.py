@@ -9,7 +9,7 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.graphs.clusters import CliqueTree as Tree
+from sepset.graphs.clusters import ClusterTree as Tree
 from sepset.inference.exact.beliefupdate import BeliefUpdate
 from sepset.inference.exact.messages import (
     assigned,
@@ -40,11 +40,11 @@ def test_each_factor_goes_to_the_smallest_clique_that_holds_it_and_constants_to_
 
 def test_a_projection_sums_or_maximizes_what_is_not_kept():
     table = ss.Table((A, B), [[1, 2], [3, 4]])
-    assert project(table, {"b"}, ss.SUM).values.tolist() == [4, 6]
-    assert project(table, {"b"}, ss.MAX, exact=True).values.tolist() == [3, 4]
-    assert project(table, {"a", "b", "elsewhere"}, ss.SUM) is table
-    assert log_total(table, ss.SUM) == pytest.approx(math.log(10))
-    assert log_total(table, ss.MAX) == pytest.approx(math.log(4))
+    assert project(table, {"b"}, ss.factors.SUM).values.tolist() == [4, 6]
+    assert project(table, {"b"}, ss.factors.MAX, exact=True).values.tolist() == [3, 4]
+    assert project(table, {"a", "b", "elsewhere"}, ss.factors.SUM) is table
+    assert log_total(table, ss.factors.SUM) == pytest.approx(math.log(10))
+    assert log_total(table, ss.factors.MAX) == pytest.approx(math.log(4))
 
 
 def test_the_smallest_home_of_names():
@@ -100,9 +100,9 @@ def test_a_query_needs_a_tree_over_its_ancestors_only(method):
 
 def test_maxima_of_a_tree_are_max_marginals():
     model = ss.datasets.load("asia")
-    best = ss.map_assignment(model, method=ss.BruteForce())
+    best = ss.map_assignment(model, method=ss.inference.BruteForce())
     for method in (BeliefUpdate(), ShaferShenoy()):
-        tree = method.prepare(model.problem()).calibrate(Evidence(), ss.MAX)
+        tree = method.prepare(model.problem()).calibrate(Evidence(), ss.factors.MAX)
         assert tree.log_partition == pytest.approx(best.log_value)
         for name, state in best.assignment.items():
             assert model[name].states[int(np.argmax(tree.marginal([name]).values))] == state

@@ -72,7 +72,7 @@ def test_it_agrees_with_elimination_on_published_networks(name, memory):
 def grid(side, field=True):
     pixels = ss.Discrete.array("s", (side, side), states=(-1, 1))
     rng = np.random.default_rng(5)
-    return ss.MarkovNet.ising(pixels, 0.4, rng.normal(size=(side, side)) if field else 0.0)
+    return ss.MarkovNet.ising(pixels, 0.4, field=rng.normal(size=(side, side)) if field else 0.0)
 
 
 def run_counted(monkeypatch, model, memory):
@@ -149,7 +149,7 @@ def test_a_plan_tells_memory_and_time():
 
 
 def test_too_many_steps_are_refused_with_the_figure_and_what_memory_would_do():
-    engine = ss.prepare(grid(20), method=RecursiveConditioning(memory=1000, order=ss.MinFill()))
+    engine = ss.prepare(grid(20), method=RecursiveConditioning(memory=1000, order=ss.graphs.MinFill()))
     with pytest.raises(ss.TooLarge, match=r"would visit 10\^\d+\.\d states, about .* days; .*all results take .*iB"):
         engine.log_partition()
     small = ss.prepare(grid(4), method=RecursiveConditioning(memory=0, steps=100))
@@ -159,7 +159,7 @@ def test_too_many_steps_are_refused_with_the_figure_and_what_memory_would_do():
 
 def test_continuous_variables_are_refused():
     net = linear_net(oracle.random_linear_gaussian(np.random.default_rng(0), 3))
-    with pytest.raises(ss.NotApplicable, match=r"'x0' is continuous. Use VariableElimination"):
+    with pytest.raises(ss.errors.NotApplicable, match=r"'x0' is continuous. Use VariableElimination"):
         ss.prepare(net, method=RecursiveConditioning())
 
 

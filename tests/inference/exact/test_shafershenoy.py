@@ -10,7 +10,7 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.graphs.clusters import CliqueTree as Tree, clique_tree
+from sepset.graphs.clusters import ClusterTree as Tree, tree_decomposition
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.exact.shafershenoy import Messages, ShaferShenoy, all_but_one
 from sepset.inference.method import Method, Prepared
@@ -26,11 +26,11 @@ def tree_and_factors(model):
     graph = interaction_graph(problem, problem.relevant(range(len(problem.variables)), prune=False))
     factors = list(problem.factors())
     mentioned = {v for f in factors for v in f.scope}
-    return clique_tree(graph), factors + [ss.Table.ones(v) for v in model.variables if v not in mentioned]
+    return tree_decomposition(graph), factors + [ss.Table.ones(v) for v in model.variables if v not in mentioned]
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize(("semiring", "fold"), [(ss.SUM, math.fsum), (ss.MAX, max)], ids=["sum", "max"])
+@pytest.mark.parametrize(("semiring", "fold"), [(ss.factors.SUM, math.fsum), (ss.factors.MAX, max)], ids=["sum", "max"])
 def test_beliefs_are_marginals_whatever_the_root(seed, semiring, fold):
     case = markov_net(np.random.default_rng([seed, 13]))
     tree, factors = tree_and_factors(case.model)
@@ -121,7 +121,7 @@ def test_linear_gaussians_meet_the_dense_joint(seed):
 
 def test_hybrid_models_are_refused_with_a_method_that_serves():
     net = hybrid_net(*oracle.random_clg(np.random.default_rng(0), 2, 2))
-    with pytest.raises(ss.NotApplicable, match=r"cannot collapse mixtures .* Use CliqueTree"):
+    with pytest.raises(ss.errors.NotApplicable, match=r"cannot collapse mixtures .* Use CliqueTree"):
         ss.prepare(net, method=ShaferShenoy())
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.graphs.clusters import CliqueTree as Tree, clique_tree, strong_root
+from sepset.graphs.clusters import ClusterTree as Tree, strong_root, tree_decomposition
 from sepset.inference.exact.elimination import eliminate
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.plan import interaction_graph
@@ -27,7 +27,7 @@ def everything(problem):
 def tree_of(model, joined=False):
     problem = model.problem()
     graph = interaction_graph(problem, everything(problem))
-    return clique_tree(graph, joined=joined)
+    return tree_decomposition(graph, joined=joined)
 
 
 def with_isolated(model):
@@ -42,7 +42,7 @@ def dense(factor):
 
 
 @pytest.mark.parametrize("seed", range(25))
-@pytest.mark.parametrize(("semiring", "fold"), [(ss.SUM, math.fsum), (ss.MAX, max)], ids=["sum", "max"])
+@pytest.mark.parametrize(("semiring", "fold"), [(ss.factors.SUM, math.fsum), (ss.factors.MAX, max)], ids=["sum", "max"])
 def test_beliefs_are_marginals_and_neighbors_agree(seed, semiring, fold):
     case = markov_net(np.random.default_rng([seed, 1]))
     tree = tree_of(case.model)
@@ -70,7 +70,7 @@ def test_beliefs_over_sepset_beliefs_are_the_measure_they_started_from(seed):
     tree = tree_of(case.model)
     if not len(tree):
         return
-    for semiring in (ss.SUM, ss.MAX):
+    for semiring in (ss.factors.SUM, ss.factors.MAX):
         result = calibrate(tree, with_isolated(case.model), semiring)
         rebuilt = result.beliefs[0]
         for belief in result.beliefs[1:]:
@@ -142,7 +142,7 @@ def test_linear_gaussian_networks_meet_the_dense_joint(seed):
     free = [net[name] for name in place]
     remainder = eliminate(factors, [free[i] for i in rng.permutation(len(free))], keep=False).remainder
     assert remainder.log_total == pytest.approx(log_density, abs=CLOSE)
-    for method in (ss.VariableElimination(), ss.CliqueTree(), ss.BruteForce()):
+    for method in (ss.VariableElimination(), ss.CliqueTree(), ss.inference.BruteForce()):
         check_gaussian_answers(ss.prepare(net, method=method), values, place, mu, sigma, log_density, rng)
 
 
@@ -194,7 +194,7 @@ def test_hybrid_networks_meet_the_enumerated_mixture(seed):
         with pytest.raises(ss.ImpossibleEvidence):
             ss.marginals(net, given=given)
         return
-    for method in (ss.CliqueTree(), ss.VariableElimination(), ss.BruteForce()):
+    for method in (ss.CliqueTree(), ss.VariableElimination(), ss.inference.BruteForce()):
         check_hybrid_answers(ss.prepare(net, method=method), given, mixture, cards)
 
 

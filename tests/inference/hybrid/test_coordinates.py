@@ -87,7 +87,7 @@ def conditioned(cpd, states):
 @settings(max_examples=40, deadline=None)
 def test_a_joint_distribution_is_a_chain_of_regressions(rng, rank):
     mean, covariance = rng.normal(size=6), random_covariance(rng, (), 6, rank)
-    found = Coordinates.of_gaussian(Gaussian((X, Q, P), mean, covariance), (2, 0, 1))
+    found = Coordinates.of_gaussian(Gaussian((X, Q, P), mean, covariance=covariance), (2, 0, 1))
     made = dense(found, [0] * 6)
     np.testing.assert_allclose(made[0], mean, atol=1e-7)
     np.testing.assert_allclose(made[1], covariance, atol=1e-7)
@@ -151,7 +151,7 @@ def test_new_values_keep_the_structure():
     [
         ss.BayesNet(ss.TableCPD(D, [0.5, 0.5])),
         ss.BayesNet(ss.LinearGaussian(X, covariance=1.0)).markov_net(),
-        ss.MarkovNet(ss.CanonicalGaussian(X, 1.0, 0.0)),
+        ss.MarkovNet(ss.factors.CanonicalGaussian(X, 1.0, 0.0)),
     ],
     ids=["discrete", "a product", "a potential"],
 )

@@ -26,7 +26,7 @@ def network(rng, zeros=0.2):
         parents = [v for v in STATES[:i] if rng.random() < 0.6]
         values = rng.dirichlet(np.ones(state.num_states), tuple(v.num_states for v in parents))
         values = np.where(rng.random(values.shape) < zeros, 0.0, values) + 1e-300 * np.eye(state.num_states)[0]
-        cpds.append(ss.TableCPD.normalized(state, values, parents))
+        cpds.append(ss.TableCPD.normalized(state, values, given=parents))
         real, by = REALS[i], [v for v in STATES[: i + 1] if rng.random() < 0.6]
         given_ = [v for v in REALS[:i] if rng.random() < 0.7]
         shape, wide = tuple(v.num_states for v in by), sum(v.size for v in given_)
@@ -86,7 +86,7 @@ def test_long_chains_have_small_frontiers():
     for i in range(300):
         s, x = ss.Discrete(f"s{i}"), ss.Real(f"x{i}")
         before = [ss.Discrete(f"s{i - 1}"), ss.Real(f"x{i - 1}")] if i else []
-        cpds.append(ss.TableCPD(s, [[0.9, 0.1], [0.1, 0.9]] if i else [0.5, 0.5], before[:1]))
+        cpds.append(ss.TableCPD(s, [[0.9, 0.1], [0.1, 0.9]] if i else [0.5, 0.5], given=before[:1]))
         slopes = np.full((2, 1, len(before[1:])), 0.5)
         cpds.append(ss.LinearGaussian(x, [-1.0, 1.0], coefficients=slopes, covariance=1.0, given=before[1:], by=s))
     w, mean, covariance = forward_moments(ss.BayesNet(*cpds).problem(), [ss.Real("x299")], [], largest=100)

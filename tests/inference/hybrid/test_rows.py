@@ -483,7 +483,7 @@ def test_vectors_are_regressed_coordinate_by_coordinate():
         ss.LinearGaussian(p, rng.normal(size=3), coefficients=B, covariance=root @ root.T, given=X),
         ss.LinearGaussian(Y, -1.0, coefficients=b, covariance=0.3, given=p),
     )
-    joint = ss.joint_gaussian(net.cpds)
+    joint = ss.cpds.joint_gaussian(net.cpds)
     at = {"x": 0, "y": 4}
     mean, covariance = joint.mu[[0, 4]], joint.covariance[np.ix_([0, 4], [0, 4])]
     rows = [{"x": 0.3}, {"y": 1.1}, {"x": 0.3, "y": 1.1}]

@@ -17,11 +17,11 @@ from support.random_models import markov_net
 from support.tolerances import TIE
 
 A, B = ss.Discrete("a", 2), ss.Discrete("b", 3)
-METHODS = [ss.BruteForce(), ss.VariableElimination(), ss.CliqueTree()]
+METHODS = [ss.inference.BruteForce(), ss.VariableElimination(), ss.CliqueTree()]
 
 
 @pytest.mark.parametrize(
-    "method", [ss.BruteForce(), ss.VariableElimination(), ss.CliqueTree()], ids=lambda m: type(m).__name__
+    "method", [ss.inference.BruteForce(), ss.VariableElimination(), ss.CliqueTree()], ids=lambda m: type(m).__name__
 )
 @pytest.mark.parametrize("seed", range(25))
 def test_asking_for_all_ranks_the_whole_support(method, seed):
@@ -49,13 +49,15 @@ def test_likelihoods_and_masks_combine():
 
 def test_an_impossible_problem_has_one_answer_of_value_zero():
     model = ss.MarkovNet(ss.Table(A, [0, 0]))
-    assert [b.log_value for b in k_best(ss.BruteForce().prepare(model.problem()), Evidence(), [0], 3)] == [-math.inf]
+    assert [b.log_value for b in k_best(ss.inference.BruteForce().prepare(model.problem()), Evidence(), [0], 3)] == [
+        -math.inf
+    ]
 
 
 def test_reals_have_no_second_best():
     net = ss.BayesNet(ss.LinearGaussian(ss.Real("x"), 1.0, covariance=1.0))
     assert ss.map_assignment(net, k=1).assignment == {"x": 1.0}
-    with pytest.raises(ss.NotApplicable, match=r"continuous ones have no second best. Use k=1"):
+    with pytest.raises(ss.errors.NotApplicable, match=r"continuous ones have no second best. Use k=1"):
         ss.map_assignment(net, k=2)
 
 

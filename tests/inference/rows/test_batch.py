@@ -206,7 +206,7 @@ def test_weights_of_zero_excuse_impossible_rows():
     assert expected_counts(prepared, rows, weights=np.array([2.0, 0.0])).factors[0].tolist() == [2.0, 0.0]
     for wrong in ([1.0], [-1.0, 0.0], [np.nan, 0.0]):
         with pytest.raises(
-            ss.DataError,
+            ss.errors.DataError,
             match=r"Weights are (numbers, one per row; found the shape|finite and not negative; row 0 has (-1|nan))",
         ):
             expected_counts(prepared, rows, weights=np.array(wrong))

@@ -9,7 +9,7 @@ from support.counted_orders import CountedOrders
 
 
 def compiler_of(model, order=None, memory=2**30):
-    return RowCompiler(Planner(model.problem(), Settings(order or ss.MinFill(), memory, "auto")))
+    return RowCompiler(Planner(model.problem(), Settings(order or ss.graphs.MinFill(), memory, "auto")))
 
 
 def test_programs_are_made_once():

@@ -146,7 +146,7 @@ def test_variables_beyond_the_models_own_are_summed_out():
 def test_methods_that_only_maximize_complete_rows_too():
     net = ss.BayesNet.random(ss.DAG.parse("a -> b -> c"), states=3, seed=4)
     codes = holes(np.random.default_rng(1), net, 15)
-    plain = complete_rows(ss.BruteForce().prepare(net.problem()), rows_of(codes), Workers())
+    plain = complete_rows(ss.inference.BruteForce().prepare(net.problem()), rows_of(codes), Workers())
     assert (plain.rows.codes == row_modes(engine_of(net), codes).codes).all()
 
 

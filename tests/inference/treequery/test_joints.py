@@ -31,7 +31,7 @@ def chain(n, states=3, seed=0):
 
 
 def prepared_for(net, memory=8 * 2**30):
-    return ss.BeliefUpdate(memory=memory).prepare(net.problem())
+    return ss.inference.BeliefUpdate(memory=memory).prepare(net.problem())
 
 
 @pytest.mark.parametrize("seed", range(40))

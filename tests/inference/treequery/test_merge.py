@@ -10,12 +10,12 @@ import pytest
 
 import sepset as ss
 from sepset.factors.table import Table
-from sepset.graphs.clusters import CliqueTree
+from sepset.graphs.clusters import ClusterTree
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.treequery.merge import merged
 from sepset.inference.treequery.orders import MergeOrder, random_order
 from sepset.inference.treequery.query import tree_query
-from sepset.inference.treequery.search import choose_order
+from sepset.inference.treequery.search import choose_merge_order
 from support.random_trees import calibrated
 from support.tolerances import CLOSE
 
@@ -39,7 +39,10 @@ def test_every_order_gives_the_joint_of_enumeration(seed):
         names = [hidden[i] for i in rng.permutation(len(hidden))[: int(rng.integers(0, 6))]]
         query = tree_query(case.result.tree, names, cards=case.cards)
         hubs = query.with_hubs()
-        orders = [choose_order(query), *(random_order(q, rng, absorb=a) for q in (query, hubs) for a in (False, True))]
+        orders = [
+            choose_merge_order(query),
+            *(random_order(q, rng, absorb=a) for q in (query, hubs) for a in (False, True)),
+        ]
         for order in orders:
             np.testing.assert_allclose(
                 answer(order, case.result, names), case.marginal(names), rtol=0, atol=CLOSE, err_msg=repr(order)
@@ -70,10 +73,10 @@ def test_max_marginals_merge_too():
     rng = np.random.default_rng(5)
     a, b, c, d = (ss.Discrete(n, 3) for n in "abcd")
     factors = [ss.Table.random(pair, rng, zeros=0.2) for pair in ((a, b), (b, c), (c, d))]
-    tree = CliqueTree([("a", "b"), ("b", "c"), ("c", "d")], [(0, 1), (1, 2)])
-    result = calibrate(tree, factors, ss.MAX)
+    tree = ClusterTree([("a", "b"), ("b", "c"), ("c", "d")], [(0, 1), (1, 2)])
+    result = calibrate(tree, factors, ss.factors.MAX)
     joint = math.prod(factors[1:], start=factors[0]).align(list("abcd")).values
     query = tree_query(tree, ["a", "d"], cards=dict.fromkeys("abcd", 3))
     for edges in itertools.permutations(range(2)):
-        found = merged(MergeOrder(query, edges), result.beliefs, result.sepset_beliefs, ss.MAX)
+        found = merged(MergeOrder(query, edges), result.beliefs, result.sepset_beliefs, ss.factors.MAX)
         np.testing.assert_allclose(found.align(["a", "d"]).values, joint.max(axis=(1, 2)), rtol=CLOSE)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sepset.errors import ModelError
-from sepset.graphs.clusters import CliqueTree
+from sepset.graphs.clusters import ClusterTree
 from sepset.graphs.ordering import MinWeight
 from sepset.inference.treequery.orders import (
     LeastFill,
@@ -22,7 +22,7 @@ from sepset.inference.treequery.orders import (
     widest_last,
 )
 from sepset.inference.treequery.query import bits, tree_query
-from sepset.inference.treequery.search import optimal_order
+from sepset.inference.treequery.search import optimal_merge_order
 from support.random_trees import Plain, entries, random_targets, random_tree
 
 
@@ -35,14 +35,14 @@ def drawn(seed, most=8):
 def surrogate():
     """Five cliques whose two published orders cost 2736 and 672 (El-Hay 2001, figure 4-1, rebuilt)."""
     scopes = ("3 8 10", "3 6 7 8", "3 6 7", "4 6", "3 8 9")
-    tree = CliqueTree([s.split() for s in scopes], [(0, 1), (1, 2), (1, 4), (2, 3)])
+    tree = ClusterTree([s.split() for s in scopes], [(0, 1), (1, 2), (1, 4), (2, 3)])
     return tree_query(tree, ["4", "9", "10"], cards={"3": 3, "4": 2, "6": 4, "7": 2, "8": 4, "9": 4, "10": 4})
 
 
 def star(n):
     """A large clique with n small ones around it, every variable but the shared one asked for."""
     names = [f"u{i}" for i in range(2 * n)]
-    tree = CliqueTree([["x", *names[:n]], *(["x", name] for name in names[n:])], [(0, i + 1) for i in range(n)])
+    tree = ClusterTree([["x", *names[:n]], *(["x", name] for name in names[n:])], [(0, i + 1) for i in range(n)])
     return tree_query(tree, names, cards=dict.fromkeys(["x", *names], 2))
 
 
@@ -82,15 +82,15 @@ def test_around_a_large_clique_the_small_ones_had_better_meet_first(n, local, sm
     hubs = query.with_hubs()
     order = MergeOrder(hubs, tuple(range(n + 1)))
     assert order.cost == small_first == 2 ** (2 * n + 1) + 2 ** (n + 2) - 8
-    assert optimal_order(hubs).cost == small_first
+    assert optimal_merge_order(hubs).cost == small_first
 
 
 @pytest.mark.parametrize(("k", "paid"), [(0, 8), (1, 12), (2, 14), (3, 16), (4, 18), (6, 22)])
 def test_cliques_that_equal_their_sepset_are_free_when_absorbed(k, paid):
-    tree = CliqueTree([("a", "b"), *[("b",)] * k, ("b", "c")], [(i, i + 1) for i in range(k + 1)])
+    tree = ClusterTree([("a", "b"), *[("b",)] * k, ("b", "c")], [(i, i + 1) for i in range(k + 1)])
     query = tree_query(tree, ["a", "c"], cards={"a": 2, "b": 2, "c": 2})
-    assert optimal_order(query, absorb=False).cost == paid
-    assert optimal_order(query).cost == 8
+    assert optimal_merge_order(query, absorb=False).cost == paid
+    assert optimal_merge_order(query).cost == 8
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -170,16 +170,16 @@ def test_the_greedy_estimate_counts_one_table_a_variable():
 
 
 def test_the_greedy_estimate_leaves_out_the_last_product():
-    tree = CliqueTree([("a", "b"), ("b", "c")], [(0, 1)])
+    tree = ClusterTree([("a", "b"), ("b", "c")], [(0, 1)])
     query = tree_query(tree, ["a", "b", "c"], cards={"a": 2, "b": 2, "c": 2})
     assert greedy_estimate(query) == 0
-    assert optimal_order(query).cost == 8
+    assert optimal_merge_order(query).cost == 8
     query = tree_query(tree, ["a", "c"], cards={"a": 2, "b": 3, "c": 5})
     assert greedy_estimate(query) == 30
 
 
 def test_simple_orders_of_a_chain():
-    tree = CliqueTree([("a", "b"), ("b", "c"), ("c", "d")], [(0, 1), (1, 2)])
+    tree = ClusterTree([("a", "b"), ("b", "c"), ("c", "d")], [(0, 1), (1, 2)])
     query = tree_query(tree, ["a", "d"], cards={"a": 9, "b": 2, "c": 3, "d": 2})
     assert widest_last(query).edges == (0, 1)
     assert cheapest_first(query).edges == (1, 0)
@@ -196,6 +196,6 @@ def test_an_order_prints_its_merges():
     assert str(order).splitlines()[0] == "given order: 576 multiplications"
     assert "3, 8, 10" in str(order)
     assert repr(order) == "MergeOrder(given, 4 edges, cost 576)"
-    long = CliqueTree([(f"s{i}", f"s{i + 1}") for i in range(20)], [(i, i + 1) for i in range(19)])
+    long = ClusterTree([(f"s{i}", f"s{i + 1}") for i in range(20)], [(i, i + 1) for i in range(19)])
     query = tree_query(long, ["s0", "s20"], cards=dict.fromkeys(long.variables, 2))
     assert str(divided(query)).endswith("... (19 merges in all)")

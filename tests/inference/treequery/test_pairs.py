@@ -11,7 +11,7 @@ import pytest
 
 import sepset as ss
 from sepset.errors import NotApplicable, ScopeError, TooLarge
-from sepset.graphs.clusters import CliqueTree
+from sepset.graphs.clusters import ClusterTree
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.treequery.pairs import PairSweep
 from sepset.variables.evidence import resolve
@@ -40,7 +40,7 @@ def test_wide_trees_whose_sepsets_differ(seed, kept, monkeypatch):
     core = ["a", "b", "c"]
     inside = [[n for n in core if rng.random() < 0.6] for _ in range(4)]
     clusters = [core, *([*shared[::-1], f"x{i}", f"y{i}"] for i, shared in enumerate(inside))]
-    tree = CliqueTree(clusters, [(0, i + 1) for i in range(4)])
+    tree = ClusterTree(clusters, [(0, i + 1) for i in range(4)])
     variables = {name: ss.Discrete(name, int(rng.integers(1, 4))) for name in tree.variables}
     factors = [ss.Table.random([variables[n] for n in rng.permutation(c)], rng, zeros=0.1) for c in clusters]
     result = calibrate(tree, factors)
@@ -59,8 +59,11 @@ def test_sparse_beliefs_and_scopes_in_any_order():
     joint = rng.random((2, 3)) @ np.diag([1.0, 0.0, 2.0])
     row = rng.random((3, 2))
     row /= row.sum(axis=1, keepdims=True)
-    beliefs = [ss.SparseTable.from_table(ss.Table((a, b), joint)), ss.Table((c, b), (joint.sum(0)[:, None] * row).T)]
-    pairs = PairSweep(CliqueTree([("b", "a"), ("b", "c")], [(0, 1)]), [a, b, c]).run(beliefs)
+    beliefs = [
+        ss.factors.SparseTable.from_table(ss.Table((a, b), joint)),
+        ss.Table((c, b), (joint.sum(0)[:, None] * row).T),
+    ]
+    pairs = PairSweep(ClusterTree([("b", "a"), ("b", "c")], [(0, 1)]), [a, b, c]).run(beliefs)
     np.testing.assert_allclose(pairs["a", "c"].values, joint @ row / joint.sum())
     np.testing.assert_allclose(pairs[c, a].values, (joint @ row / joint.sum()).T)
     np.testing.assert_allclose(pairs["a", "b"].values, joint / joint.sum())
@@ -69,7 +72,7 @@ def test_sparse_beliefs_and_scopes_in_any_order():
 def test_the_alarm_network_against_one_query_a_pair():
     net = ss.datasets.load("alarm")
     evidence = resolve({"HR": "LOW", "PRESS": "HIGH"}, net.variables)
-    prepared = ss.BeliefUpdate().prepare(net.problem())
+    prepared = ss.inference.BeliefUpdate().prepare(net.problem())
     pairs = prepared.pairwise_marginals(evidence)
     assert len(pairs) == 35 * 34 // 2
     names = [v.name for v in net.variables]
@@ -79,9 +82,9 @@ def test_the_alarm_network_against_one_query_a_pair():
 
 
 def test_empty_and_single():
-    assert list(PairSweep(CliqueTree([]), []).run([])) == []
+    assert list(PairSweep(ClusterTree([]), []).run([])) == []
     a = ss.Discrete("a")
-    pairs = PairSweep(CliqueTree([("a",)]), [a]).run([ss.Table(a, [1, 2])])
+    pairs = PairSweep(ClusterTree([("a",)]), [a]).run([ss.Table(a, [1, 2])])
     assert len(pairs) == 0
     with pytest.raises(ScopeError, match="asked for twice"):
         pairs["a", "a"]
@@ -93,7 +96,7 @@ def test_empty_and_single():
 def test_too_much_memory_is_refused_with_the_figure():
     a, b = ss.Discrete("a", 100), ss.Discrete("b", 100)
     with pytest.raises(TooLarge, match="All pairs of 2 variables need about"):
-        PairSweep(CliqueTree([("a", "b")]), [a, b], memory=1000)
+        PairSweep(ClusterTree([("a", "b")]), [a, b], memory=1000)
 
 
 @pytest.mark.parametrize("given", [{}, {"xray": "yes"}, {"dysp": "yes", "asia": "no"}])
@@ -104,7 +107,7 @@ def test_every_pair_of_an_engine_is_its_own_query(given):
     assert len(pairs) == 28
     assert len(list(pairs)) == 28
     for first, second in pairs:
-        expected = ss.query(asia, [first, second], given=given, method=ss.BruteForce()).values
+        expected = ss.query(asia, [first, second], given=given, method=ss.inference.BruteForce()).values
         np.testing.assert_allclose(pairs[first, second].values, expected, atol=1e-12)
         np.testing.assert_allclose(pairs[second, first].values, expected.T, atol=1e-12)
 
@@ -140,4 +143,4 @@ def test_what_is_no_pair_is_absent(given):
 
 def test_methods_without_a_tree_say_so():
     with pytest.raises(NotApplicable, match="Use CliqueTree"):
-        ss.prepare(ss.datasets.load("asia"), method=ss.BruteForce()).pairwise_marginals()
+        ss.prepare(ss.datasets.load("asia"), method=ss.inference.BruteForce()).pairwise_marginals()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sepset.errors import ScopeError
-from sepset.graphs.clusters import CliqueTree
+from sepset.graphs.clusters import ClusterTree
 from sepset.inference.treequery.query import Subtree, bits, tree_query
 from support.random_trees import Plain, random_targets, random_tree
 
@@ -30,7 +30,7 @@ def path(n, extra=()):
     for node in extra:
         edges.append((node, len(clusters)))
         clusters.append({f"s{node}", f"leaf{len(clusters)}"})
-    return CliqueTree([sorted(c) for c in clusters], edges)
+    return ClusterTree([sorted(c) for c in clusters], edges)
 
 
 def arms(k):
@@ -40,7 +40,7 @@ def arms(k):
         for i in range(k):
             edges.append((0 if i == 0 else len(clusters) - 1, len(clusters)))
             clusters.append({f"{arm}{i}", f"{arm}{i + 1}"})
-    return CliqueTree([sorted(c) for c in clusters], edges)
+    return ClusterTree([sorted(c) for c in clusters], edges)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -117,7 +117,7 @@ def test_subtrees_are_at_most_the_choices_of_their_leaves(seed):
 
 
 def test_a_hub_stands_between_cliques_that_share_a_sepset():
-    tree = CliqueTree([("x", "u"), ("x", "v"), ("x", "w"), ("u", "z")], [(0, 1), (0, 2), (0, 3)])
+    tree = ClusterTree([("x", "u"), ("x", "v"), ("x", "w"), ("u", "z")], [(0, 1), (0, 2), (0, 3)])
     query = tree_query(tree, ["u", "v", "w", "z"], cards=dict.fromkeys("uvwxz", 2))
     hubs = query.with_hubs()
     assert hubs.sources == (0, 1, 2, 3, -1)
@@ -127,7 +127,7 @@ def test_a_hub_stands_between_cliques_that_share_a_sepset():
 
 
 def test_parts_that_share_nothing_are_joined_and_those_without_targets_left_out():
-    tree = CliqueTree([("a", "b"), ("c",), ("d", "e"), ("e", "f")], [(2, 3)])
+    tree = ClusterTree([("a", "b"), ("c",), ("d", "e"), ("e", "f")], [(2, 3)])
     cards = dict.fromkeys("abcdef", 2)
     query = tree_query(tree, ["a", "f", "d"], cards=cards)
     assert query.sources == (0, 2, 3)
@@ -137,13 +137,13 @@ def test_parts_that_share_nothing_are_joined_and_those_without_targets_left_out(
 
 
 def test_nothing_asked_or_nothing_to_choose_needs_no_clique():
-    tree = CliqueTree([("a", "b"), ("b", "c")], [(0, 1)])
+    tree = ClusterTree([("a", "b"), ("b", "c")], [(0, 1)])
     assert tree_query(tree, [], cards={"a": 2, "b": 2, "c": 2}).cliques == ()
     assert tree_query(tree, ["a", "c"], cards={"a": 1, "b": 2, "c": 1}).whole == Subtree(0, 0, 0)
-    assert tree_query(CliqueTree([]), [], cards={}).num_subtrees == 0
+    assert tree_query(ClusterTree([]), [], cards={}).num_subtrees == 0
 
 
 def test_an_unknown_target_is_refused_by_name():
-    tree = CliqueTree([("rain", "wind")])
+    tree = ClusterTree([("rain", "wind")])
     with pytest.raises(ScopeError, match="Did you mean 'rain'"):
         tree_query(tree, ["rian"], cards={"rain": 2, "wind": 2})

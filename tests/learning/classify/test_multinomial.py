@@ -8,7 +8,7 @@ from scipy import sparse
 import sepset as ss
 from sepset.data.dataset import Dataset
 from sepset.errors import ArgumentError, DataError, ImpossibleEvidence, ModelError
-from sepset.learning.classify.multinomial import MultinomialNaiveBayes, multinomial_naive_bayes
+from sepset.learning.classify.multinomial import MultinomialNaiveBayes
 from sepset.variables.variable import Discrete
 from support.tolerances import CLOSE, EXACT, printed
 
@@ -18,10 +18,10 @@ TOPICS = ["sports", "sports", "economy", "economy"]
 
 
 def test_published_corpus():
-    model = multinomial_naive_bayes(CORPUS, TOPICS, words=WORDS, target=Discrete("topic", ("sports", "economy")))
+    model = MultinomialNaiveBayes.fit(CORPUS, TOPICS, words=WORDS, target=Discrete("topic", ("sports", "economy")))
     asked = [[1, 0, 2]]
     assert model.predict(asked).probabilities[0, 0] == pytest.approx(0.726306, abs=printed(6))
-    bare = multinomial_naive_bayes(CORPUS, TOPICS, words=WORDS, pseudo_count=0.0)
+    bare = MultinomialNaiveBayes.fit(CORPUS, TOPICS, words=WORDS, pseudo_count=0.0)
     assert bare.predict(asked).probabilities[0].tolist() == [0.0, 1.0]
     assert bare.predict(asked).states.tolist() == ["sports"]
 
@@ -49,8 +49,8 @@ def test_sparse_dense_and_scikit_learn_agree(alpha):
     rng = np.random.default_rng(0)
     counts, classes = rng.poisson(0.7, size=(50, 12)), rng.integers(3, size=50)
     theirs = sklearn.MultinomialNB(alpha=alpha).fit(counts, classes)
-    model = multinomial_naive_bayes(counts, classes, pseudo_count=alpha)
-    thin = multinomial_naive_bayes(sparse.csr_matrix(counts), classes, pseudo_count=alpha)
+    model = MultinomialNaiveBayes.fit(counts, classes, pseudo_count=alpha)
+    thin = MultinomialNaiveBayes.fit(sparse.csr_matrix(counts), classes, pseudo_count=alpha)
     np.testing.assert_allclose(model.predict(counts).probabilities, theirs.predict_proba(counts), atol=CLOSE)
     np.testing.assert_allclose(
         thin.predict(sparse.coo_array(counts)).probabilities, theirs.predict_proba(counts), atol=CLOSE
@@ -76,32 +76,32 @@ def test_long_documents_do_not_underflow():
 def test_classes_come_as_states_or_as_a_dataset():
     target = Discrete("topic", ("a", "b", "c"))
     with pytest.raises(DataError, match="no words"):
-        multinomial_naive_bayes(CORPUS, ["a", "a", "b", "b"], target=target, pseudo_count=0.0)
-    model = multinomial_naive_bayes(CORPUS, ["a", "a", "b", "b"], target=target, class_pseudo_count=1.0)
+        MultinomialNaiveBayes.fit(CORPUS, ["a", "a", "b", "b"], target=target, pseudo_count=0.0)
+    model = MultinomialNaiveBayes.fit(CORPUS, ["a", "a", "b", "b"], target=target, class_pseudo_count=1.0)
     np.testing.assert_allclose(model.class_probabilities, [3 / 7, 3 / 7, 1 / 7])
     np.testing.assert_allclose(model.word_probabilities[2], np.full(3, 1 / 3))
     rows = Dataset({"topic": ["a", "a", "b", "b"]})
-    assert multinomial_naive_bayes(CORPUS, rows, target="topic").target.states == ("a", "b")
-    one = multinomial_naive_bayes(CORPUS[:1], ["only"])
+    assert MultinomialNaiveBayes.fit(CORPUS, rows, target="topic").target.states == ("a", "b")
+    one = MultinomialNaiveBayes.fit(CORPUS[:1], ["only"])
     assert one.predict(CORPUS).probabilities.tolist() == [[1.0]] * 4
 
 
 def test_what_is_refused():
     with pytest.raises(DataError, match="4 rows of counts and 3 classes"):
-        multinomial_naive_bayes(CORPUS, TOPICS[:3])
+        MultinomialNaiveBayes.fit(CORPUS, TOPICS[:3])
     with pytest.raises(DataError, match="3 columns of counts and 2 words"):
-        multinomial_naive_bayes(CORPUS, TOPICS, words=["x", "y"])
+        MultinomialNaiveBayes.fit(CORPUS, TOPICS, words=["x", "y"])
     with pytest.raises(DataError, match="finite and >= 0"):
-        multinomial_naive_bayes(-CORPUS, TOPICS)
+        MultinomialNaiveBayes.fit(-CORPUS, TOPICS)
     with pytest.raises(ArgumentError, match="pseudo_count"):
-        multinomial_naive_bayes(CORPUS, TOPICS, pseudo_count=-1.0)
+        MultinomialNaiveBayes.fit(CORPUS, TOPICS, pseudo_count=-1.0)
     with pytest.raises(DataError, match="missing in row 1"):
-        multinomial_naive_bayes(CORPUS, ["a", None, "b", "b"])
+        MultinomialNaiveBayes.fit(CORPUS, ["a", None, "b", "b"])
     with pytest.raises(DataError, match="not numbers"):
-        multinomial_naive_bayes(CORPUS, [0.5, 1.5, 2.5, 3.5])
+        MultinomialNaiveBayes.fit(CORPUS, [0.5, 1.5, 2.5, 3.5])
     with pytest.raises(DataError, match="3 columns"):
-        multinomial_naive_bayes(CORPUS, TOPICS).predict([[1, 2]])
+        MultinomialNaiveBayes.fit(CORPUS, TOPICS).predict([[1, 2]])
     with pytest.raises(DataError, match="one row a document"):
-        multinomial_naive_bayes(CORPUS, TOPICS).predict([1, 2, 3])
+        MultinomialNaiveBayes.fit(CORPUS, TOPICS).predict([1, 2, 3])
     with pytest.raises(ModelError):
         MultinomialNaiveBayes(Discrete("c"), Discrete("w"), [0.5, 0.6], np.full((2, 2), 0.5))

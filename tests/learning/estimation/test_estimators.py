@@ -16,13 +16,13 @@ from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.priors.dirichlet import K2, BDeu, ContextStrength, Dirichlet
 from sepset.cpds.priors.regression import NormalGamma
-from sepset.cpds.priors.weights import Laplace, Normal
+from sepset.cpds.priors.weights import LaplaceWeights, NormalWeights
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.inference.result import Guarantee, Status
-from sepset.learning.estimation.estimators import MAP, MLE, Bayes, shown
+from sepset.learning.estimation.estimators import MLE, Bayes, PosteriorMode, shown
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
 from support import random_models
@@ -117,7 +117,7 @@ def test_unseen_contexts_are_never_silent():
     with pytest.raises(DataError, match=r"1 of 2 contexts never occur .*\(a=1\).*unseen='uniform'"):
         fit(net, rows)
     found = fit(net, rows, MLE(unseen="uniform"))
-    assert found.fragmentation.unseen == {"b": ("(a=1)",)}
+    assert found.coverage.unseen == {"b": ("(a=1)",)}
     np.testing.assert_allclose(found.model.cpd("b").values[1], 1 / 3)
     filled = fit(net, rows, MLE(unseen=Dirichlet([1, 1, 2]))).model.cpd("b").values
     np.testing.assert_allclose(filled, [[1 / 3, 2 / 3, 0], [0.25, 0.25, 0.5]])
@@ -135,11 +135,11 @@ def test_variances_of_zero_are_an_error_or_a_floor():
 
 
 def test_modes_without_variance_are_an_error_too():
-    for prior in (Normal(1.0), Laplace(1.0)):
+    for prior in (NormalWeights(1.0), LaplaceWeights(1.0)):
         for rows in ({"x": [0.5, 1, 2, 3], "y": [5.0, 5, 5, 5]}, {"x": [2.0, 2, 2, 2], "y": [0.5, 1, 2, 4]}):
             with pytest.raises(DataError, match="the variance is zero"):
-                fit(DAG.parse("x -> y"), rows, MAP(prior))
-    conjugate = fit(DAG.parse("x"), {"x": [2.0, 2.0]}, MAP(NormalGamma(2, 1, 2, 1))).model.cpd("x")
+                fit(DAG.parse("x -> y"), rows, PosteriorMode(prior))
+    conjugate = fit(DAG.parse("x"), {"x": [2.0, 2.0]}, PosteriorMode(NormalGamma(2, 1, 2, 1))).model.cpd("x")
     assert conjugate.covariance[0, 0, 0] == pytest.approx(1 / 3.5)
 
 
@@ -151,7 +151,7 @@ def test_collinear_parents_are_reported():
 
 
 def test_missing_cells_are_refused_and_em_is_named():
-    for method in (MLE(), Bayes(K2()), MAP(K2())):
+    for method in (MLE(), Bayes(K2()), PosteriorMode(K2())):
         with pytest.raises(DataError, match=rf"{type(method).__name__} needs complete data.*Use EM"):
             fit(PAIR, {"a": [0, None, 1], "b": [0, 1, 1]}, method)
     for method in (MLE(), Bayes(NormalGamma(0, 1, 2, 1))):
@@ -175,22 +175,22 @@ def test_bayes_limits():
 def test_softmax_map_is_the_posterior_mean_and_theta_is_not():
     data = random_data(7)
     mean = fit(PAIR, data, Bayes(Dirichlet(2))).model.cpd("b").values
-    np.testing.assert_allclose(fit(PAIR, data, MAP(Dirichlet(2))).model.cpd("b").values, mean)
-    theta = fit(PAIR, data, MAP(Dirichlet(2), parameterization="theta")).model.cpd("b").values
+    np.testing.assert_allclose(fit(PAIR, data, PosteriorMode(Dirichlet(2))).model.cpd("b").values, mean)
+    theta = fit(PAIR, data, PosteriorMode(Dirichlet(2), parameterization="theta")).model.cpd("b").values
     one = fit(PAIR, data, Bayes(Dirichlet(1))).model.cpd("b").values
     np.testing.assert_allclose(theta, one)
-    flat = fit(PAIR, data, MAP(K2(), parameterization="theta")).model.cpd("b").values
+    flat = fit(PAIR, data, PosteriorMode(K2(), parameterization="theta")).model.cpd("b").values
     np.testing.assert_allclose(flat, fit(PAIR, data).model.cpd("b").values)
     with pytest.raises(NotApplicable, match="below one"):
-        fit(PAIR, data, MAP(BDeu(1), parameterization="theta"))
+        fit(PAIR, data, PosteriorMode(BDeu(1), parameterization="theta"))
 
 
 def test_bayes_needs_a_conjugate_prior():
     net = BayesNet(TableCPD(A, [0.5, 0.5]), LogisticCPD(Discrete("c"), {A: 0.0}))
     rows = {"a": [0, 1, 1], "c": [0, 1, 0]}
-    with pytest.raises(NotApplicable, match=r"no conjugate prior.*Use MAP"):
+    with pytest.raises(NotApplicable, match=r"no conjugate prior.*Use PosteriorMode"):
         fit(net, rows, Bayes(K2()))
-    found = fit(net, rows, MAP([Normal(1.0), K2()]))
+    found = fit(net, rows, PosteriorMode([NormalWeights(1.0), K2()]))
     assert found.guarantees["parameters"] is Guarantee.LOCAL_OPTIMUM
 
 
@@ -198,7 +198,7 @@ def test_functions_are_kept():
     c = Discrete("c")
     net = BayesNet(TableCPD(A, [0.5, 0.5]), DeterministicCPD(c, lambda a: 1 - a, given=A))
     rows = {"a": [0, 1, 1], "c": [1, 0, 0]}
-    for method in (MLE(), Bayes(K2()), MAP(K2())):
+    for method in (MLE(), Bayes(K2()), PosteriorMode(K2())):
         found = fit(net, rows, method)
         assert found.model.cpd("c") is net.cpd("c")
         assert math.isfinite(found.log_likelihood)
@@ -213,11 +213,14 @@ def test_priors_are_values(prior):
     with pytest.raises(ArgumentError, match="a value such as"):
         Bayes(prior)
     with pytest.raises(ArgumentError, match="a value such as"):
-        MAP(prior)
+        PosteriorMode(prior)
 
 
 def test_settings_are_checked_and_shown():
-    assert [shown(m) for m in (MLE(), MAP(K2(), "theta"))] == ["MLE()", "MAP(K2(), parameterization='theta')"]
+    assert [shown(m) for m in (MLE(), PosteriorMode(K2(), "theta"))] == [
+        "MLE()",
+        "PosteriorMode(K2(), parameterization='theta')",
+    ]
     assert repr(Bayes({"a": K2(), ...: BDeu(2)})) == "Bayes({'a': K2(), Ellipsis: BDeu(sample_size=2)})"
     assert repr(MLE(floor=0.1, unseen="marginal")) == "MLE(unseen='marginal', floor=0.1)"
     with pytest.raises(ArgumentError, match="floor= is a number between 0 and 1"):
@@ -225,7 +228,7 @@ def test_settings_are_checked_and_shown():
     with pytest.raises(ArgumentError, match="min_variance= is a finite number > 0"):
         MLE(min_variance=-1.0)
     with pytest.raises(ArgumentError, match="'softmax' or 'theta'"):
-        MAP(K2(), parameterization="probit")
+        PosteriorMode(K2(), parameterization="probit")
 
 
 def test_files_and_lazy_frames_are_counted_where_they_are(tmp_path):

@@ -12,7 +12,7 @@ from sepset.data.scatter import Scatter
 from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.factors.moments import Gaussian
 from sepset.graphs.graph import DAG
-from sepset.learning.estimation.gaussian import conditional_line, fit_gaussian, fit_line, gaussian_scatter
+from sepset.learning.estimation.gaussian import conditional_regression, fit_gaussian, fit_regression, gaussian_scatter
 from sepset.models.jointgaussian import joint_gaussian
 from sepset.variables.variable import Discrete, Real, Vector
 from support.tolerances import CLOSE
@@ -28,14 +28,14 @@ def rows_of(seed, num_rows=30):
 
 
 def test_published_line():
-    found = fit_line({"u": [0.0, 1, 2, 3], "x": [1.0, 3, 2, 5]}, X, U)
+    found = fit_regression({"u": [0.0, 1, 2, 3], "x": [1.0, 3, 2, 5]}, X, given=U)
     np.testing.assert_allclose(found.cpd.coefficients, [[[1.1]]])
     np.testing.assert_allclose(found.cpd.intercept, [[1.1]])
     np.testing.assert_allclose(found.cpd.covariance, [[[0.675]]])
     moments = gaussian_scatter({"u": [0.0, 1, 2, 3], "x": [1.0, 3, 2, 5]}, (U, X)).covariance
     np.testing.assert_allclose(moments, [[1.25, 1.375], [1.375, 2.1875]])
     # x = 0..3, y = 1, 3, 4, 8: intercept 0.7, slope 2.2, mean square 0.45, half the squares 0.9
-    found = fit_line({"u": [0.0, 1, 2, 3], "x": [1.0, 3, 4, 8]}, "x", "u")
+    found = fit_regression({"u": [0.0, 1, 2, 3], "x": [1.0, 3, 4, 8]}, "x", given="u")
     np.testing.assert_allclose([found.cpd.intercept[0, 0], found.cpd.coefficients[0, 0, 0]], [0.7, 2.2])
     np.testing.assert_allclose(found.cpd.covariance, [[[0.45]]])
     assert 0.5 * 4 * found.cpd.covariance[0, 0, 0] == pytest.approx(0.9)
@@ -59,13 +59,13 @@ def test_gaussians_have_the_largest_likelihood(seed, num_rows):
 @given(st.integers(0, 2**32 - 1))
 def test_lines_are_least_squares_and_the_conditional_of_the_joint(seed):
     rows = rows_of(seed)
-    found = fit_line(rows, X, (U, V))
+    found = fit_regression(rows, X, given=(U, V))
     design = np.stack([np.ones(30), rows["u"], rows["v"]], axis=1)
     beta, rss = np.linalg.lstsq(design, rows["x"], rcond=None)[:2]
     np.testing.assert_allclose([found.cpd.intercept[0, 0], *found.cpd.coefficients[0, 0]], beta, rtol=1e-7, atol=1e-9)
     assert found.cpd.covariance[0, 0, 0] == pytest.approx(rss[0] / 30, rel=1e-7)
     assert (found.rank, found.is_unique) == (2, True)
-    joint = conditional_line(fit_gaussian(rows, (X, U, V)), "x", ["u", "v"])
+    joint = conditional_regression(fit_gaussian(rows, (X, U, V)), "x", given=["u", "v"])
     np.testing.assert_allclose(joint.coefficients, found.cpd.coefficients, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(joint.intercept, found.cpd.intercept, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(joint.covariance, found.cpd.covariance, rtol=1e-8)
@@ -74,7 +74,7 @@ def test_lines_are_least_squares_and_the_conditional_of_the_joint(seed):
 def test_a_complete_network_is_the_joint():
     rows = rows_of(1)
     joint = fit_gaussian(rows, (U, V, X))
-    chain = [conditional_line(joint, *family) for family in (["u"], ["v", ["u"]], ["x", ["u", "v"]])]
+    chain = [conditional_regression(joint, *family) for family in (["u"], ["v", ["u"]], ["x", ["u", "v"]])]
     again = joint_gaussian(chain)
     np.testing.assert_allclose(again.mu, joint.mu, rtol=CLOSE)
     np.testing.assert_allclose(again.covariance, joint.covariance, rtol=CLOSE)
@@ -86,16 +86,18 @@ def test_a_complete_network_is_the_joint():
 def test_chunks_weights_and_vectors():
     rows = rows_of(2)
     parts = [gaussian_scatter({k: c[part] for k, c in rows.items()}, (U, X)) for part in (slice(11), slice(11, 30))]
-    merged = fit_line(parts[0] + parts[1], X, U).cpd
-    np.testing.assert_allclose(merged.coefficients, fit_line(rows, X, U).cpd.coefficients, rtol=CLOSE)
+    merged = fit_regression(parts[0] + parts[1], X, given=U).cpd
+    np.testing.assert_allclose(merged.coefficients, fit_regression(rows, X, given=U).cpd.coefficients, rtol=CLOSE)
     twice = {k: np.repeat(c, 2) for k, c in rows.items()}
     weighted = fit_gaussian(rows, (U, X), weights=np.full(30, 2.0))
     np.testing.assert_allclose(weighted.covariance, fit_gaussian(twice, (U, X)).covariance, rtol=CLOSE)
     pair = Vector("p", 2)
     points = np.stack([rows["u"], rows["v"]], axis=1)
     np.testing.assert_allclose(fit_gaussian({"p": points}, pair).mu, points.mean(axis=0), rtol=CLOSE)
-    line = fit_line({"p": points, "x": rows["x"]}, X, pair)
-    np.testing.assert_allclose(line.cpd.coefficients, fit_line(rows, X, (U, V)).cpd.coefficients, rtol=CLOSE)
+    line = fit_regression({"p": points, "x": rows["x"]}, X, given=pair)
+    np.testing.assert_allclose(
+        line.cpd.coefficients, fit_regression(rows, X, given=(U, V)).cpd.coefficients, rtol=CLOSE
+    )
 
 
 def test_lazy_frames_files_and_moments_give_the_same(tmp_path):
@@ -111,9 +113,9 @@ def test_lazy_frames_files_and_moments_give_the_same(tmp_path):
 
 def test_collinear_parents_are_reported():
     u = np.arange(5.0)
-    found = fit_line({"u": u, "v": 3.0 * u, "x": u + np.array([0.1, -0.1, 0.0, 0.2, -0.2])}, X, (U, V))
+    found = fit_regression({"u": u, "v": 3.0 * u, "x": u + np.array([0.1, -0.1, 0.0, 0.2, -0.2])}, X, given=(U, V))
     assert (found.rank, found.num_coordinates, found.is_unique) == (1, 2, False)
-    alone = fit_line({"u": u, "x": u + np.array([0.1, -0.1, 0.0, 0.2, -0.2])}, X, U)
+    alone = fit_regression({"u": u, "x": u + np.array([0.1, -0.1, 0.0, 0.2, -0.2])}, X, given=U)
     slope = found.cpd.coefficients[0, 0]
     assert slope[0] + 3.0 * slope[1] == pytest.approx(alone.cpd.coefficients[0, 0, 0], rel=CLOSE)
     assert found.cpd.covariance[0, 0, 0] == pytest.approx(alone.cpd.covariance[0, 0, 0], rel=CLOSE)
@@ -130,9 +132,9 @@ def test_zero_variance_is_never_silent():
         fit_gaussian({k: c[:2] for k, c in rows_of(0).items()}, (U, V, X))
     perfect = {"u": [0.0, 1.0, 2.0], "x": [1.0, 3.0, 5.0]}
     with pytest.raises(DataError, match="no inverse"):
-        fit_line(perfect, X, U)
-    assert fit_line(perfect, X, U, singular=1e-6).cpd.covariance[0, 0, 0] == pytest.approx(1e-6)
-    assert fit_line(perfect, X, U, singular="keep").cpd.covariance[0, 0, 0] == pytest.approx(0.0, abs=1e-12)
+        fit_regression(perfect, X, given=U)
+    assert fit_regression(perfect, X, given=U, singular=1e-6).cpd.covariance[0, 0, 0] == pytest.approx(1e-6)
+    assert fit_regression(perfect, X, given=U, singular="keep").cpd.covariance[0, 0, 0] == pytest.approx(0.0, abs=1e-12)
     tiny = {"u": [0.0, 1e-9, 3e-9], "x": [1e6, 5e6, 2e6]}
     assert fit_gaussian(tiny, (U, X)).covariance[0, 0] > 0
 
@@ -147,7 +149,7 @@ def test_what_is_refused():
     with pytest.raises(ScopeError):
         fit_gaussian({"d": [0, 1]}, [Discrete("d")])
     with pytest.raises(ScopeError, match="own parent"):
-        conditional_line(Gaussian(X, 0.0, 1.0), "x", "x")
+        conditional_regression(Gaussian(X, 0.0, covariance=1.0), "x", given="x")
     with pytest.raises(DataError, match="No rows"):
         fit_gaussian(Scatter.nothing(1), X)
 
@@ -158,7 +160,7 @@ def test_a_tight_line_keeps_the_digits_of_its_variance():
     y = 2.0 * u + 1e-8 * rng.normal(size=50)
     away = np.linalg.lstsq(np.column_stack([np.ones(50), u]), y - 2.0 * u)[1][0]
     for weights in (None, np.full(50, 3.0)):
-        found = fit_line({"u": u, "y": y}, "y", "u", weights=weights).cpd
+        found = fit_regression({"u": u, "y": y}, "y", given="u", weights=weights).cpd
         assert found.covariance[0, 0, 0] == pytest.approx(away / 50, rel=1e-6)
     with pytest.raises(DataError, match="no inverse"):
-        fit_line({"u": u, "y": 2.0 * u}, "y", "u")
+        fit_regression({"u": u, "y": 2.0 * u}, "y", given="u")

@@ -14,7 +14,7 @@ from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.priors.dirichlet import K2, BDeu, ContextStrength, Dirichlet, DirichletMixture
 from sepset.cpds.priors.regression import LinearNormalGamma, NormalGamma, NormalInverseWishart
-from sepset.cpds.priors.weights import Laplace, Normal
+from sepset.cpds.priors.weights import LaplaceWeights, NormalWeights
 from sepset.cpds.rules import RuleCPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable
@@ -63,7 +63,7 @@ def test_errors_name_the_first_contexts_and_where_all_are():
         maximize_block([cpd], counts)
     text = str(caught.value)
     assert "8 of 9 contexts never occur in the data: (big=0), (big=1), (big=2) and 5 more." in text
-    assert text.endswith("fragmentation(structure, data).unseen lists them all.")
+    assert text.endswith("context_coverage(structure, data).unseen lists them all.")
     with pytest.raises(DataError, match="there are no rows"):
         maximize_block([cpd], np.zeros(27))
 
@@ -85,11 +85,11 @@ def test_a_prior_speaks_of_states_that_never_occur():
     noisy = NoisyMax(X, {b: np.full((3, 3), 1 / 3)}, leak=[0.8, 0.1, 0.1])
     rng = np.random.default_rng(0)
     rows = {b: rng.integers(2, size=30), A: rng.integers(2, size=30), X: rng.integers(3, size=30)}
-    for prior in (Normal(1.0), Laplace(1.0)):
+    for prior in (NormalWeights(1.0), LaplaceWeights(1.0)):
         assert maximize_block([logistic], logistic.statistics(rows), prior)[0].weights[0][2].tolist() == [0.0, 0.0]
     (found,) = maximize_block([noisy], noisy.statistics(rows), Dirichlet([1.0, 2.0, 5.0]))
     np.testing.assert_allclose(found.effects[b][2], [1 / 8, 2 / 8, 5 / 8], atol=1e-5)
-    with pytest.raises(DataError, match=r"b=2\. Give a prior such as Normal"):
+    with pytest.raises(DataError, match=r"b=2\. Give a prior such as NormalWeights"):
         maximize_block([logistic], logistic.statistics(rows))
     with pytest.raises(DataError, match=r"b=2\. Give a prior such as Dirichlet"):
         maximize_block([noisy], noisy.statistics(rows), Dirichlet(1.0), parameterization="theta")
@@ -97,7 +97,7 @@ def test_a_prior_speaks_of_states_that_never_occur():
 
 def test_keep_keeps_what_is_said_of_states_that_never_occur():
     b = Discrete("b", 3)
-    logistic = LogisticCPD(A, {b: [0.5, 1.0, -2.0]}, 0.3)
+    logistic = LogisticCPD(A, {b: [0.5, 1.0, -2.0]}, bias=0.3)
     noisy = NoisyMax(X, {b: [[1, 0, 0], [0.2, 0.3, 0.5], [0.5, 0.4, 0.1]]}, leak=[0.8, 0.1, 0.1])
     either = NoisyOr(A, {b: [0.0, 0.4, 0.7]}, leak=0.2)
     rng = np.random.default_rng(0)
@@ -202,7 +202,7 @@ def test_noisy_max_with_pseudo_counts_and_imaginary_rows():
         maximize_block([cpd], stats, unseen="marginal")
 
 
-@pytest.mark.parametrize("prior", [None, Normal(0.7), Laplace(0.7)])
+@pytest.mark.parametrize("prior", [None, NormalWeights(0.7), LaplaceWeights(0.7)])
 def test_logistic_modes_by_scipy(prior):
     cpd = LogisticCPD(Y, {A: 1.5, B: [0.0, 0.3, -2.0]}, bias=0.2)
     rows = random_rows(cpd, 150, 3)
@@ -212,9 +212,9 @@ def test_logistic_modes_by_scipy(prior):
         logit = w[0] + w[1] * rows[A] + np.array([0, w[2], w[3]])[rows[B]]
         fit = np.logaddexp(0, logit) - rows[Y] * logit
         penalty = 0.0
-        if isinstance(prior, Normal):
+        if isinstance(prior, NormalWeights):
             penalty = (w[1:] ** 2).sum() / (2 * prior.scale**2)
-        if isinstance(prior, Laplace):
+        if isinstance(prior, LaplaceWeights):
             penalty = np.abs(w[1:]).sum() / prior.scale
         return fit.sum() + penalty
 
@@ -230,7 +230,7 @@ def test_laplace_priors_make_zeros():
     rng = np.random.default_rng(0)
     rows = {A: rng.integers(2, size=200), B: rng.integers(3, size=200)}
     rows[Y] = (rng.random(200) < np.where(rows[A] == 1, 0.9, 0.1)).astype(int)
-    (found,) = maximize_block([cpd], cpd.statistics(rows), Laplace(0.1))
+    (found,) = maximize_block([cpd], cpd.statistics(rows), LaplaceWeights(0.1))
     assert found.weights[0][1, 1] > 1.0
     assert found.weights[1].tolist() == np.zeros((3, 2)).tolist()
 
@@ -246,7 +246,7 @@ def line_rows(rng, num=40, by=None):
 LINE = LinearGaussian(Z, coefficients=[0.0, 0.0], covariance=1.0, given=(U, V))
 
 
-@pytest.mark.parametrize("prior", [Normal(0.4), Laplace(0.2)])
+@pytest.mark.parametrize("prior", [NormalWeights(0.4), LaplaceWeights(0.2)])
 def test_shrunken_lines_by_scipy(prior):
     rows = line_rows(np.random.default_rng(1))
     (found,) = maximize_block([LINE], LINE.statistics(rows), prior)
@@ -254,7 +254,7 @@ def test_shrunken_lines_by_scipy(prior):
     def loss(w):
         apart = rows[Z] - w[0] - w[1] * rows[U] - w[2] * rows[V]
         size = np.abs(w[1:3]).sum() / prior.scale
-        penalty = (w[1:3] ** 2).sum() / (2 * prior.scale**2) if isinstance(prior, Normal) else size
+        penalty = (w[1:3] ** 2).sum() / (2 * prior.scale**2) if isinstance(prior, NormalWeights) else size
         return 0.5 * (apart**2).sum() * math.exp(-w[3]) + 0.5 * len(apart) * w[3] + penalty
 
     options = {"xatol": 1e-10, "fatol": 1e-12, "maxiter": 40_000, "maxfev": 40_000}
@@ -363,12 +363,17 @@ def test_silent_contexts_of_every_kind_are_filled_by_their_prior():
 def test_each_kind_finds_its_prior_in_any_order():
     """A sequence serves a network of every kind: pseudo-counts are not about weights, nor weights about counts."""
     logistic, noisy = LogisticCPD(Y, {A: [0.0, 1.0]}), NoisyOr(Y, {A: 0.5})
-    for several in ([Dirichlet(1), Normal(2), NormalGamma(0, 1, 2, 1)], [Laplace(1), NormalGamma(0, 1, 2, 1), K2()]):
-        assert isinstance(prior_for(several, [logistic]), Normal | Laplace)
+    for several in (
+        [Dirichlet(1), NormalWeights(2), NormalGamma(0, 1, 2, 1)],
+        [LaplaceWeights(1), NormalGamma(0, 1, 2, 1), K2()],
+    ):
+        assert isinstance(prior_for(several, [logistic]), NormalWeights | LaplaceWeights)
         assert isinstance(prior_for(several, [noisy]), Dirichlet | K2)
         assert isinstance(prior_for(several, [TABLE]), Dirichlet | K2)
-        assert isinstance(prior_for(several, [LINE]), Normal | Laplace)
-    assert isinstance(prior_for([K2(), ImaginaryData({"a": [0], "y": [1]}), Normal(1)], [logistic]), ImaginaryData)
+        assert isinstance(prior_for(several, [LINE]), NormalWeights | LaplaceWeights)
+    assert isinstance(
+        prior_for([K2(), ImaginaryData({"a": [0], "y": [1]}), NormalWeights(1)], [logistic]), ImaginaryData
+    )
 
 
 def test_strengths_of_contexts():

@@ -31,7 +31,7 @@ def test_complete_rows_separate_the_parameters_of_families():
 
 def test_contexts_are_separated_only_by_the_context():
     """Proposition 17.6: plain d-separation says dependent, context-specific separation says independent."""
-    dag = meta_network(PAIR, 2, "contexts")
+    dag = meta_network(PAIR, 2, parameters="contexts")
     rows = {"x[0]": 0, "y[0]": 1, "x[1]": 1, "y[1]": 0}
     pair = "theta[y|0]", "theta[y|1]"
     assert not d_separated(dag, *pair, given=list(rows))
@@ -49,7 +49,7 @@ def test_a_shared_parameter_joins_the_variables_of_one_row():
     )
     assert not d_separated(meta_network(net, 1), "y[0]", "z[0]", given="x[0]")
     assert d_separated(meta_network(net, 1), "y[0]", "z[0]", given=["x[0]", "theta[g]"])
-    shared = meta_network(net, 1, "contexts")
+    shared = meta_network(net, 1, parameters="contexts")
     assert set(shared.parents("z[0]")) == {"theta[g|0]", "theta[g|1]", "x[0]"}
 
 

@@ -18,7 +18,7 @@ from sepset.data.dataset import Dataset
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
-from sepset.learning.estimation.estimators import MAP, MLE, Bayes
+from sepset.learning.estimation.estimators import MLE, Bayes, PosteriorMode
 from sepset.learning.estimation.networkpriors import BDe, ImaginaryData
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.gradient import GradientAscent
@@ -107,11 +107,11 @@ def test_imaginary_rows_are_rows():
 
     data, imagined = draw(30), draw(20)
     joined = fit(net, data.concat(imagined), MLE()).model
-    found = fit(net, data, MAP(ImaginaryData(imagined))).model
+    found = fit(net, data, PosteriorMode(ImaginaryData(imagined))).model
     np.testing.assert_allclose(found.cpd("a").values, joined.cpd("a").values)
     np.testing.assert_allclose(found.cpd("c").to_table().values, joined.cpd("c").to_table().values, atol=1e-6)
     np.testing.assert_allclose(found.cpd("y").coefficients, joined.cpd("y").coefficients)
-    half = fit(net, data, MAP(ImaginaryData(imagined, 0.5))).model.cpd("x").intercept[0, 0]
+    half = fit(net, data, PosteriorMode(ImaginaryData(imagined, 0.5))).model.cpd("x").intercept[0, 0]
     weights = np.concatenate([np.ones(30), np.full(20, 0.5)])
     assert half == pytest.approx(np.average(np.concatenate([data.values("x"), imagined.values("x")]), weights=weights))
 
@@ -147,7 +147,7 @@ def assert_alike(found, expected, atol):
             np.testing.assert_allclose(same.to_table().values, cpd.to_table().values, atol=atol)
 
 
-@pytest.mark.parametrize("method", [MAP, GradientAscent])
+@pytest.mark.parametrize("method", [PosteriorMode, GradientAscent])
 def test_every_kind_of_cpd_learns_from_imaginary_rows(method):
     rng = np.random.default_rng(1)
     data, imagined = mixed_rows(50, rng), mixed_rows(30, rng)
@@ -177,7 +177,7 @@ def test_lines_in_variances():
     data, imagined = ({n: c for n, c in mixed_rows(m, rng).items() if n in "axy"} for m in (30, 20))
     both = fit(net, {n: data[n] + imagined[n] for n in data}, MLE()).model
     counts = np.bincount(data["a"] + imagined["a"])
-    for method in (MAP, EM, GradientAscent):
+    for method in (PosteriorMode, EM, GradientAscent):
         prior = ImaginaryData(imagined)
         found = fit(net, data, method(prior, parameterization="theta"), until=Until(steps=3000, tolerance=1e-14)).model
         np.testing.assert_allclose(
@@ -213,16 +213,16 @@ def test_too_few_imaginary_rows_make_no_prior_of_a_line():
     prior = ImaginaryData({"x": [0.0, 1.0], "y": [1.0, 2.0]})
     with pytest.raises(ModelError, match=r"2 imaginary rows give no prior of a regression.*NormalGamma"):
         fit(net, data, Bayes(prior))
-    assert fit(net, data, MAP(prior)).model.cpd("x").intercept[0, 0] == pytest.approx(8.0 / 5.0)
+    assert fit(net, data, PosteriorMode(prior)).model.cpd("x").intercept[0, 0] == pytest.approx(8.0 / 5.0)
     priors = {"x": prior, "y": NormalGamma(0.0, 1.0, 2.0, 1.0)}
     assert len(fit(net, data, Bayes(priors)).posterior.blocks) == 2
 
 
 def test_bayes_of_other_cpds_names_map():
     rows = mixed_rows(20, np.random.default_rng(5))
-    with pytest.raises(NotApplicable, match=r"no closed form\. Use MAP"):
+    with pytest.raises(NotApplicable, match=r"no closed form\. Use PosteriorMode"):
         fit(MIXED, rows, Bayes(ImaginaryData(rows)))
-    for method in (MAP, EM):
+    for method in (PosteriorMode, EM):
         with pytest.raises(NotApplicable, match=r"NoisyOr.*no mode.*softmax"):
             fit(MIXED, rows, method(ImaginaryData(rows), parameterization="theta"))
 
@@ -235,7 +235,7 @@ def test_tied_blocks_pool_imaginary_rows():
     data, imagined = ({n: rng.integers(2, size=m) for n in ("a", *names)} for m in (30, 20))
     both = {n: np.concatenate([data[n], imagined[n]]) for n in data}
     expected = fit(net, both, MLE()).model.cpd("q").to_table().values
-    for method in (MAP, EM):
+    for method in (PosteriorMode, EM):
         found = fit(net, data, method(ImaginaryData(imagined)), until=Until(steps=500, tolerance=1e-14)).model
         for n in names:
             np.testing.assert_allclose(found.cpd(n).to_table().values, expected, atol=1e-5)

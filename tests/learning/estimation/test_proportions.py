@@ -23,7 +23,10 @@ def test_intervals_are_scipys(successes, trials, level):
     successes = min(successes, trials)
     exact = stats.binomtest(successes, trials)
     for kind, name in (("wilson", "wilson"), ("clopper-pearson", "exact")):
-        found, expected = proportion_interval(successes, trials, level, kind=kind), exact.proportion_ci(level, name)
+        found, expected = (
+            proportion_interval(successes, trials, level=level, kind=kind),
+            exact.proportion_ci(level, name),
+        )
         assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=CLOSE, abs=1e-12)
         assert successes / trials in found
 
@@ -32,16 +35,16 @@ def test_intervals_are_scipys(successes, trials, level):
 @pytest.mark.parametrize("kind", ["wilson", "clopper-pearson", "hoeffding"])
 def test_coverage_is_enumeration(trials, kind):
     for p in (0.0, 0.03, 0.5, 0.77, 1.0):
-        inside = [k for k in range(trials + 1) if p in proportion_interval(k, trials, 0.9, kind=kind)]
+        inside = [k for k in range(trials + 1) if p in proportion_interval(k, trials, level=0.9, kind=kind)]
         expected = stats.binom(trials, p).pmf(inside).sum()
-        assert interval_coverage(trials, p, 0.9, kind=kind) == pytest.approx(expected, abs=1e-9)
+        assert interval_coverage(trials, p, level=0.9, kind=kind) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["clopper-pearson", "hoeffding"])
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_guaranteed_intervals_keep_their_promise(kind, level):
     for trials in (1, 5, 23, 100):
-        assert (interval_coverage(trials, GRID, level, kind=kind) >= level - 1e-12).all()
+        assert (interval_coverage(trials, GRID, level=level, kind=kind) >= level - 1e-12).all()
 
 
 def test_wilson_is_near_the_level_but_no_guarantee():
@@ -85,14 +88,14 @@ def test_no_trials_say_nothing():
 
 def test_the_same_proportion_of_more_rows_is_surer():
     assert proportion_interval(300, 1000).half_width < 0.2 * proportion_interval(3, 10).half_width
-    assert repr(proportion_interval(35, 100, 0.9)).endswith("at 90%, wilson)")
+    assert repr(proportion_interval(35, 100, level=0.9)).endswith("at 90%, wilson)")
 
 
 def test_what_is_refused():
     with pytest.raises(DataError, match="3 of 2"):
         proportion_interval(3, 2)
     with pytest.raises(ArgumentError, match="level"):
-        proportion_interval(1, 2, 95)
+        proportion_interval(1, 2, level=95)
     with pytest.raises(ArgumentError, match="Did you mean 'wilson'"):
         proportion_interval(1, 2, kind="willson")
     with pytest.raises(ArgumentError, match="half_width= is a number between 0 and 1"):

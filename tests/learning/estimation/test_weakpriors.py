@@ -32,7 +32,7 @@ def test_constant_columns_keep_a_variance():
 
 
 def test_nothing_has_no_scale():
-    with pytest.raises(ss.DataError, match="'x' has no value that counts"):
+    with pytest.raises(ss.errors.DataError, match="'x' has no value that counts"):
         weak_line_priors(ss.Dataset({"x": [None, None]}, [ss.Real("x")]))
 
 
@@ -51,5 +51,5 @@ def test_far_from_zero_the_spread_counts_and_not_the_mean():
 
 def test_numbers_beyond_squares_are_refused():
     for bad, why in ((1e200, "Rescale"), (1e-200, "Rescale"), (np.inf, "finite numbers")):
-        with pytest.raises(ss.DataError, match=why):
+        with pytest.raises(ss.errors.DataError, match=why):
             weak_line_priors(ss.Dataset({"x": [bad, 0.5 * bad]}))

@@ -28,7 +28,7 @@ def learner(pseudo: float, *, parents: bool = True):
         if not parents:
             counts = np.broadcast_to(counts.sum(axis=(0, 1)), counts.shape)
         rows = counts / counts.sum(axis=2, keepdims=True)
-        return BayesNet(TRUTH.cpd("a"), TRUTH.cpd("b"), TableCPD(y, rows, (a, b)))
+        return BayesNet(TRUTH.cpd("a"), TRUTH.cpd("b"), TableCPD(y, rows, given=(a, b)))
 
     return learn
 
@@ -103,7 +103,7 @@ def test_bad_settings_are_refused():
     def impossible(data):
         a, b, y = (TRUTH[n] for n in "aby")
         values = np.full((2, 3, 3), 1 / 3)
-        return BayesNet(TableCPD(a, [1.0, 0.0]), TRUTH.cpd("b"), TableCPD(y, values, (a, b)))
+        return BayesNet(TableCPD(a, [1.0, 0.0]), TRUTH.cpd("b"), TableCPD(y, values, given=(a, b)))
 
     with pytest.raises(DataError, match="Learn with a prior"):
         bias_variance(impossible, TRUTH, target="y", test=test, num_rows=5)

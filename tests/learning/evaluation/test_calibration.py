@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ArgumentError, DataError
-from sepset.learning.evaluation.calibration import calibration, calibration_curve
+from sepset.learning.evaluation.calibration import calibration_curve, reliability_curve
 from sepset.learning.evaluation.losses import ConditionalLogLoss, ZeroOne, evaluate
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
@@ -23,7 +23,7 @@ C = Discrete("c", ("no", "yes"))
 @given(st.lists(st.tuples(st.integers(0, 20), st.booleans()), min_size=1, max_size=40), st.integers(1, 12))
 def test_bins_by_hand(cases, bins):
     p, y = np.array([k / 20 for k, _ in cases]), np.array([b for _, b in cases])
-    found = calibration(p, y, bins=bins)
+    found = reliability_curve(p, y, bins=bins)
     places = [min(int(x * bins), bins - 1) for x in p]
     error = 0.0
     for place, mean, share, weight in zip(
@@ -43,7 +43,7 @@ def test_curves_agree_with_scikit_learn(strategy):
     p = rng.random(500)
     y = rng.random(500) < p**2
     theirs = sklearn.calibration_curve(y, p, n_bins=8, strategy=strategy)
-    ours = calibration(p, y, bins=8, strategy=strategy)
+    ours = reliability_curve(p, y, bins=8, strategy=strategy)
     np.testing.assert_allclose(ours.observed, theirs[0])
     np.testing.assert_allclose(ours.predicted, theirs[1])
 
@@ -51,7 +51,7 @@ def test_curves_agree_with_scikit_learn(strategy):
 def test_a_true_model_is_calibrated():
     net = BayesNet(
         TableCPD(C, [0.7, 0.3]),
-        *(TableCPD(Discrete(f"x{k}"), [[0.8, 0.2], [0.3, 0.7]], C) for k in range(4)),
+        *(TableCPD(Discrete(f"x{k}"), [[0.8, 0.2], [0.3, 0.7]], given=C) for k in range(4)),
     )
     rows = net.sample(20_000, seed=1)
     for state in (None, "yes"):
@@ -62,7 +62,7 @@ def test_a_true_model_is_calibrated():
 def copied(count: int) -> BayesNet:
     """One feature and its copies, as naive Bayes sees them."""
     return BayesNet(
-        TableCPD(C, [0.5, 0.5]), *(TableCPD(Discrete(f"x{k}"), [[0.7, 0.3], [0.3, 0.7]], C) for k in range(count))
+        TableCPD(C, [0.5, 0.5]), *(TableCPD(Discrete(f"x{k}"), [[0.7, 0.3], [0.3, 0.7]], given=C) for k in range(count))
     )
 
 
@@ -85,8 +85,8 @@ def test_copied_features_leave_the_labels_right_and_the_posteriors_skewed():
 def test_weights_are_repetitions():
     rng = np.random.default_rng(0)
     p, y, w = rng.random(30), rng.random(30) < 0.5, rng.integers(0, 4, 30)
-    repeated = calibration(np.repeat(p, w), np.repeat(y, w), bins=5)
-    weighted = calibration(p, y, bins=5, weights=w)
+    repeated = reliability_curve(np.repeat(p, w), np.repeat(y, w), bins=5)
+    weighted = reliability_curve(p, y, bins=5, weights=w)
     np.testing.assert_allclose(weighted.observed, repeated.observed)
     assert weighted.expected_error == pytest.approx(repeated.expected_error)
 
@@ -94,7 +94,7 @@ def test_weights_are_repetitions():
 def test_curves_have_pictures():
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("agg")
-    found = calibration([0.1, 0.9, 0.4], [0, 1, 0], what="P(c=yes)")
+    found = reliability_curve([0.1, 0.9, 0.4], [0, 1, 0], what="P(c=yes)")
     axes = found.plot(plt.figure().gca(), label="naive Bayes")
     assert axes.lines[-1].get_xdata().tolist() == found.predicted.tolist()
     assert "P(c=yes)" in axes.get_title()
@@ -107,22 +107,22 @@ def test_curves_have_pictures():
 
 
 def test_nothing_to_calibrate():
-    found = calibration([], [])
+    found = reliability_curve([], [])
     assert math.isnan(found.expected_error)
     assert math.isnan(found.largest_error)
 
 
 def test_bad_input_is_refused():
     with pytest.raises(DataError, match="between 0 and 1"):
-        calibration([1.5], [1])
+        reliability_curve([1.5], [1])
     with pytest.raises(ArgumentError, match="bins"):
-        calibration([0.5], [1], bins=0)
+        reliability_curve([0.5], [1], bins=0)
     with pytest.raises(ArgumentError, match="'uniform' or 'quantile'"):
-        calibration([0.5], [1], strategy="even")
+        reliability_curve([0.5], [1], strategy="even")
 
 
 def test_rows_without_a_prediction_are_left_out_and_counted():
-    sure = BayesNet(TableCPD(C, [0.5, 0.5]), TableCPD(Discrete("x"), [[1.0, 0.0], [1.0, 0.0]], C))
+    sure = BayesNet(TableCPD(C, [0.5, 0.5]), TableCPD(Discrete("x"), [[1.0, 0.0], [1.0, 0.0]], given=C))
     found = calibration_curve(sure, {"c": ["no", "no", "yes"], "x": [0, 1, 0]}, target="c")
     assert found.left_out == 1
     assert found.weights.sum() == 2

@@ -16,7 +16,7 @@ from sepset.data.dataset import Dataset
 from sepset.errors import ArgumentError, DataError
 from sepset.graphs.graph import DAG
 from sepset.learning.evaluation.goodnessoffit import (
-    GoodnessOfFit,
+    GoodnessOfFitResult,
     goodness_of_fit,
     log_probability_moments,
     mean_log_loss,
@@ -156,8 +156,8 @@ def test_deterministic_and_pictured():
 
 
 def test_ties_are_two_sided():
-    assert GoodnessOfFit(0.0, np.zeros(9)).p_value == 1.0
-    assert GoodnessOfFit(1.0, np.zeros(9)).p_value == 0.2
+    assert GoodnessOfFitResult(0.0, np.zeros(9)).p_value == 1.0
+    assert GoodnessOfFitResult(1.0, np.zeros(9)).p_value == 0.2
 
 
 def test_no_rows_that_count_are_refused():

@@ -11,7 +11,7 @@ from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.graphs.graph import DAG
-from sepset.learning.evaluation.learningcurve import LearningCurve, learning_curve
+from sepset.learning.evaluation.learningcurve import LearningCurveResult, learning_curve
 from sepset.learning.evaluation.losses import LogLoss, ZeroOne
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
@@ -97,7 +97,7 @@ def test_curves_have_pictures_and_tables():
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("agg")
     values = {"a": np.array([[1.0, 0.1], [2.0, 0.2]]), "never": np.full((2, 2), np.inf)}
-    curve = LearningCurve((10, 100), values, "KL")
+    curve = LearningCurveResult((10, 100), values, "KL")
     axes = curve.plot(plt.figure().gca())
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["a", "never (infinite)"]
     assert axes.get_xscale() == axes.get_yscale() == "log"
@@ -105,10 +105,10 @@ def test_curves_have_pictures_and_tables():
         [[2.0, 1.9], [2.2, 1.7]],
         [[-3.0, -1.0], [-2.0, 1.0]],
     ):  # a factor of five is not spanned; below zero
-        axes = LearningCurve((10, 100), {"a": np.array(narrow)}, "log-loss").plot(plt.figure().gca())
+        axes = LearningCurveResult((10, 100), {"a": np.array(narrow)}, "log-loss").plot(plt.figure().gca())
         assert axes.get_yscale() == "linear"
         assert axes.lines[0].get_ydata().tolist() == np.mean(narrow, axis=0).tolist()
-    LearningCurve((10, 100), {"never": np.full((2, 2), np.inf)}).plot(plt.figure().gca())
+    LearningCurveResult((10, 100), {"never": np.full((2, 2), np.inf)}).plot(plt.figure().gca())
     plt.close("all")
     from rich.console import Console
 

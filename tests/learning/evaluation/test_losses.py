@@ -37,8 +37,8 @@ A, B, C = Discrete("a", 2), Discrete("b", 3), Discrete("c", 2)
 def small_net() -> BayesNet:
     return BayesNet(
         TableCPD(A, [0.3, 0.7]),
-        TableCPD(B, [[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]], A),
-        TableCPD(C, [[0.9, 0.1], [0.4, 0.6], [0.5, 0.5]], B),
+        TableCPD(B, [[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]], given=A),
+        TableCPD(C, [[0.9, 0.1], [0.4, 0.6], [0.5, 0.5]], given=B),
     )
 
 
@@ -63,7 +63,7 @@ def test_log_loss_is_infinite_where_the_model_says_never():
     with np.errstate(divide="ignore"):
         np.testing.assert_allclose(found, -np.log(joint.reshape(-1)))
     assert math.inf in found
-    assert evaluate(small_net(), rows)[ss.LogLoss()].mean == math.inf
+    assert evaluate(small_net(), rows)[ss.evaluation.LogLoss()].mean == math.inf
 
 
 def test_conditional_losses_against_the_joint():
@@ -97,7 +97,7 @@ def test_losses_on_random_networks(net, seed, data):
 
 
 def test_joint_and_marginal_predictions_can_differ():
-    net = BayesNet(TableCPD(A, [0.4, 0.6]), TableCPD(C, [[1.0, 0.0], [0.5, 0.5]], A))
+    net = BayesNet(TableCPD(A, [0.4, 0.6]), TableCPD(C, [[1.0, 0.0], [0.5, 0.5]], given=A))
     # the joint mode is (0, 0) with 0.4 against 0.3 and 0.3; the marginal modes are 1 and 0
     rows = {"a": [0, 1, 1], "c": [0, 0, 1]}
     assert losses_of(net, rows, ZeroOne(["a", "c"])).tolist() == [0, 1, 1]
@@ -117,7 +117,7 @@ def test_expected_log_loss_is_entropy_plus_divergence():
     truth = BayesNet(*(TableCPD.normalized(v, rng.random(v.num_states)) for v in (A, B, C)))
     other = BayesNet(*(TableCPD.normalized(v, rng.random(v.num_states)) for v in (A, B, C)))
     rows, joint = every_row(truth)
-    risk = evaluate(other, rows.with_weights(joint.reshape(-1)))[ss.LogLoss()].mean
+    risk = evaluate(other, rows.with_weights(joint.reshape(-1)))[ss.evaluation.LogLoss()].mean
     assert risk == pytest.approx(oracle.entropy(joint) + divergence(truth, other).total)
 
 
@@ -161,8 +161,10 @@ def test_a_suite_is_the_weighted_mean_of_its_queries():
 def test_weights_of_rows_are_repetitions():
     rows = small_net().sample(30, seed=3)
     counts = np.random.default_rng(0).integers(0, 4, 30)
-    weighted = evaluate(small_net(), rows.with_weights(counts), ZeroOne("a"))[ss.ZeroOne("a")]
-    repeated = evaluate(small_net(), rows.take(np.repeat(np.arange(30), counts)), ZeroOne("a"))[ss.ZeroOne("a")]
+    weighted = evaluate(small_net(), rows.with_weights(counts), ZeroOne("a"))[ss.evaluation.ZeroOne("a")]
+    repeated = evaluate(small_net(), rows.take(np.repeat(np.arange(30), counts)), ZeroOne("a"))[
+        ss.evaluation.ZeroOne("a")
+    ]
     assert weighted.mean == pytest.approx(repeated.mean)
 
 
@@ -208,18 +210,18 @@ def test_evaluations_print():
     console = Console(record=True, width=100)
     console.print(evaluate(small_net(), small_net().sample(20, seed=0), LogLoss(), ZeroOne("b")))
     assert "0/1 loss of b" in console.export_text()
-    assert "20 rows" in repr(evaluate(small_net(), small_net().sample(20, seed=0))[ss.LogLoss()])
+    assert "20 rows" in repr(evaluate(small_net(), small_net().sample(20, seed=0))[ss.evaluation.LogLoss()])
 
 
 def test_unknown_losses_are_absent():
     coin = ss.BayesNet(ss.TableCPD(ss.Discrete("coin"), [0.25, 0.75]))
     found = ss.evaluate(coin, {"coin": [0, 1]})
-    assert ss.LogLoss() in found
-    assert ss.ZeroOne("coin") not in found
+    assert ss.evaluation.LogLoss() in found
+    assert ss.evaluation.ZeroOne("coin") not in found
     assert "log-loss" not in found
     assert 3 not in found
-    assert found.get(ss.ZeroOne("coin")) is None
-    assert found.get(ss.ZeroOne("coin"), 7) == 7
+    assert found.get(ss.evaluation.ZeroOne("coin")) is None
+    assert found.get(ss.evaluation.ZeroOne("coin"), 7) == 7
 
 
 def test_losses_are_values_and_keys():
@@ -244,7 +246,7 @@ def test_losses_that_are_no_keys_are_refused():
         ss.evaluate(coin, {"coin": [0, 1]}, Listed())
 
 
-@pytest.mark.parametrize("method", [None, ss.VariableElimination(), ss.BruteForce()])
+@pytest.mark.parametrize("method", [None, ss.VariableElimination(), ss.inference.BruteForce()])
 def test_any_method_evaluates(method):
     rows = small_net().sample(40, seed=3)
     losses = LogLoss(), ZeroOne(["a", "c"]), Brier("b"), ConditionalLogLoss("a", given="c"), Hamming(["a", "b"])

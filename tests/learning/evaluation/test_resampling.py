@@ -13,7 +13,7 @@ from scipy import stats
 from sepset.data.dataset import Dataset
 from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.learning.evaluation.resampling import (
-    Bootstrap,
+    BootstrapResult,
     bootstrap,
     bootstrap_mean,
     paired_comparison,
@@ -175,7 +175,7 @@ def test_bad_settings_are_refused():
     with pytest.raises(ArgumentError, match="'percentile', 'basic' or 'bca'"):
         bootstrap_mean([1.0, 2.0]).interval(kind="t")
     with pytest.raises(ScopeError, match="jackknife"):
-        Bootstrap(1.0, np.array([1.0, 2.0])).interval(kind="bca")
+        BootstrapResult(1.0, np.array([1.0, 2.0])).interval(kind="bca")
     with pytest.raises(DataError, match="at least one row"):
         bootstrap_mean([])
     with pytest.raises(ArgumentError, match="num_draws"):

@@ -261,9 +261,11 @@ def test_rounds_without_weight_do_not_count():
 
 
 def test_unknown_losses_are_absent():
-    found = ss.cross_validate(ss.Learner(ss.DAG.parse("coin")), {"coin": [0, 1] * 10}, split=ss.KFold(2))
-    assert ss.LogLoss() in found
-    assert ss.ZeroOne("coin") not in found
-    assert found.get(ss.ZeroOne("coin"), 7) == 7
-    with pytest.raises(ss.ScopeError, match="looked up by its loss"):
+    found = ss.cross_validate(
+        ss.evaluation.Learner(ss.DAG.parse("coin")), {"coin": [0, 1] * 10}, split=ss.evaluation.KFold(2)
+    )
+    assert ss.evaluation.LogLoss() in found
+    assert ss.evaluation.ZeroOne("coin") not in found
+    assert found.get(ss.evaluation.ZeroOne("coin"), 7) == 7
+    with pytest.raises(ss.errors.ScopeError, match="looked up by its loss"):
         found["log-loss"]

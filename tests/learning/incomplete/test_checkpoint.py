@@ -235,7 +235,7 @@ def test_networks_of_other_forms_are_refused():
     forms = discrete_forms(np.random.default_rng(1))
     net = network(forms["tree"], np.random.default_rng(2))
     codec, em_task = codec_of(net, holes(net))
-    other = net.with_cpds(TableCPD(net.variables["x"], forms["tree"].to_table().values, forms["tree"].parents))
+    other = net.with_cpds(TableCPD(net.variables["x"], forms["tree"].to_table().values, given=forms["tree"].parents))
     with pytest.raises(NotApplicable, match="keeps the arrays of"):
         codec.pack(replace(em_task.evaluate(net), model=other))
 

@@ -14,7 +14,7 @@ from sepset.api.learning import fit
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.priors.regression import NormalGamma
-from sepset.cpds.priors.weights import Normal
+from sepset.cpds.priors.weights import NormalWeights
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, ImpossibleEvidence, NotClosed, TooLarge
@@ -315,7 +315,7 @@ def test_hard_em_on_spheres_is_k_means():
 
     net = BayesNet(TableCPD(z, [0.5, 0.5]), Equal(r, [-0.5, 0.1], covariance=[1.0, 1.0], by=z))
     # A strong prior holds the weights of the spheres equal.
-    prior = {"z": Dirichlet(1e12), "x": Normal(1.0)}
+    prior = {"z": Dirichlet(1e12), "x": NormalWeights(1.0)}
     found = fit(net, {"x": x}, HardEM(prior=prior, start="model"), until=Until(steps=100, tolerance=None)).model
     assert_allclose(np.sort(found.cpd("x").intercept.ravel()), np.sort(centers), rtol=1e-9)
 

@@ -12,7 +12,7 @@ import sepset as ss
 from sepset.api.learning import fit
 from sepset.graphs.graph import DAG
 from sepset.learning.missing.availablecases import AvailableCases
-from sepset.learning.missing.mechanisms import MAR, MCAR, MNAR, Hiding, mask
+from sepset.learning.missing.mechanisms import MAR, MCAR, MNAR, Hiding, hide_cells
 from support.tolerances import EXACT
 
 A, B = ss.Discrete("a", 2), ss.Discrete("b", 2)
@@ -46,7 +46,7 @@ def reversed_structure():
     ids=["MCAR", "MAR", "MNAR"],
 )
 def test_what_is_consistent_where(mechanism, plain, weighted):
-    data = mask(TRUTH.sample(ROWS, seed=0), mechanism, seed=1)
+    data = hide_cells(TRUTH.sample(ROWS, seed=0), mechanism, seed=1)
     truth = 0.3 * 0.2 + 0.7 * 0.6
     for method, consistent in ((AvailableCases(), plain), (AvailableCases(given="a"), weighted)):
         found = fit(reversed_structure(), data, method).model.cpd("b")[()][1]
@@ -54,7 +54,7 @@ def test_what_is_consistent_where(mechanism, plain, weighted):
 
 
 def test_missingness_may_depend_on_columns_outside_the_network():
-    data = mask(TRUTH.sample(ROWS, seed=3), MAR({"b": Hiding([0.1, 0.8], given="a")}), seed=4)
+    data = hide_cells(TRUTH.sample(ROWS, seed=3), MAR({"b": Hiding([0.1, 0.8], given="a")}), seed=4)
     alone = fit(DAG.parse("b"), data, AvailableCases(given="a"))
     assert alone.model.cpd("b")[()][1] == pytest.approx(0.48, abs=0.02)
     assert alone.info["rows used, fewest"] == int((~data.is_missing("b")).sum())
@@ -104,13 +104,13 @@ def test_the_fit_tells_the_likelihood_of_all_rows():
 
 def test_what_is_refused():
     apart = ss.Dataset.from_codes([A, B], np.array([[0, -1], [-1, 1]]))
-    with pytest.raises(ss.DataError, match="never seen together"):
+    with pytest.raises(ss.errors.DataError, match="never seen together"):
         estimate(apart, AvailableCases())
     partly = ss.Dataset.from_codes([A, B], np.array([[0, 1], [1, -1]]))
-    with pytest.raises(ss.DataError):
+    with pytest.raises(ss.errors.DataError):
         estimate(partly, AvailableCases())
     assert estimate(partly, AvailableCases(unseen="uniform")).cpd("b").values[1] == pytest.approx([0.5, 0.5])
-    with pytest.raises(ss.ArgumentError, match="Did you mean 'uniform'"):
+    with pytest.raises(ss.errors.ArgumentError, match="Did you mean 'uniform'"):
         AvailableCases(unseen="unform")
 
 
@@ -124,7 +124,7 @@ def test_contexts_without_cases_follow_every_policy():
 
 def test_mixed_networks_take_one_prior_a_kind():
     rows = {"k": ["p", "p", "q", None], "x": [1.0, 3.0, 5.0, 7.0]}
-    several = [ss.Dirichlet(1), ss.NormalGamma(0.0, 1.0, 2.0, 1.0)]
+    several = [ss.priors.Dirichlet(1), ss.priors.NormalGamma(0.0, 1.0, 2.0, 1.0)]
     found = fit(ss.DAG.parse("k -> x"), rows, AvailableCases(prior=several), variables=[ss.Real("x")]).model
     np.testing.assert_allclose(found.cpd("k").values, [3 / 5, 2 / 5])
     np.testing.assert_allclose(found.cpd("x").intercept[:, 0], [4 / 3, 5 / 2])  # (0 + 1 + 3) / 3, (0 + 5) / 2
@@ -134,10 +134,10 @@ def test_mixed_networks_take_one_prior_a_kind():
 @pytest.mark.parametrize("rows", [{"a": [1.0, 1.0, None]}, {"a": [2.0, None, 2.0, 2.0]}])
 def test_constant_columns_are_refused_as_by_maximum_likelihood(rows):
     complete = {"a": [x for x in rows["a"] if x is not None]}
-    with pytest.raises(ss.DataError, match="the variance is zero") as expected:
+    with pytest.raises(ss.errors.DataError, match="the variance is zero") as expected:
         fit(ss.DAG.parse("a"), complete, ss.MLE())
-    with pytest.raises(ss.DataError) as found:
+    with pytest.raises(ss.errors.DataError) as found:
         fit(ss.DAG.parse("a"), rows, AvailableCases())
     assert str(found.value) == str(expected.value)
-    kept = fit(ss.DAG.parse("a"), rows, AvailableCases(prior=ss.NormalGamma(0.0, 1.0, 2.0, 1.0)))
+    kept = fit(ss.DAG.parse("a"), rows, AvailableCases(prior=ss.priors.NormalGamma(0.0, 1.0, 2.0, 1.0)))
     assert kept.model.cpd("a").covariance.min() > 0

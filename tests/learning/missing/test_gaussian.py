@@ -77,7 +77,7 @@ def test_a_monotone_column_is_its_regression():
 
 def test_dependent_columns_are_refused():
     x = np.arange(10.0)
-    with pytest.raises(ss.DataError, match="linear functions"):
+    with pytest.raises(ss.errors.DataError, match="linear functions"):
         incomplete_gaussian(pattern_moments(np.stack([x, 2 * x, np.where(x < 5, np.nan, x**2)], axis=1)), 3)
 
 

@@ -13,7 +13,7 @@ from sepset.data.missingness import missing_patterns
 from sepset.learning.missing import identifiability as module
 from sepset.learning.missing.identifiability import FreeParameters, equivalent_neighbor, identifiability
 from sepset.learning.missing.mechanisms import MCAR, MNAR, Hiding
-from sepset.learning.missing.observability import ObservabilityModel, shown
+from sepset.learning.missing.observability import ObservabilityModel, observed_version
 from support.every_form import discrete_forms, network
 from support.random_models import table_net
 from support.strategies import plain_factors
@@ -81,9 +81,9 @@ def test_the_explicit_neighbor():
 
 def test_three_children_have_no_neighbor():
     net = latent(3, rows=[[[0.9, 0.1], [0.2, 0.8]]] * 3)
-    with pytest.raises(ss.ModelError, match="identifiable"):
+    with pytest.raises(ss.errors.ModelError, match="identifiable"):
         equivalent_neighbor(net, names(net))
-    with pytest.raises(ss.ModelError, match="smaller"):
+    with pytest.raises(ss.errors.ModelError, match="smaller"):
         equivalent_neighbor(latent(1), ["x0"], distance=5.0)
 
 
@@ -126,10 +126,10 @@ def test_the_ridge_of_value_dependent_hiding():
     toss = ss.Discrete("toss", ("heads", "tails"))
     truth = ss.BayesNet(ss.TableCPD(toss, [0.6, 0.4]))
     ridge = ObservabilityModel(truth, MNAR({"toss": Hiding([0.3, 0.6], given="toss")})).network
-    found = identifiability(ridge, [shown(toss)])
+    found = identifiability(ridge, [observed_version(toss)])
     assert (found.effective_dimension, found.num_parameters, found.label_switching) == (2, 3, 1)
     random = ObservabilityModel(truth, MCAR(0.5)).network
-    assert identifiability(random, [shown(toss)]).is_locally_identifiable
+    assert identifiability(random, [observed_version(toss)]).is_locally_identifiable
 
 
 def test_labels_of_several_hidden_variables():
@@ -153,7 +153,7 @@ def test_a_sample_of_outcomes_finds_the_same_rank(monkeypatch):
     assert whole.is_exact
     assert not part.is_exact
     assert part.effective_dimension == whole.effective_dimension == 11
-    with pytest.raises(ss.NotApplicable, match="fewer"):
+    with pytest.raises(ss.errors.NotApplicable, match="fewer"):
         equivalent_neighbor(net, names(net))
 
 
@@ -172,9 +172,9 @@ def test_displays_and_refusals():
     assert repr(found) == "IdentifiabilityReport(3 of 5 dimensions, 2 labellings)"
     assert len([line for line in printed(found).splitlines() if line.startswith("│")]) == 6
     assert "relabellings" in found._repr_html_()
-    with pytest.raises(ss.ScopeError, match="x0"):
+    with pytest.raises(ss.errors.ScopeError, match="x0"):
         identifiability(net, ["x9"])
-    with pytest.raises(ss.ArgumentError, match="'random'"):
+    with pytest.raises(ss.errors.ArgumentError, match="'random'"):
         identifiability(net, ["x0"], at="here")
 
 
@@ -188,7 +188,7 @@ def logistic(x, values):
 
 def split(x, values):
     leaves = [[v, 1 - v] for v in values]
-    return ss.TreeCPD(x, ss.Split(H, {0: leaves[0], 1: ss.Split(G, {0: leaves[1], 1: leaves[2]})}))
+    return ss.TreeCPD(x, ss.cpds.Split(H, {0: leaves[0], 1: ss.cpds.Split(G, {0: leaves[1], 1: leaves[2]})}))
 
 
 def by_rules(x, values):
@@ -383,5 +383,5 @@ def test_steps_outside_are_none():
 
 
 def test_lines_are_refused():
-    with pytest.raises(ss.NotApplicable, match="free parameters"):
+    with pytest.raises(ss.errors.NotApplicable, match="free parameters"):
         len(FreeParameters(ss.BayesNet(ss.LinearGaussian(ss.Real("x"), covariance=1.0))))

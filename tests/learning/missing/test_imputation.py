@@ -10,7 +10,7 @@ import pytest
 
 import sepset as ss
 from sepset.learning.missing.imputation import impute
-from sepset.learning.missing.mechanisms import MAR, Hiding, mask
+from sepset.learning.missing.mechanisms import MAR, Hiding, hide_cells
 from sepset.learning.missing.pooling import pool_estimates
 
 RAIN, WET = ss.Discrete("rain", (False, True)), ss.Discrete("wet", (False, True))
@@ -81,7 +81,9 @@ def test_multiple_imputation_restores_what_single_imputation_shrinks():
     net = ss.BayesNet(
         ss.LinearGaussian(x, covariance=1.0), ss.LinearGaussian(y, 1.0, coefficients=2.0, covariance=1.0, given=x)
     )
-    data = mask(net.sample(4000, seed=0), MAR({"y": Hiding(lambda x: 1 / (1 + np.exp(-2 * x)), given="x")}), seed=1)
+    data = hide_cells(
+        net.sample(4000, seed=0), MAR({"y": Hiding(lambda x: 1 / (1 + np.exp(-2 * x)), given="x")}), seed=1
+    )
     copies = impute(net, data, kind="draw", copies=10, seed=2).datasets
     values = [copy.values("y") for copy in copies]
     pooled = pool_estimates([v.mean() for v in values], [v.var(ddof=1) / len(v) for v in values])
@@ -136,19 +138,19 @@ def test_impossible_rows_are_named(kind):
 
 
 def test_what_is_refused():
-    with pytest.raises(ss.ArgumentError, match="'best'"):
+    with pytest.raises(ss.errors.ArgumentError, match="'best'"):
         impute(NET, FRAME, kind="best")
-    with pytest.raises(ss.NotApplicable, match="all the same"):
+    with pytest.raises(ss.errors.NotApplicable, match="all the same"):
         impute(NET, FRAME, copies=3)
-    with pytest.raises(ss.ArgumentError, match="copies"):
+    with pytest.raises(ss.errors.ArgumentError, match="copies"):
         impute(NET, FRAME, kind="draw", copies=0)
-    with pytest.raises(ss.ModelError, match="One model per copy"):
+    with pytest.raises(ss.errors.ModelError, match="One model per copy"):
         impute([NET, NET], FRAME, kind="draw", copies=3)
-    with pytest.raises(ss.ModelError, match="same variables"):
+    with pytest.raises(ss.errors.ModelError, match="same variables"):
         impute([NET, ss.BayesNet(NET.cpd("rain"))], FRAME, kind="draw", copies=2)
-    with pytest.raises(ss.ModelError, match="Fit one"):
+    with pytest.raises(ss.errors.ModelError, match="Fit one"):
         impute("net.json", FRAME)
-    with pytest.raises(ss.DataError, match="No column is a variable"):
+    with pytest.raises(ss.errors.DataError, match="No column is a variable"):
         impute(NET, {"x": [1.5]})
 
 
@@ -167,12 +169,12 @@ def test_files_are_rows_too(tmp_path, suffix):
         assert found["rain"].tolist() == ["yes", "yes", "no", "no"]
         assert found["wet"].tolist() == ["yes", "yes", "no", "no"]
         assert len(impute([net, net], source, kind="draw", copies=2).datasets) == 2
-    with pytest.raises(ss.DataError, match="No column is a variable"):
+    with pytest.raises(ss.errors.DataError, match="No column is a variable"):
         impute(ss.BayesNet(ss.TableCPD(ss.Discrete("snow"), [0.5, 0.5])), path).dataset
 
 
 def test_bad_seeds_are_named():
-    with pytest.raises(ss.ArgumentError, match="seed= is a whole number"):
+    with pytest.raises(ss.errors.ArgumentError, match="seed= is a whole number"):
         impute(NET, FRAME, kind="draw", seed=-1)
 
 
@@ -343,7 +345,7 @@ def test_fractions_among_whole_numbers_are_refused_and_not_cut():
         pa.table({"color": ["red", "green"], "x": pa.array([1, None], pa.int32())}),
     ]
     for frame in frames:
-        with pytest.raises(ss.DataError, match=r"Column 'x': it holds whole numbers, and 2\.5 is not one"):
+        with pytest.raises(ss.errors.DataError, match=r"Column 'x': it holds whole numbers, and 2\.5 is not one"):
             impute(COLORED, frame, kind="mean").frame
 
 
@@ -373,31 +375,31 @@ def test_frames_without_rows_or_of_other_kinds():
     pd.testing.assert_frame_equal(impute(COLORED, empty).frame, empty)
     for strange in (pl.LazyFrame({"color": COLORS}), ss.Dataset({"color": ["red", "green"]}).select(["color"])):
         found = impute(COLORED, strange)
-        with pytest.raises(ss.DataError, match=r"Use \.datasets"):
+        with pytest.raises(ss.errors.DataError, match=r"Use \.datasets"):
             found.frame
     for strange in ("rows.csv", None):
-        with pytest.raises((ss.DataError, ss.FileFormatError)):
+        with pytest.raises((ss.errors.DataError, ss.errors.FileFormatError)):
             impute(COLORED, strange)
-    with pytest.raises(ss.DataError, match="No column is a variable"):
+    with pytest.raises(ss.errors.DataError, match="No column is a variable"):
         impute(COLORED, pd.DataFrame({"other": [1]})).frame
 
 
 def test_one_kind_of_result_whatever_the_number_of_copies():
     one, two = impute(NET, FRAME, kind="draw"), impute(NET, FRAME, kind="draw", copies=2)
-    assert type(one) is type(two) is ss.Imputation
+    assert type(one) is type(two) is ss.missing.Imputation
     assert (len(one), len(two)) == (1, 2)
     assert [copy.num_rows for copy in two] == [two.datasets[0].num_rows] * 2
     assert one.guarantees == {"values": ss.Guarantee.EXACT}
     assert one.method == ss.CliqueTree()
     assert one.num_filled == sum(value is None for column in FRAME.values() for value in column)
     assert "copies" in one._repr_html_()
-    with pytest.raises(ss.ScopeError, match="There are 2 copies"):
+    with pytest.raises(ss.errors.ScopeError, match="There are 2 copies"):
         two.dataset
-    with pytest.raises(ss.ScopeError, match="There are 2 copies"):
+    with pytest.raises(ss.errors.ScopeError, match="There are 2 copies"):
         two.frame
 
 
-@pytest.mark.parametrize("method", [ss.VariableElimination(), ss.BruteForce()])
+@pytest.mark.parametrize("method", [ss.VariableElimination(), ss.inference.BruteForce()])
 @pytest.mark.parametrize("kind", ["mode", "mean", "map"])
 def test_any_method_imputes(method, kind):
     found = impute(NET, FRAME, kind=kind, method=method)

@@ -12,7 +12,7 @@ from scipy.stats import chi2_contingency, kstest
 import sepset as ss
 from sepset.learning.missing import mcartest as littletest
 from sepset.learning.missing.mcartest import mcar_test
-from sepset.learning.missing.mechanisms import MAR, MCAR, Hiding, mask
+from sepset.learning.missing.mechanisms import MAR, MCAR, Hiding, hide_cells
 
 NA = np.nan
 # New York air quality, May to September 1973 (Chambers, Cleveland, Kleiner & Tukey, 1983).
@@ -115,25 +115,25 @@ def mixed_rows(rng, num_rows):
 @pytest.mark.parametrize("rows", [real_rows, discrete_rows, mixed_rows])
 def test_p_values_are_uniform_under_the_hypothesis(rows):
     rng = np.random.default_rng(7)
-    found = [mcar_test(mask(rows(rng, 600), MCAR({"a": 0.2, "b": 0.3}), seed=rng)).p_value for _ in range(150)]
+    found = [mcar_test(hide_cells(rows(rng, 600), MCAR({"a": 0.2, "b": 0.3}), seed=rng)).p_value for _ in range(150)]
     assert kstest(found, "uniform").pvalue > 0.01
 
 
 def test_dependence_on_what_is_seen_is_found():
     rng = np.random.default_rng(3)
-    real = mask(real_rows(rng, 500), MAR({"b": Hiding(lambda a: (a > 0.5) * 0.8, given="a")}), seed=1)
-    coded = mask(discrete_rows(rng, 500), MAR({"b": Hiding([0.1, 0.6], given="a")}), seed=1)
+    real = hide_cells(real_rows(rng, 500), MAR({"b": Hiding(lambda a: (a > 0.5) * 0.8, given="a")}), seed=1)
+    coded = hide_cells(discrete_rows(rng, 500), MAR({"b": Hiding([0.1, 0.6], given="a")}), seed=1)
     assert mcar_test(real).p_value < 1e-6
     assert mcar_test(coded).p_value < 1e-6
 
 
 def test_weights_are_copies():
-    data = mask(discrete_rows(np.random.default_rng(0), 300), MCAR(0.2))
+    data = hide_cells(discrete_rows(np.random.default_rng(0), 300), MCAR(0.2))
     assert mcar_test(data.collapse()).statistic == pytest.approx(mcar_test(data).statistic, rel=1e-9)
 
 
 def test_what_did_not_settle_says_so(monkeypatch):
-    data = mask(discrete_rows(np.random.default_rng(0), 100), MCAR(0.3))
+    data = hide_cells(discrete_rows(np.random.default_rng(0), 100), MCAR(0.3))
     assert mcar_test(data).converged
     monkeypatch.setattr(littletest, "STEPS", 1)
     assert repr(mcar_test(data)).endswith("not converged)")
@@ -141,7 +141,7 @@ def test_what_did_not_settle_says_so(monkeypatch):
 
 def test_states_beside_numbers_count_as_zeros_and_ones():
     """A mixed test is Little's test of indicator columns that were made by hand."""
-    data = mask(mixed_rows(np.random.default_rng(1), 200), MCAR({"a": 0.3, "b": 0.2}), seed=1)
+    data = hide_cells(mixed_rows(np.random.default_rng(1), 200), MCAR({"a": 0.3, "b": 0.2}), seed=1)
     states = data.codes("a")
     by_hand = {f"a={s}": np.where(states < 0, NA, states == s) for s in (1, 2)}
     plain = ss.Dataset(
@@ -151,7 +151,7 @@ def test_states_beside_numbers_count_as_zeros_and_ones():
 
 
 def test_numbers_hidden_by_state_are_found():
-    data = mask(mixed_rows(np.random.default_rng(2), 400), MAR({"b": Hiding([0.1, 0.7, 0.1], given="a")}), seed=1)
+    data = hide_cells(mixed_rows(np.random.default_rng(2), 400), MAR({"b": Hiding([0.1, 0.7, 0.1], given="a")}), seed=1)
     assert mcar_test(data).p_value < 1e-6
 
 
@@ -170,13 +170,13 @@ def test_states_that_never_occur_count_for_nothing():
 
 
 def test_what_is_refused():
-    with pytest.raises(ss.DataError, match="weight zero"):
+    with pytest.raises(ss.errors.DataError, match="weight zero"):
         mcar_test(ss.Dataset({"a": [0.5, 1.5]}, weights=[0, 0]))
-    with pytest.raises(ss.DataError, match="weight zero"):
+    with pytest.raises(ss.errors.DataError, match="weight zero"):
         mcar_test(ss.Dataset({"a": ["x", "y"]}, weights=[0, 0]))
-    with pytest.raises(ss.DataError, match="no observed cell"):
+    with pytest.raises(ss.errors.DataError, match="no observed cell"):
         mcar_test(ss.Dataset.from_codes([ss.Discrete("a")], {"a": [-1, -1]}))
-    with pytest.raises(ss.DataError, match="constant"):
+    with pytest.raises(ss.errors.DataError, match="constant"):
         mcar_test({"x": [1.5, 1.5], "y": [0.5, 1.5]})
     wide = [ss.Discrete(f"v{i}", 4) for i in range(12)]
     with pytest.raises(ss.TooLarge, match="fewer"):

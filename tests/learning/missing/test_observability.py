@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize
 
 import sepset as ss
-from sepset.learning.missing.mechanisms import MAR, MCAR, MNAR, Hiding, indicator
-from sepset.learning.missing.observability import ObservabilityModel, is_mar, is_mcar, shown
+from sepset.learning.missing.mechanisms import MAR, MCAR, MNAR, Hiding, observability_indicator
+from sepset.learning.missing.observability import ObservabilityModel, is_mar, is_mcar, observed_version
 from support.tolerances import EXACT
 
 HEADS, TAILS, HIDDEN = 30, 20, 50
@@ -77,7 +77,7 @@ def dropout(after_leaving):
     """Once the first cell is hidden the second is with `after_leaving`; before, it depends on the first value."""
     one, two = ss.Discrete("one", 2), ss.Discrete("two", 2)
     net = ss.BayesNet(ss.TableCPD(one, [0.4, 0.6]), ss.TableCPD(two, [[0.9, 0.1], [0.3, 0.7]], given=one))
-    rule = {"one": Hiding(0.3), "two": Hiding([after_leaving, [0.2, 0.8]], given=(indicator(one), "one"))}
+    rule = {"one": Hiding(0.3), "two": Hiding([after_leaving, [0.2, 0.8]], given=(observability_indicator(one), "one"))}
     return ObservabilityModel(net, MNAR(rule))
 
 
@@ -150,7 +150,7 @@ def test_samples_have_the_distribution_of_what_is_shown():
     assert rows.num_missing["one"] == 0
     table = model.distribution()
     share = rows.is_missing("two").mean()
-    expected = float(table.project([shown(ss.Discrete("two", 2))])["?"])
+    expected = float(table.project([observed_version(ss.Discrete("two", 2))])["?"])
     assert share == pytest.approx(expected, abs=5 * np.sqrt(expected * (1 - expected) / 20_000))
 
 
@@ -163,9 +163,9 @@ def test_real_models_are_asked_by_separation():
     assert is_mar(model, by="separation")
     assert not is_mcar(model, by="separation")
     assert model.sample(50).num_missing["y"] > 0
-    with pytest.raises(ss.NotApplicable):
+    with pytest.raises(ss.errors.NotApplicable):
         is_mar(model)
-    with pytest.raises(ss.NotApplicable, match="sample"):
+    with pytest.raises(ss.errors.NotApplicable, match="sample"):
         _ = model.network
 
 
@@ -173,5 +173,5 @@ def test_nothing_hidden_and_unknown_names():
     net = ss.BayesNet(ss.TableCPD(ss.Discrete("coin"), [0.5, 0.5]))
     assert is_mcar(ObservabilityModel(net, MNAR()))
     assert is_mar(ObservabilityModel(net, MNAR()))
-    with pytest.raises(ss.ScopeError, match="Did you mean 'coin'"):
+    with pytest.raises(ss.errors.ScopeError, match="Did you mean 'coin'"):
         is_mar(ObservabilityModel(net, MCAR({"coins": 0.5})))

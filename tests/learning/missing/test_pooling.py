@@ -63,7 +63,7 @@ def test_intervals_cover_as_they_say_and_those_of_one_copy_do_not():
         codes[rng.random(count) < np.where(codes[:, 0] == 1, 0.7, 0.2), 1] = -1
         rows = ss.Dataset.from_codes([x, y], codes)
         seen = codes[codes[:, 1] >= 0]
-        posterior = ss.fit(truth, ss.Dataset.from_codes([x, y], seen), ss.Bayes(ss.Dirichlet(1.0))).posterior
+        posterior = ss.fit(truth, ss.Dataset.from_codes([x, y], seen), ss.Bayes(ss.priors.Dirichlet(1.0))).posterior
         models = [posterior.sample_model(rng) for _ in range(copies)]
         shares = np.array(
             [full.codes("y").mean() for full in ss.impute(models, rows, kind="draw", copies=copies, seed=rng).datasets]
@@ -97,9 +97,9 @@ def test_arrays_and_no_variance_at_all():
 
 def test_what_is_refused():
     for q, u in (([1.0], [1.0]), (1.0, 1.0), ([1.0, 2.0], [1.0]), ([1.0, np.nan], [1.0, 1.0]), ([1.0, 2.0], [1.0, -1])):
-        with pytest.raises(ss.DataError):
+        with pytest.raises(ss.errors.DataError):
             pool_estimates(q, u)
-    with pytest.raises(ss.ArgumentError, match="level"):
+    with pytest.raises(ss.errors.ArgumentError, match="level"):
         pool_estimates([1.0, 2.0], [1.0, 1.0]).interval(95)
 
 

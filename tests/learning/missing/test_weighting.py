@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize
 
 import sepset as ss
-from sepset.learning.missing.mechanisms import MAR, Hiding, mask
+from sepset.learning.missing.mechanisms import MAR, Hiding, hide_cells
 from sepset.learning.missing.weighting import inverse_probability_weights
 from support.tolerances import EXACT
 
@@ -55,7 +55,7 @@ def test_the_mean_of_a_column_missing_at_random_is_restored():
     rng = np.random.default_rng(1)
     v = rng.integers(0, 2, 20_000)
     data = ss.Dataset.from_codes([ss.Discrete("v"), ss.Real("z")], {"v": v, "z": v + rng.standard_normal(20_000)})
-    hidden = mask(data, MAR({"z": Hiding([0.1, 0.8], given="v")}), seed=2)
+    hidden = hide_cells(data, MAR({"z": Hiding([0.1, 0.8], given="v")}), seed=2)
     found = inverse_probability_weights(hidden, "z", given="v")
     z = np.nan_to_num(hidden.values("z"))
     error = 5 * np.sqrt(1.25 / found.effective_sample_size)
@@ -75,13 +75,13 @@ def test_complete_and_empty_data():
 
 def test_what_is_refused():
     rows = {"v": ["a", "a", "b"], "z": ["x", "y", None]}
-    with pytest.raises(ss.DataError, match="v='b'"):
+    with pytest.raises(ss.errors.DataError, match="v='b'"):
         inverse_probability_weights(rows, "z", given="v")
-    with pytest.raises(ss.DataError, match="certainty"):
+    with pytest.raises(ss.errors.DataError, match="certainty"):
         inverse_probability_weights(rows, "z", given="v", form="logistic")
-    with pytest.raises(ss.DataError, match="'z'"):
+    with pytest.raises(ss.errors.DataError, match="'z'"):
         inverse_probability_weights(rows, "v", given="z")
-    with pytest.raises(ss.NotApplicable, match="real"):
+    with pytest.raises(ss.errors.NotApplicable, match="real"):
         inverse_probability_weights({"x": [0.5, 1.5], "z": ["x", None]}, "z", given="x", form="table")
-    with pytest.raises(ss.ArgumentError, match="'tree'"):
+    with pytest.raises(ss.errors.ArgumentError, match="'tree'"):
         inverse_probability_weights(rows, "z", given="v", form="tree")

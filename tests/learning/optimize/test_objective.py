@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
 from sepset.cpds.priors.dirichlet import Dirichlet
-from sepset.cpds.priors.weights import Laplace
+from sepset.cpds.priors.weights import LaplaceWeights
 from sepset.learning.incomplete.run import EMTask
 from sepset.learning.task import Task
 from support.learning_cases import masked_codes, network
@@ -53,7 +53,7 @@ def test_pairs_are_steps_and_falls():
 
 def test_searches_stop_at_kinks():
     net = network("logistic")
-    task = EMTask.of(Task(net, masked_codes(net, 30)), (Laplace(0.01), Dirichlet(1.0)), threads=1)
+    task = EMTask.of(Task(net, masked_codes(net, 30)), (LaplaceWeights(0.01), Dirichlet(1.0)), threads=1)
     objective, start = task.objective, task.evaluate(net)
     slope = objective.steepest(start)
     found = objective.search(start, slope, slope, 0.9)

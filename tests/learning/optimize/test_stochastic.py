@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from sepset.api.learning import fit
 from sepset.cpds.priors.dirichlet import Dirichlet
-from sepset.cpds.priors.weights import Laplace
+from sepset.cpds.priors.weights import LaplaceWeights
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
 from sepset.inference.result import Guarantee
@@ -71,7 +71,7 @@ def test_one_batch_is_deterministic_ascent():
 def test_sharp_priors_make_zeros():
     net = network("logistic")
     rows = masked_codes(net, 100)
-    prior = (Laplace(0.02), Dirichlet(1.0))
+    prior = (LaplaceWeights(0.02), Dirichlet(1.0))
     found = fit(net, rows, GradientAscent(prior, start="model", optimizer="stochastic"), until=passes(80))
     assert not any(w.any() for w in found.model.cpd("x").weights)
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.priors.regression import NormalGamma
-from sepset.cpds.priors.weights import Laplace, Normal
+from sepset.cpds.priors.weights import LaplaceWeights, NormalWeights
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.learning.estimation.networkpriors import ImaginaryData
@@ -52,10 +52,10 @@ def test_slopes_of_priors():
     check_slope(net, masked_codes(net, 30), Dirichlet(2.5))
     check_slope(net, masked_codes(net, 30), Dirichlet(0.5))
     wide = network("logistic")
-    check_slope(wide, masked_codes(wide, 30), (Normal(0.7), Dirichlet(1.0)))
+    check_slope(wide, masked_codes(wide, 30), (NormalWeights(0.7), Dirichlet(1.0)))
     lines = mixed()
     check_slope(lines, mixed_rows(lines, 30, 0.2), (NormalGamma(1.0, 2.0, 3.0, 4.0), Dirichlet(1.0)))
-    check_slope(lines, mixed_rows(lines, 30, 0.2), (Normal(0.5), Dirichlet(1.0)))
+    check_slope(lines, mixed_rows(lines, 30, 0.2), (NormalWeights(0.5), Dirichlet(1.0)))
 
 
 @pytest.mark.parametrize("form", [*FORMS, "lines"])
@@ -125,7 +125,7 @@ def test_sharp_priors_are_kinks_beside_the_slope():
         (network("logistic"), masked_codes(network("logistic"), 30)),
         (mixed(), mixed_rows(mixed(), 30, 0.2)),
     ]:
-        em_task = EMTask.of(Task(net, rows), (Laplace(0.5), Dirichlet(1.0)), threads=1)
+        em_task = EMTask.of(Task(net, rows), (LaplaceWeights(0.5), Dirichlet(1.0)), threads=1)
         vector = ParameterVector.of(em_task.expectation.blocks)
         point = em_task.evaluate(net)
         x, kinks = vector.pack(net), vector.kinks(em_task.terms)
@@ -150,7 +150,7 @@ def test_zeros_stay_zero_wherever_the_vector_is_near():
 def test_weights_are_measured_from_first_states():
     a, x = Discrete("a"), Discrete("x", 3)
     rng = np.random.default_rng(0)
-    net = BayesNet(TableCPD(a, [0.5, 0.5]), LogisticCPD(x, {a: rng.normal(size=(2, 3))}, rng.normal(size=3)))
+    net = BayesNet(TableCPD(a, [0.5, 0.5]), LogisticCPD(x, {a: rng.normal(size=(2, 3))}, bias=rng.normal(size=3)))
     em_task = EMTask.of(Task(net, {"a": [0, None], "x": [2, 1]}), threads=1)
     back = ParameterVector.of(em_task.expectation.blocks)
     made = back.unpack(back.pack(net)).cpd("x")

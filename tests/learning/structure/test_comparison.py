@@ -13,7 +13,7 @@ from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.equivalence import cpdag, i_equivalent
 from sepset.graphs.graph import DAG
-from sepset.learning.structure.comparison import Overlap, feature_confidence, structure_recovery
+from sepset.learning.structure.comparison import Overlap, compare, feature_confidence
 
 NODES = ("a", "b", "c", "d")
 
@@ -34,7 +34,7 @@ def mark(graph, x, y) -> str:
 @settings(max_examples=200, deadline=None)
 @given(dags(), dags())
 def test_counts_by_pairs(truth, learned):
-    found = structure_recovery(truth, learned)
+    found = compare(truth, learned)
     ours, theirs = cpdag(truth), cpdag(learned)
     pairs = list(itertools.combinations(NODES, 2))
     assert found.distance == sum(mark(ours, *p) != mark(theirs, *p) for p in pairs)
@@ -42,26 +42,26 @@ def test_counts_by_pairs(truth, learned):
     expected = Overlap(joined.count((True, True)), joined.count((False, True)), joined.count((True, False)))
     assert found.skeleton == expected
     assert (found.distance == 0) == i_equivalent(truth, learned)
-    back = structure_recovery(learned, truth)
+    back = compare(learned, truth)
     assert back.distance == found.distance
     assert (back.skeleton.precision, back.skeleton.recall) == (found.skeleton.recall, found.skeleton.precision)
 
 
 def test_equivalent_graphs_are_at_no_distance():
-    found = structure_recovery(DAG.parse("a -> b -> c"), DAG.parse("a <- b -> c"))
+    found = compare(DAG.parse("a -> b -> c"), DAG.parse("a <- b -> c"))
     assert found.distance == 0
     assert found.skeleton.f1 == found.immoralities.f1 == 1.0
-    collider = structure_recovery(DAG.parse("a -> b -> c"), DAG.parse("a -> b <- c"))
+    collider = compare(DAG.parse("a -> b -> c"), DAG.parse("a -> b <- c"))
     assert (collider.distance, collider.skeleton.f1, collider.immoralities.precision) == (2, 1.0, 0.0)
 
 
 def test_nothing_learned_and_nothing_to_learn():
     empty, edge = DAG.parse("a; b"), DAG.parse("a -> b")
-    assert structure_recovery(edge, empty).skeleton.recall == 0.0
-    assert structure_recovery(edge, empty).skeleton.precision == 1.0
-    assert structure_recovery(empty, empty).skeleton.f1 == 1.0
+    assert compare(edge, empty).skeleton.recall == 0.0
+    assert compare(edge, empty).skeleton.precision == 1.0
+    assert compare(empty, empty).skeleton.f1 == 1.0
     with pytest.raises(ModelError, match="differ in 'c'"):
-        structure_recovery(edge, DAG.parse("a -> b -> c"))
+        compare(edge, DAG.parse("a -> b -> c"))
 
 
 def test_confidence_is_the_frequency_over_resamples():
@@ -97,5 +97,5 @@ def test_it_prints():
 
     console = Console(record=True)
     alarm = ss.datasets.load("alarm").dag
-    console.print(structure_recovery(alarm, alarm))
+    console.print(compare(alarm, alarm))
     assert "structural Hamming distance 0" in console.export_text()

@@ -34,7 +34,7 @@ class WeightPrior(ABC):
     def log_density(self, weights: Floats) -> float:
         """The log density of weights, up to a constant.
 
-        >>> Normal(1.0).log_density(np.array([1.0, 2.0])), Laplace(0.5).log_density(np.array([-1.0]))
+        >>> NormalWeights(1.0).log_density(np.array([1.0, 2.0])), LaplaceWeights(0.5).log_density(np.array([-1.0]))
         (-2.5, -2.0)
         """
         squares, sizes = float((weights**2).sum()), float(np.abs(weights).sum())
@@ -42,7 +42,7 @@ class WeightPrior(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Normal(WeightPrior):
+class NormalWeights(WeightPrior):
     r"""Independent normal priors with mean zero on weights: the penalty $\lVert w \rVert^2 / 2 s^2$.
 
     They apply to the weights of logistic CPDs and the coefficients of linear Gaussians, not their biases.
@@ -54,14 +54,14 @@ class Normal(WeightPrior):
     Guarantee: exact.
     Tested by: cpds/test_logistic.py::test_a_prior_shrinks_separated_weights
 
-    >>> Normal(2.0).precision
+    >>> NormalWeights(2.0).precision
     0.25
     """
 
     scale: float
 
     def __post_init__(self) -> None:
-        check_positive("Normal", scale=self.scale)
+        check_positive("NormalWeights", scale=self.scale)
 
     @property
     def precision(self) -> float:
@@ -75,7 +75,7 @@ class Normal(WeightPrior):
 
 
 @dataclass(frozen=True, slots=True)
-class Laplace(WeightPrior):
+class LaplaceWeights(WeightPrior):
     r"""Independent Laplace priors with mean zero on weights: the L1 penalty $\lVert w \rVert_1 / s$.
 
     They apply to the weights of logistic CPDs and the coefficients of linear Gaussians, not their biases.
@@ -87,14 +87,14 @@ class Laplace(WeightPrior):
     Guarantee: subgradient conditions.
     Tested by: cpds/test_regression.py::test_lasso_meets_the_subgradient_conditions
 
-    >>> Laplace(0.5).rate
+    >>> LaplaceWeights(0.5).rate
     2.0
     """
 
     scale: float
 
     def __post_init__(self) -> None:
-        check_positive("Laplace", scale=self.scale)
+        check_positive("LaplaceWeights", scale=self.scale)
 
     @property
     def precision(self) -> float:

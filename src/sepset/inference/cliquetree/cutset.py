@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,20 +20,20 @@ from sepset.base.text import listing
 from sepset.errors import TooLarge
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
-from sepset.graphs.elimination import EliminationOrder
+from sepset.graphs.elimination import GraphElimination
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.exact.evidencefactors import observed_states
 from sepset.inference.exact.recursive import check_discrete
 from sepset.inference.method import Answer, Best, check_settings, dense
-from sepset.inference.plan import ENTRY_BYTES, Plan, make_plan, readable
+from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan, readable
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem, Relevant
 from sepset.variables.evidence import Evidence
 
 
 @dataclass(frozen=True)
-class CutsetPlan(Plan):
+class CutsetPlan(EliminationPlan):
     """The plan of a question by cutset conditioning: the plan of one case, the fixed variables, the number of cases.
 
     Attributes:
@@ -91,6 +91,7 @@ class CutsetConditioning:
 
     memory: int = 2**30
     order: OrderingMethod = field(default_factory=Portfolio)
+    _: KW_ONLY
     steps: float = 1e12
 
     def __post_init__(self) -> None:
@@ -107,7 +108,7 @@ class CutsetConditioning:
 
 
 def choose_cutset(
-    elimination: EliminationOrder, cards: Mapping[str, int], limit: int, candidates: Collection[str]
+    elimination: GraphElimination, cards: Mapping[str, int], limit: int, candidates: Collection[str]
 ) -> list[str]:
     """Names to fix so that no clique of the order has more than `limit` entries, if `candidates` allow.
 
@@ -255,7 +256,7 @@ class PreparedCutset:
             kept = set(last) if joint else set()
             open_ids = [v for v in (relevant.variables if candidates is None else candidates) if v not in kept]
 
-            def plan_without(cutset: Collection[int]) -> Plan:
+            def plan_without(cutset: Collection[int]) -> EliminationPlan:
                 rest = Relevant(relevant.factors, tuple(v for v in relevant.variables if v not in cutset))
                 later = [v for v in last if v not in cutset]
                 return make_plan(
@@ -272,7 +273,9 @@ class PreparedCutset:
 
         return self._plans.get(key, make)
 
-    def _with_cutset(self, plan_without: Callable[[Collection[int]], Plan], candidates: Sequence[int]) -> CutsetPlan:
+    def _with_cutset(
+        self, plan_without: Callable[[Collection[int]], EliminationPlan], candidates: Sequence[int]
+    ) -> CutsetPlan:
         """The plan with enough variables fixed; the last ones are freed again if the plan fits without them."""
         variables = self.problem.variables
         cutset: list[int] = []
@@ -286,14 +289,14 @@ class PreparedCutset:
         while cutset and self._fits(smaller := plan_without(cutset[:-1])):
             cutset, plan = cutset[:-1], smaller
         cases = math.prod(int(variables.cards[v]) for v in cutset)
-        parts = {part.name: getattr(plan, part.name) for part in fields(Plan)}
+        parts = {part.name: getattr(plan, part.name) for part in fields(EliminationPlan)}
         return CutsetPlan(**parts, cutset=tuple(variables[v].name for v in cutset), num_cases=cases)
 
-    def _fits(self, plan: Plan) -> bool:
+    def _fits(self, plan: EliminationPlan) -> bool:
         """Whether a case fits in the given memory."""
         return _need(plan) <= self.method.memory
 
-    def _more(self, plan: Plan, candidates: Sequence[int]) -> list[int]:
+    def _more(self, plan: EliminationPlan, candidates: Sequence[int]) -> list[int]:
         variables = self.problem.variables
         cards = {name: variables[name].num_states for name in plan.order}  # type: ignore[union-attr]
         limit = self.method.memory // (3 * ENTRY_BYTES)
@@ -302,7 +305,7 @@ class PreparedCutset:
         open_names = [variables[v].name for v in candidates]
         return [variables.id(name) for name in choose_cutset(plan.elimination, cards, limit, open_names)]
 
-    def _refused(self, plan: Plan) -> TooLarge:
+    def _refused(self, plan: EliminationPlan) -> TooLarge:
         return TooLarge(
             f"With every variable fixed that can be, one case still takes {readable(_need(plan))} (its largest table "
             f"has {plan.largest:,} entries); the limit is {readable(self.method.memory)}. Raise `memory=` on the "
@@ -327,7 +330,7 @@ class PreparedCutset:
                 yield Case(codes, replace(rest, codes={**evidence.codes, **codes}), log_weight)
 
 
-def _need(plan: Plan) -> int:
+def _need(plan: EliminationPlan) -> int:
     """Bytes for the largest step of a case, or for its messages in both directions, without the factors."""
     return ENTRY_BYTES * max(3 * plan.largest, 2 * plan.total_size)
 

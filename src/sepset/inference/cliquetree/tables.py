@@ -19,7 +19,7 @@ from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, R
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.exact.tree import PreparedTree
 from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
-from sepset.inference.plan import JointPlan, Plan
+from sepset.inference.plan import EliminationPlan, JointPlan
 from sepset.inference.result import Answers
 from sepset.inference.rows.batch import RowTables
 from sepset.inference.rows.compiler import RowCompiler
@@ -89,7 +89,7 @@ class PreparedTables:
         """Independent draws of every unobserved variable from the posterior."""
         return {**self.tables.sample(num_rows, evidence, rng)}
 
-    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
+    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of a query; without targets, of all marginals."""
         return self.tables.plan(targets, observed)
 

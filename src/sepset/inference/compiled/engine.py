@@ -21,7 +21,7 @@ from sepset.inference.compiled.readback import Choose, drawer, modes, read_back
 from sepset.inference.compiled.run import Run
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.method import Answer, Best
-from sepset.inference.plan import Plan
+from sepset.inference.plan import EliminationPlan
 from sepset.inference.values import Values, checked_values
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
@@ -145,7 +145,7 @@ class TableEngine:
             flat = factor_marginals(done, values.store, found)
         return flat if question.states is None else question.states.entries(flat)
 
-    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
+    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of a query; without targets, of all marginals."""
         planner = self.compiler.planner
         pattern = planner.pattern(NO_FINDINGS)._replace(observed=tuple(sorted(observed)))

@@ -24,7 +24,7 @@ from sepset.inference.compiled.question import Question, compile_question
 from sepset.inference.compiled.run import TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.method import DEFAULT_MEMORY
-from sepset.inference.plan import Plan, make_plan
+from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
@@ -82,7 +82,7 @@ class Derivatives:
         self._values = FactorValues(problem, FactorStore.of(problem))
         self._questions: Cache[Question] = Cache(32)
 
-    def plan(self, observed: Iterable[int], touched: Iterable[int] = ()) -> Plan:
+    def plan(self, observed: Iterable[int], touched: Iterable[int] = ()) -> EliminationPlan:
         """The plan of the forward sweep for this observed set; the reverse sweep about doubles its cost."""
         observed = tuple(observed)
         relevant = self.problem.relevant((), observed, touched=touched, constants=True, prune=self._prune)

@@ -14,7 +14,7 @@ from sepset.inference import costs
 from sepset.inference.compiled.domains import Domains, States, Zeros
 from sepset.inference.compiled.store import FactorStore, Layout
 from sepset.inference.compiled.targetgroups import Ancestry, target_groups
-from sepset.inference.plan import Plan, make_plan
+from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.problem import Problem, Relevant
 from sepset.variables.evidence import Evidence
 
@@ -64,7 +64,7 @@ class Planner:
     def __init__(self, problem: Problem, settings: Settings) -> None:
         self.problem = problem
         self.settings = settings
-        self._plans: Cache[Plan] = Cache(128)
+        self._plans: Cache[EliminationPlan] = Cache(128)
 
     @lazy
     def store(self) -> FactorStore:
@@ -94,13 +94,13 @@ class Planner:
         """The layout of a store over these states."""
         return self.store.layout if states is None else states.layout
 
-    def plan(self, kind: Kind, targets: Positions, pattern: Pattern) -> Plan:
+    def plan(self, kind: Kind, targets: Positions, pattern: Pattern) -> EliminationPlan:
         """The plan of a question; all kinds of questions about every variable share one."""
         if kind not in ("joint", "group"):
             kind, targets = "marginals", ()
         return self._plans.get((kind, targets, pattern), lambda: self._made(kind, targets, pattern))
 
-    def _made(self, kind: Kind, targets: Positions, pattern: Pattern) -> Plan:
+    def _made(self, kind: Kind, targets: Positions, pattern: Pattern) -> EliminationPlan:
         limit = self.settings.memory if self.problem.num_visible > costs.VARIABLES_ALWAYS_PLANNED else None
         asked = targets if kind == "joint" else ()
         return make_plan(

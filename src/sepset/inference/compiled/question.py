@@ -14,7 +14,7 @@ from sepset.inference.compiled.domains import Spread, States
 from sepset.inference.compiled.program import Program, assemble
 from sepset.inference.compiled.store import FactorStore, Layout
 from sepset.inference.compiled.workspace import Workspace, WorkspacePool
-from sepset.inference.plan import Plan
+from sepset.inference.plan import EliminationPlan
 from sepset.variables.evidence import Evidence
 
 NO_CODES = np.zeros(0, dtype=np.int64)
@@ -41,7 +41,7 @@ class Question:
         pool: workspaces of earlier runs.
     """
 
-    plan: Plan
+    plan: EliminationPlan
     cards: Ints = field(repr=False)
     order: Ints = field(repr=False)
     observed: tuple[int, ...]
@@ -133,7 +133,7 @@ class Question:
 
 def compile_question(
     layout: Layout,
-    plan: Plan,
+    plan: EliminationPlan,
     *,
     cards: Ints,
     observed: Sequence[int],

@@ -16,7 +16,7 @@ from sepset.factors.table import Table
 from sepset.inference.exact.elimination import VariableElimination, product
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.method import Answer, Best
-from sepset.inference.plan import Plan
+from sepset.inference.plan import EliminationPlan
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.semiring import MAX
@@ -109,6 +109,6 @@ class PreparedBruteForce:
         columns = conditional.sample({}, num_rows, rng)
         return {v: columns[self.problem.variables[v]] for v in self._hidden(evidence)}
 
-    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
+    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of variable elimination for the same query."""
         return VariableElimination().prepare(self.problem).plan(targets, observed)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sepset.base.lazy import lazy
-from sepset.graphs.elimination import EliminationOrder
+from sepset.graphs.elimination import GraphElimination
 
 RESULT_BYTES = 12
 """Bytes of a kept result: a float64 and an int32 exponent."""
@@ -91,7 +91,7 @@ class Dtree:
         return sum(count * card for count, card in zip(self.visits(kept)[1], self.cards, strict=False))
 
 
-def elimination_parents(elimination: EliminationOrder, outside: Sequence[str] = ()) -> Parents:
+def elimination_parents(elimination: GraphElimination, outside: Sequence[str] = ()) -> Parents:
     """The dtree of an order: each variable below the one that receives its message."""
     given = set(outside)
     order = elimination.order
@@ -99,7 +99,7 @@ def elimination_parents(elimination: EliminationOrder, outside: Sequence[str] = 
     return {v: None if up in given else up for v, up in zip(order, receivers, strict=True) if v not in given}
 
 
-def balanced_parents(elimination: EliminationOrder, outside: Sequence[str] = ()) -> Parents:
+def balanced_parents(elimination: GraphElimination, outside: Sequence[str] = ()) -> Parents:
     """The dtree that first instantiates a sepset in the middle of the order's tree, then recursively in each part.
 
     Its height is about the size of the largest sepset times the logarithm of the number of variables.
@@ -139,7 +139,7 @@ def _part(start: int, links: Sequence[Sequence[int]], is_open: Callable[[int, in
     return reached
 
 
-def _middle(part: Sequence[tuple[int, int]], elimination: EliminationOrder) -> tuple[str, ...]:
+def _middle(part: Sequence[tuple[int, int]], elimination: GraphElimination) -> tuple[str, ...]:
     """The sepset that halves a part best, or the clique of its middle node if each sepset leaves more than 2/3."""
     weight = dict.fromkeys((node for node, _ in part), 1)
     largest = dict.fromkeys(weight, 0)

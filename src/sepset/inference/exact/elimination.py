@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.method import Answer, Best, check_settings
-from sepset.inference.plan import Plan, make_plan
+from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.semiring import MAX, SUM, Semiring
@@ -139,6 +139,7 @@ class VariableElimination:
 
     order: OrderingMethod = field(default_factory=Portfolio)
     memory: int = 8 * 2**30
+    _: KW_ONLY
     prune: bool = True
 
     def __post_init__(self) -> None:
@@ -159,7 +160,7 @@ class PreparedElimination:
     def __init__(self, problem: Problem, method: VariableElimination) -> None:
         self.problem = problem
         self.method = method
-        self._plans: Cache[Plan] = Cache()
+        self._plans: Cache[EliminationPlan] = Cache()
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
@@ -173,7 +174,7 @@ class PreparedElimination:
             return Answer(joint, log_partition)
         return Answer(joint.normalize().align(variables), log_partition, Guarantee.EXACT)
 
-    def _reduced(self, plan: Plan, keep: Sequence[int], evidence: Evidence) -> Factor:
+    def _reduced(self, plan: EliminationPlan, keep: Sequence[int], evidence: Evidence) -> Factor:
         """The product of all relevant factors with everything but `keep` summed out."""
         kept = {self.problem.variables[v].name for v in keep}
         hidden = [name for name in plan.order if name not in kept]
@@ -258,7 +259,7 @@ class PreparedElimination:
         columns = read_back(done.conditionals, num_rows, rng)
         return {v: columns[self.problem.variables[v]] for v in hidden}
 
-    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
+    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of a query; without targets, of a single tree over all variables."""
         evidence = Evidence(dict.fromkeys(observed, 0))
         if not targets:
@@ -276,13 +277,13 @@ class PreparedElimination:
         *,
         joint: bool = True,
         shown: Sequence[int] | None = None,
-    ) -> Plan:
+    ) -> EliminationPlan:
         observed = evidence.observed
         touched = tuple(sorted(set(evidence.weights).difference(targets)))
         names = tuple(targets if shown is None else shown)
         key = (tuple(targets), observed, touched, tuple(last), joint, names)
 
-        def make() -> Plan:
+        def make() -> EliminationPlan:
             prune = self.method.prune
             relevant = self.problem.relevant(targets, observed, touched=touched, constants=True, prune=prune)
             order = self.method.order
@@ -294,7 +295,7 @@ class PreparedElimination:
 
     def _run(
         self,
-        plan: Plan,
+        plan: EliminationPlan,
         names: Iterable[str],
         evidence: Evidence,
         semiring: Semiring | Callable[[AnyVariable], Semiring],

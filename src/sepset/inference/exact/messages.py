@@ -25,12 +25,12 @@ from sepset.graphs import clusters
 from sepset.inference.exact.elimination import product
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.method import Calibrated
-from sepset.inference.plan import Plan, interaction_graph
+from sepset.inference.plan import EliminationPlan, interaction_graph
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
 
-Pass = Callable[[clusters.CliqueTree, Sequence[Factor], Semiring, int | None], Calibrated]
+Pass = Callable[[clusters.ClusterTree, Sequence[Factor], Semiring, int | None], Calibrated]
 """From a tree, its factors, a semiring and a root to a calibrated tree."""
 
 
@@ -46,7 +46,7 @@ class Calibration:
         semiring: the semiring of the messages.
     """
 
-    tree: clusters.CliqueTree
+    tree: clusters.ClusterTree
     beliefs: tuple[Factor, ...]
     sepset_beliefs: tuple[Factor, ...]
     log_partition: float
@@ -65,7 +65,7 @@ class Calibration:
 
 
 def calibrate(
-    tree: clusters.CliqueTree, factors: Sequence[Factor], semiring: Semiring = SUM, root: int | None = None
+    tree: clusters.ClusterTree, factors: Sequence[Factor], semiring: Semiring = SUM, root: int | None = None
 ) -> Calibration:
     """The beliefs of every clique and sepset after collecting to `root` and distributing from it.
 
@@ -92,7 +92,7 @@ def calibrate(
     return Calibration(tree, tuple(beliefs), ordered, float(log_partition), semiring)
 
 
-def homes(tree: clusters.CliqueTree) -> dict[str, frozenset[int]]:
+def homes(tree: clusters.ClusterTree) -> dict[str, frozenset[int]]:
     """The cliques that hold each name."""
     found: dict[str, set[int]] = {}
     for i, clique in enumerate(tree.clusters):
@@ -108,12 +108,12 @@ def smallest_home(where: Mapping[str, frozenset[int]], names: Sequence[str], siz
     return min(covering, key=lambda i: (sizes[i], i), default=None)
 
 
-def initial(tree: clusters.CliqueTree, factors: Sequence[Factor]) -> list[Factor]:
+def initial(tree: clusters.ClusterTree, factors: Sequence[Factor]) -> list[Factor]:
     """The product of the factors assigned to each clique; constants go to the first."""
     return [product(group) for group in assigned(tree, factors)]
 
 
-def assigned(tree: clusters.CliqueTree, factors: Sequence[Factor]) -> list[list[Factor]]:
+def assigned(tree: clusters.ClusterTree, factors: Sequence[Factor]) -> list[list[Factor]]:
     """The factors of each clique: each in the smallest one that holds it."""
     groups: list[list[Factor]] = [[] for _ in range(len(tree))]
     chosen = tree.families([[v.name for v in f.scope] for f in factors]) if len(tree) else ()
@@ -144,10 +144,12 @@ def is_hybrid(problem: Problem) -> bool:
     return not problem.variables.all_discrete and bool((problem.variables.cards > 0).any())
 
 
-def plan_tree(problem: Problem, plan: Plan, together: Sequence[int] = ()) -> tuple[clusters.CliqueTree, int | None]:
+def plan_tree(
+    problem: Problem, plan: EliminationPlan, together: Sequence[int] = ()
+) -> tuple[clusters.ClusterTree, int | None]:
     """The clique tree of a plan's order, and its strong root if the problem is hybrid."""
     graph = interaction_graph(problem, plan.relevant, [together])
-    tree = clusters.clique_tree(graph, plan.elimination, joined=is_hybrid(problem))
+    tree = clusters.tree_decomposition(graph, plan.elimination, joined=is_hybrid(problem))
     continuous = {v.name for v in problem.variables if not v.is_discrete} & set(tree.variables)
     if not continuous or len(continuous) == len(tree.variables):
         return tree, None
@@ -157,7 +159,7 @@ def plan_tree(problem: Problem, plan: Plan, together: Sequence[int] = ()) -> tup
     return tree, root
 
 
-def tree_factors(problem: Problem, plan: Plan, evidence: Evidence) -> list[Factor]:
+def tree_factors(problem: Problem, plan: EliminationPlan, evidence: Evidence) -> list[Factor]:
     """The plan's factors at the evidence, with a uniform table for each discrete variable in no scope."""
     factors = reduced_factors(problem, evidence, plan.relevant.factors)
     mentioned = {v for f in factors for v in f.scope}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -37,14 +37,14 @@ from sepset.inference.exact.dtreevalues import Recursion
 from sepset.inference.exact.elimination import product
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.method import Answer, Best, check_settings, dense
-from sepset.inference.plan import Plan, make_plan, readable
+from sepset.inference.plan import EliminationPlan, make_plan, readable
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
 
 @dataclass(frozen=True)
-class ConditioningPlan(Plan):
+class ConditioningPlan(EliminationPlan):
     """The plan of a question by recursive conditioning: an order with its dtree, and the kept results.
 
     Attributes:
@@ -134,6 +134,7 @@ class RecursiveConditioning:
 
     memory: int = 2**30
     order: OrderingMethod = field(default_factory=Portfolio)
+    _: KW_ONLY
     steps: float = 1e12
 
     def __post_init__(self) -> None:
@@ -279,7 +280,12 @@ class PreparedConditioning:
         return self._plans.get(key, make)
 
     def _with_tree(
-        self, plan: Plan, observed: Sequence[int], touched: Sequence[int], outside: Sequence[int], last: Sequence[int]
+        self,
+        plan: EliminationPlan,
+        observed: Sequence[int],
+        touched: Sequence[int],
+        outside: Sequence[int],
+        last: Sequence[int],
     ) -> ConditioningPlan:
         """The plan with a dtree, that of the order or a balanced one, whichever takes fewer steps in this memory."""
         variables, seen = self.problem.variables, set(observed)
@@ -294,7 +300,7 @@ class PreparedConditioning:
         trees = [make_dtree(shape(elimination, given), scopes, cards, given) for shape in shapes]
         kept = [choose_kept(tree, self.method.memory // RESULT_BYTES) for tree in trees]
         best = min(range(len(trees)), key=lambda i: trees[i].steps(kept[i]))
-        parts = {part.name: getattr(plan, part.name) for part in fields(Plan)}
+        parts = {part.name: getattr(plan, part.name) for part in fields(EliminationPlan)}
         return ConditioningPlan(**parts, tree=trees[best], kept=kept[best])
 
     def _tables(self, plan: ConditioningPlan, evidence: Evidence) -> list[Table]:

@@ -35,12 +35,12 @@ class Messages:
     >>> from sepset.variables.variable import Discrete
     >>> a, b = Discrete("a"), Discrete("b")
     >>> factors = [Table(a, [0.4, 0.6]), Table((a, b), [[0.9, 0.1], [0.5, 0.5]])]
-    >>> Messages(clusters.CliqueTree([("a", "b")]), factors).marginal(["b"]).values.round(3).tolist()
+    >>> Messages(clusters.ClusterTree([("a", "b")]), factors).marginal(["b"]).values.round(3).tolist()
     [0.66, 0.34]
     """
 
     def __init__(
-        self, tree: clusters.CliqueTree, factors: Sequence[Factor], semiring: Semiring = SUM, root: int | None = None
+        self, tree: clusters.ClusterTree, factors: Sequence[Factor], semiring: Semiring = SUM, root: int | None = None
     ) -> None:
         self.tree = tree
         self.semiring = semiring

@@ -14,7 +14,7 @@ from sepset.factors.table import Table
 from sepset.inference.exact.elimination import VariableElimination
 from sepset.inference.exact.messages import Calibration, Pass, is_hybrid, plan_tree, tree_factors
 from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
-from sepset.inference.plan import Plan, make_plan
+from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.inference.treequery.joints import MergePlan, TreeJoints
 from sepset.inference.treequery.pairs import PairwiseMarginals
@@ -48,7 +48,7 @@ class PreparedTree:
         self.problem = problem
         self.method = method
         self._send = send
-        self._plans: Cache[Plan] = Cache()
+        self._plans: Cache[EliminationPlan] = Cache()
         self._elimination = VariableElimination(method.order, method.memory).prepare(problem)
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:
@@ -56,7 +56,7 @@ class PreparedTree:
         return self._calibrated(self.plan((), evidence.observed), evidence, semiring)
 
     def _calibrated(
-        self, plan: Plan, evidence: Evidence, semiring: Semiring = SUM, together: Sequence[int] = ()
+        self, plan: EliminationPlan, evidence: Evidence, semiring: Semiring = SUM, together: Sequence[int] = ()
     ) -> Calibrated:
         plan.check(self.method.memory)
         tree, root = plan_tree(self.problem, plan, together)
@@ -87,10 +87,10 @@ class PreparedTree:
         joint = tree.marginal([v.name for v in variables])
         return Answer(joint.align(variables), tree.log_partition, Guarantee.EXACT)
 
-    def _relevant_plan(self, targets: Sequence[int], evidence: Evidence) -> Plan:
+    def _relevant_plan(self, targets: Sequence[int], evidence: Evidence) -> EliminationPlan:
         observed, touched = evidence.observed, evidence.weighted
 
-        def make() -> Plan:
+        def make() -> EliminationPlan:
             relevant = self.problem.relevant(targets, observed, touched=touched, constants=True)
             return make_plan(
                 self.problem, relevant, method=self.method.order, targets=targets, observed=observed, last=targets
@@ -112,7 +112,7 @@ class PreparedTree:
         """Independent draws of every unobserved variable from the posterior."""
         return self._elimination.sample(num_rows, evidence, rng)
 
-    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> Plan:
+    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of a query; without targets, of the tree over all variables."""
         return self._elimination.plan(targets, observed)
 

@@ -304,7 +304,7 @@ def _mode(share: Floats, mean: Floats, variance: Floats) -> float:
         return float(mean[certain][share[certain].argmax()])
     if len(mean) < 2:
         return float(mean[0]) if len(mean) else np.nan
-    return float(GaussianMixture(NUMBER, share / share.sum(), mean, variance).mode())
+    return float(GaussianMixture(NUMBER, share / share.sum(), means=mean, covariances=variance).mode())
 
 
 def _check_numbers(numbers: Floats) -> None:

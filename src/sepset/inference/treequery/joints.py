@@ -14,17 +14,17 @@ from sepset.base.display import rich_text
 from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.table import Table
-from sepset.graphs.clusters import CliqueTree
+from sepset.graphs.clusters import ClusterTree
 from sepset.inference import costs
 from sepset.inference.conflict import impossible
 from sepset.inference.method import Answer, Calibrated, Calibrates, Prepared
-from sepset.inference.plan import ENTRY_BYTES, Plan, readable
+from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, readable
 from sepset.inference.result import Guarantee
 from sepset.inference.treequery.merge import merged
 from sepset.inference.treequery.orders import MergeOrder
 from sepset.inference.treequery.pairs import PairSweep, PairwiseMarginals
 from sepset.inference.treequery.query import tree_query
-from sepset.inference.treequery.search import choose_order
+from sepset.inference.treequery.search import choose_merge_order
 from sepset.semiring import SUM
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
@@ -46,7 +46,7 @@ class MergePlan:
     targets: tuple[str, ...]
     merging: MergeOrder
     reading: int
-    elimination: Plan
+    elimination: EliminationPlan
 
     @property
     def route(self) -> Literal["clique", "merging", "elimination"]:
@@ -88,7 +88,9 @@ class MergePlan:
         return rich_text(str(self))
 
 
-def joint_plan(tree: CliqueTree, targets: Sequence[str], cards: Mapping[str, int], elimination: Plan) -> MergePlan:
+def joint_plan(
+    tree: ClusterTree, targets: Sequence[str], cards: Mapping[str, int], elimination: EliminationPlan
+) -> MergePlan:
     """The plan for a joint of `targets` from a calibrated tree over discrete variables.
 
     Reference: El-Hay (2001) 4.
@@ -96,7 +98,7 @@ def joint_plan(tree: CliqueTree, targets: Sequence[str], cards: Mapping[str, int
     Tested by: inference/treequery/test_joints.py::test_the_route_is_the_cheapest
     """
     query = tree_query(tree, targets, cards=cards)
-    order = choose_order(query)
+    order = choose_merge_order(query)
     scopes = (tree.clusters[s] if s >= 0 else tree.sepsets[-1 - s] for s in order.query.sources)
     reading = sum(math.prod(cards[name] for name in scope) for scope in scopes)
     return MergePlan(tuple(targets), order, reading, elimination)
@@ -157,7 +159,7 @@ class TreeJoints:
     def _is_discrete(self) -> bool:
         return len(self._cards) == len(self.problem.variables)
 
-    def plan(self, targets: Sequence[int], observed: Sequence[int], tree: CliqueTree) -> MergePlan:
+    def plan(self, targets: Sequence[int], observed: Sequence[int], tree: ClusterTree) -> MergePlan:
         """The plan of a joint of discrete variables from a tree calibrated for this observed set."""
 
         def make() -> MergePlan:

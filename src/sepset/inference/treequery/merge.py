@@ -34,12 +34,12 @@ def merged(
     Guarantee: exact.
     Tested by: inference/treequery/test_merge.py::test_every_order_gives_the_joint_of_enumeration
 
-    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.graphs.clusters import ClusterTree
     >>> from sepset.inference.exact.messages import calibrate
     >>> from sepset.inference.treequery.query import tree_query
     >>> from sepset.variables.variable import Discrete
     >>> a, b, c = Discrete("a"), Discrete("b"), Discrete("c")
-    >>> tree = CliqueTree([("a", "b"), ("b", "c")], [(0, 1)])
+    >>> tree = ClusterTree([("a", "b"), ("b", "c")], [(0, 1)])
     >>> result = calibrate(tree, [Table((a, b), [[1, 0], [0, 1]]), Table((b, c), [[1, 0], [0, 3]])])
     >>> order = MergeOrder(tree_query(tree, ["a", "c"], cards=dict(a=2, b=2, c=2)), (0,))
     >>> merged(order, result.beliefs, result.sepset_beliefs).values.tolist()

@@ -19,7 +19,7 @@ from sepset.base.threads import NEVER
 from sepset.errors import ModelError
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import OrderingMethod, OrderingTask, elimination_order
-from sepset.inference.treequery.query import Subtree, TreeQuery, bits
+from sepset.inference.treequery.query import CliqueSubtree, Subtree, bits
 
 __all__ = [
     "LeastFill",
@@ -63,15 +63,15 @@ class MergeOrder:
     Guarantee: exact cost.
     Tested by: inference/treequery/test_orders.py::test_two_published_orders_of_one_tree
 
-    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.graphs.clusters import ClusterTree
     >>> from sepset.inference.treequery.query import tree_query
-    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> tree = ClusterTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
     >>> order = MergeOrder(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2)), (1, 0))
     >>> order.cost, order.largest
     (44, 36)
     """
 
-    query: TreeQuery
+    query: CliqueSubtree
     edges: tuple[int, ...]
     name: str = "given"
     absorb: bool = True
@@ -146,7 +146,7 @@ class LeastFill:
 class Merging:
     """A tree query while its cliques merge: the scope of each, and the edges around it."""
 
-    def __init__(self, query: TreeQuery, *, absorb: bool) -> None:
+    def __init__(self, query: CliqueSubtree, *, absorb: bool) -> None:
         self.query = query
         self.absorb = absorb
         self._home = list(range(len(query.cliques)))
@@ -198,12 +198,14 @@ class Merging:
         return step
 
 
-def cheapest_first(query: TreeQuery, *, by: Literal["price", "growth"] = "price", absorb: bool = True) -> MergeOrder:
+def cheapest_first(
+    query: CliqueSubtree, *, by: Literal["price", "growth"] = "price", absorb: bool = True
+) -> MergeOrder:
     """The greedy order by the cost of the next merge or, with `by="growth"`, by the growth of tables.
 
-    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.graphs.clusters import ClusterTree
     >>> from sepset.inference.treequery.query import tree_query
-    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> tree = ClusterTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
     >>> cheapest_first(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2))).edges
     (1, 0)
     """
@@ -220,16 +222,16 @@ def cheapest_first(query: TreeQuery, *, by: Literal["price", "growth"] = "price"
     return MergeOrder(query, tuple(edges), "cheapest first" if by == "price" else "least growth", absorb)
 
 
-def divided(query: TreeQuery, *, absorb: bool = True) -> MergeOrder:
+def divided(query: CliqueSubtree, *, absorb: bool = True) -> MergeOrder:
     r"""The order GR0: the edge merged last is the one whose two sides are smallest, recursively within each side.
 
     $$\arg\min_e |\mathrm{Val}(\mathbf C_{T_1})| + |\mathrm{Val}(\mathbf C_{T_2})|$$
 
     Reference: El-Hay (2001), section 4.4.
 
-    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.graphs.clusters import ClusterTree
     >>> from sepset.inference.treequery.query import tree_query
-    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> tree = ClusterTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
     >>> divided(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2))).edges
     (1, 0)
     """
@@ -249,7 +251,7 @@ def divided(query: TreeQuery, *, absorb: bool = True) -> MergeOrder:
     return MergeOrder(query, tuple(reversed(backwards)), "divided", absorb)
 
 
-def widest_last(query: TreeQuery, *, absorb: bool = True) -> MergeOrder:
+def widest_last(query: CliqueSubtree, *, absorb: bool = True) -> MergeOrder:
     """The order by the size of the sepset, smallest first: fast to find, and often poor.
 
     Reference: El-Hay (2001), section 4.4, which rejects it.
@@ -258,12 +260,12 @@ def widest_last(query: TreeQuery, *, absorb: bool = True) -> MergeOrder:
     return MergeOrder(query, tuple(edges), "widest last", absorb)
 
 
-def random_order(query: TreeQuery, rng: np.random.Generator, *, absorb: bool = True) -> MergeOrder:
+def random_order(query: CliqueSubtree, rng: np.random.Generator, *, absorb: bool = True) -> MergeOrder:
     """A uniformly random order."""
     return MergeOrder(query, tuple(rng.permutation(len(query.edges)).tolist()), "random", absorb)
 
 
-def eliminated(query: TreeQuery, method: OrderingMethod | None = None, *, absorb: bool = True) -> MergeOrder:
+def eliminated(query: CliqueSubtree, method: OrderingMethod | None = None, *, absorb: bool = True) -> MergeOrder:
     """The order GR1: variables outside the query are eliminated one by one, each after all cliques with it have merged.
 
     Args:
@@ -273,9 +275,9 @@ def eliminated(query: TreeQuery, method: OrderingMethod | None = None, *, absorb
 
     Reference: El-Hay (2001), sections 4.1.2 and 4.4.
 
-    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.graphs.clusters import ClusterTree
     >>> from sepset.inference.treequery.query import tree_query
-    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> tree = ClusterTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
     >>> eliminated(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2))).cost
     44
     """
@@ -296,7 +298,7 @@ def eliminated(query: TreeQuery, method: OrderingMethod | None = None, *, absorb
     return MergeOrder(query, tuple(edges), name, absorb)
 
 
-def _eliminate(query: TreeQuery, part: Subtree, method: OrderingMethod | None) -> tuple[int, tuple[str, ...]]:
+def _eliminate(query: CliqueSubtree, part: Subtree, method: OrderingMethod | None) -> tuple[int, tuple[str, ...]]:
     r"""$\sum_i |\mathrm{Val}(\mathbf C_i)|$ over the variables that are eliminated, and their order."""
     scopes = [query.cliques[node] for node in bits(part.nodes)]
     names, pairs = _co_occurrences(query, scopes)
@@ -306,7 +308,7 @@ def _eliminate(query: TreeQuery, part: Subtree, method: OrderingMethod | None) -
     groups = [[name for name in names if name not in kept], [name for name in names if name in kept]]
     place = {name: i for i, name in enumerate(names)}
     ends = np.array([(place[a], place[b]) for a, b in pairs], dtype=np.int64).reshape(-1, 2)
-    graph = UndirectedGraph.from_arrays(names, ends[:, 0], ends[:, 1])
+    graph = UndirectedGraph.from_arrays(names, sources=ends[:, 0], targets=ends[:, 1])
     cards = dict(zip(query.names, query.cards, strict=True))
     found = elimination_order(
         graph, {name: cards[name] for name in names}, method=method or LeastFill(), groups=[g for g in groups if g]
@@ -315,7 +317,7 @@ def _eliminate(query: TreeQuery, part: Subtree, method: OrderingMethod | None) -
     return sum(found.sizes[:count]), found.order[:count]
 
 
-def _co_occurrences(query: TreeQuery, scopes: Iterable[int]) -> tuple[list[str], list[tuple[str, str]]]:
+def _co_occurrences(query: CliqueSubtree, scopes: Iterable[int]) -> tuple[list[str], list[tuple[str, str]]]:
     """The variables of these scopes, and the pairs that share one."""
     pairs: set[tuple[int, int]] = set()
     seen = 0
@@ -326,23 +328,23 @@ def _co_occurrences(query: TreeQuery, scopes: Iterable[int]) -> tuple[list[str],
     return list(query.scope_names(seen)), [(query.names[a], query.names[b]) for a, b in sorted(pairs)]
 
 
-def greedy_estimate(query: TreeQuery, part: Subtree | None = None, method: OrderingMethod | None = None) -> int:
+def greedy_estimate(query: CliqueSubtree, part: Subtree | None = None, method: OrderingMethod | None = None) -> int:
     r"""The cost of eliminating all but the part's scope, one table per variable: $\sum_i |\mathrm{Val}(\mathbf C_i)|$.
 
     Not a bound on merging: products of three or more tables and the last product are not counted.
 
     Reference: El-Hay (2001), section 4.1.2, with section 4.3.3 corrected: it is not an upper bound.
 
-    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.graphs.clusters import ClusterTree
     >>> from sepset.inference.treequery.query import tree_query
-    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> tree = ClusterTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
     >>> greedy_estimate(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2)))
     44
     """
     return _eliminate(query, query.whole if part is None else part, method)[0]
 
 
-def greedy_orders(query: TreeQuery, *, absorb: bool = True) -> Sequence[MergeOrder]:
+def greedy_orders(query: CliqueSubtree, *, absorb: bool = True) -> Sequence[MergeOrder]:
     """Every greedy order, the baseline GR0 first.
 
     Reference: El-Hay (2001) 4.4.

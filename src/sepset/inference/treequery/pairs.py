@@ -22,11 +22,11 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.text import nearest
 from sepset.errors import ScopeError, TooLarge
 from sepset.factors.table import Table
-from sepset.graphs.clusters import CliqueTree
+from sepset.graphs.clusters import ClusterTree
 from sepset.inference import costs
 from sepset.inference.method import dense
 from sepset.inference.plan import ENTRY_BYTES, readable
-from sepset.inference.result import Answers, Marginals
+from sepset.inference.result import Answers, MarginalsResult
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 __all__ = ["PairSweep", "Pairs", "PairwiseMarginals"]
@@ -36,7 +36,7 @@ class PairwiseMarginals(Answers[tuple[str, str], Table]):
     """The joint of every pair of variables; tables are made when read.
 
     >>> a, b = Discrete("a"), Discrete("b")
-    >>> pairs = PairSweep(CliqueTree(["a", "b"]), [a, b]).run([Table(a, [1, 3]), Table(b, [1, 1])])
+    >>> pairs = PairSweep(ClusterTree(["a", "b"]), [a, b]).run([Table(a, [1, 3]), Table(b, [1, 1])])
     >>> pairs["a", "b"].values.tolist()
     [[0.125, 0.125], [0.375, 0.375]]
     """
@@ -80,7 +80,9 @@ class Pairs(Answers[tuple[str, str], Table]):
     [[0.0, 0.0], [0.0, 0.0], [0.891, 0.109]]
     """
 
-    def __init__(self, free: Answers[tuple[str, str], Table], singles: Marginals, observed: frozenset[str]) -> None:
+    def __init__(
+        self, free: Answers[tuple[str, str], Table], singles: MarginalsResult, observed: frozenset[str]
+    ) -> None:
         self._free = free
         self._singles = singles
         self._observed = observed
@@ -270,12 +272,12 @@ class PairSweep:
     $V^2 \max |\mathrm{Val}(\mathbf S)|$ for pairs, both as matrix products.
 
     >>> a, b = Discrete("a"), Discrete("b")
-    >>> sweep = PairSweep(CliqueTree([("a", "b")]), [a, b])
+    >>> sweep = PairSweep(ClusterTree([("a", "b")]), [a, b])
     >>> sweep.run([Table((a, b), [[1, 1], [0, 2]])])["b", "a"].values.tolist()
     [[0.25, 0.0], [0.25, 0.5]]
     """
 
-    def __init__(self, tree: CliqueTree, variables: Sequence[Discrete], *, memory: int = 8 * 2**30) -> None:
+    def __init__(self, tree: ClusterTree, variables: Sequence[Discrete], *, memory: int = 8 * 2**30) -> None:
         self.tree = tree
         self.variables = tuple(variables)
         self._known = _offsets(self.variables)

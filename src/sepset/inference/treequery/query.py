@@ -21,10 +21,10 @@ from typing import NamedTuple
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest
 from sepset.errors import ScopeError
-from sepset.graphs.clusters import CliqueTree, scope_of
+from sepset.graphs.clusters import ClusterTree, scope_of
 from sepset.graphs.graph import Nodes
 
-__all__ = ["Subtree", "TreeQuery", "bits", "tree_query"]
+__all__ = ["CliqueSubtree", "Subtree", "bits", "tree_query"]
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -48,7 +48,7 @@ class Subtree(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class TreeQuery:
+class CliqueSubtree:
     r"""The part of a clique tree that a query needs, ready to be merged.
 
     Attributes:
@@ -155,13 +155,13 @@ class TreeQuery:
             reached.extend((b if a == node else a, node) for a, b in ends if parent not in (a, b))
         return reached
 
-    def contracted(self, parts: Iterable[Subtree], scope: int) -> tuple[TreeQuery, list[int]]:
+    def contracted(self, parts: Iterable[Subtree], scope: int) -> tuple[CliqueSubtree, list[int]]:
         """The query for `scope` on a tree whose nodes are these parts, and the numbers of the remaining edges."""
         pieces = list(parts)
         home = {node: k for k, part in enumerate(pieces) for node in bits(part.nodes)}
         ends = [(home.get(a, -1), home.get(b, -1)) for a, b in self.edges]
         left = [e for e, (a, b) in enumerate(ends) if a != b and min(a, b) >= 0]
-        smaller = TreeQuery(
+        smaller = CliqueSubtree(
             names=self.names,
             cards=self.cards,
             targets=scope,
@@ -173,7 +173,7 @@ class TreeQuery:
         )
         return smaller, left
 
-    def with_hubs(self) -> TreeQuery:
+    def with_hubs(self) -> CliqueSubtree:
         r"""The same query where cliques around a common sepset can merge before the clique they surround.
 
         If several edges of a node have the same sepset $\mathbf S$, a node $\mathbf S$ is inserted, which is absorbed
@@ -197,7 +197,7 @@ class TreeQuery:
                 edges.append((node, hub))
                 sepsets.append(sepset)
                 links.append(self.links[group[0]])
-        return TreeQuery(
+        return CliqueSubtree(
             self.names,
             self.cards,
             self.targets,
@@ -209,10 +209,10 @@ class TreeQuery:
         )
 
     def __repr__(self) -> str:
-        return f"TreeQuery({', '.join(self.scope_names(self.targets))}; {len(self.cliques)} cliques)"
+        return f"CliqueSubtree({', '.join(self.scope_names(self.targets))}; {len(self.cliques)} cliques)"
 
 
-def tree_query(tree: CliqueTree, targets: Nodes, *, cards: Mapping[str, int]) -> TreeQuery:
+def tree_query(tree: ClusterTree, targets: Nodes, *, cards: Mapping[str, int]) -> CliqueSubtree:
     r"""The smallest part of a clique tree that covers `targets`, each clique marginalized to what is still needed.
 
     A leaf is removed while its targets are all in its sepset, so each remaining leaf has a target of its own and there
@@ -229,7 +229,7 @@ def tree_query(tree: CliqueTree, targets: Nodes, *, cards: Mapping[str, int]) ->
     Guarantee: smallest.
     Tested by: inference/treequery/test_query.py::test_the_part_is_the_smallest_that_covers_the_query
 
-    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D"), ("D", "E")], [(0, 1), (1, 2), (2, 3)])
+    >>> tree = ClusterTree([("A", "B"), ("B", "C"), ("C", "D"), ("D", "E")], [(0, 1), (1, 2), (2, 3)])
     >>> query = tree_query(tree, ["A", "D"], cards={name: 2 for name in "ABCDE"})
     >>> query.sources, [query.scope_names(c) for c in query.cliques]
     ((0, 1, 2), [('A', 'B'), ('B', 'C'), ('C', 'D')])
@@ -246,7 +246,7 @@ def tree_query(tree: CliqueTree, targets: Nodes, *, cards: Mapping[str, int]) ->
 
 
 def _trimmed(
-    tree: CliqueTree, sets: list[frozenset[str]], query: frozenset[str]
+    tree: ClusterTree, sets: list[frozenset[str]], query: frozenset[str]
 ) -> tuple[list[int], list[tuple[int, int, int]]]:
     """The cliques of the smallest subforest, and its edges (number, end, end), parts joined with number -1."""
     alive = _leafless(tree, sets, query)
@@ -263,7 +263,7 @@ def _trimmed(
     return [node for part in chosen for node in part], edges + joints
 
 
-def _leafless(tree: CliqueTree, sets: list[frozenset[str]], query: frozenset[str]) -> set[int]:
+def _leafless(tree: ClusterTree, sets: list[frozenset[str]], query: frozenset[str]) -> set[int]:
     """The cliques that remain when leaves whose targets are in their sepset are removed one by one."""
     around: list[dict[int, int]] = [{} for _ in sets]
     for e, (a, b) in enumerate(tree.edges):
@@ -285,7 +285,7 @@ def _leafless(tree: CliqueTree, sets: list[frozenset[str]], query: frozenset[str
     return alive
 
 
-def _smallest(tree: CliqueTree, sets: list[frozenset[str]], query: frozenset[str], part: list[int]) -> list[int]:
+def _smallest(tree: ClusterTree, sets: list[frozenset[str]], query: frozenset[str], part: list[int]) -> list[int]:
     """The smallest clique that covers as much of the query as the single clique of `part`."""
     inside = sets[part[0]] & query
     holders = [i for i, clique in enumerate(sets) if inside <= clique]
@@ -293,13 +293,13 @@ def _smallest(tree: CliqueTree, sets: list[frozenset[str]], query: frozenset[str
 
 
 def _masked(
-    tree: CliqueTree,
+    tree: ClusterTree,
     sets: list[frozenset[str]],
     query: frozenset[str],
     kept: list[int],
     edges: list[tuple[int, int, int]],
     cards: Mapping[str, int],
-) -> TreeQuery:
+) -> CliqueSubtree:
     """The trimmed tree in bit masks, each clique marginalized."""
     place = {node: k for k, node in enumerate(kept)}
     shared = [frozenset(tree.sepsets[e]) & sets[a] if e >= 0 else frozenset() for e, a, _ in edges]
@@ -311,7 +311,7 @@ def _masked(
     order = {name: i for i, name in enumerate(tree.variables)}
     names = sorted(frozenset().union(*scopes), key=order.__getitem__)
     bit = {name: 1 << i for i, name in enumerate(names)}
-    return TreeQuery(
+    return CliqueSubtree(
         names=tuple(names),
         cards=tuple(cards[name] for name in names),
         targets=sum(bit[name] for name in query),

@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 from sepset.inference import costs
 from sepset.inference.treequery.orders import MergeOrder, greedy_orders
-from sepset.inference.treequery.query import Subtree, TreeQuery, bits
+from sepset.inference.treequery.query import CliqueSubtree, Subtree, bits
 
-__all__ = ["best_first_order", "choose_order", "lower_bound", "optimal_order", "refined"]
+__all__ = ["best_first_merge_order", "choose_merge_order", "lower_bound", "optimal_merge_order", "refined"]
 
-Heuristic = Callable[[TreeQuery, Subtree], int]
+Heuristic = Callable[[CliqueSubtree, Subtree], int]
 
 
 class Connector(NamedTuple):
@@ -36,7 +36,7 @@ Merges = dict[int, Connector]
 """For each part of a merge tree, by its nodes, the split it is made from."""
 
 
-def connectors(query: TreeQuery, part: Subtree, absorb: bool) -> Iterator[Connector]:
+def connectors(query: CliqueSubtree, part: Subtree, absorb: bool) -> Iterator[Connector]:
     """Every split of a part."""
     for edge in bits(part.edges):
         left, right = query.split(part, edge)
@@ -56,7 +56,7 @@ def _ordered(merges: Merges, whole: Subtree) -> tuple[int, ...]:
     return tuple(reversed(backwards))
 
 
-def optimal_order(query: TreeQuery, *, absorb: bool = True) -> MergeOrder:
+def optimal_merge_order(query: CliqueSubtree, *, absorb: bool = True) -> MergeOrder:
     r"""The cheapest order of all, by dynamic programming over the connected parts of the tree.
 
     Cost: at most $n$ splits for each of $S$ parts; with $d$ leaves $S \le \sum_{i \le d} \binom{n}{i}$.
@@ -64,10 +64,10 @@ def optimal_order(query: TreeQuery, *, absorb: bool = True) -> MergeOrder:
     Guarantee: optimal.
     Tested by: inference/treequery/test_search.py::test_programming_and_best_first_search_find_the_least_of_all_orders
 
-    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.graphs.clusters import ClusterTree
     >>> from sepset.inference.treequery.query import tree_query
-    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
-    >>> optimal_order(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2))).cost
+    >>> tree = ClusterTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> optimal_merge_order(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2))).cost
     44
     """
     splits: dict[int, list[Connector]] = {}
@@ -89,7 +89,7 @@ def optimal_order(query: TreeQuery, *, absorb: bool = True) -> MergeOrder:
     return MergeOrder(query, _ordered(merges, query.whole), "optimal", absorb)
 
 
-def lower_bound(query: TreeQuery, part: Subtree, *, absorb: bool = True) -> int:
+def lower_bound(query: CliqueSubtree, part: Subtree, *, absorb: bool = True) -> int:
     r"""A lower bound on the cost of all orders of the part.
 
     The last merge that is not free has at least $|\mathrm{Val}(\mathbf C_{T'})|$ entries; if some clique covers
@@ -97,9 +97,9 @@ def lower_bound(query: TreeQuery, part: Subtree, *, absorb: bool = True) -> int:
 
     Reference: El-Hay (2001), section 4.3.3, corrected for absorption.
 
-    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.graphs.clusters import ClusterTree
     >>> from sepset.inference.treequery.query import tree_query
-    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> tree = ClusterTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
     >>> query = tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2))
     >>> lower_bound(query, query.whole)
     18
@@ -126,7 +126,7 @@ class _Goal:
 class _BestFirst:
     """AO* search: the graph of parts so far, with the best split of each marked."""
 
-    def __init__(self, query: TreeQuery, heuristic: Heuristic, absorb: bool) -> None:
+    def __init__(self, query: CliqueSubtree, heuristic: Heuristic, absorb: bool) -> None:
         self.query, self.heuristic, self.absorb = query, heuristic, absorb
         self.goals: dict[int, _Goal] = {}
         self.looked = 0
@@ -183,8 +183,8 @@ class _BestFirst:
         return split.price + self.goals[split.left.nodes].estimate + self.goals[split.right.nodes].estimate
 
 
-def best_first_order(
-    query: TreeQuery,
+def best_first_merge_order(
+    query: CliqueSubtree,
     *,
     heuristic: Heuristic | None = None,
     absorb: bool = True,
@@ -205,10 +205,10 @@ def best_first_order(
     Guarantee: optimal with a heuristic that never overestimates.
     Tested by: inference/treequery/test_search.py::test_programming_and_best_first_search_find_the_least_of_all_orders
 
-    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.graphs.clusters import ClusterTree
     >>> from sepset.inference.treequery.query import tree_query
-    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
-    >>> best_first_order(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2)))
+    >>> tree = ClusterTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> best_first_merge_order(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2)))
     MergeOrder(best-first, 2 edges, cost 44)
     """
     chosen = heuristic or (lambda query, part: lower_bound(query, part, absorb=absorb))
@@ -246,9 +246,9 @@ def refined(order: MergeOrder, *, window: int = 10, budget: int = costs.SPLITS_P
         window: the number of pieces into which a part is cut before they are merged optimally.
         budget: the largest number of splits examined.
 
-    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.graphs.clusters import ClusterTree
     >>> from sepset.inference.treequery.query import tree_query
-    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> tree = ClusterTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
     >>> refined(MergeOrder(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2)), (0, 1)))
     MergeOrder(refined given, 2 edges, cost 44)
     """
@@ -291,7 +291,7 @@ def _improve(order: MergeOrder, merges: Merges, part: Subtree, window: int) -> t
         pieces += merges[widest.nodes][1:3]
     smaller, edges = order.query.contracted(pieces, part.scope)
     before = sum(merges[p.nodes].price for p in inner)
-    better = optimal_order(smaller, absorb=order.absorb)
+    better = optimal_merge_order(smaller, absorb=order.absorb)
     looked = smaller.num_subtrees * len(edges) // 2
     if better.cost < before:
         for p in inner:
@@ -315,7 +315,7 @@ def _replaced(order: MergeOrder, part: Subtree, edges: list[int]) -> Merges:
     return merges
 
 
-def choose_order(query: TreeQuery, *, budget: int = costs.SPLITS_PER_MERGE_SEARCH) -> MergeOrder:
+def choose_merge_order(query: CliqueSubtree, *, budget: int = costs.SPLITS_PER_MERGE_SEARCH) -> MergeOrder:
     """A cheap order within a budget: optimal if that is affordable, and never more expensive than the greedy ones.
 
     Dynamic programming for few parts, best-first search for not too many, otherwise the best greedy order, refined in
@@ -329,10 +329,10 @@ def choose_order(query: TreeQuery, *, budget: int = costs.SPLITS_PER_MERGE_SEARC
     Guarantee: never above the greedy ones.
     Tested by: inference/treequery/test_search.py::test_the_chosen_order_is_never_above_a_greedy_one
 
-    >>> from sepset.graphs.clusters import CliqueTree
+    >>> from sepset.graphs.clusters import ClusterTree
     >>> from sepset.inference.treequery.query import tree_query
-    >>> tree = CliqueTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
-    >>> print(choose_order(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2))))
+    >>> tree = ClusterTree([("A", "B"), ("B", "C"), ("C", "D")], [(0, 1), (1, 2)])
+    >>> print(choose_merge_order(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2))))
     optimal order: 44 multiplications
     B, C + C, D -> B, D: 8
     A, B + B, D -> A, D: 36
@@ -343,13 +343,13 @@ def choose_order(query: TreeQuery, *, budget: int = costs.SPLITS_PER_MERGE_SEARC
     return _chosen(query, budget)
 
 
-def _chosen(query: TreeQuery, budget: int) -> MergeOrder:
+def _chosen(query: CliqueSubtree, budget: int) -> MergeOrder:
     splits = query.num_subtrees * len(query.edges)
     if splits <= budget:
-        return optimal_order(query)
+        return optimal_merge_order(query)
     greedy = min(greedy_orders(query), key=lambda order: order.cost)
     if greedy.cost == lower_bound(query, query.whole):
         return greedy
     better = refined(greedy, budget=budget)
-    found = best_first_order(query, below=better.cost, budget=budget // 4) if splits <= 4 * budget else None
+    found = best_first_merge_order(query, below=better.cost, budget=budget // 4) if splits <= 4 * budget else None
     return better if found is None else found

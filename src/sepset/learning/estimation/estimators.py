@@ -3,7 +3,7 @@ r"""Estimates of parameters from complete data: maximum likelihood, Bayesian, an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,9 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.parameters import Parameterization, check_parameterization
 from sepset.errors import ArgumentError
 from sepset.inference.result import Guarantee
-from sepset.learning.coverage import Fragmentation
+from sepset.learning.coverage import CoverageResult
 from sepset.learning.estimation.maximization import check_policy, maximize_block
-from sepset.learning.fit import Fit, PosteriorFit
+from sepset.learning.fit import FitResult, PosteriorFitResult
 from sepset.learning.posterior import Posterior
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
@@ -32,7 +32,7 @@ class MLE:
     Args:
         unseen: contexts without data: "raise" an error (the default), "uniform", the child's "marginal", "keep" the
             parameters of the network, or a prior to fill them with; or a mapping from names of variables or blocks to
-            these, with `...` for all others. `Fit.fragmentation` lists them.
+            these, with `...` for all others. `FitResult.coverage` lists them.
         floor: the least probability of a cell; rows are divided by their sums after raising. None by default.
         min_variance: the least variance of a linear Gaussian. Without it a variance of zero (a constant child, or a
             perfect fit) is an error, since the likelihood is unbounded there.
@@ -49,6 +49,7 @@ class MLE:
 
     unseen: Any = "raise"
     floor: float | None = None
+    _: KW_ONLY
     min_variance: float | None = None
 
     def __post_init__(self) -> None:
@@ -58,7 +59,7 @@ class MLE:
         if self.min_variance is not None:
             number("min_variance", self.min_variance, above=0, otherwise="None")
 
-    def fit(self, task: Task) -> Fit:
+    def fit(self, task: Task) -> FitResult:
         """The network of largest likelihood."""
         stats = Statistics.of(task, "MLE")
         model = stats.estimated(lambda cpds, total: self._block(cpds, total, stats))
@@ -79,7 +80,8 @@ class Bayes:
 
     $$\theta_{\cdot \mid \mathbf u} \mid \mathcal D \sim \text{Dir}(\alpha + M[\mathbf u, \cdot])$$
 
-    and normal-gamma for linear Gaussians. `Fit.model` is the posterior-mean network, `Fit.posterior` the distribution:
+    and normal-gamma for linear Gaussians. `FitResult.model` is the posterior-mean network, `FitResult.posterior` the
+    distribution:
     intervals, tails, evidence, exact predictions, updates.
 
     Args:
@@ -104,28 +106,29 @@ class Bayes:
     def __post_init__(self) -> None:
         check_prior("Bayes", self.prior)
 
-    def fit(self, task: Task) -> PosteriorFit:
+    def fit(self, task: Task) -> PosteriorFitResult:
         """The posterior, and the network of its means."""
         stats = Statistics.of(task, "Bayes")
         posterior = Posterior.of(stats, self.prior)
         model = posterior.mean_model()
-        return PosteriorFit(model, posterior=posterior, **_about(self, stats, model))
+        return PosteriorFitResult(model, posterior=posterior, **_about(self, stats, model))
 
     def __repr__(self) -> str:
         return shown(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MAP:
+class PosteriorMode:
     r"""Maximum a posteriori: the parameters of largest posterior density, in a stated parameterization.
 
     A mode moves with the parameterization. Of logits it is $(M_k + \alpha_k) / (M + \alpha)$, the same as the posterior
     mean; of probabilities it is $(M_k + \alpha_k - 1) / (M + \alpha - K)$, and there pseudo-counts below one raise an
-    error, since the density is unbounded. Noisy-or, noisy-max and logistic CPDs, and linear Gaussians with `Normal`
-    or `Laplace` priors, are found numerically.
+    error, since the density is unbounded. Noisy-or, noisy-max and logistic CPDs, and linear Gaussians with
+    `NormalWeights`
+    or `LaplaceWeights` priors, are found numerically.
 
     Args:
-        prior: as `Bayes` takes it, and `Normal` or `Laplace` on weights and coefficients.
+        prior: as `Bayes` takes it, and `NormalWeights` or `LaplaceWeights` on weights and coefficients.
         parameterization: "softmax" (logits, logarithms of variances), or "theta" (the parameters themselves).
         unseen: contexts that neither data nor prior determine, as in `MLE`.
 
@@ -136,23 +139,24 @@ class MAP:
     >>> from sepset.cpds.priors.dirichlet import Dirichlet
     >>> from sepset.graphs.graph import DAG
     >>> from sepset.api.learning import fit
-    >>> found = fit(DAG.parse("coin"), {"coin": list("HHT")}, MAP(Dirichlet(2), parameterization="theta"))
+    >>> found = fit(DAG.parse("coin"), {"coin": list("HHT")}, PosteriorMode(Dirichlet(2), parameterization="theta"))
     >>> found.model.cpd("coin").values.tolist()
     [0.6, 0.4]
     """
 
     prior: Any
     parameterization: Parameterization = "softmax"
+    _: KW_ONLY
     unseen: Any = "raise"
 
     def __post_init__(self) -> None:
-        check_prior("MAP", self.prior)
+        check_prior("PosteriorMode", self.prior)
         check_policy(self.unseen)
         check_parameterization(self.parameterization)
 
-    def fit(self, task: Task) -> Fit:
+    def fit(self, task: Task) -> FitResult:
         """The network of largest posterior density."""
-        stats = Statistics.of(task, "MAP")
+        stats = Statistics.of(task, "PosteriorMode")
         return _fitted(self, stats, stats.estimated(self._block))
 
     def _block(self, cpds: tuple[CPD, ...], total: Any) -> tuple[CPD, ...]:
@@ -185,8 +189,8 @@ def shown(method: Any) -> str:
     return f"{type(method).__name__}({', '.join(parts)})"
 
 
-def _fitted(method: object, stats: Statistics, model: BayesNet) -> Fit:
-    return Fit(model, **_about(method, stats, model))
+def _fitted(method: object, stats: Statistics, model: BayesNet) -> FitResult:
+    return FitResult(model, **_about(method, stats, model))
 
 
 def _about(method: object, stats: Statistics, model: BayesNet) -> dict[str, Any]:
@@ -196,7 +200,7 @@ def _about(method: object, stats: Statistics, model: BayesNet) -> dict[str, Any]
         "log_likelihood": log_likelihood,
         "method": method,
         "trace": np.array([log_likelihood]),
-        "fragmentation": Fragmentation.of(stats),
+        "coverage": CoverageResult.of(stats),
         "num_rows": stats.num_rows,
         "guarantees": {"parameters": _guarantee(model)},
         "info": _facts(stats, model),

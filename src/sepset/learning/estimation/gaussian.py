@@ -85,7 +85,7 @@ def fit_gaussian(
     """
     scope = _scope(variables)
     seen = data if isinstance(data, Scatter) else gaussian_scatter(data, scope, weights)
-    return Gaussian(scope, seen.mean, _settled(seen.covariance, singular, seen.count))
+    return Gaussian(scope, seen.mean, covariance=_settled(seen.covariance, singular, seen.count))
 
 
 def _settled(covariance: Floats, singular: Singular, count: float) -> Floats:
@@ -131,11 +131,11 @@ class LineFit:
         return self.rank == self.num_coordinates
 
 
-def fit_line(
+def fit_regression(
     data: object | Scatter,
     child: Vector | str,
-    given: Reals = (),
     *,
+    given: Reals = (),
     weights: ArrayLike | None = None,
     singular: Singular = "raise",
 ) -> LineFit:
@@ -155,7 +155,7 @@ def fit_line(
     Guarantee: maximum likelihood; least norm where collinear.
     Tested by: learning/estimation/test_gaussian.py::test_lines_are_least_squares_and_the_conditional_of_the_joint
 
-    >>> found = fit_line({"u": [0, 1, 2, 3], "x": [1.0, 3.0, 2.0, 5.0]}, "x", "u")
+    >>> found = fit_regression({"u": [0, 1, 2, 3], "x": [1.0, 3.0, 2.0, 5.0]}, "x", given="u")
     >>> found.cpd.intercept.round(9).tolist(), found.cpd.coefficients.round(9).tolist(), found.is_unique
     ([[1.1]], [[[1.1]]], True)
     """
@@ -166,7 +166,9 @@ def fit_line(
     plain = LinearGaussian(own, line.intercept, coefficients=line.slope, covariance=line.residual, given=parents)
     cpd, least = _with_digits(plain, Scatters.stacked([seen]), data, weights)
     noise = _settled(np.where(np.abs(cpd.covariance[0]) > least, cpd.covariance[0], 0.0), singular, seen.count)
-    return LineFit(cpd.with_parameters(cpd.intercept, cpd.coefficients, noise[None]), line.rank, seen.size - own.size)
+    return LineFit(
+        cpd.with_parameters(cpd.intercept, cpd.coefficients, covariance=noise[None]), line.rank, seen.size - own.size
+    )
 
 
 def _with_digits(
@@ -189,7 +191,9 @@ def _scope(variables: Reals) -> tuple[Vector, ...]:
     return continuous_scope(Real(v) if isinstance(v, str) else v for v in listed(variables))
 
 
-def conditional_line(joint: Gaussian, child: VariableLike, given: Iterable[VariableLike] = ()) -> LinearGaussian:
+def conditional_regression(
+    joint: Gaussian, child: VariableLike, *, given: Iterable[VariableLike] = ()
+) -> LinearGaussian:
     r"""The linear Gaussian CPD $p(x \mid \mathbf u)$ of a joint Gaussian.
 
     From a maximum likelihood joint it is the maximum likelihood regression; a chain of such CPDs over all variables
@@ -205,8 +209,8 @@ def conditional_line(joint: Gaussian, child: VariableLike, given: Iterable[Varia
     Tested by: learning/estimation/test_gaussian.py::test_a_complete_network_is_the_joint
 
     >>> from sepset.variables.variable import Real
-    >>> joint = Gaussian((Real("u"), Real("x")), [0.0, 1.0], [[1.0, 0.5], [0.5, 2.0]])
-    >>> conditional_line(joint, "x", ["u"]).covariance.tolist()
+    >>> joint = Gaussian((Real("u"), Real("x")), [0.0, 1.0], covariance=[[1.0, 0.5], [0.5, 2.0]])
+    >>> conditional_regression(joint, "x", given=["u"]).covariance.tolist()
     [[[1.75]]]
     """
     parents = tuple(joint.scope[axis_of(joint.scope, v)] for v in listed(given))

@@ -20,7 +20,7 @@ from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
 
-def meta_network(net: BayesNet, num_rows: int, parameters: Literal["blocks", "contexts"] = "blocks") -> DAG:
+def meta_network(net: BayesNet, num_rows: int, *, parameters: Literal["blocks", "contexts"] = "blocks") -> DAG:
     """The graph of parameters and rows: `theta[grade]` above `grade[0]`, `grade[1]`, and so on.
 
     Args:

@@ -80,7 +80,8 @@ class BDe:
 class ImaginaryData:
     r"""Imaginary rows, added to the data: $\alpha_{x \mid \mathbf u} = M'[x, \mathbf u]$.
 
-    For every kind of CPD the estimate of `MAP` and `EM` is that of the joined rows: the prior is flat in unconstrained
+    For every kind of CPD the estimate of `PosteriorMode` and `EM` is that of the joined rows: the prior is flat in
+    unconstrained
     parameters (logits, weights, coefficients and logarithms of variances) before the imaginary rows are seen.
 
     - Multinomials: cells that no imaginary row has get no pseudo-count; there the prior is improper, and the evidence
@@ -88,7 +89,8 @@ class ImaginaryData:
     - Linear Gaussians: `Bayes` starts from normal-gamma with shape $(M' - p) / 2$ and rate $\text{RSS}' / 2$ about the
       imaginary least-squares regression with $p$ coefficients, in each context. It needs more imaginary rows than
       coefficients, parents that are not collinear and no perfect fit; otherwise it is improper, and raises an error.
-    - Noisy-or, noisy-max and logistic CPDs: the rows join the likelihood, for `MAP` and `EM`; `Bayes` has no closed
+    - Noisy-or, noisy-max and logistic CPDs: the rows join the likelihood, for `PosteriorMode` and `EM`; `Bayes` has no
+    closed
       form.
 
     Args:

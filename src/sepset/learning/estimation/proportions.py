@@ -46,7 +46,7 @@ class ConfidenceInterval:
 
 
 def proportion_interval(
-    successes: float, trials: float, level: float = 0.95, *, kind: IntervalKind = "wilson"
+    successes: float, trials: float, *, level: float = 0.95, kind: IntervalKind = "wilson"
 ) -> ConfidenceInterval:
     r"""The confidence interval of a proportion after so many successes in so many trials.
 
@@ -75,7 +75,7 @@ def proportion_interval(
 
 
 def interval_coverage(
-    trials: int, proportion: ArrayLike, level: float = 0.95, *, kind: IntervalKind = "wilson"
+    trials: int, proportion: ArrayLike, *, level: float = 0.95, kind: IntervalKind = "wilson"
 ) -> Floats:
     r"""The exact probability that the interval holds the true proportion, one value per proportion.
 

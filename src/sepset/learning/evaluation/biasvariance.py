@@ -34,7 +34,7 @@ Parts: TypeAlias = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class BiasVariance(Assessment):
+class BiasVarianceResult(Assessment):
     """The mean loss over training sets and test rows, in three parts that add up to it.
 
     Attributes:
@@ -42,7 +42,7 @@ class BiasVariance(Assessment):
         bias: what the average prediction loses relative to it.
         variance: what single predictions lose relative to their average.
 
-    >>> BiasVariance(0.2, 0.05, 0.01).total.__round__(2)
+    >>> BiasVarianceResult(0.2, 0.05, 0.01).total.__round__(2)
     0.26
     """
 
@@ -72,7 +72,7 @@ def bias_variance(
     repeats: int = 20,
     seed: int | np.random.Generator = 0,
     method: Method | None = None,
-) -> BiasVariance:
+) -> BiasVarianceResult:
     r"""The noise, bias and variance of a procedure's posteriors of a target, over many training sets.
 
     For the Brier score, with the mean prediction $\bar p$ and the truth $p^*$,
@@ -121,7 +121,7 @@ def bias_variance(
     )
     chosen = DEFAULT_METHOD if method is None else method
     parts = _PARTS[loss](np.stack(found), expected)
-    return BiasVariance(*parts, method=chosen, guarantees={"parts": Guarantee.ESTIMATE})
+    return BiasVarianceResult(*parts, method=chosen, guarantees={"parts": Guarantee.ESTIMATE})
 
 
 def _resampled(data: Dataset | None, num_rows: int, rng: np.random.Generator) -> Dataset:

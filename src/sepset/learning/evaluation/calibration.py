@@ -28,7 +28,7 @@ Bins: TypeAlias = Literal["uniform", "quantile"]
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration(Assessment):
+class CalibrationResult(Assessment):
     r"""Predicted probabilities in bins, compared with how often they came true.
 
     Attributes:
@@ -38,7 +38,7 @@ class Calibration(Assessment):
         what: the event predicted.
         left_out: how many rows had impossible features, so that nothing was predicted there.
 
-    >>> found = calibration([0.1, 0.1, 0.9, 0.9], [False, False, True, False])
+    >>> found = reliability_curve([0.1, 0.1, 0.9, 0.9], [False, False, True, False])
     >>> found.observed.tolist(), round(found.expected_error, 3)
     ([0.0, 0.5], 0.25)
     """
@@ -89,22 +89,22 @@ class Calibration(Assessment):
         return Shown(("predicted", "observed", "rows"), rows, self.what, caption)
 
 
-def calibration(
+def reliability_curve(
     probabilities: ArrayLike,
-    came_true: ArrayLike,
+    outcomes: ArrayLike,
     *,
     bins: int = 10,
     strategy: Bins = "uniform",
     weights: ArrayLike | None = None,
     what: str = "",
-) -> Calibration:
+) -> CalibrationResult:
     r"""The calibration curve of predicted probabilities of an event.
 
     $$\bar p_b = \frac{1}{M_b} \sum_{m \in b} p[m], \qquad \bar y_b = \frac{1}{M_b} \sum_{m \in b} y[m]$$
 
     Args:
         probabilities: one per row.
-        came_true: whether the event came, one per row.
+        outcomes: whether the event came, one per row.
         bins: how many.
         strategy: "uniform" bins have one width, with their lower end inside; "quantile" bins about as many rows.
         weights: one per row.
@@ -114,10 +114,10 @@ def calibration(
     Guarantee: exact.
     Tested by: learning/evaluation/test_calibration.py::test_bins_by_hand
 
-    >>> calibration([0.2, 0.2, 0.2, 0.2, 0.2], [1, 0, 0, 0, 0]).expected_error
+    >>> reliability_curve([0.2, 0.2, 0.2, 0.2, 0.2], [1, 0, 0, 0, 0]).expected_error
     0.0
     """
-    p, y = np.asarray(probabilities, np.float64), np.asarray(came_true, np.float64)
+    p, y = np.asarray(probabilities, np.float64), np.asarray(outcomes, np.float64)
     w = np.ones(len(p)) if weights is None else row_weights(weights, len(p))
     whole("bins", bins, least=1)
     if p.ndim != 1 or p.shape != y.shape or not ((p >= 0) & (p <= 1)).all():
@@ -126,7 +126,7 @@ def calibration(
     total = np.asarray(np.bincount(which, w, int(bins)), np.float64)
     used = total > 0
     means = [np.bincount(which, w * part, int(bins))[used] / total[used] for part in (p, y)]
-    return Calibration(means[0], means[1], total[used], what)
+    return CalibrationResult(means[0], means[1], total[used], what)
 
 
 def _uniform(p: Floats, bins: int) -> Ints:
@@ -152,7 +152,7 @@ def calibration_curve(
     bins: int = 10,
     strategy: Bins = "uniform",
     method: Method | None = None,
-) -> Calibration:
+) -> CalibrationResult:
     r"""How well a model's posteriors of a target are calibrated on rows.
 
     Args:
@@ -163,7 +163,7 @@ def calibration_curve(
             probability is the model's confidence in its prediction.
         given: the features; by default all other variables.
         bins: how many.
-        strategy: "uniform" or "quantile", as in `calibration`.
+        strategy: "uniform" or "quantile", as in `reliability_curve`.
         method: what answers questions about the rows; exact by default. With an approximate one the curve is an
             estimate.
 
@@ -187,6 +187,6 @@ def calibration_curve(
     p = np.clip(found[np.arange(len(truth)), chosen][kept], 0.0, 1.0)
     came, weights = (chosen == truth)[kept], weights_of(rows)[kept]
     what = f"confidence in {variable.name}" if state is None else f"P({variable.name}={state})"
-    made = calibration(p, came, bins=bins, strategy=strategy, weights=weights, what=what)
+    made = reliability_curve(p, came, bins=bins, strategy=strategy, weights=weights, what=what)
     guarantees = {"curve": computed(engine)}
     return replace(made, left_out=int((~kept).sum()), method=engine.method, guarantees=guarantees)

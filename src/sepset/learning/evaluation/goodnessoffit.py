@@ -35,7 +35,7 @@ Statistic: TypeAlias = Callable[[Any, Dataset], float]
 
 
 @dataclass(frozen=True, eq=False)
-class GoodnessOfFit(Assessment):
+class GoodnessOfFitResult(Assessment):
     """A statistic of the data, and the same statistic on datasets that the model drew.
 
     Attributes:
@@ -45,7 +45,7 @@ class GoodnessOfFit(Assessment):
         deviation: the exact standard deviation under the model, where it is known; else NaN.
         what: the name of the statistic.
 
-    >>> GoodnessOfFit(2.0, np.array([1.0, 2.5, 3.0])).p_value
+    >>> GoodnessOfFitResult(2.0, np.array([1.0, 2.5, 3.0])).p_value
     1.0
     """
 
@@ -96,7 +96,7 @@ def goodness_of_fit(
     seed: int | np.random.Generator = 0,
     refit: Procedure | None = None,
     method: Method | None = None,
-) -> GoodnessOfFit:
+) -> GoodnessOfFitResult:
     r"""Whether data could have come from a model, by simulating datasets of its size: the parametric bootstrap.
 
     $$p = 2 \min\{P(f(\mathcal D^*) \ge f(\mathcal D)),\ P(f(\mathcal D^*) \le f(\mathcal D))\},
@@ -140,7 +140,9 @@ def goodness_of_fit(
     what = "mean log-loss (nats)" if statistic is None else getattr(statistic, "__name__", "statistic")
     guarantees = {"statistic": computed(engine), "p_value": Guarantee.ESTIMATE}
     value = float(measured(model, rows))
-    return GoodnessOfFit(value, draws, 0.0 - moments.mean, deviation, what, method=engine.method, guarantees=guarantees)
+    return GoodnessOfFitResult(
+        value, draws, 0.0 - moments.mean, deviation, what, method=engine.method, guarantees=guarantees
+    )
 
 
 def mean_log_loss(model: Any, data: Dataset, *, method: Method | None = None) -> float:

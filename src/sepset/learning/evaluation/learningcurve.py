@@ -36,7 +36,7 @@ WIDE = 5.0
 
 
 @dataclass(frozen=True, eq=False)
-class LearningCurve(Assessment):
+class LearningCurveResult(Assessment):
     """A measure of what each procedure learned, for each number of rows and each repeat.
 
     Attributes:
@@ -44,7 +44,7 @@ class LearningCurve(Assessment):
         values: an array `[repeats, sizes]` for each procedure.
         measure: what was measured.
 
-    >>> curve = LearningCurve((10, 100), {"a": np.array([[1.0, 0.1], [3.0, 0.3]])}, "KL")
+    >>> curve = LearningCurveResult((10, 100), {"a": np.array([[1.0, 0.1], [3.0, 0.3]])}, "KL")
     >>> curve.mean("a").tolist(), round(curve.slope("a"), 3)
     ([2.0, 0.2], -1.0)
     """
@@ -121,7 +121,7 @@ def learning_curve(
     seed: int | np.random.Generator = 0,
     method: Method | None = None,
     progress: bool | None = None,
-) -> LearningCurve:
+) -> LearningCurveResult:
     r"""How good what each procedure learns is, as the number of rows grows.
 
     In each repeat all procedures are given the same rows, and a smaller number of rows is the start of a larger one.
@@ -164,7 +164,7 @@ def learning_curve(
                     values[name][repeat, place] = judge(learned(procedure, part))
                 bar.report(repeat * len(wanted) + place + 1, repeats * len(wanted))
     chosen = DEFAULT_METHOD if method is None else method
-    return LearningCurve(wanted, values, what, method=chosen, guarantees={"values": Guarantee.ESTIMATE})
+    return LearningCurveResult(wanted, values, what, method=chosen, guarantees={"values": Guarantee.ESTIMATE})
 
 
 def _checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:

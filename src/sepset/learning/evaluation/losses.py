@@ -9,7 +9,7 @@ one, the Hamming loss the number of targets, the Brier score two, and log-losses
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -29,7 +29,7 @@ from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.inference.method import Method
 from sepset.inference.result import Answers
 from sepset.learning.assessment import Assessment, computed
-from sepset.learning.evaluation.resampling import Bootstrap, bootstrap_mean
+from sepset.learning.evaluation.resampling import BootstrapResult, bootstrap_mean
 from sepset.models.model import Model
 from sepset.variables.variable import Discrete, listed
 
@@ -171,6 +171,7 @@ class Hamming:
 
     targets: Names
     given: Names | None = None
+    _: KW_ONLY
     predictor: Literal["marginals", "joint"] = "marginals"
 
     def __post_init__(self) -> None:
@@ -320,7 +321,7 @@ class Risk:
         variance = weighted_mean((rows - self.mean) ** 2, weights)
         return float(np.sqrt(variance / (effective - 1.0)))
 
-    def bootstrap(self, num_draws: int = 2000, *, seed: int | np.random.Generator = 0) -> Bootstrap:
+    def bootstrap(self, num_draws: int = 2000, *, seed: int | np.random.Generator = 0) -> BootstrapResult:
         """The risk on resampled rows; `.interval()` is its confidence interval."""
         return bootstrap_mean(self.rows, self.weights, num_draws=num_draws, seed=seed)
 

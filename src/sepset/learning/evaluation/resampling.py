@@ -29,7 +29,7 @@ CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
-class Bootstrap(Assessment):
+class BootstrapResult(Assessment):
     r"""A statistic on resampled rows: its spread says how far it would be off on other data of that size.
 
     Attributes:
@@ -39,7 +39,7 @@ class Bootstrap(Assessment):
 
     Reference: Efron & Tibshirani (1993), An Introduction to the Bootstrap.
 
-    >>> Bootstrap(2.0, np.array([1.0, 2.0, 2.0, 3.0])).standard_error.__round__(4)
+    >>> BootstrapResult(2.0, np.array([1.0, 2.0, 2.0, 3.0])).standard_error.__round__(4)
     0.8165
     """
 
@@ -60,7 +60,7 @@ class Bootstrap(Assessment):
             ("95% interval", f"{low:.6g} to {high:.6g}"),
             ("draws", f"{len(self.draws):,}"),
         ]
-        return Shown((), rows, "Bootstrap")
+        return Shown((), rows, "BootstrapResult")
 
     @property
     def bias(self) -> float:
@@ -111,7 +111,7 @@ def bootstrap(
     num_draws: int = 1000,
     seed: int | np.random.Generator = 0,
     jackknife: bool = False,
-) -> Bootstrap:
+) -> BootstrapResult:
     r"""The statistic on rows drawn with replacement, many times over.
 
     $$\hat\theta^{*b} = \theta(\mathcal D^{*b}), \qquad \mathcal D^{*b} \sim \hat P_{\mathcal D}^M$$
@@ -139,7 +139,7 @@ def bootstrap(
     draws = np.array([statistic(rows.take(rng.integers(0, size, size))) for _ in range(num_draws)], np.float64)
     every = np.arange(size)
     left = [statistic(rows.take(np.delete(every, m))) for m in range(size)] if jackknife else []
-    return Bootstrap(float(statistic(rows)), draws, np.array(left, np.float64), guarantees=DRAWN_INTERVAL)
+    return BootstrapResult(float(statistic(rows)), draws, np.array(left, np.float64), guarantees=DRAWN_INTERVAL)
 
 
 def bootstrap_mean(
@@ -148,7 +148,7 @@ def bootstrap_mean(
     *,
     num_draws: int = 2000,
     seed: int | np.random.Generator = 0,
-) -> Bootstrap:
+) -> BootstrapResult:
     """The mean of resampled values, all draws at once; the jackknife comes with it.
 
     Args:
@@ -177,7 +177,7 @@ def bootstrap_mean(
         chosen = rng.integers(0, size, (min(step, num_draws - start), size))
         draws[start : start + step] = _ratio(weighted[chosen].sum(axis=1), share[chosen].sum(axis=1))
     left = _ratio(weighted.sum() - weighted, share.sum() - share) if np.isfinite(weighted).all() else np.zeros(0)
-    return Bootstrap(float(_ratio(weighted.sum(), share.sum())), draws, left, guarantees=DRAWN_INTERVAL)
+    return BootstrapResult(float(_ratio(weighted.sum(), share.sum())), draws, left, guarantees=DRAWN_INTERVAL)
 
 
 def _ratio(top: Any, bottom: Any) -> Any:
@@ -186,7 +186,7 @@ def _ratio(top: Any, bottom: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class PairedComparison(Assessment):
+class PairedComparisonResult(Assessment):
     r"""The mean difference of two losses row by row, against the chance that signs are random.
 
     Attributes:
@@ -240,7 +240,7 @@ EXHAUSTIVE = 13
 
 def paired_comparison(
     first: ArrayLike, second: ArrayLike, *, num_draws: int = 9999, seed: int | np.random.Generator = 0
-) -> PairedComparison:
+) -> PairedComparisonResult:
     r"""Whether two procedures differ in their losses on the same rows, by random signs.
 
     Under the null hypothesis each difference is as likely as its negative, so that the mean is compared with
@@ -272,7 +272,7 @@ def paired_comparison(
     extreme = np.abs(d.sum() - 2.0 * sums) >= abs(d.sum()) * (1.0 - 1e-12)
     p_value = extreme.mean() if exact else (extreme.sum() + 1.0) / (len(extreme) + 1.0)
     guarantees = {"mean": Guarantee.EXACT, "p_value": Guarantee.EXACT if exact else Guarantee.ESTIMATE}
-    return PairedComparison(d, sums[sizes > 0] / sizes[sizes > 0], float(p_value), guarantees=guarantees)
+    return PairedComparisonResult(d, sums[sizes > 0] / sizes[sizes > 0], float(p_value), guarantees=guarantees)
 
 
 def _all_subsets(d: Floats) -> tuple[Floats, Floats]:
@@ -293,14 +293,14 @@ def _random_subsets(d: Floats, num_draws: int, rng: np.random.Generator) -> tupl
 
 
 @dataclass(frozen=True, eq=False)
-class PermutationTest(Assessment):
+class PermutationTestResult(Assessment):
     """A statistic compared with the same statistic on permuted data.
 
     Attributes:
         statistic: on the data.
         draws: on permuted data.
 
-    >>> PermutationTest(3.0, np.array([0.0, 1.0, 5.0])).p_value
+    >>> PermutationTestResult(3.0, np.array([0.0, 1.0, 5.0])).p_value
     0.5
     """
 
@@ -336,7 +336,7 @@ def permutation_test(
     column: VariableLike,
     num_draws: int = 999,
     seed: int | np.random.Generator = 0,
-) -> PermutationTest:
+) -> PermutationTestResult:
     """Whether one column depends on the others: a statistic compared with its values with that column shuffled.
 
     Args:
@@ -361,7 +361,7 @@ def permutation_test(
     rows = as_dataset(data)
     draws = [statistic(shuffled(rows, column, rng)) for _ in range(num_draws)]
     guarantees = {"statistic": Guarantee.EXACT, "p_value": Guarantee.ESTIMATE}
-    return PermutationTest(float(statistic(rows)), np.array(draws, np.float64), guarantees=guarantees)
+    return PermutationTestResult(float(statistic(rows)), np.array(draws, np.float64), guarantees=guarantees)
 
 
 def shuffled(data: Dataset, column: VariableLike, rng: np.random.Generator) -> Dataset:

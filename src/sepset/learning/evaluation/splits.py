@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -79,6 +79,7 @@ class Holdout:
 
     test: float = 0.25
     stratify: VariableLike | None = None
+    _: KW_ONLY
     repeats: int = 1
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@ A *procedure* is anything that makes a model from a dataset: a `Learner`, or a f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,7 +30,7 @@ from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 
 Procedure: TypeAlias = Callable[[Dataset], Any]
-"""What makes a model, or a `Fit` with one, from a dataset."""
+"""What makes a model, or a `FitResult` with one, from a dataset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ class Learner:
 
     structure: DAG | BayesNet
     method: LearningMethod | None = None
+    _: KW_ONLY
     seed: int = 0
 
     def __call__(self, data: Dataset) -> BayesNet:

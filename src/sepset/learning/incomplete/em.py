@@ -10,7 +10,7 @@ Reference: Koller & Friedman, section 19.2.2; Dempster, Laird & Rubin (1977).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -34,7 +34,8 @@ class EM(IterativeEstimator):
     r"""Expectation maximization with the posterior of every row.
 
     Args:
-        prior: what to add to the counts: one prior, several, or a mapping by block (see `MAP`); None maximizes the
+        prior: what to add to the counts: one prior, several, or a mapping by block (see `PosteriorMode`); None
+        maximizes the
             likelihood.
         parameterization: where the mode is taken: "softmax" adds $\alpha$ to the counts, "theta" adds $\alpha - 1$.
         restarts: the number of starting points that get a short run before the best goes on; by default one, or five
@@ -66,6 +67,7 @@ class EM(IterativeEstimator):
     """
 
     prior: object = None
+    _: KW_ONLY
     parameterization: Parameterization = "softmax"
     restarts: int | None = None
     start: Start | BayesNet = "auto"
@@ -95,7 +97,7 @@ class HardEM(IterativeEstimator):
     $$\mathbf h[m] = \arg\max_{\mathbf h} P(\mathbf h \mid \mathbf o[m], \theta)$$
 
     It raises the likelihood of the *completed* rows and stops after finitely many steps; for mixtures of spheres this
-    is the k-means algorithm. The trace is about the completed rows, `Fit.log_likelihood` about those given.
+    is the k-means algorithm. The trace is about the completed rows, `FitResult.log_likelihood` about those given.
 
     Args:
         prior, parameterization, restarts, start, inference: as in `EM`.
@@ -112,6 +114,7 @@ class HardEM(IterativeEstimator):
     """
 
     prior: object = None
+    _: KW_ONLY
     parameterization: Parameterization = "softmax"
     restarts: int | None = None
     start: Start | BayesNet = "auto"
@@ -155,6 +158,7 @@ class IncrementalEM(IterativeEstimator):
 
     parts: int = 8
     prior: object = None
+    _: KW_ONLY
     parameterization: Parameterization = "softmax"
     restarts: int | None = None
     start: Start | BayesNet = "auto"

@@ -12,7 +12,7 @@ Reference: Koller & Friedman, section 19.2.1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -38,7 +38,8 @@ class GradientAscent(IterativeEstimator):
     r"""Gradient ascent on the exact log-likelihood, or log posterior, in softmax parameters.
 
     Args:
-        prior, parameterization, restarts, start, holdout, threads, inference: as in `EM`; a `Laplace` prior makes exact
+        prior, parameterization, restarts, start, holdout, threads, inference: as in `EM`; a `LaplaceWeights` prior
+        makes exact
             zeros.
         optimizer: "lbfgs", "conjugate" or "steepest" directions with a line search, each scaled by the information of
             completed rows; or "stochastic" steps after each mini-batch, for many rows and a rough answer early.
@@ -48,7 +49,7 @@ class GradientAscent(IterativeEstimator):
 
     With a line search every step raises the objective, and the run ends when no step does. The trace of "stochastic"
     adds up the log-likelihood of each mini-batch when it was visited, and may fall; the seed decides the order of the
-    rows. `Fit.info["gradient norm"]` is the length of the gradient at the end, per row. Zeros of the start stay
+    rows. `FitResult.info["gradient norm"]` is the length of the gradient at the end, per row. Zeros of the start stay
     (nearly) zero. CPDs with rules that several contexts share have no such parameters, and are left to `EM`.
 
     Cost: one E-step for each trial of a step, most often one; of "stochastic" one for each pass.
@@ -65,6 +66,7 @@ class GradientAscent(IterativeEstimator):
     """
 
     prior: object = None
+    _: KW_ONLY
     parameterization: Parameterization = "softmax"
     restarts: int | None = None
     start: Start | BayesNet = "auto"

@@ -12,12 +12,12 @@ from sepset.base.checks import whole
 from sepset.cpds.parameters import Parameterization, PriorTerm, check_parameterization
 from sepset.errors import ImpossibleEvidence, NotClosed
 from sepset.inference.checkpoint import tagged
-from sepset.inference.iterate import Info, Interrupted, Until, as_until, iterate
+from sepset.inference.iterate import Info, Interrupted, Until, as_until, run
 from sepset.inference.method import Method
 from sepset.inference.result import Guarantee, Guarantees, Status
 from sepset.learning.blocks import FlatStatistics
-from sepset.learning.coverage import Fragmentation
-from sepset.learning.fit import Fit
+from sepset.learning.coverage import CoverageResult
+from sepset.learning.fit import FitResult
 from sepset.learning.incomplete.checkpoint import IterateCodec, about
 from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.incomplete.starts import Start, start_model
@@ -120,11 +120,11 @@ class IterativeEstimator:
     holdout: object = None
     threads: int | None = None
 
-    def fit(self, task: Task) -> Fit:
+    def fit(self, task: Task) -> FitResult:
         """The network at the stationary point that the iteration reaches."""
         own = EMTask.of(task, self.prior, self.parameterization, inference=self.inference, threads=self.threads)
         try:
-            run = iterate(
+            outcome = run(
                 self if self.holdout is None else EarlyStopping.of(self, task),
                 own,
                 rng=task.rng,
@@ -136,7 +136,7 @@ class IterativeEstimator:
             )
         except (NotClosed, np.linalg.LinAlgError) as error:
             raise NotClosed(f"{self!r} cannot go on: {error}") from error
-        return run.result(self, own)
+        return outcome.result(self, own)
 
     def init(self, task: EMTask, rng: np.random.Generator) -> Iterate:
         """The best starting point after short runs; the first is as asked, the others are drawn."""
@@ -193,18 +193,18 @@ class IterativeEstimator:
         rises = self.is_monotone and task.expectation.is_exact
         return Info(state.objective, change if rises else abs(change))
 
-    def read(self, task: EMTask, state: Iterate) -> Fit:
+    def read(self, task: EMTask, state: Iterate) -> FitResult:
         """The fit at an iterate."""
         last = state if state.is_exact else task.evaluate(state.model)
         weights = task.expectation.weights
-        return Fit(
+        return FitResult(
             last.model,
             last.log_likelihood,
             method=self,
             num_rows=float(weights.sum()),
             guarantees=self._guarantees(task),
             info={"different rows": len(weights), **self._starts(task), **self.facts(task, last)},
-            fragmentation=Fragmentation.expected(task.expectation.blocks, last.statistics),
+            coverage=CoverageResult.expected(task.expectation.blocks, last.statistics),
         )
 
     def _guarantees(self, task: EMTask) -> Guarantees:

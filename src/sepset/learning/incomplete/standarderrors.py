@@ -42,7 +42,7 @@ LARGEST = 2_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StandardErrors(Result, Answers[str, Floats]):
+class StandardErrorsResult(Result, Answers[str, Floats]):
     """The standard error of every parameter, by child; infinite where the rows do not determine it.
 
     Tables have the shape of their CPD; linear Gaussians have one row per context: intercept, coefficients, variance.
@@ -80,7 +80,7 @@ class StandardErrors(Result, Answers[str, Floats]):
     def __repr__(self) -> str:
         rate = f"{self.missing[0]:.3g}" if len(self.missing) else "0"
         known = "" if self.is_identified else f", {self.num_unknown} directions unknown"
-        return f"StandardErrors({self.model!r}; largest missing share {rate}{known})"
+        return f"StandardErrorsResult({self.model!r}; largest missing share {rate}{known})"
 
 
 def standard_errors(
@@ -90,7 +90,7 @@ def standard_errors(
     weights: ArrayLike | None = None,
     method: Method | None = None,
     threads: int | None = None,
-) -> StandardErrors:
+) -> StandardErrorsResult:
     """The standard errors of a network's parameters at a maximum of the likelihood, by observed information.
 
     With complete rows these are the textbook ones, $\\sqrt{\\theta(1 - \\theta) / M[\\mathbf u]}$ for a table.
@@ -126,7 +126,7 @@ def standard_errors(
     natural = _derivative(lambda at: _flat(vector.written(vector.unpack(at))), x)
     errors, unknown = _errors(observed, complete, natural)
     errors[_on_border(vector, model)] = np.nan
-    return StandardErrors(
+    return StandardErrorsResult(
         model,
         _by_child(vector, model, errors),
         observed,

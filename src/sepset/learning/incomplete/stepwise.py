@@ -7,7 +7,7 @@ Reference: Cappe & Moulines (2009), Online EM algorithm for latent data models; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
@@ -16,11 +16,11 @@ from sepset.base.checks import generator, whole
 from sepset.cpds.parameters import Parameterization
 from sepset.data.sources import Weights
 from sepset.errors import ArgumentError, NotApplicable
-from sepset.inference.iterate import Info, Run, Until, iterate
+from sepset.inference.iterate import Info, Run, Until, run
 from sepset.inference.method import Method
 from sepset.inference.result import Status
 from sepset.learning.blocks import FlatStatistics
-from sepset.learning.fit import Fit
+from sepset.learning.fit import FitResult
 from sepset.learning.incomplete.minibatches import mini_batches
 from sepset.learning.incomplete.run import EMTask, Iterate, IterativeEstimator
 from sepset.learning.incomplete.starts import Start
@@ -59,6 +59,7 @@ class StepwiseEM(IterativeEstimator):
 
     batch: int = 100
     forgetting: float = 0.7
+    _: KW_ONLY
     prior: object = None
     parameterization: Parameterization = "softmax"
     restarts: int | None = None
@@ -99,13 +100,13 @@ class StepwiseEM(IterativeEstimator):
 
     def update(
         self,
-        found: Fit,
+        found: FitResult,
         data: object,
         *,
         weights: Weights = None,
         seed: int | np.random.Generator = 0,
         progress: bool | None = None,
-    ) -> Fit:
+    ) -> FitResult:
         """The fit after one pass over further rows, going on from one by this method; the old rows are not needed.
 
         Its log-likelihood and trace are about the further rows alone. Probabilities that the first rows put at zero
@@ -130,13 +131,13 @@ class StepwiseEM(IterativeEstimator):
         rows = Task(found.model, data, weights, rng)
         task = EMTask.of(rows, self.prior, self.parameterization, inference=self.inference, threads=self.threads)
         start = Run(_carried(found, task), Status.INTERRUPTED, np.zeros(0), 0.0, rng.bit_generator.state)
-        run = iterate(self, task, rng=rng, until=Until(steps=1, tolerance=None), start=start, progress=progress)
-        last = task.expectation.blocks.maximize(run.state.model, run.state.statistics, task.terms)
-        status = Status.COMPLETED if run.num_steps else run.status
-        end = replace(run, state=replace(run.state, model=last, is_exact=False), status=status)
+        outcome = run(self, task, rng=rng, until=Until(steps=1, tolerance=None), start=start, progress=progress)
+        last = task.expectation.blocks.maximize(outcome.state.model, outcome.state.statistics, task.terms)
+        status = Status.COMPLETED if outcome.num_steps else outcome.status
+        end = replace(outcome, state=replace(outcome.state, model=last, is_exact=False), status=status)
         made = end.result(self, task)
         info = {what: value for what, value in made.info.items() if what != "starting points"}
-        return replace(made, info={**info, "rows so far": run.state.memory[1]})
+        return replace(made, info={**info, "rows so far": outcome.state.memory[1]})
 
 
 def _faded(old: FlatStatistics, new: FlatStatistics, share: float, stands_for: float) -> FlatStatistics:
@@ -152,7 +153,7 @@ def centers(task: EMTask) -> tuple[Floats, ...]:
     return tuple(blocks.forms[block[0]].center for block in blocks.members)
 
 
-def _carried(found: Fit, task: EMTask) -> Iterate:
+def _carried(found: FitResult, task: EMTask) -> Iterate:
     """The last iterate of a fit, its statistics scaled to represent the further rows, too, and about their centers."""
     state = found.state.state if isinstance(found.state, Run) else None
     if not isinstance(found.method, StepwiseEM) or not isinstance(state, Iterate):

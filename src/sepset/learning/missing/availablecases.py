@@ -20,7 +20,7 @@ from sepset.inference.result import Guarantee
 from sepset.learning.blocks import blocks_of
 from sepset.learning.estimation.estimators import shown
 from sepset.learning.estimation.maximization import check_policy, maximize_block
-from sepset.learning.fit import Fit
+from sepset.learning.fit import FitResult
 from sepset.learning.missing.weighting import Form, inverse_probability_weights
 from sepset.learning.statistics import pooled
 from sepset.learning.task import Task
@@ -39,7 +39,7 @@ class AvailableCases:
     Args:
         given: columns $\mathbf V$ without missing cells that missingness may depend on.
         form: how the probability of being observed depends on them: "table" or "logistic".
-        prior: as in `MAP`; without one, likelihoods are maximized.
+        prior: as in `PosteriorMode`; without one, likelihoods are maximized.
         unseen: contexts without data, as in `MLE`.
 
     Reference: Little & Rubin (2019), sections 3.2 to 3.4.
@@ -74,7 +74,7 @@ class AvailableCases:
     def __repr__(self) -> str:
         return shown(self)
 
-    def fit(self, task: Task) -> Fit:
+    def fit(self, task: Task) -> FitResult:
         """The network made of the families' estimates."""
         data = task.dataset.with_weights(task.row_weights)
         made: list[CPD] = []
@@ -84,7 +84,7 @@ class AvailableCases:
             made += maximize_block(cpds, pooled(cpds, parts), self.prior, unseen=self.unseen)
         model = task.template.with_cpds(*made)
         likelihood = _log_likelihood(model, data)
-        return Fit(
+        return FitResult(
             model,
             likelihood,
             method=self,

@@ -25,7 +25,7 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
-from sepset.data.missingness import MissingPatterns
+from sepset.data.missingness import MissingPatternsResult
 from sepset.engine.engine import Engine
 from sepset.errors import ModelError, NotApplicable
 from sepset.learning.blocks import blocks_of, with_shared
@@ -33,7 +33,7 @@ from sepset.models.bayesnet import BayesNet
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
-Observed: TypeAlias = Iterable[VariableLike] | Iterable[Iterable[VariableLike]] | MissingPatterns
+Observed: TypeAlias = Iterable[VariableLike] | Iterable[Iterable[VariableLike]] | MissingPatternsResult
 
 OUTCOMES = 4096
 """Up to this many joint states of what is observed are all looked at; of more, a sample."""
@@ -288,7 +288,7 @@ def _map(point: FreeParameters, outcomes: Sequence[dict[int, int]]) -> tuple[Flo
 def _sets(model: BayesNet, observed: Observed) -> list[tuple[int, ...]]:
     """The sets of positions that rows observe together."""
     listed: list[Any]
-    if isinstance(observed, MissingPatterns):
+    if isinstance(observed, MissingPatternsResult):
         listed = [observed.observed_names(i) for i in range(len(observed))]
     else:
         listed = [observed] if isinstance(observed, str) else list(observed)

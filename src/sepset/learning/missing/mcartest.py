@@ -44,7 +44,7 @@ TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class MCARTest:
+class MCARTestResult:
     """How far the missingness patterns differ, and how often chance alone would make them differ so much.
 
     Attributes:
@@ -63,12 +63,12 @@ class MCARTest:
 
     def __repr__(self) -> str:
         return (
-            f"MCARTest(statistic {self.statistic:.5g}, {self.degrees_of_freedom} degrees of freedom, "
+            f"MCARTestResult(statistic {self.statistic:.5g}, {self.degrees_of_freedom} degrees of freedom, "
             f"p = {self.p_value:.3g}, {self.num_patterns} patterns{'' if self.converged else ', not converged'})"
         )
 
 
-def mcar_test(data: object, variables: Iterable[VariableLike] | None = None) -> MCARTest:
+def mcar_test(data: object, variables: Iterable[VariableLike] | None = None) -> MCARTestResult:
     """The test of the hypothesis that cells are missing completely at random.
 
     A small p-value speaks against MCAR; a large one is no proof of it, and nothing in the data can tell cells missing
@@ -87,7 +87,7 @@ def mcar_test(data: object, variables: Iterable[VariableLike] | None = None) -> 
 
     >>> rows = {"x": ["a"] * 40 + ["b"] * 40, "y": ["u", "v"] * 20 + ["u", None] * 20}
     >>> mcar_test(rows)
-    MCARTest(statistic 34.522, 1 degrees of freedom, p = 4.21e-09, 2 patterns)
+    MCARTestResult(statistic 34.522, 1 degrees of freedom, p = 4.21e-09, 2 patterns)
     """
     rows = as_dataset(data, variables)
     if rows.num_rows and rows.weights is not None and not rows.weights.any():
@@ -101,14 +101,14 @@ def mcar_test(data: object, variables: Iterable[VariableLike] | None = None) -> 
     return _little(rows)
 
 
-def _tested(statistic: float, freedom: int, num_patterns: int, converged: bool) -> MCARTest:
+def _tested(statistic: float, freedom: int, num_patterns: int, converged: bool) -> MCARTestResult:
     from scipy.special import chdtrc
 
     p_value = float(chdtrc(freedom, max(statistic, 0.0))) if freedom > 0 else 1.0
-    return MCARTest(max(statistic, 0.0), freedom, p_value, num_patterns, converged)
+    return MCARTestResult(max(statistic, 0.0), freedom, p_value, num_patterns, converged)
 
 
-def _little(rows: Dataset) -> MCARTest:
+def _little(rows: Dataset) -> MCARTestResult:
     columns = [column for v in rows.variables for column in _numbers(rows, v)]
     values = np.stack(columns, axis=1) if columns else np.zeros((0, 0))
     parts = pattern_moments(values, rows.weights)
@@ -141,7 +141,7 @@ class _Pattern(NamedTuple):
     counts: Floats
 
 
-def _likelihood_ratio(rows: Dataset, columns: Sequence[Discrete]) -> MCARTest:
+def _likelihood_ratio(rows: Dataset, columns: Sequence[Discrete]) -> MCARTestResult:
     shape = tuple(v.num_states for v in columns)
     if math.prod(shape) > LARGEST:
         raise TooLarge(

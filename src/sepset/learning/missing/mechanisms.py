@@ -32,14 +32,14 @@ Probability: TypeAlias = float | ArrayLike | Mapping[Any, float] | Callable[...,
 """A number, an array over states, a mapping from states, or a function of columns."""
 
 
-def indicator(variable: AnyVariable) -> Discrete:
+def observability_indicator(variable: AnyVariable) -> Discrete:
     r"""The variable $O_X$ that says whether $X$ is observed.
 
     Reference: Koller & Friedman, definition 19.1.
     Guarantee: exact.
     Tested by: learning/missing/test_mechanisms.py::test_at_random_follows_the_observed_column
 
-    >>> indicator(Discrete("coin"))
+    >>> observability_indicator(Discrete("coin"))
     Discrete('coin(observed)', (False, True))
     """
     return Discrete(variable.base, (False, True), index=variable.index, lag=variable.lag, part="observed")
@@ -79,7 +79,7 @@ class Hiding:
                 f"The hiding of {variable.name!r} given {listing(p.name for p in parents)} has no table. Give discrete "
                 "variables and one number for each of their joint states."
             )
-        return TableCPD(indicator(variable), _hidden_rows(self.probability), parents)  # type: ignore[arg-type]
+        return TableCPD(observability_indicator(variable), _hidden_rows(self.probability), given=parents)  # type: ignore[arg-type]
 
     def _drawn(
         self, variable: AnyVariable, find: Callable[[VariableLike], AnyVariable], rows: _Rows, rng: np.random.Generator
@@ -116,7 +116,7 @@ class MCAR:
     Guarantee: exact draws.
     Tested by: learning/missing/test_mechanisms.py::test_at_random_follows_the_observed_column
 
-    >>> mask(Dataset({"coin": ["head"] * 8}), MCAR(0.5), seed=1).num_missing
+    >>> hide_cells(Dataset({"coin": ["head"] * 8}), MCAR(0.5), seed=1).num_missing
     {'coin': 4}
     """
 
@@ -144,7 +144,7 @@ class MAR:
     Tested by: learning/missing/test_mechanisms.py::test_at_random_follows_the_observed_column
 
     >>> rows = Dataset({"age": ["young", "old"] * 4, "income": ["low", "high"] * 4})
-    >>> mask(rows, MAR({"income": Hiding({"young": 0.0, "old": 1.0}, given="age")})).num_missing
+    >>> hide_cells(rows, MAR({"income": Hiding({"young": 0.0, "old": 1.0}, given="age")})).num_missing
     {'age': 0, 'income': 4}
     """
 
@@ -179,7 +179,7 @@ class MNAR:
     Tested by: learning/missing/test_mechanisms.py::test_at_random_follows_the_observed_column
 
     >>> rows = Dataset({"income": ["low", "high"] * 4})
-    >>> mask(rows, MNAR({"income": Hiding([1.0, 0.0], given="income")}))["income"].tolist()[:2]
+    >>> hide_cells(rows, MNAR({"income": Hiding([1.0, 0.0], given="income")}))["income"].tolist()[:2]
     ['low', None]
     """
 
@@ -233,7 +233,7 @@ class _Rows:
             )
 
 
-def mask(data: object, mechanism: Mechanism, *, seed: int | np.random.Generator = 0) -> Dataset:
+def hide_cells(data: object, mechanism: Mechanism, *, seed: int | np.random.Generator = 0) -> Dataset:
     r"""The rows with cells hidden by a mechanism: $Y_i = X_i$ where $O_i$ holds, and missing elsewhere.
 
     Cells that were missing stay missing.
@@ -248,7 +248,7 @@ def mask(data: object, mechanism: Mechanism, *, seed: int | np.random.Generator 
     Guarantee: exact draws, deterministic.
     Tested by: learning/missing/test_mechanisms.py::test_at_random_follows_the_observed_column
 
-    >>> mask({"coin": ["head", "tail"]}, MCAR(1.0))["coin"].tolist()
+    >>> hide_cells({"coin": ["head", "tail"]}, MCAR(1.0))["coin"].tolist()
     [None, None]
     """
     rows = _Rows(as_dataset(data))
@@ -257,7 +257,7 @@ def mask(data: object, mechanism: Mechanism, *, seed: int | np.random.Generator 
     for name, hiding in mechanism.hidings(rows.data.variables).items():
         variable = rows.data.variables[name]
         seen = hiding._drawn(variable, rows.find, rows, rng)
-        rows.indicators[indicator(variable)] = seen.astype(np.int64)
+        rows.indicators[observability_indicator(variable)] = seen.astype(np.int64)
         columns[name] = np.where(seen, columns[name], -1 if isinstance(variable, Discrete) else np.nan)
     return Dataset.from_codes(rows.data.variables, columns, weights=rows.data.weights) if columns else rows.data
 

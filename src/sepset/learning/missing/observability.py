@@ -31,7 +31,7 @@ from sepset.factors.algebra import AnyVariable, check_size
 from sepset.factors.table import Table
 from sepset.graphs.graph import DAG
 from sepset.graphs.separation import d_separated
-from sepset.learning.missing.mechanisms import Hiding, Mechanism, indicator, mask
+from sepset.learning.missing.mechanisms import Hiding, Mechanism, hide_cells, observability_indicator
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, State, VariableLike
 
@@ -44,14 +44,14 @@ TOLERANCE = 1e-12
 """Probabilities nearer than this are equal."""
 
 
-def shown(variable: Discrete) -> Discrete:
+def observed_version(variable: Discrete) -> Discrete:
     r"""The variable $Y_X$ that is seen, with values $\mathrm{Val}(X) \cup \{?\}$.
 
     Reference: Koller & Friedman def. 19.1.
     Guarantee: exact.
     Tested by: learning/missing/test_observability.py::test_six_cases_factor_and_sum_to_one
 
-    >>> shown(Discrete("coin", ("head", "tail")))
+    >>> observed_version(Discrete("coin", ("head", "tail")))
     Discrete('coin(shown)', ('head', 'tail', '?'))
     """
     return variable.hidden("shown", (*variable.states, UNSEEN))
@@ -94,7 +94,7 @@ class ObservabilityModel:
     @property
     def indicators(self) -> tuple[Discrete, ...]:
         """The variables $O_X$."""
-        return tuple(indicator(self.model.variables[name]) for name in self.hidings)
+        return tuple(observability_indicator(self.model.variables[name]) for name in self.hidings)
 
     def _find(self, name: VariableLike) -> AnyVariable:
         asked = name if isinstance(name, str) else name.name
@@ -120,7 +120,7 @@ class ObservabilityModel:
     def dag(self) -> DAG:
         r"""The graph over $\mathbf X$ and $\mathbf O$, whatever the kinds of variables and hidings."""
         edges = [
-            (self._find(given).name, indicator(self.model.variables[name]).name)
+            (self._find(given).name, observability_indicator(self.model.variables[name]).name)
             for name, hiding in self.hidings.items()
             for given in hiding.given
         ]
@@ -136,12 +136,12 @@ class ObservabilityModel:
         {'coin': 3}
         """
         rng = generator(seed)
-        return mask(self.model.sample(num_rows, rng), self.mechanism, seed=rng)
+        return hide_cells(self.model.sample(num_rows, rng), self.mechanism, seed=rng)
 
     def distribution(self) -> Table:
         r"""$P(\mathbf Y)$ by enumeration: what can be seen, always observed variables as themselves."""
         hidden = self.hidings
-        seen = [shown(v) if v.name in hidden else v for v in self.model.variables if isinstance(v, Discrete)]
+        seen = [observed_version(v) if v.name in hidden else v for v in self.model.variables if isinstance(v, Discrete)]
         joint = _product(self.network)
         return joint.project(seen).align(seen)
 
@@ -216,7 +216,7 @@ def _shown_cpd(variable: Discrete) -> DeterministicCPD:
     def value(state: State, observed: State) -> State:
         return state if observed else UNSEEN
 
-    return DeterministicCPD(shown(variable), value, (variable, indicator(variable)))
+    return DeterministicCPD(observed_version(variable), value, given=(variable, observability_indicator(variable)))
 
 
 def _product(model: BayesNet) -> Table:

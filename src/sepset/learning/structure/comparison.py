@@ -61,7 +61,7 @@ class Recovery(Tabulated):
         distance: the structural Hamming distance of the class PDAGs: how many pairs of nodes are joined differently
             (not at all, by a line, or by an arrow one way or the other).
 
-    >>> structure_recovery(DAG.parse("a -> b -> c"), DAG.parse("a <- b <- c")).distance
+    >>> compare(DAG.parse("a -> b -> c"), DAG.parse("a <- b <- c")).distance
     0
     """
 
@@ -75,7 +75,7 @@ class Recovery(Tabulated):
         return Shown(("part", "precision", "recall", "F1"), rows, f"structural Hamming distance {self.distance}")
 
 
-def structure_recovery(truth: DAG, learned: DAG) -> Recovery:
+def compare(truth: DAG, learned: DAG) -> Recovery:
     """How much of a true graph a learned one recovers, counted between their I-equivalence classes.
 
     Args:
@@ -86,7 +86,7 @@ def structure_recovery(truth: DAG, learned: DAG) -> Recovery:
     Guarantee: exact.
     Tested by: learning/structure/test_comparison.py::test_counts_by_pairs
 
-    >>> found = structure_recovery(DAG.parse("a -> b <- c; b -> d"), DAG.parse("a -> b -> c; d"))
+    >>> found = compare(DAG.parse("a -> b <- c; b -> d"), DAG.parse("a -> b -> c; d"))
     >>> found.skeleton, found.immoralities, found.distance
     (Overlap(right=2, extra=0, missing=1), Overlap(right=0, extra=0, missing=1), 3)
     """

@@ -33,7 +33,9 @@ def cost_threshold(false_positive: float, false_negative: float) -> float:
     return false_positive / (false_positive + false_negative)
 
 
-def decide(probabilities: ArrayLike, costs: ArrayLike | None = None, *, decline: float | None = None) -> Ints:
+def least_cost_action(
+    probabilities: ArrayLike, costs: ArrayLike | None = None, *, decline: float | None = None
+) -> Ints:
     r"""The action of smallest expected cost in every row, ties go to the first; -1 where declining is cheaper.
 
     $$a[m] = \arg\min_a \sum_y P(y \mid \mathbf x[m])\, c(y, a)$$
@@ -47,9 +49,9 @@ def decide(probabilities: ArrayLike, costs: ArrayLike | None = None, *, decline:
     Guarantee: exact.
     Tested by: models/decisions/test_costs.py::test_the_threshold_is_the_decision_of_least_expected_cost
 
-    >>> decide([[0.6, 0.4], [0.05, 0.95]], [[0.0, 9.0], [1.0, 0.0]]).tolist()
+    >>> least_cost_action([[0.6, 0.4], [0.05, 0.95]], [[0.0, 9.0], [1.0, 0.0]]).tolist()
     [0, 1]
-    >>> decide([[0.6, 0.4], [0.05, 0.95]], decline=0.1).tolist()
+    >>> least_cost_action([[0.6, 0.4], [0.05, 0.95]], decline=0.1).tolist()
     [-1, 1]
     """
     p = np.atleast_2d(np.asarray(probabilities, np.float64))

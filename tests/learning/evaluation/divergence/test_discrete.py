@@ -94,10 +94,10 @@ def test_one_reference_serves_many_models():
 
 def test_zeros_are_infinite_only_where_the_truth_is_positive():
     a, b = Discrete("a"), Discrete("b")
-    truth = BayesNet(TableCPD(a, [1.0, 0.0]), TableCPD(b, [[0.5, 0.5], [0.5, 0.5]], a))
-    unseen = BayesNet(TableCPD(a, [0.5, 0.5]), TableCPD(b, [[0.5, 0.5], [1.0, 0.0]], a))
+    truth = BayesNet(TableCPD(a, [1.0, 0.0]), TableCPD(b, [[0.5, 0.5], [0.5, 0.5]], given=a))
+    unseen = BayesNet(TableCPD(a, [0.5, 0.5]), TableCPD(b, [[0.5, 0.5], [1.0, 0.0]], given=a))
     assert divergence(truth, unseen).total == pytest.approx(math.log(2))
-    never = BayesNet(TableCPD(a, [0.5, 0.5]), TableCPD(b, [[1.0, 0.0], [0.5, 0.5]], a))
+    never = BayesNet(TableCPD(a, [0.5, 0.5]), TableCPD(b, [[1.0, 0.0], [0.5, 0.5]], given=a))
     found = divergence(truth, never)
     assert (found.total, found.families["b"], found.bits) == (math.inf, math.inf, math.inf)
     assert found.families["a"] == pytest.approx(math.log(2))
@@ -131,7 +131,9 @@ def test_distances_of_parameters():
 def test_distances_ignore_how_often_a_context_comes():
     a, b = Discrete("a"), Discrete("b")
     common, rare = ([[0.5, 0.5], [0.1, 0.9]], [[0.1, 0.9], [0.5, 0.5]])
-    nets = [BayesNet(TableCPD(a, [0.99, 0.01]), TableCPD(b, rows, a)) for rows in ([[0.5, 0.5]] * 2, common, rare)]
+    nets = [
+        BayesNet(TableCPD(a, [0.99, 0.01]), TableCPD(b, rows, given=a)) for rows in ([[0.5, 0.5]] * 2, common, rare)
+    ]
     assert cpd_distance(nets[0], nets[1]) == pytest.approx(cpd_distance(nets[0], nets[2]))
     assert divergence(nets[0], nets[2]).total > 50 * divergence(nets[0], nets[1]).total
 
@@ -161,7 +163,7 @@ def test_equal_structure_costs_nothing_whatever_the_order_of_parents():
     a, b, c = (Discrete(n, k) for n, k in zip("abc", (2, 3, 2), strict=True))
     rng = np.random.default_rng(0)
     values = rng.dirichlet(np.ones(2), (2, 3))
-    first = BayesNet(TableCPD(a, [0.5, 0.5]), TableCPD(b, [0.2, 0.3, 0.5]), TableCPD(c, values, (a, b)))
-    swapped = first.with_cpds(TableCPD(c, values.transpose(1, 0, 2), (b, a)))
+    first = BayesNet(TableCPD(a, [0.5, 0.5]), TableCPD(b, [0.2, 0.3, 0.5]), TableCPD(c, values, given=(a, b)))
+    swapped = first.with_cpds(TableCPD(c, values.transpose(1, 0, 2), given=(b, a)))
     assert divergence(first, swapped).total == 0.0
     assert parameter_distance(first, swapped) == 0.0

@@ -68,7 +68,7 @@ def test_the_total_is_the_divergence_of_the_joints(seed):
     assert found.structure >= 0
     assert min(found.families.values()) >= 0
     assert divergence(p, p).total == 0.0
-    assert float(ss.divergence(p, q)) == found.total
+    assert float(ss.evaluation.divergence(p, q)) == found.total
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -133,8 +133,8 @@ def test_deterministic_lines_are_equal_or_infinitely_far():
 
 def test_learning_curves_of_gaussian_networks_use_it():
     truth = network(np.random.default_rng(0), [ss.Real(n) for n in "xyz"], share=1.0)
-    learner = ss.Learner(truth.dag, ss.MLE())
-    curve = ss.learning_curve({"MLE": learner}, truth, sizes=[30, 3000], repeats=3, progress=False)
+    learner = ss.evaluation.Learner(truth.dag, ss.MLE())
+    curve = ss.evaluation.learning_curve({"MLE": learner}, truth, sizes=[30, 3000], repeats=3, progress=False)
     assert "KL" in curve.measure
 
 
@@ -154,7 +154,7 @@ def mixed_network(rng, zeros=0.0, share=0.6):
         if child.is_discrete:
             values = rng.dirichlet(np.ones(child.num_states), shape)
             values = np.where(rng.random(values.shape) < zeros, 0.0, values) + 1e-9 * np.eye(child.num_states)[0]
-            cpds.append(ss.TableCPD.normalized(child, values, by))
+            cpds.append(ss.TableCPD.normalized(child, values, given=by))
             continue
         given = [v for v in parents if not v.is_discrete]
         size, width = child.size, sum(v.size for v in given)
@@ -203,7 +203,7 @@ def test_mixed_networks_agree_with_every_joint_state(seed, zeros):
     assert min(found.families.values()) >= 0
     assert divergence(p, p).total == 0.0
     assert found.guarantees == {"divergence": ss.Guarantee.EXACT}
-    assert float(ss.divergence(p, q)) == found.total
+    assert float(ss.evaluation.divergence(p, q)) == found.total
 
 
 def best_lines(p, q):
@@ -217,7 +217,7 @@ def best_lines(p, q):
             values = np.zeros([v.num_states for v in cpd.scope])
             for states in all_states():
                 values[tuple(states[v] for v in cpd.scope)] += at(p, states)[0]
-            made.append(ss.TableCPD.normalized(cpd.child, values, by))
+            made.append(ss.TableCPD.normalized(cpd.child, values, given=by))
             continue
         u, y = [i for v in cpd.given for i in spots[v]], spots[cpd.child]
         parts = []
@@ -306,7 +306,7 @@ def switching_chain(length, seed=2):
     for i in range(length):
         s, x = ss.Discrete(f"s{i}"), ss.Real(f"x{i}")
         cpds.append(
-            ss.TableCPD(s, rng.dirichlet([1.0, 1.0], 2 if i else None), [ss.Discrete(f"s{i - 1}")] if i else [])
+            ss.TableCPD(s, rng.dirichlet([1.0, 1.0], 2 if i else None), given=[ss.Discrete(f"s{i - 1}")] if i else [])
         )
         given = [ss.Real(f"x{i - 1}")] if i else []
         slopes = rng.uniform(-0.9, 0.9, size=(2, 1, len(given)))
@@ -328,7 +328,7 @@ def test_long_chains_need_the_states_above_a_number_only():
     for i in range(40):
         s, x = ss.Discrete(f"s{i}"), ss.Real(f"x{i}")
         before = [ss.Discrete(f"s{i - 1}")] if i else []
-        cpds.append(ss.TableCPD(s, rng.dirichlet([1.0, 1.0], 2 if i else None), before))
+        cpds.append(ss.TableCPD(s, rng.dirichlet([1.0, 1.0], 2 if i else None), given=before))
         given = [ss.Real(f"x{i - 1}")] if i % 4 else []
         cpds.append(
             ss.LinearGaussian(
@@ -336,7 +336,9 @@ def test_long_chains_need_the_states_above_a_number_only():
             )
         )
     p = ss.BayesNet(*cpds)
-    q = p.with_cpds(*(c.with_parameters(0 * c.intercept, 0 * c.coefficients, 2 * c.covariance) for c in p.cpds[1::2]))
+    q = p.with_cpds(
+        *(c.with_parameters(0 * c.intercept, 0 * c.coefficients, covariance=2 * c.covariance) for c in p.cpds[1::2])
+    )
     exact, drawn = divergence(p, q), divergence(p, q, samples=20_000)
     assert abs(exact.total - drawn.total) < 5 * drawn.standard_error
 
@@ -344,10 +346,10 @@ def test_long_chains_need_the_states_above_a_number_only():
 def test_what_has_no_lines_is_refused():
     x = ss.Real("x")
     line = ss.BayesNet(ss.LinearGaussian(x, covariance=1.0))
-    with pytest.raises(ss.ScopeError, match="'y'"):
+    with pytest.raises(ss.errors.ScopeError, match="'y'"):
         divergence(line, ss.BayesNet(ss.LinearGaussian(ss.Real("y"), covariance=1.0)))
-    with pytest.raises(ss.NotApplicable, match="discrete"):
-        ss.parameter_distance(line, line)
-    with pytest.raises(ss.NotApplicable, match="samples="):
+    with pytest.raises(ss.errors.NotApplicable, match="discrete"):
+        ss.evaluation.parameter_distance(line, line)
+    with pytest.raises(ss.errors.NotApplicable, match="samples="):
         divergence(line, ss.BayesNet(ss.KernelCPD(x, {"x": [0.0, 1.0]}, width=1.0)))
     assert GaussianTruth(line).entropy == pytest.approx(0.5 * math.log(2 * math.pi * math.e))

@@ -68,10 +68,10 @@ def test_draws_follow_from_the_seed():
 
 def test_what_cannot_be_compared_is_refused():
     net = ss.BayesNet.random(ss.DAG.parse("a"), seed=1)
-    with pytest.raises(ss.ScopeError, match="differ in 'b'"):
+    with pytest.raises(ss.errors.ScopeError, match="differ in 'b'"):
         divergence(net, ss.BayesNet.random(ss.DAG.parse("a; b"), seed=1), samples=100_000)
-    with pytest.raises(ss.NotApplicable, match="Bayesian networks"):
+    with pytest.raises(ss.errors.NotApplicable, match="Bayesian networks"):
         divergence(net, "net", samples=100_000)
     for count in (0, 1, True):
-        with pytest.raises(ss.ArgumentError, match="samples"):
+        with pytest.raises(ss.errors.ArgumentError, match="samples"):
             divergence(net, net, samples=count)

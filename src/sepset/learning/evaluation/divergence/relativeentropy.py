@@ -22,7 +22,7 @@ from sepset.models.bayesnet import BayesNet
 
 
 @dataclass(frozen=True)
-class Divergence(Assessment):
+class DivergenceResult(Assessment):
     r"""$KL(P \| Q)$ in nats, and where it comes from.
 
     Attributes:
@@ -33,7 +33,7 @@ class Divergence(Assessment):
         standard_error: of an estimate from draws; zero otherwise.
         samples: the number of draws; zero where there were none.
 
-    >>> Divergence(0.75, 0.25, {"a": 0.5, "b": 0.0}).parameters
+    >>> DivergenceResult(0.75, 0.25, {"a": 0.5, "b": 0.0}).parameters
     0.5
     """
 
@@ -78,7 +78,7 @@ def divergence(
     samples: int | None = None,
     seed: int | np.random.Generator = 0,
     method: Method | None = None,
-) -> Divergence:
+) -> DivergenceResult:
     r"""$KL(P \| Q)$ of two networks over the same variables, by graph and families, or estimated from draws.
 
     In closed form for networks of discrete CPDs and linear Gaussians, mixed or not. Where the moments of a mixed one
@@ -114,12 +114,12 @@ def divergence(
     if samples is not None:
         total, error = sampled(p, q, samples=samples, seed=seed)
         estimate = {"divergence": Guarantee.ESTIMATE}
-        return Divergence(total, standard_error=error, samples=samples, guarantees=estimate)
+        return DivergenceResult(total, standard_error=error, samples=samples, guarantees=estimate)
     truth = _truth(p, method)
     structure, families = truth.parts(q)
     guarantees = {"divergence": computed(truth.engine)}
     total = structure + added(families)
-    return Divergence(total, structure, families, method=truth.engine.method, guarantees=guarantees)
+    return DivergenceResult(total, structure, families, method=truth.engine.method, guarantees=guarantees)
 
 
 TRUTHS: Slot[Truth] = Slot("what divergences from a network need of it", size=2)
