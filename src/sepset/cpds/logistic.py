@@ -200,8 +200,8 @@ class Weights(JointStates[LogisticCPD]):
         if isinstance(prior, WeightPrior):
             return PriorTerm(density=prior)
         raise NotApplicable(
-            f"{self.cpd!r} takes a prior such as NormalWeights, LaplaceWeights or ImaginaryData; found {prior!r}. For a "
-            "mixed network give a list of priors."
+            f"{self.cpd!r} takes a prior such as NormalWeights, LaplaceWeights or ImaginaryData; found {prior!r}. For "
+            "a mixed network give a list of priors."
         )
 
     @property

@@ -88,7 +88,7 @@ class MultinomialNaiveBayes:
             classes: the class of each document.
             words: what the columns count; by default their numbers.
             target: the class variable, or its name; its states are then those found, in order.
-            pseudo_count: $\alpha$ of each word in each class; zero is maximum likelihood, which gives words that a class
+            pseudo_count: $\alpha$ of each word in each class; zero is maximum likelihood, and gives words that a class
                 never used the probability zero.
             class_pseudo_count: the same for the classes.
 
