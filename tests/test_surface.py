@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+import enum
 import importlib
+import inspect
+import re
 import types
 from collections import defaultdict
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -93,12 +97,7 @@ def key(name: str) -> str:
     return name.lower().replace("_", "")
 
 
-ALIKE = (
-    "bias_variance bootstrap calibration clique_tree divergence elimination_order fit fragmentation goodness_of_fit "
-    "holdout learning_curve leave_one_out log_probability marginals mcar_test missing_patterns "
-    "multinomial_naive_bayes paired_comparison permutation_test plan region_graph sampled_divergence sensitivity "
-    "standard_errors tree_query"
-)
+ALIKE = "holdout leave_one_out sampled_divergence"
 """Names that still differ from another only by case or underscores; it should become empty."""
 
 
@@ -107,3 +106,59 @@ def test_no_two_names_differ_only_by_case():
     for name in {*chain.from_iterable(NAMES.values()), *surface.homes(surface.VERBS)}:
         alike[key(name)].add(name)
     assert {k for k, names in alike.items() if len(names) > 1} == set(map(key, ALIKE.split()))
+
+
+DOCUMENTS = [generate.ROOT / "README.md", *(generate.ROOT / "docs").glob("*.md")]
+
+
+@pytest.mark.parametrize("name", surface.FLAT.split())
+def test_every_flat_name_is_used_in_a_document(name):
+    written = [path for path in DOCUMENTS if re.search(rf"\bss\.{name}\b", path.read_text(encoding="utf-8"))]
+    assert written, f"no document shows ss.{name}"
+
+
+THREE = {
+    *("fit", "d_separated", "separated", "chain_separated", "csi_separated", "active_trail"),  # (graph, x, y)
+    "train_and_test",  # losses follow
+    *(
+        "ChainComponent.sample",
+        "KernelCPD.sample",
+        "LinearGaussian.sample",
+    ),  # (rows, num_rows, rng)
+    *("EM.step", "HardEM.step", "StepwiseEM.step", "GradientAscent.step"),  # (task, state, rng)
+    "Until.status",
+}
+"""The functions and methods with three positional parameters."""
+
+
+def positional(function: object, *, bound: bool) -> int:
+    """The number of parameters that may be given by position."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in kinds for p in inspect.signature(function).parameters.values()) - bound
+
+
+def attribute(module: str, name: str) -> object:
+    """A public name of the package or a namespace; None if it is not there."""
+    return getattr(importlib.import_module(f"sepset.{module}".rstrip(".")), name, None)
+
+
+def callables() -> Iterator[tuple[str, int]]:
+    """The public functions, and the constructors and methods of the flat classes and of engines, with their sizes."""
+    for name in {*chain.from_iterable(NAMES.values()), *surface.homes(surface.VERBS)}:
+        value = next(
+            v for n in ["", *NAMES] if (v := getattr(importlib.import_module(f"sepset.{n}".rstrip(".")), name, None))
+        )
+        if inspect.isfunction(value):
+            yield name, positional(value, bound=False)
+        elif inspect.isclass(value) and (name in surface.FLAT.split() or name == "Engine"):
+            if not issubclass(value, enum.Enum | Exception):
+                yield name, positional(value, bound=False)
+            for member, made in vars(value).items():
+                function = getattr(made, "__func__", made)
+                if not member.startswith("_") and inspect.isfunction(function):
+                    yield f"{name}.{member}", positional(function, bound=not isinstance(made, staticmethod))
+
+
+def test_at_most_two_parameters_are_positional():
+    assert {name for name, number in callables() if number > 2} == THREE
+    assert all(number <= 3 for name, number in callables())
