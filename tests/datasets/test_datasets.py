@@ -8,7 +8,7 @@ import pytest
 
 import oracle
 from sepset import datasets
-from sepset.errors import ScopeError
+from sepset.errors import ModelError, ScopeError
 from sepset.io import bif
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
@@ -126,3 +126,9 @@ def test_asia():
 def test_earthquake():
     # Korb & Nicholson (2010): the alarm sounds with probability 0.0161.
     assert conditional("earthquake", "Alarm", {})["True"] == pytest.approx(0.016114, abs=5e-7)
+
+
+def test_a_kind_can_be_asked_for():
+    assert isinstance(datasets.load("misconception", kind=MarkovNet), MarkovNet)
+    with pytest.raises(ModelError, match="'asia' is a BayesNet; kind= asks for a MarkovNet"):
+        datasets.load("asia", kind=MarkovNet)

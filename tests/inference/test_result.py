@@ -125,3 +125,28 @@ def test_brackets_in_names_and_states_are_no_markup():
     shown = console.export_text()
     assert "x[bold]" in shown
     assert "[red]" in shown
+
+
+def test_an_answer_has_what_its_distribution_has():
+    joint = ss.query(ss.datasets.load("student"), ["intelligence", "grade"], given={"letter": "weak"})
+    table = joint.distribution
+    assert joint.mode() == table.mode()
+    assert joint.entropy() == table.entropy()
+    assert joint.sample(3, 1) == table.sample(3, 1)
+    assert joint.to_frame().equals(table.to_frame())
+    assert np.array_equal(joint.condition({"grade": "A"}).values, table.condition({"grade": "A"}).values)
+    assert {"values", "scope", "mean", "mode", "entropy", "sample", "interval", "plot", "to_frame"} <= set(dir(joint))
+
+
+def test_the_probability_of_some_targets_is_refused():
+    joint = ss.query(ss.datasets.load("student"), ["intelligence", "grade"])
+    with pytest.raises(ss.errors.ScopeError, match="needs a state of every target; missing 'grade'"):
+        joint[{"intelligence": "high"}]
+
+
+def test_real_answers_have_moments():
+    x = ss.Real("x")
+    answer = ss.query(ss.BayesNet(ss.LinearGaussian(x, 2.0, covariance=4.0)), "x")
+    assert (answer.mean(), answer.variance()) == (2.0, 4.0)
+    low, high = answer.interval(0.6826894921370859)
+    assert (low, high) == (pytest.approx(0.0), pytest.approx(4.0))

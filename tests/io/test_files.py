@@ -17,6 +17,7 @@ from sepset.errors import FileFormatError, ModelError, NotApplicable
 from sepset.io import bif, files
 from sepset.io.files import read, suffixes, write
 from sepset.models.bayesnet import BayesNet
+from sepset.models.markovnet import MarkovNet
 from sepset.variables.variable import Discrete, Real
 from support.file_laws import assert_same_network
 
@@ -187,3 +188,10 @@ class Raises:
 def test_whatever_a_reader_stumbles_over_is_one_error(error):
     with pytest.raises(FileFormatError, match=r"f\.bif:1:1: (inner|the file needs more memory)"):
         files.parsed(Raises(error), b"", "f.bif", normalize=True)
+
+
+def test_a_kind_can_be_asked_for(tmp_path):
+    write(BayesNet(TableCPD(Discrete("coin"), [0.5, 0.5])), tmp_path / "coin.json")
+    assert isinstance(read(tmp_path / "coin.json", kind=BayesNet), BayesNet)
+    with pytest.raises(FileFormatError, match="the file has a BayesNet; kind= asks for a MarkovNet"):
+        read(tmp_path / "coin.json", kind=MarkovNet)

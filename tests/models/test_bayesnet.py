@@ -550,3 +550,10 @@ def test_all_kinds_of_cpds_draw_together():
     error = np.sqrt(expected * (1 - expected) / 30_000)
     assert (np.abs(counts / 30_000 - expected) <= STANDARD_ERRORS * error + 1e-15).all()
     assert data.equals(net.sample(30_000, seed=9))
+
+
+def test_the_kind_of_a_cpd_can_be_asked_for():
+    net = BayesNet(TableCPD(Discrete("coin"), [0.25, 0.75]))
+    assert net.cpd("coin", kind=TableCPD) is net.cpd("coin")
+    with pytest.raises(ModelError, match="The CPD of 'coin' is a TableCPD, not a NoisyOr"):
+        net.cpd("coin", kind=NoisyOr)

@@ -118,7 +118,9 @@ class QueryResult(Result):
         found = self.distribution[key]
         if not isinstance(found, float):
             missing = listing([v.name for v in found.scope])
-            raise ScopeError(f"A probability needs a state of every target; missing {missing}. Ask `condition` for it.")
+            raise ScopeError(
+                f"A probability needs a state of every target; missing {missing}. `condition` gives the factor of the rest."
+            )
         return found
 
     def mean(self) -> Any:
