@@ -119,7 +119,7 @@ class QueryResult(Result):
         if not isinstance(found, float):
             missing = listing([v.name for v in found.scope])
             raise ScopeError(
-                f"A probability needs a state of every target; missing {missing}. `condition` gives the factor of the rest."
+                f"A probability needs a state of every target; missing {missing}. `condition` gives the rest of them."
             )
         return found
 
