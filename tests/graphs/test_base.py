@@ -47,7 +47,7 @@ def test_constructors_refuse_what_is_no_graph(kind):
     with pytest.raises(ScopeError, match="'A' is listed twice"):
         kind(["A", "A"])
     with pytest.raises(ScopeError, match="'A' is listed twice"):
-        kind.from_arrays(["A", "A"], [], [])
+        kind.from_arrays(["A", "A"], sources=[], targets=[])
     with pytest.raises(ModelError, match="An edge is a pair"):
         kind([], ["AB"])
     with pytest.raises(ModelError, match="An edge is a pair"):
@@ -58,7 +58,7 @@ def test_constructors_refuse_what_is_no_graph(kind):
 def test_the_empty_graph(kind):
     empty = kind()
     assert (len(empty), empty.edges, list(empty), str(empty)) == (0, (), [], "")
-    assert empty == kind.parse("") == kind.from_arrays([], [], [])
+    assert empty == kind.parse("") == kind.from_arrays([], sources=[], targets=[])
     assert empty.subgraph([]) == empty
     assert empty.adjacent_csr[0].tolist() == [0]
 
@@ -86,7 +86,8 @@ def test_graphs_are_immutable():
 
 @given(chain_graphs())
 def test_text_and_pickle_round_trip(drawn):
-    graph = MixedGraph(*drawn)
+    nodes, directed, undirected = drawn
+    graph = MixedGraph(nodes, directed, undirected=undirected)
     assert MixedGraph.parse(str(graph)) == graph
     copy = pickle.loads(pickle.dumps(graph))
     assert (copy, copy.nodes) == (graph, graph.nodes)

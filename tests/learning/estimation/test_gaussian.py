@@ -74,7 +74,8 @@ def test_lines_are_least_squares_and_the_conditional_of_the_joint(seed):
 def test_a_complete_network_is_the_joint():
     rows = rows_of(1)
     joint = fit_gaussian(rows, (U, V, X))
-    chain = [conditional_regression(joint, *family) for family in (["u"], ["v", ["u"]], ["x", ["u", "v"]])]
+    families = {"u": (), "v": ["u"], "x": ["u", "v"]}
+    chain = [conditional_regression(joint, child, given=given) for child, given in families.items()]
     again = joint_gaussian(chain)
     np.testing.assert_allclose(again.mu, joint.mu, rtol=CLOSE)
     np.testing.assert_allclose(again.covariance, joint.covariance, rtol=CLOSE)
