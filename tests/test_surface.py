@@ -72,6 +72,11 @@ def test_a_misspelled_name_is_suggested():
         _ = sepset.graphs.cpdga
 
 
+def test_a_name_of_another_namespace_is_found():
+    with pytest.raises(AttributeError, match=r"has no attribute 'cpdag'\. It is sepset\.graphs\.cpdag\."):
+        _ = sepset.cpdag
+
+
 def test_namespaces_import_nothing_before_a_name_is_used():
     code = (
         "import sys, sepset as ss\n"

@@ -238,3 +238,13 @@ def homes_in(module: str) -> dict[str, str]:
     for table in NAMESPACES.values():
         known |= homes(table)
     return {name: known[name] for name in FLAT.split()} | {name: name for name in (*NAMESPACES, *MODULES)}
+
+
+def elsewhere(name: str) -> str:
+    """A hint at the namespace that has this name; empty if none has it.
+
+    >>> elsewhere("cpdag"), elsewhere("nothing")
+    (' It is sepset.graphs.cpdag.', '')
+    """
+    found = next((space for space, table in NAMESPACES.items() if name in homes(table)), None)
+    return f" It is sepset.{found}.{name}." if found else ""

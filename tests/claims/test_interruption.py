@@ -30,7 +30,7 @@ PROGRAM = """
 """
 
 
-@pytest.mark.parametrize("method", ["EM()", "IncrementalEM()"])
+@pytest.mark.parametrize("method", ["EM()", "learning.IncrementalEM()"])
 def test_a_signal_ends_a_fit_with_the_best_so_far(method, tmp_path):
     text = textwrap.dedent(PROGRAM).format(method=method, file=str(tmp_path / "run.bin"))
     with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True) as process:

@@ -60,7 +60,8 @@ def namespace(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]
         if name not in homes:
             from sepset.base.text import nearest
 
-            raise AttributeError(f"module {module!r} has no attribute {name!r}.{nearest(name, names)}")
+            hint = surface.elsewhere(name) or nearest(name, names)
+            raise AttributeError(f"module {module!r} has no attribute {name!r}.{hint}")
         home = import_module(f"sepset.{homes[name]}")
         value = home if homes[name] == name else getattr(home, name)
         setattr(import_module(module), name, value)
