@@ -17,7 +17,6 @@ from sepset.data.dataset import Dataset
 from sepset.errors import DataError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.coverage import FEW, context_coverage
-from sepset.learning.estimation.coverage import FEW, context_coverage
 from sepset.learning.estimation.estimators import MLE
 from sepset.learning.incomplete.em import EM
 from sepset.models.bayesnet import BayesNet
