@@ -99,7 +99,7 @@ class DeterministicCPD(DiscreteCPD):
         return tuple(p for p in self.parents if p not in fixed and p not in matters)
 
     @classmethod
-    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+    def from_form(cls, child: Discrete, fields: Fields, *, parents: tuple[Discrete, ...], block: str | None) -> Self:
         """The CPD described by a file."""
         codes, size = fields["codes"].wholes(0, child.num_states - 1), num_entries(parents)
         if codes.size != size:
@@ -188,7 +188,7 @@ class MultiplexerCPD(DiscreteCPD):
         return self.partition.irrelevant(distributions, self.fixed(context))
 
     @classmethod
-    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+    def from_form(cls, child: Discrete, fields: Fields, *, parents: tuple[Discrete, ...], block: str | None) -> Self:
         """The CPD described by a file."""
         known = Variables(parents)
         selector, *inputs = (known[item.text()] for item in (fields["selector"], *fields["inputs"]))

@@ -370,7 +370,9 @@ class KernelCPD:
         return self.with_samples(kept, width)
 
     @classmethod
-    def from_form(cls, child: Vector, parents: tuple[AnyVariable, ...], fields: Fields, block: str | None) -> KernelCPD:
+    def from_form(
+        cls, child: Vector, fields: Fields, *, parents: tuple[AnyVariable, ...], block: str | None
+    ) -> KernelCPD:
         """The CPD described by a file."""
         by, given = discrete_and_real(parents)
         bare = cls(child, given=given, by=by, block=block)

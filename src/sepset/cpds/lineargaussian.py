@@ -332,7 +332,7 @@ class LinearGaussian:
         return result
 
     @classmethod
-    def from_form(cls, child: Vector, parents: tuple[AnyVariable, ...], fields: Fields, block: str | None) -> Self:
+    def from_form(cls, child: Vector, fields: Fields, *, parents: tuple[AnyVariable, ...], block: str | None) -> Self:
         """The CPD described by a file."""
         _check_child(child)
         by, given = discrete_and_real(parents)

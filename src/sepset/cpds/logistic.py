@@ -131,7 +131,7 @@ class LogisticCPD(DiscreteCPD):
         return tuple(p for p, w in pairs if p not in fixed and _is_flat(w))
 
     @classmethod
-    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+    def from_form(cls, child: Discrete, fields: Fields, *, parents: tuple[Discrete, ...], block: str | None) -> Self:
         """The CPD described by a file."""
         k, sizes = child.num_states, [p.num_states for p in parents]
         weights = np.split(fields["weights"].array((sum(sizes), k)), np.cumsum(sizes)[:-1])

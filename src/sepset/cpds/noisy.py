@@ -132,7 +132,7 @@ class NoisyOr(NoisyCPD):
         return {parent: e[:, 1] for parent, e in zip(self.parents, self.influences.effects, strict=True)}
 
     @classmethod
-    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+    def from_form(cls, child: Discrete, fields: Fields, *, parents: tuple[Discrete, ...], block: str | None) -> Self:
         """The CPD described by a file."""
         top = fields["top"].whole(0, 1) if "top" in fields else 1
         bare = cls(
@@ -199,7 +199,7 @@ class NoisyMax(NoisyCPD):
         return dict(zip(self.parents, self.influences.effects, strict=True))
 
     @classmethod
-    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+    def from_form(cls, child: Discrete, fields: Fields, *, parents: tuple[Discrete, ...], block: str | None) -> Self:
         """The CPD described by a file."""
         absent = {parent: np.tile(np.eye(child.num_states)[0], (parent.num_states, 1)) for parent in parents}
         return cls(child, absent, block=block).parameters.with_arrays(_arrays(child, parents, fields), TOLERANCE)

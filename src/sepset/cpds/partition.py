@@ -80,7 +80,7 @@ class PartitionCPD(DiscreteCPD):
         return self.to_table().irrelevant(context)
 
     @classmethod
-    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+    def from_form(cls, child: Discrete, fields: Fields, *, parents: tuple[Discrete, ...], block: str | None) -> Self:
         """The CPD described by a file."""
         rows = fields["rows"].array((-1, child.num_states))
         return cls(child, fields["parts"].wholes(), distributions=rows, given=parents, block=block)

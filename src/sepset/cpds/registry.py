@@ -49,7 +49,7 @@ class Restorable(Protocol):
     """A CPD that files can store: `parameters` gives its form and arrays, and `from_form` builds it from them."""
 
     @classmethod
-    def from_form(cls, child: Any, parents: Any, fields: Fields, block: str | None) -> Self:
+    def from_form(cls, child: Any, fields: Fields, *, parents: Any, block: str | None) -> Self:
         """The CPD described by a file.
 
         Args:

@@ -162,7 +162,7 @@ class RuleCPD(DiscreteCPD):
         return self.partition.irrelevant(self._distributions(), self.fixed(context))
 
     @classmethod
-    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+    def from_form(cls, child: Discrete, fields: Fields, *, parents: tuple[Discrete, ...], block: str | None) -> Self:
         """The CPD described by a file."""
         contexts = [_read(context, Variables((*parents, child))) for context in fields["contexts"]]
         probabilities = fields["probability"].array((len(contexts),)).tolist()

@@ -139,7 +139,7 @@ class TableCPD(DiscreteCPD):
         return tuple(p for p in self.parents if p not in codes and _constant(part, p))
 
     @classmethod
-    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+    def from_form(cls, child: Discrete, fields: Fields, *, parents: tuple[Discrete, ...], block: str | None) -> Self:
         """The CPD described by a file."""
         rows = fields["rows"].array((num_entries(parents), child.num_states))
         return cls(child, rows.reshape(-1), given=parents, block=block, tolerance=ROUNDING)

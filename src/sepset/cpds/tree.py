@@ -155,7 +155,7 @@ class TreeCPD(DiscreteCPD):
         return tuple(c for c in found if c.irrelevant)
 
     @classmethod
-    def from_form(cls, child: Discrete, parents: tuple[Discrete, ...], fields: Fields, block: str | None) -> Self:
+    def from_form(cls, child: Discrete, fields: Fields, *, parents: tuple[Discrete, ...], block: str | None) -> Self:
         """The CPD described by a file."""
         rows = iter(fields["rows"].array((-1, child.num_states)))
         tree = _read(fields["tree"], Variables(parents), rows) if "tree" in fields else _next(fields, rows)

@@ -57,7 +57,7 @@ def read_cpd(item: Cursor, variables: Variables, misses: Misses) -> CPD:
     if known[kind] is TableCPD and isinstance(child, Discrete):
         made = _read_table(item, child, given, block, misses)
     else:
-        made = item.made(lambda: known[kind].from_form(child, given, item, block))  # type: ignore[assignment]
+        made = item.made(lambda: known[kind].from_form(child, item, parents=given, block=block))  # type: ignore[assignment]
     item.keys(*HEAD, *made.parameters.form, *made.parameters.arrays)
     return made
 
@@ -68,7 +68,7 @@ def _read_table(
     """The table of an entry, its rows normalized or as written."""
     rows = item["rows"].reals()
     if rows.ndim != 2 or rows.size != num_entries((*given, child)):
-        return item.made(lambda: TableCPD.from_form(child, given, item, block))
+        return item.made(lambda: TableCPD.from_form(child, item, parents=given, block=block))
 
     def error(row: int, total: float) -> FileFormatError:
         return item["rows"].error(f"{row_name(child.name, given, row)} sums to {total:.9g}, not to one{ADVICE}")
