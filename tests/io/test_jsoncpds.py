@@ -196,7 +196,7 @@ def split(*branches):
 @pytest.mark.parametrize(
     ("cpd", "message"),
     [
-        (TABLE | {"kind": "tables"}, "expected one of deterministic, kernel"),
+        (TABLE | {"kind": "tables"}, "expected one of deterministic, "),
         (TABLE | {"child": "bb"}, "Unknown variable 'bb'"),
         (TABLE | {"child": "r"}, "expected a discrete variable"),
         (TABLE | {"given": ["r"]}, "expected a discrete variable"),

@@ -192,6 +192,7 @@ def directed_imap(graph: Graph, order: Iterable[Node] | None = None) -> DAG:
     Tested by: graphs/test_equivalence.py::test_markov_to_bayes_is_a_minimal_imap,
         models/test_conversions.py::test_the_directed_structure_of_a_markov_net_is_an_i_map
 
+    >>> from sepset.graphs.graph import UndirectedGraph
     >>> directed_imap(UndirectedGraph.parse("A - B - C - D - A"), order="ABCD")
     DAG(A -> B; A -> C; A -> D; B -> C; C -> D)
     """

@@ -361,7 +361,7 @@ def test_chunks_change_nothing(monkeypatch):
     rows = mixed_rows(net, 40, 0.4)
     whole = Expectation.of(Task(net, rows))
     one, hard = whole.expect(net), whole.complete(net)
-    monkeypatch.setattr("sepset.inference.hybrid.choices.CHUNK", 7)
+    monkeypatch.setattr("sepset.inference.costs.CHOICES_AT_ONCE", 7)
     whole = Expectation.of(Task(net, rows))
     other = whole.expect(net)
     assert_allclose(one.log_likelihood, other.log_likelihood, rtol=1e-12)

@@ -285,7 +285,7 @@ def test_sweeps_agree_with_lists_and_what_is_too_large_for_both_is_refused(monke
     p, q = (mixed_network(rng, share=1.0) for _ in range(2))
     expected = divergence(p, q)
     calls = []
-    monkeypatch.setattr("sepset.inference.hybrid.moments.LARGEST", 0)
+    monkeypatch.setattr("sepset.inference.hybrid.moments.MOST_MOMENT_ENTRIES", 0)
     monkeypatch.setattr(
         "sepset.inference.hybrid.moments.forward_moments",
         lambda *args, largest: calls.append(1) or forward_moments(*args),
